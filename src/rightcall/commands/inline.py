@@ -3,10 +3,13 @@ it names is looked at. What deletes, starts programs, sends or reads credentials
 
 import re
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rightcall.commands.words import Word, basename, unversioned
 from rightcall.parse.late import Late
+
+if TYPE_CHECKING:
+    from rightcall.commands.python import PythonCode
 
 
 class Interpreter(NamedTuple):
@@ -140,10 +143,12 @@ _SED_STARTS = Late(
     r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])"
     rf"|(?:^|[;{{\n])\s*{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*e(?:\s|$|[;}}])"
 )
+_JOINED = Late(r"(?P<one>['\"])\s*[.+]\s*(?P=one)")
+"""Texts that are put together from pieces: `'child_' + 'process'`."""
 _ALSO: dict[str, tuple[str, Late]] = {
     "perl": ("runs", Late(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}"
                           r"[\"'](?:\s*\||[^\"']*\|\s*[\"']|-\||\|-)"
-                          r"|\bqx\W|\brename\b")),
+                          r"|\bqx\W|\brename\b|\beval\b\s*[^{\s]|\bkill\b\s*[\s('\"\w-]*[,=]|\bfork\b|\brequire\s+['\"$]|\bdo\s+['\"]")),
     "tclsh": ("runs", Late(r"\bexec\b|\bopen\s+[\"{]?\s*\||\bfile\s+(?:delete|rename)|\bsocket\b")),
     "expect": ("runs", Late(r"\b(?:spawn|exec|system)\b|\bfile\s+(?:delete|rename)")),
     "julia": ("runs", Late(r"\b(?:run|pipeline|readchomp|success|ccall|rm|mv)\s*\(|\bread\(`")),
@@ -156,9 +161,20 @@ _ALSO: dict[str, tuple[str, Late]] = {
     "elixir": ("runs", Late(r"System\.(?:cmd|shell)|:os\.cmd|File\.(?:rm|rename)|Port\.open")),
     "gdb": ("runs", Late(r"^\s*(?:(?:shell|python|py|source|call|pipe)\b|!)", re.MULTILINE)),
     "lldb": ("runs", Late(r"^\s*(?:shell|platform shell|script|command source)\b", re.MULTILINE)),
-    "ruby": ("runs", Late(r"\b(?:open|read|readlines|foreach|write|binread)\s*\(?\s*['\"]\s*\|")),
+    "ruby": ("runs", Late(r"\b(?:open|read|readlines|foreach|write|binread)\s*\(?\s*['\"]\s*\|"
+                          r"|\b(?:eval|instance_eval|class_eval|system|exec|spawn|fork)\b\s*[\w\"'(%{:]"
+                          r"|\b(?:send|__send__|public_send|method)\s*\(?\s*(?::|['\"])(?:system|exec|eval|spawn|`|fork|rm)"
+                          r"|\bENV(?!\s*(?:\[|\.(?:fetch|key\?|has_key\?|include\?)))\b|\bProcess\.(?:kill|spawn)")),
     "emacs": ("runs", Late(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
-    "php": ("destroys", Late(r"\brename\s*\(")),
+    "php": ("runs", Late(r"\brename\s*\(|\$\w+\s*\((?!\s*function)|\b(?:include|require)(?:_once)?\b[^;]{0,200}://"
+                         r"|call_user_func|\bcreate_function|array_map\s*\(\s*['\"]|\bassert\s*\(")),
+    "ed": ("runs", Late(r"^[\d,.$%;]*\s*[rwe]?\s*!", re.MULTILINE)),
+    **dict.fromkeys(("node", "nodejs", "bun", "deno", "tsx", "ts-node"), ("runs", Late(
+        r"\bFunction\s*\(|runIn\w*Context|\brequire\s*\(\s*[^'\"`\s)]|\btruncate\w*\(|\)\s*\[\s*['\"`]?\w+['\"`]?\s*\]\s*\("
+        r"|(?<![\w.])fs\w*\s*\[|import\s*\(\s*[^'\"`\s)]|(?:['\"`]|node:)(?:net|tls|dgram|vm|worker_threads|cluster|repl|inspector)['\"`]"
+        r"|fs/promises.{0,300}\.rm\s*\(|['\"`:]fs['\"`].{0,300}\.(?:rm|rmdir|unlink|truncate)\s*\(", re.DOTALL))),
+    **dict.fromkeys(("r", "rscript"), ("runs", Late(
+        r"\bsystem2?\s*\(|\bshell\s*\(|file\.(?:remove|rename)|\bunlink\s*\(|\bsource\s*\(\s*['\"]https?:"))),
 }  # fmt: skip
 """What only one language calls so."""
 _SED_FILES = re.compile(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
@@ -168,6 +184,14 @@ LONGEST_CODE = 50_000
 
 def interpreter(program: str) -> Interpreter | None:
     return INTERPRETERS.get(program) or INTERPRETERS.get(unversioned(program))
+
+
+_BUNDLES: dict[str, Late] = {
+    **dict.fromkeys(("python", "pypy", "ipython", "py"), Late(r"-[^-cmXWQ]*c")),
+    "perl": Late(r"-[acnpswWtTuUSl0-9]*i?[eE]"),
+    "ruby": Late(r"-[acnpswWlS0-9]*i?e"),
+}
+"""Options that take code, which may stand behind them in the same word: `-Bc'…'`, `-lne'…'`."""
 
 
 def codes(program: str, arguments: list[Word]) -> list[Word]:
@@ -184,20 +208,28 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
         return words[:1] if arguments and arguments[0].value == "eval" else []
     if program == "timeit":
         return [Word("\n".join(word.value for word in arguments if not word.value.startswith("-")))]
+    program = unversioned(program)
     found: list[Word] = []
     at = 0
     while at < len(arguments):
         value = arguments[at].value
-        if value in how.options or (value[:1] == "-" and value[1:2] != "-" and f"-{value[-1:]}" in how.options
-                                    and program != "node"):  # fmt: skip
+        bundled = _BUNDLES[program].match(value) if program in _BUNDLES else None
+        if bundled is not None and bundled.end() < len(value):
+            found.append(Word(value[bundled.end() :]))
+        elif (
+            bundled is not None
+            or value in how.options
+            or (program not in (*_BUNDLES, "node") and value[:1] == "-" and value[1:2] != "-"
+                and f"-{value[-1:]}" in how.options)
+        ):  # fmt: skip
             found += arguments[at + 1 : at + 2]
             at += 2
             continue
         for option in how.options:
             if option.startswith("--") and value.startswith(option + "="):
                 found.append(Word(value[len(option) + 1 :]))
-            elif len(option) == 2 and value.startswith(option) and len(value) > 2 and how is not _NODE:
-                found.append(Word(value[2:]))
+        if how is not _NODE and program not in _BUNDLES and len(value) > 2 and value[:2] in how.options:
+            found.append(Word(value[2:]))
         if value in how.valued:
             at += 1
         if not value.startswith("-") and not how.first:
@@ -215,6 +247,20 @@ _FRAMEWORKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "artisan": (("tinker",), ("--execute",)),
 }
 """What runs code within an application: by which action, and behind which option; without one the next word is code."""
+
+
+def _is_framework_shell(program: str, arguments: list[Word]) -> bool:
+    """`python manage.py shell`, `rails console`: they read code from their input."""
+    words = [program, *(basename(word.value) for word in arguments[:3] if not word.value.startswith("-"))]
+    at = next((at for at, word in enumerate(words) if word in _SHELL_OF), -1)
+    return 0 <= at < 2 and words[at + 1 : at + 2] != [] and words[at + 1] in _SHELL_OF[words[at]]
+
+
+_SHELL_OF = {
+    **dict.fromkeys(("manage.py", "django-admin", "flask"), ("shell", "shell_plus", "dbshell")),
+    "rails": ("console", "c", "dbconsole", "runner"),
+    "artisan": ("tinker",),
+}
 
 
 def _framework_code(program: str, arguments: list[Word]) -> Word | None:
@@ -266,12 +312,14 @@ def _first_operand(program: str, arguments: list[Word]) -> list[Word]:
 def is_fed(program: str, arguments: list[Word]) -> bool:
     """Whether an interpreter takes its code from its input: it has no code and no script."""
     how = interpreter(program)
+    if _is_framework_shell(program, arguments):
+        return True
     if how is not None and how.first:
         return any(one.value in ("-", "/dev/stdin") and arguments[at - 1].value in ("-f", "--file")
                    for at, one in enumerate(arguments) if at)  # fmt: skip
     if how is None or not how.reads_input:
         return False
-    if program in ("gdb", "lldb"):  # an operand is what they look at
+    if program in ("gdb", "lldb", "ed"):  # an operand is what they look at
         return True
     if any(word.value in ("-m", "-V", "-v", "--version", "--help", "-h", "--check") for word in arguments):
         return False
@@ -306,6 +354,9 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
     if program in ("sed", "gsed"):
         found = _SED_STARTS.search(code) if "e" in code else None
         return ("runs", "e") if found else None
+    if is_python(program) and (tree := _python_of(code)) is not None:
+        return tree.findings[0] if tree.findings else None
+    code = _JOINED.sub("", code)
     for rule, expression in (
         ("network", _LOADS), ("destroys", _DELETES), ("runs", _STARTS), ("publishes", _SENDS), ("credentials",
         _CREDENTIALS),
@@ -321,10 +372,32 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
     return None
 
 
+_PYTHONS = frozenset(("manage.py", "django-admin", "flask", "timeit"))
+
+
+def is_python(program: str) -> bool:
+    """Whether the code that a program takes is Python."""
+    return program in _PYTHONS or interpreter(program) is _PYTHON
+
+
+def _python_of(code: str) -> "PythonCode | None":
+    from rightcall.commands.python import read_python  # late: few commands hold Python
+
+    return read_python(code) if len(code) <= LONGEST_CODE else None
+
+
+def composed(program: str, code: str) -> tuple[tuple[str, bool], ...]:
+    """Paths that code puts together, or that it surely writes: each with whether it is written."""
+    tree = _python_of(code) if is_python(program) else None
+    return () if tree is None else tree.paths
+
+
 def is_written(program: str, code: str) -> Callable[[str], bool]:
     """Whether code may write to a path that is a text in it: one in the same statement as what writes. Where that
     takes the path from a variable, it may be any."""
     written: set[str] = set()
+    if program in ("sed", "gsed"):
+        return {one[1] for one in _SED_FILES.finditer(code) if re.search(r"[wW]\s+\S", one.group())}.__contains__
     if not _MAY_WRITE.search(code):
         return written.__contains__
     for statement in re.split(r"[;\n]", code[:LONGEST_CODE]):

@@ -15,22 +15,37 @@ from typing import Literal
 from msgspec import Struct
 
 from rightcall.commands import CommandRules, UrlRules
+from rightcall.commands.brought import Brought, obeyed_files, recipes_in
+from rightcall.commands.databases import is_named_dangerously, is_sql_client, sql_files, sql_rules
 from rightcall.commands.expansion import Budget
-from rightcall.commands.inline import LONGEST_CODE, codes, guards, interpreter, is_fed, is_written, judged, texts_in
+from rightcall.commands.inline import (
+    LONGEST_CODE,
+    codes,
+    composed,
+    guards,
+    interpreter,
+    is_fed,
+    is_written,
+    judged,
+    texts_in,
+)
+from rightcall.commands.launchers import inner_of
+from rightcall.commands.options import option_value
 from rightcall.commands.patching import applies_patch, fed_files, patched_by, read_small
-from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
+from rightcall.commands.paths import (
+    MOST_PATHS,
+    Use,
+    expanded,
+    found_words,
+    is_plain,
+    is_text_only,
+    parts,
+    path_words,
+    use_of,
+)
 from rightcall.commands.patterns import Pattern, first_hit
 from rightcall.commands.places import Place, followed, is_device, is_disk
-from rightcall.commands.rules import (
-    KILLS,
-    ends_us,
-    found_in,
-    is_named_dangerously,
-    is_sql_client,
-    seeks_us,
-    sql_files,
-    sql_rules,
-)
+from rightcall.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import CONNECTS, addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, printed
@@ -38,7 +53,7 @@ from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
 from rightcall.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
-from rightcall.commands.wrappers import SHELLS, assigned_code, inner_of, option_value, shell_code
+from rightcall.commands.wrappers import SHELLS, assigned_code, shell_code
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
@@ -66,7 +81,15 @@ _UNPACKS = frozenset(
 _TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
 """What they are given they take with all that is in it, for which `folder/*` stands."""
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+_PLAIN_NAME = re.compile(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
+"""Variables that hold what stands in many addresses."""
 _CANNOT = "cannot be judged before it runs"
+
+
+_LISTING = frozenset(
+    ("find", "gfind", "fd", "fdfind", "ls", "seq", "sort", "uniq", "head", "tail", "nl", "shuf")
+)  # fmt: skip
+"""What they print are names of files, or numbers."""
 
 
 class SeenPath(Struct, frozen=True):
@@ -159,14 +182,19 @@ class _Judge:
         self.findings: list[Finding] = []
         self.asked = 0
         self.paths: dict[tuple[str, bool], SeenPath] = {}
-        self.fetched: set[str] = set()
+        self.brought = Brought(place)
         self.written: dict[str, str] = {}
         """Texts that this very line writes to files, as far as they are known."""
         self.taken: dict[str, list[Word]] = {}
         """What a variable may hold that is read from a text of the line."""
+        self.carried: dict[str, tuple[str, ...]] = {}
+        """Programs whose output a variable holds."""
+        self.linked: dict[str, str] = {}
+        """Links that the line makes, and where they lead."""
         self.sought = False
         """The line looks for our own processes."""
-        self.cloned = False
+        self.renamed: dict[str, str] = {}
+        """Programs that the line itself puts under another name."""
         self.variables: dict[str, tuple[str, ...] | None] = {
             "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
         }  # fmt: skip
@@ -206,7 +234,12 @@ class _Judge:
         told = [word for one in (*readers, *around) for word in _told_by(one, commands, self.variables)]
         words = list({word.value: word for word in told if word.known}.values())
         words.sort(key=lambda word: is_plain(word.value))  # of too many, those that matter
-        self.taken |= dict.fromkeys((name.value for one in readers for name in one.words[1:]), words[:_MOST_TAKEN])
+        names = [name.value for one in readers for name in one.words[1:]]
+        self.taken |= dict.fromkeys(names, words[:_MOST_TAKEN])
+        files = any(one.text is None and not one.writes for command in (*readers, *around) for one in command.redirects)
+        fed = tuple(_program_of(commands[at]) for one in (*readers, *around) for at in one.fed if commands[at].words)
+        if files or fed:
+            self.carried |= dict.fromkeys(names, fed or ("read",))
 
     def listed(self, words: Sequence[str]) -> None:
         for word in words:
@@ -219,6 +252,8 @@ class _Judge:
     def simple(self, command: Simple, commands: list[Simple], depth: int, elsewhere: bool) -> None:
         for name, value in (*command.assigned, *_exported(command)):
             self._assigned(name, value, command, depth)
+            if value.inner and not _PLAIN_NAME.search(name):
+                self.carried[name] = tuple(_program_of(commands[at]) for at in value.inner if commands[at].words)
         text = _input_of(command, commands)
         fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
         fed += tuple(_program_of(commands[at]) for word in command.words for at in word.inner if commands[at].words)
@@ -231,8 +266,10 @@ class _Judge:
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
                 tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
-                _is_narrowed(command, commands),
+                carried=tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ())),
+                narrowed=_is_narrowed(command, commands),
             )  # fmt: skip
+            self._picked(command, commands)
             self.run(run, command, commands, depth)
             self._notes_written(run, command)
         for redirect in command.redirects:
@@ -261,6 +298,10 @@ class _Judge:
         if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
             self._unknown(run, commands)
             return
+        if self.renamed and (meant := self.renamed.get(self.place.whole(run.folders[0], run.name.value))):
+            self.run(
+                Run(meant, Word(meant), run.arguments, run.folders, values=run.values), command, commands, depth + 1
+            )
         if " " in run.name.value.strip() and is_head(run.name.value.split()[0], " -"):  # `yarn exec 'rm x'`
             self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
             return
@@ -289,8 +330,25 @@ class _Judge:
                     run.elsewhere or inner.elsewhere, inner.more,
                     run.text if not inner.more else None, run.fed if not inner.more else (),
                     [word.value for word in words[1:]],
+                    carried=(run.fed or ("cat",)) if inner.more and run.program not in ("find", "gfind") else (),
+                    listed=inner.more and (run.program in _LISTING or (bool(run.fed) and _LISTING.issuperset(run.fed))),
                 )  # fmt: skip
                 self.run(started, command, commands, depth + 1)
+
+    def _picked(self, command: Simple, commands: list[Simple]) -> None:
+        """Files that a list of names is narrowed to: `ls -a | grep env | xargs cat`."""
+        program = basename(command.words[0].value)
+        sources = [at for word in command.words[1:] for at in word.inner]
+        if program in ("xargs", "gxargs", "parallel"):
+            sources += command.fed
+        elif program in ("grep", "egrep", "rg") and any(SECRET_NAME.search(one.value) for one in command.words[1:]):
+            if any(_lists_settings(commands[at]) for at in command.fed):
+                self._asks("credentials", "git config")
+            return
+        for at in sources:
+            if commands[at].fed and not is_text_only(program) and (name := _picks_secrets(commands[at])):
+                self._asks("credentials", f"{program} … {name}")
+                return
 
     def _completed(self, run: Run, words: Iterable[Word], command: Simple, commands: list[Simple]) -> list[Word]:
         """The words that `xargs` and `find -exec` add, where they can be told."""
@@ -316,7 +374,14 @@ class _Judge:
             filled = [Word(word.value.replace(replaced, HOLE)) if replaced in word.value else word for word in given]
             return [*given, Word(HOLE)] if filled == given else filled
         if any(replaced in word.value for word in given):
-            return [new for word in given for new in (told if word.value == replaced else [word])]
+            whole = " ".join(word.value for word in told)
+            return [
+                new for word in given
+                for new in (
+                    told if word.value == replaced
+                    else [Word(word.value.replace(replaced, whole), None, True)] if replaced in word.value else [word]
+                )
+            ]  # fmt: skip
         return [*given, *told]
 
     def _unknown(self, run: Run, commands: list[Simple]) -> None:
@@ -328,7 +393,7 @@ class _Judge:
         self, code: Word, language: str, run: Run, commands: list[Simple], depth: int, elsewhere: bool
     ) -> None:
         fetched = any(_program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
-        if not code.known and not elsewhere:
+        if not code.known and not elsewhere and not run.listed:
             rule = "command:network" if fetched else "command:unreadable"
             self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
             if not code.value.replace(HOLE, "").strip():
@@ -394,10 +459,9 @@ class _Judge:
             elif run.arguments and not run.arguments[0].value.startswith("-") and run.program not in _UNPACKS:
                 self._ran_file(run, run.arguments[:1], commands)
         self._written_ones(run, depth)
-        whole = self.place.whole(run.folders[0], run.name.value)
-        if "/" in run.name.value and (whole in self.fetched or (self.cloned and run.name.value.startswith("./"))):
-            self._asks("network", run.name.value)
-        self._notes_fetched(run, command)
+        if self.brought and (name := self.brought.runs(run)) is not None:
+            self._asks("network", name)
+        self.brought.note(run, command)
 
     def _written_ones(self, run: Run, depth: int) -> None:
         if not self.written:
@@ -417,6 +481,10 @@ class _Judge:
             named = option_value(run.arguments, "-f", "--file", "--makefile", "--justfile")
             if named is not None and self.place.whole(run.folders[0], named.value) in self.written:
                 self._asks("runs", f"{run.program} -f {named.value}")
+        for name in obeyed_files(run.program):
+            text = self.written.get(self.place.whole(run.folders[0], name), "")
+            for recipe in recipes_in(name, text):
+                self.script(recipe, run.folders, depth + 1)
 
     def _code(self, run: Run, code: Word, commands: list[Simple]) -> None:
         if not code.known:
@@ -443,6 +511,9 @@ class _Judge:
                     self.address(address)
             elif _PATH_LIKE.fullmatch(text) or not is_plain(text):
                 self.see(Word(text), folders, "writes" if written(text) else "unknown")
+        for text, writes in composed(program, code):
+            if _PATH_LIKE.fullmatch(text) or not is_plain(text):
+                self.see(Word(text), folders, "writes" if writes else "unknown")
 
     def _shell_input(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """A shell without code and script runs what it reads."""
@@ -479,39 +550,29 @@ class _Judge:
         for word in words:
             fetching = any(_program_of(commands[at]) in FETCHERS for at in word.inner if commands[at].words)
             whole = self.place.whole(run.folders[0], word.value)
-            cloned = self.cloned and run.program in SHELLS
-            if fetching or whole in self.fetched or cloned:
+            how = interpreter(run.program)
+            if fetching or whole in self.brought.files:
                 self._asks("network", f"{run.program} {word.value}".replace(HOLE, "…"))
             elif word.inner and HOLE in word.value and run.program in ("source", ".", *SHELLS):
                 self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
-
-    def _notes_fetched(self, run: Run, command: Simple) -> None:
-        """Files that came from the network in this very line."""
-        unpacked = run.program in ("tar", "unzip", "bsdtar", "cpio", "7z") and (
-            bool(set(run.fed) & FETCHERS)
-            or any(self.place.whole(run.folders[0], word.value) in self.fetched for word in run.arguments)
-        )
-        if unpacked or (run.program == "git" and "clone" in run.values[:4]):
-            self.cloned = True
-        if run.program not in FETCHERS:
-            if run.program in ("chmod", "mv", "cp"):
-                self._follows(run)
-            return
-        names = [*writes_to(run), *(one.target for one in command.redirects if one.writes)]
-        if run.program in ("wget", "fetch", "axel", "aria2c") or run.has("-O", "--remote-name"):
-            names += [Word(address.path.rpartition("/")[2]) for address in addresses(run)]
-        for word in names:
-            self.fetched.add(self.place.whole(run.folders[0], word.value))
+            elif word.inner and word.value.startswith("/dev/fd/") and how is not None and not how.first:
+                text = printed(commands[word.inner[0]], {}) if len(word.inner) == 1 else None
+                self._interpreter_input(Run(run.program, run.name, [], run.folders, text=text))
 
     def _notes_written(self, run: Run, command: Simple) -> None:
         """Texts that are written to files in this very line, and may be run by it."""
         targets = [one.target for one in command.redirects if one.writes]
+        if run.program == "ln" and len(ends := run.operands("-t -S")) == 2:
+            source, link = (self.place.whole(run.folders[0], word.value) for word in ends)
+            self.linked[link] = self.linked[f"{link}/{source.rpartition('/')[2]}"] = source
         if run.program == "tee":
             targets += run.operands()
-        if self.written and run.program in ("cp", "mv", "ln", "install") and len(operands := run.operands()) > 1:
-            text = self.written.get(self.place.whole(run.folders[0], operands[0].value))
-            if text is not None:
-                self.written[self.place.whole(run.folders[0], operands[-1].value)] = text
+        if run.program in ("cp", "mv", "ln", "install") and len(operands := run.operands()) > 1:
+            target = self.place.whole(run.folders[0], operands[-1].value)
+            if (text := self.written.get(self.place.whole(run.folders[0], operands[0].value))) is not None:
+                self.written[target] = text
+            if "/" in operands[0].value and is_head(operands[0].value, " -"):
+                self.renamed[target] = basename(operands[0].value)
         text = _written_text(run, command) if targets else None
         if text is None:
             return
@@ -538,13 +599,6 @@ class _Judge:
         else:
             self.script(text, run.folders, depth + 1)
         self.written[whole] = text
-
-    def _follows(self, run: Run) -> None:
-        operands = run.operands()
-        if run.program == "chmod" or len(operands) < 2:
-            return
-        if self.place.whole(run.folders[0], operands[0].value) in self.fetched:
-            self.fetched.add(self.place.whole(run.folders[0], operands[-1].value))
 
     def _asks(self, kind: str, words: str) -> None:
         if self.commands.starter:
@@ -582,7 +636,7 @@ class _Judge:
         for path in patching.paths[: MOST_PATHS + 1]:
             self.see(Word(path), folders, "writes", elsewhere=run.elsewhere)
         wholes = {self.place.whole(run.folders[0], word.value) for word in (*files, *run.arguments)}
-        if patching.unknown or not wholes.isdisjoint(self.fetched) or set(run.fed) & FETCHERS:
+        if patching.unknown or not wholes.isdisjoint(self.brought.files) or set(run.fed) & FETCHERS:
             self.add("ask", "command:unreadable", f"`{run.program}`: the patch it applies {_CANNOT}")
 
     def _sql_scripts(self, run: Run, command: Simple, commands: list[Simple], allowed: list[Pattern]) -> None:
@@ -593,6 +647,8 @@ class _Judge:
                 self._starter(found, allowed)
             if not text and is_named_dangerously(word.value):
                 self._starter(Found("destroys", f"{run.program} < {word.value}"), allowed)
+        if not FETCHERS.isdisjoint(run.fed):
+            self._asks("network", f"{run.fed[0]} | {run.program}")
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""
@@ -618,6 +674,8 @@ class _Judge:
                     if use in ("reads", "names") and self.place.is_policy(whole):
                         continue
                     self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
+                    if self.linked and whole in self.linked:
+                        self._note(written, self.linked[whole], use == "writes", False, elsewhere)
         for told in self._taken(word) if self.taken and HOLE in word.value else ():
             self.see(told, folders, use, elsewhere=elsewhere)
         if (tail := _tail_of(word)) is not None and use != "names":
@@ -666,6 +724,10 @@ class _Judge:
             self._asks("escalates", target.value)
             return
         self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
+        if redirect.writes and command.words and not is_device(target.value):
+            read = [one.target for one in command.redirects if not one.writes]
+            if never_ends(command.words, read):
+                self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
         empties = redirect.operator in (">", ">|", "&>") and (
             not command.words
             or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
@@ -771,6 +833,37 @@ def _told_by(command: Simple, commands: list[Simple], variables: dict[str, tuple
     for at in command.fed:
         told += _handed_on(commands[at], variables) if commands[at].words else []
     return told
+
+
+_PICKED = (
+    ".env",
+    "secret",
+    "id_rsa",
+    "id_ed25519",
+    "password",
+    "credentials",
+    ".pem",
+    ".netrc",
+    ".npmrc",
+    "kubeconfig",
+)
+
+
+def _lists_settings(command: Simple) -> bool:
+    values = [word.value for word in command.words]
+    return values[:2] == ["git", "config"] and not {"-l", "--list", "list"}.isdisjoint(values)
+
+
+def _picks_secrets(source: Simple) -> str:
+    """The name of a secret that `grep` lets through from a list of names, or ""."""
+    if not source.words or basename(source.words[0].value) not in ("grep", "egrep", "rg"):
+        return ""
+    values = [word.value for word in source.words[1:]]
+    texts = [one for one in values if not one.startswith("-")]
+    if len(texts) != 1 or any(re.fullmatch(r"-[a-zA-Z]*v[a-zA-Z]*|--invert-match", one) for one in values):
+        return ""
+    choices = [re.sub(r"[\\^$*()?\[\]]", "", one) for one in texts[0].split("|")]
+    return next((name for name in _PICKED for one in choices if len(one) > 2 and one in name), "")
 
 
 def _replaced(run: Run) -> str:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from rightcall.commands.options import option_value
 from rightcall.commands.places import Place
 from rightcall.commands.runs import Found, Run
 from rightcall.commands.words import HOLE
@@ -13,7 +14,27 @@ from rightcall.parse.late import Late
 _FETCHES_ALWAYS = frozenset(("bunx", "pnpx", "uvx"))
 _FETCHERS = frozenset((*_FETCHES_ALWAYS, "npx", "pipx"))
 _VALUED = "-p --package -w --workspace --from --with --python --spec --index-url --with-requirements"
-_FROM_GIT = Late(r"(?:--[a-z-]+=)?(?:[\w.-]+ ?@ ?)?git\+")
+_SOURCE = Late(
+    r"(?:-{1,2}[a-z-]+=)?(?:[\w.,\[\]-]+ ?@ ?)?(?:(?:git|hg|svn|bzr)\+|git://|git@|ssh://|https?://(?!(?:[^/@]*@)?(?:localhost|127\.)\b)"
+    r"|(?:github|gitlab|bitbucket|gist):)"
+)
+"""What is not taken by its name from the index that everybody uses."""
+_USUAL = Late(
+    r"(?:-{1,2}[a-z-]+=)?https://(?:pypi\.org|registry\.npmjs\.org|registry\.yarnpkg\.com|download\.pytorch\.org"
+    r"|rubygems\.org|proxy\.golang\.org|npm\.pkg\.github\.com|conda\.anaconda\.org|repo\.packagist\.org)(?:[:/].*)?"
+)
+_BRINGS = frozenset(
+    ("install", "i", "add", "in", "isntall", "download", "wheel", "sync", "update", "upgrade", "pip", "tool", "pin",
+     "plugin", "plugins", "plugin-add", "require", "create", "init", "inject", "try-repo", "get", "global", "source",
+     "-p", "ci", "fetch")
+)  # fmt: skip
+_RUNS = frozenset(("run", "exec", "x", "dlx"))
+"""Of these only what stands before the words of the program counts."""
+_SETS = frozenset(("composer", "poetry", "pdm", "bundle"))
+"""Their `config` may name another place that packages come from."""
+_ALWAYS = frozenset(("cpanm", "cpan", "nix-shell", "nix-env"))
+_NO_SOURCE = frozenset(("--proxy", "--https-proxy", "--cert", "--homepage", "--message", "-m"))
+_BY_REPOSITORY = Late(r"[A-Za-z0-9][\w.-]*/[\w.-]+(?:#.*)?")
 _WELL_KNOWN_TEXT = """
     ajv alembic ansible-lint autoflake autopep8 ava babel bandit biome black build bump-my-version bumpversion c8 cdk
     changeset check-jsonschema check-manifest cibuildwheel clang-format cloc codespell commitizen commitlint
@@ -51,13 +72,18 @@ _CHANGES = frozenset(
 )
 
 
-PACKAGING = frozenset((*_FETCHERS, *_PACKAGERS, "npm", "pnpm", "yarn", "bun"))
+_NODE = frozenset(("npm", "pnpm", "yarn", "bun"))
+PACKAGING = frozenset(
+    (*_FETCHERS, *_PACKAGERS, *_NODE, *_ALWAYS, "pipenv", "cargo", "gem", "bundle", "go", "deno", "composer",
+     "luarocks", "opam", "pre-commit", "asdf", "mise", "terraform", "tofu", "rustup", "mix", "dart", "flutter", "conan",
+     "vcpkg", "stack", "cabal", "raku", "zef", "swift", "rebar3", "nimble", "shards", "haxelib", "pod", "carthage")
+)  # fmt: skip
 
 
 def package_rules(run: Run, place: Place) -> Iterator[Found]:
     """What a command brings that a person should look at."""
-    if run.program in _FETCHERS and any(map(_FROM_GIT.match, run.values)):
-        yield Found("network", f"{run.program} git+…")
+    if (source := _foreign(run)) is not None:
+        yield Found("network", f"{run.program} {source}")
     elif _fetches(run) and (name := _package(run)) and not _is_known(name, run, place):
         yield Found("network", f"{run.program} {name}")
     if (
@@ -68,21 +94,48 @@ def package_rules(run: Run, place: Place) -> Iterator[Found]:
         yield Found("guards", f"{run.program} … rightcall")
 
 
+def _foreign(run: Run) -> str | None:
+    """A repository, an archive or an index that packages are taken from, where it is not the usual one."""
+    operands = run.operands(_VALUED)
+    action = operands[0].value if operands else ""
+    running = run.program in ("npx", "bunx", "pnpx", "uvx") or action in _RUNS
+    if not (running or action in _BRINGS or run.program in _ALWAYS or (action == "config" and run.program in _SETS)):
+        return None
+    names = operands if run.program in _FETCHERS and run.program != "pipx" else operands[1:]
+    values = run.values
+    if running and names:
+        values = values[: next(at for at, word in enumerate(run.arguments) if word is names[0]) + 1]
+    for at, value in enumerate(values):
+        if _SOURCE.match(value) and not _USUAL.fullmatch(value) and not (at and values[at - 1] in _NO_SOURCE):
+            return value[:60]
+        if run.program.startswith("nix") and "fetch" in value and "://" in value:
+            return value[:60]
+    if run.program == "brew" and (tapped := next((one.value for one in names if one.value.count("/") == 2), "")):
+        return tapped if not tapped.startswith("homebrew/") else None
+    if run.program in _NODE and action in ("install", "i", "add"):
+        for one in names:
+            here = any(os.path.exists(os.path.join(folder, one.value)) for folder in run.folders)
+            if _BY_REPOSITORY.fullmatch(one.value) and not here:
+                return one.value
+    return None
+
+
 def _fetches(run: Run) -> bool:
     """Whether what it runs is brought without a question where it is not here: `npx -y`, `pnpm dlx`, `uvx`."""
-    first = run.values[0] if run.values else ""
+    action = next((word.value for word in run.operands(_VALUED)), "")
     if run.program in ("npx", "npm"):
-        return (run.program == "npx" or first in ("exec", "x")) and run.has("-y", "--yes")
+        return (run.program == "npx" or action in ("exec", "x")) and run.has("-y", "--yes")
     if run.program in ("pnpm", "yarn", "bun"):
-        return first in ("dlx", "x")
-    return run.program in _FETCHES_ALWAYS or (run.program == "pipx" and first == "run")
+        return action in ("dlx", "x")
+    return run.program in _FETCHES_ALWAYS or (run.program == "pipx" and action == "run")
 
 
 def _package(run: Run) -> str:
     """Its name, without a version."""
+    given = option_value(run.arguments, "--from", "--spec", "--package")
     operands = [word.value for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run")]
-    name = operands[0] if operands else ""
-    return "" if HOLE in name else re.sub(r"(?<=.)(?:@|==|\[)[^/]*$", "", name)
+    name = given.value if given is not None else operands[0] if operands else ""
+    return "" if HOLE in name else re.sub(r"(?<=.)(?:@|[=<>~]=|\[)[^/]*$", "", name)
 
 
 def _is_known(name: str, run: Run, place: Place) -> bool:

@@ -278,6 +278,9 @@ class Reader(Scanner):
             if self._closes(("in",)):
                 self.at += 2
                 while (pieces := self._next_word()) is not None:
+                    if pieces.inner:  # what is printed there is what the variable holds
+                        held = [(name, Word(HOLE, inner=tuple(pieces.inner)))]
+                        self._add(Simple([], held, [], self.folders))
                     for word in pieces.words(self.home):
                         values.append(HOLE if word.glob is not None else word.value)
                         if word.glob is not None:
@@ -396,6 +399,9 @@ class Reader(Scanner):
         pieces.texts[0] = (first[found.end() :],)
         words = pieces.words(self.home)
         value = words[0] if len(words) == 1 else Word(" ".join(word.value for word in words), None, True)
+        if found.group().endswith("+="):
+            before = self.variables.get(found[1])
+            value = Word((before[0] if before else HOLE) + value.value, None, True)
         if words and (pieces.names or pieces.inner):
             value = Word(value.value, value.glob, value.quoted, tuple(pieces.names), tuple(pieces.inner))
         return found[1], value
