@@ -5,7 +5,7 @@ from typing import Any
 
 from rightcall.present.fields import Fields, changes, fields, records, text
 from rightcall.present.fit import Path
-from rightcall.present.registry import Losses
+from rightcall.present.view import Losses
 
 
 def file_list(diffs: Sequence[Fields]) -> list[dict[str, Any]]:

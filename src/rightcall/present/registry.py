@@ -1,54 +1,37 @@
-"""What is known of single tools: how a result is shaped, summed up and cut. One file each in `tools`; adding a tool
-adds a file there."""
+"""What is known of single tools: how a result is shaped, summed up and cut. One file each in `tools`."""
 
-import importlib
-import pkgutil
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-from rightcall.present import tools as package
-from rightcall.present.fit import Path
-from rightcall.present.lines import Loss
-
-Losses = Mapping[Path, Loss]
-Shaper = Callable[[Any], Any]
-Noter = Callable[[dict[str, Any], Losses], str | None]
-
-
-class View(Struct, frozen=True):
-    """How results of one tool are shown. Its functions may raise on a result that is not of the tool's own form: then
-    the result is treated as any other."""
-
-    tool: str
-    shape: Shaper
-    """The result (design 002 §5) as a model should see it."""
-    summary: Callable[[Any], str]
-    """The result in one line, for the audit."""
-    note: Noter
-    """What the cut, shaped result lacks and how to get it; it may correct the result. None: nothing special."""
-    first: tuple[str, ...] = ()
-    """Fields that are cut last."""
-    spread: str | None = None
-    """A field with an object of lists, each of which keeps something."""
-    images: Callable[[Any], tuple[list[dict[str, Any]], Any]] | None = None
-    """The pictures in the result, as blocks of content in MCP; and the result without them."""
+    from rightcall.present.view import View
 
 
 @cache
 def views() -> Mapping[str, View]:
     """All of them, by tool."""
-    names = sorted(found.name for found in pkgutil.iter_modules(package.__path__))
-    modules = (importlib.import_module(f"{package.__name__}.{name}") for name in names)
-    found = (view for module in modules for view in _views_of(module))
+    from rightcall.present.tools import (  # late: a call that shows no result needs none of them
+        blame,
+        data_list,
+        diff,
+        execute,
+        files,
+        log,
+        logs,
+        read,
+        search,
+        show,
+        web,
+        write,
+    )
+
+    single = (blame, data_list, diff, files, log, logs, read, search, show)
+    found = (*(one.VIEW for one in single), *execute.VIEWS, *web.VIEWS, *write.VIEWS)
     return {view.tool: view for view in found}
-
-
-def _views_of(module: Any) -> tuple[View, ...]:
-    """A module has the view of one tool, or of several that give the same."""
-    return module.VIEWS if hasattr(module, "VIEWS") else (module.VIEW,) if hasattr(module, "VIEW") else ()
 
 
 def view_of(tool: str) -> View | None:

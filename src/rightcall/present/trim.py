@@ -10,7 +10,8 @@ from rightcall.present.fit import NOTHING, Fit
 from rightcall.present.lines import cut_text
 from rightcall.present.look import look
 from rightcall.present.measure import Measure, weigh
-from rightcall.present.registry import View, view_of
+from rightcall.present.registry import view_of
+from rightcall.present.view import View
 from rightcall.text.tokens import estimate
 
 NOTE = 200

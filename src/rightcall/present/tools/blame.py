@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import Any
 
 from rightcall.present.fields import Fields, fields, number, own, records, text, with_truncated
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 
 def shape(result: Any) -> dict[str, Any]:

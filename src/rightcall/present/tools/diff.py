@@ -4,7 +4,7 @@ from typing import Any
 
 from rightcall.present.changes import file_list, lost_changes
 from rightcall.present.fields import changes, fields, number, own, records, text
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 
 def shape(result: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from rightcall.present.fields import Fields, number, own, records, text
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 _TOOLS = ("code/execute/python", "code/execute/javascript", "ai.execute")
 _HIT = {

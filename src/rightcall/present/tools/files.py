@@ -3,7 +3,7 @@
 from typing import Any
 
 from rightcall.present.fields import Fields, number, own, records, text, with_truncated
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 
 def shape(result: Any) -> dict[str, Any]:

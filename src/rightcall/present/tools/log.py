@@ -5,7 +5,7 @@ from typing import Any
 
 from rightcall.present.fields import Fields, changes, number, own, records, text, with_truncated
 from rightcall.present.look import look
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?)?")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rightcall.present.fields import fields, number, own, text, with_truncated
 from rightcall.present.lines import Loss
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 _PLAIN = ("utf-8", "utf8", "ascii", "us-ascii")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from rightcall.present.changes import file_list, lost_changes
 from rightcall.present.fields import Fields, changes, fields, number, own, records, text, with_truncated
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 _HASH = re.compile(r"[0-9a-f]{4,64}")
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from rightcall.present.fields import Fields, number, own, records, text
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 
 def shape_page(result: Any) -> dict[str, Any]:

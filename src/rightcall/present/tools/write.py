@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rightcall.present.fields import Fields, changes, number, own, records, text
-from rightcall.present.registry import Losses, View
+from rightcall.present.view import Losses, View
 
 
 def _saved(result: Fields) -> str:
