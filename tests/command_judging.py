@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from msgspec import json
 
-from rightcall.config import Policy, load_policy
+from rightcall.config import Policy
+from rightcall.config_load import load_policy
 from rightcall.config_settings import Limits, Window
 from rightcall.door import Door
 

@@ -13,8 +13,9 @@ from approval_running import PERSON
 from rightcall import Executor
 from rightcall.errors import AnswerError
 from rightcall.executor_sync import SyncExecutor
+from rightcall.present.messages import Outcome
 from rightcall.text.question import question_lines
-from rightcall.types_running import Grant, Outcome
+from rightcall.types_running import Grant
 
 pytestmark = pytest.mark.promise("P-06")
 

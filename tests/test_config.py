@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from docs_examples import blocks
-from rightcall.config import DEFAULT_POLICY, PROVIDER_DEFAULTS, HostSettings, Policy, ProviderSettings, load_policy
+from rightcall.config import DEFAULT_POLICY, PROVIDER_DEFAULTS, HostSettings, Policy, ProviderSettings
+from rightcall.config_load import load_policy
 from rightcall.config_router import RouterSettings
 from rightcall.errors import PolicyError
 

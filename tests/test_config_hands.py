@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.config import load_policy
 from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
+from rightcall.config_load import load_policy
 from rightcall.config_tightening import tighten
 from rightcall.errors import PolicyError
 from rightcall.fs.globs import path_matches

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.config_settings import PRESETS, STAGES, Budgets, Limits, Settings, Window, rights_of
 
 POLICY = """\

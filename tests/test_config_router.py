@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.config_router import ModelSettings, RouterSettings
 from rightcall.errors import PolicyError
 

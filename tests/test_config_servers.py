@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.errors import PolicyError
 
 pytestmark = pytest.mark.promise("P-09")

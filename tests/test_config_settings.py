@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rightcall.config import DEFAULT_POLICY, load_policy
+from rightcall.config import DEFAULT_POLICY
+from rightcall.config_load import load_policy
 from rightcall.config_settings import (
     PRESETS,
     STAGES,

@@ -11,8 +11,9 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from rightcall.config import Policy, load_policy
+from rightcall.config import Policy
 from rightcall.config_found import FoundPolicy
+from rightcall.config_load import load_policy
 from rightcall.config_requests import requests_of
 from rightcall.config_settings import Asking, Settings
 from rightcall.config_tightening import narrow, tighten

@@ -12,8 +12,8 @@ from msgspec.structs import fields
 from rightcall.authorise import POLICIES
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.starter import WHY
-from rightcall.config import load_policy
 from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WebSettings, WriteSettings
+from rightcall.config_load import load_policy
 from rightcall.config_router import RouterSettings
 from rightcall.config_settings import (
     PRESETS,

@@ -9,7 +9,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rightcall.config import Policy, load_policy
+    from rightcall.config import Policy
+    from rightcall.config_load import load_policy
     from rightcall.errors import (
         AnswerError,
         CallError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rightcall.gate import Gate
     from rightcall.guarding import Refused, arun_calls, guard, run_calls
     from rightcall.loading import loads
+    from rightcall.present.messages import Outcome
     from rightcall.record.memory import MemoryStore
     from rightcall.record.sqlite import SqliteStore
     from rightcall.recover.section import tagged
@@ -34,17 +36,17 @@ if TYPE_CHECKING:
     from rightcall.route.router import Router
     from rightcall.route.types import Candidate, Intent
     from rightcall.types import Call, Event, Parsed, Problem, Reading, Repair, Verdict
-    from rightcall.types_running import Approval, Decision, Outcome
+    from rightcall.types_running import Approval, Decision
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Gate": "gate", "loads": "loading", "guard": "guarding", "run_calls": "guarding", "arun_calls": "guarding",
     "Refused": "guarding", "Verdict": "types", "Call": "types", "Repair": "types", "Problem": "types",
-    "Event": "types", "Parsed": "types", "Policy": "config", "load_policy": "config", "RightCallError": "errors",
+    "Event": "types", "Parsed": "types", "Policy": "config", "load_policy": "config_load", "RightCallError": "errors",
     "Unreadable": "errors", "ConfigError": "errors", "PolicyError": "errors", "PackError": "errors",
     "ToolError": "errors", "Reading": "types", "Format": "recover.take", "tagged": "recover.section",
-    "Executor": "executor", "tool": "execute.functions", "Outcome": "types_running", "Decision": "types_running",
+    "Executor": "executor", "tool": "execute.functions", "Outcome": "present.messages", "Decision": "types_running",
     "Approval": "types_running", "MemoryStore": "record.memory", "SqliteStore": "record.sqlite",
     "StoreError": "errors", "AnswerError": "errors", "CallError": "errors", "ModelError": "errors",
     "Router": "route.router", "Intent": "route.types", "Candidate": "route.types",

@@ -7,10 +7,9 @@
 A file that is wrong anywhere raises PolicyError, with its line: nothing in it is guessed, skipped or made milder.
 """
 
-import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
@@ -171,22 +170,3 @@ class Policy(Struct, frozen=True):
 
 
 DEFAULT_POLICY = Policy()
-
-
-def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None) -> Policy:
-    """The policy from a file, from a dict of the same shape, or the default one. Of a file that was only found
-    (`FoundPolicy`), what may be believed of it.
-
-    Raises PolicyError, which names the file, the line and what would be right. Only the named file is read.
-    """
-    if policy is None:
-        return DEFAULT_POLICY
-    if isinstance(policy, Policy):
-        return policy
-    from rightcall.config_read import read_document  # late, both: the default policy needs no reader
-
-    if isinstance(policy, Mapping):
-        return read_document(policy)
-    from rightcall.config_trust import load_file
-
-    return load_file(policy)

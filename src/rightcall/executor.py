@@ -39,6 +39,7 @@ from rightcall.executor_request import Tighter
 from rightcall.executor_shipped import shipped_tools
 from rightcall.executor_toolbox import Toolbox, build_toolbox
 from rightcall.packs import pack_digests
+from rightcall.present.messages import Outcome
 from rightcall.record.asking import Reply, answer
 from rightcall.record.notes import (
     Confirmation,
@@ -55,7 +56,7 @@ from rightcall.record.pause import pause, resume
 from rightcall.record.tables import Store
 from rightcall.text.redact import Redactor
 from rightcall.types import Effect, Event
-from rightcall.types_running import Approval, Outcome, Pause
+from rightcall.types_running import Approval, Pause
 
 if TYPE_CHECKING:
     from rightcall.config import Policy

@@ -11,12 +11,12 @@ from rightcall.executor_hints import as_written, discreet, forbidden_inside, wit
 from rightcall.executor_request import REHEARSED
 from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.present.marks import mark_as_data
-from rightcall.present.messages import Content, error_content
+from rightcall.present.messages import Content, Outcome, error_content
 from rightcall.present.summary import short
 from rightcall.record.admission import Admission
 from rightcall.text.escape import escaped
 from rightcall.types import Call, Verdict
-from rightcall.types_running import Decision, Metadata, Outcome, Result
+from rightcall.types_running import Decision, Metadata, Result
 from rightcall.validate import hint, unknown_tool_hint
 
 STUBBORN = 3

@@ -50,7 +50,7 @@ from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.guarded import is_another_name, is_guarded
 from rightcall.parse.kinds import is_object
 from rightcall.present.marks import mark_as_data
-from rightcall.present.messages import Content, content, error_content
+from rightcall.present.messages import Content, Outcome, content, error_content
 from rightcall.record.admission import Admission, Decide, admit, finish_once, refuse
 from rightcall.record.asking import Question
 from rightcall.record.entries import UNASKED, CallBody, EndBody
@@ -59,7 +59,7 @@ from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 from rightcall.text.tokens import estimate
 from rightcall.types import Call
-from rightcall.types_running import PAUSED, Decision, DecisionKind, Metadata, Outcome, Request, Result
+from rightcall.types_running import PAUSED, Decision, DecisionKind, Metadata, Request, Result
 
 log = logging.getLogger("rightcall")
 

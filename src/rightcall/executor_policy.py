@@ -10,8 +10,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from rightcall.config import Policy, load_policy
+from rightcall.config import Policy
 from rightcall.config_found import FoundPolicy
+from rightcall.config_load import load_policy
 from rightcall.errors import PolicyError
 from rightcall.fs.guarded import identity
 

@@ -13,7 +13,7 @@ from rightcall.errors import StoreError
 from rightcall.executor import DEFAULT_CALLER, Executor
 
 if TYPE_CHECKING:
-    from rightcall.types_running import Outcome
+    from rightcall.present.messages import Outcome
 
 T = TypeVar("T")
 

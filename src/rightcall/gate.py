@@ -17,7 +17,8 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.catalog import RESERVED_KEYS, Catalog, PackTool, Tool, build_catalog
-from rightcall.config import HostSettings, Policy, load_policy
+from rightcall.config import HostSettings, Policy
+from rightcall.config_load import load_policy
 from rightcall.errors import ConfigError
 from rightcall.normalise.strategies import NAMES
 from rightcall.packs import Pack, load_pack

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 from rightcall.errors import ConfigError
 from rightcall.loop_replies import Turn, left_markers
+from rightcall.present.messages import Outcome
 from rightcall.recover.native_fields import dumped, is_many, text_of
 from rightcall.types import Reading
-from rightcall.types_running import Outcome
 
 Message = dict[str, Any]
 

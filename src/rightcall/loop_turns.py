@@ -14,8 +14,8 @@ from msgspec import Struct
 from rightcall.loop_asking import Failed
 from rightcall.loop_messages import Message, answers, unread
 from rightcall.loop_replies import Turn, answer_of, is_reply, last_turn, turn_of
+from rightcall.present.messages import Outcome
 from rightcall.types import Reading
-from rightcall.types_running import Outcome
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate

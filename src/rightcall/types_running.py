@@ -5,11 +5,11 @@ Verdict ─▶ Request ─▶ Decision ─▶ Result ─▶ Outcome
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
-from rightcall.types import Call, Effect, MessageShape, Repair, StrategyName
+from rightcall.types import Effect
 
 if TYPE_CHECKING:
     from rightcall.config_settings import Rights
@@ -291,34 +291,3 @@ class Metadata(Struct, frozen=True):
 
 RENAMED = frozenset(("tool_alias", "tool_namespace", "tool_style", "tool_typo", "tool_replaced"))
 """Repairs of a tool's name."""
-
-
-class Outcome(Struct, frozen=True):
-    """What came of one call. `content` is what the model should read, `result` the data; `decision` says why."""
-
-    ok: bool
-    tool: str
-    content: str
-    result: Any = None
-    error: str | None = None
-    hint: str | None = None
-    decision: Decision | None = None
-    status: Status = "success"
-    call: Call | None = None
-    repairs: tuple[Repair, ...] = ()
-    summary: str = ""
-    metadata: Metadata = Metadata()
-
-    @property
-    def normalization_strategy(self) -> StrategyName:
-        """The strategy that made the arguments fit: `direct` where they did already, `failed` where nothing helped.
-        That a tool was called by another of its names does not count."""
-        unfit = self.decision is not None and self.decision.rule in ("validation", "unknown_tool")
-        used: list[StrategyName] = [one.strategy for one in self.repairs if one.rule not in RENAMED]
-        return "failed" if unfit else max(["direct", *used], key=get_args(StrategyName).index)
-
-    def message(self, shape: MessageShape = "text") -> Any:
-        """The answer to the call in the shape a model's API wants."""
-        from rightcall.present.messages import message  # late: a stage, which needs these types
-
-        return message(self, shape)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rightcall.authorise import POLICIES, decide
 from rightcall.authorise.limits import scopes_of
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.config_settings import PRESETS, STAGES, Window, rights_of
 from rightcall.record.clock import ManualClock
 from rightcall.record.memory_tables import MemoryTables

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 from rightcall.authorise.limits import scopes_of
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.config_settings import Rights, Settings, rights_of
 from rightcall.keys import binding, definition_binding, refused_scope, same_scope
 from rightcall.record.clock import ManualClock

@@ -10,7 +10,8 @@ import pytest
 
 from cli_running import Runner
 from rightcall.cli.policy_template import template
-from rightcall.config import DEFAULT_POLICY, HostSettings, Policy, ProviderSettings, load_policy
+from rightcall.config import DEFAULT_POLICY, HostSettings, Policy, ProviderSettings
+from rightcall.config_load import load_policy
 from rightcall.config_router import ModelSettings, RouterSettings
 from rightcall.config_servers import Server
 from rightcall.config_settings import (

@@ -7,8 +7,8 @@ import pytest
 
 from cli.terminal_running import Terminal
 from cli_running import Runner
-from rightcall.config import load_policy
 from rightcall.config_found import FoundPolicy, is_trusted
+from rightcall.config_load import load_policy
 from rightcall.config_trust import give, offer
 from rightcall.errors import ConfigError
 from rightcall.executor_policy import PolicyInForce

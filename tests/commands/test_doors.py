@@ -14,8 +14,8 @@ from rightcall import Executor, tool
 from rightcall.commands import UrlRules
 from rightcall.commands.judging import judge_url
 from rightcall.commands.places import Place
-from rightcall.config import load_policy
 from rightcall.config_found import FoundPolicy
+from rightcall.config_load import load_policy
 from rightcall.door import Door
 from rightcall.errors import PolicyError
 from rightcall.fs.guarded import state_folder

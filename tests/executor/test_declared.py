@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, MemoryStore
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.execute.functions import local_tool, tool
 from rightcall.executor_toolbox import build_toolbox
 

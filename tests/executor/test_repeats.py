@@ -14,7 +14,7 @@ import pytest
 from mcp_gateway_asking import gateway_of, once, policy, text_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall import Executor
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.config_tightening import tighten
 from rightcall.door import Door
 from rightcall.execute.functions import tool

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from cli_running import ROOT, Runner
-from rightcall.config import HOSTS, load_policy
+from rightcall.config import HOSTS
+from rightcall.config_load import load_policy
 from rightcall.door import Door
 from rightcall.hosts.enforcement import GAPS, hosts_named, table_lines, unenforced
 from rightcall.hosts.hook_builtin import builtin_tools

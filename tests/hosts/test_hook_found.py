@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.config import load_policy
 from rightcall.config_found import FoundPolicy
+from rightcall.config_load import load_policy
 from rightcall.config_tightening import tighten
 from rightcall.door import Door
 from rightcall.errors import PolicyError, StoreError

@@ -15,7 +15,7 @@ from cli_running import Runner
 from mcp_gateway_asking import gateway_of, once, text_of
 from mcp_gateway_scripted import Absent, ScriptedLink, old_server, opening
 from rightcall.cli.policy_notes import notes_on
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.config_tightening import tighten
 from rightcall.door import Door
 from rightcall.errors import PolicyError

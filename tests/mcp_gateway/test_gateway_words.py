@@ -11,7 +11,7 @@ from msgspec import json
 
 from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, Wrong, old_server
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.door import Door
 from rightcall.mcp.gateway_shared import SharedGateway
 from rightcall.mcp.upstream_process import ProcessLink

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from present.results import ran_result
-from rightcall.present.messages import content, message
+from rightcall.present.messages import Outcome, content, message
 from rightcall.present.shape import shape
 from rightcall.present.summary import summarise
-from rightcall.types_running import Outcome
 
 TOOL = "code/execute/python"
 PICTURE = {

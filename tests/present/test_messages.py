@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from present.results import read_result
 from rightcall import Gate
 from rightcall.present.marks import mark_as_data
-from rightcall.present.messages import content, error_content, message
+from rightcall.present.messages import Outcome, content, error_content, message
 from rightcall.text.tokens import estimate
 from rightcall.types import Call, MessageShape
-from rightcall.types_running import Outcome
 
 DONE = Outcome(ok=True, tool="code/read", content="the text", result={"n": 1}, call=Call("code/read", {}, "call_1"))
 ERROR = "Error: gone\nTry code/list."

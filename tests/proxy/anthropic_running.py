@@ -8,7 +8,7 @@ from typing import Any
 import anthropic
 from msgspec import json
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.events import Event
 from rightcall.proxy.flow import Flow

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from msgspec import json
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.gate import Gate
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.flow import Flow

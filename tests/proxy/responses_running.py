@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 import openai
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.gates import Gates

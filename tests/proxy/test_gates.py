@@ -4,7 +4,7 @@ import pytest
 from msgspec import json
 
 from proxy.chatting import READ, TOOLS, WEATHER, tool
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.offering import functions
 from rightcall.proxy import gates
 from rightcall.proxy.gates import Gates

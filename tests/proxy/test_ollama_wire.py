@@ -6,7 +6,7 @@ import pytest
 from msgspec import json
 from ollama import ChatResponse
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.proxy.answering import Editor
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.gates import Gates

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.gate import Gate
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.teaching import MOST_LESSONS, as_text, is_copied, lessons, result_text, taught, tool_prompt

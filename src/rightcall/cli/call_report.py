@@ -6,8 +6,8 @@ from rightcall.cli.code_report import code_lines
 from rightcall.cli.output import call_record, repair_record
 from rightcall.cli.render import cut, labelled, repair_lines, value_text
 from rightcall.cli.terminal import Style, harmless_lines
+from rightcall.present.messages import Outcome
 from rightcall.text.escape import escaped
-from rightcall.types_running import Outcome
 
 _LONGEST = 4000
 _KINDS = {"allow": "allowed", "dry_run": "only rehearsed", "ask": "has to be asked for", "deny": "denied"}

@@ -71,7 +71,7 @@ def _learn(options: Namespace) -> int:
     from rightcall.cli.hook_learning import learnt, server_for
     from rightcall.cli.store_options import found_policy
     from rightcall.cli.terminal import say
-    from rightcall.config import load_policy
+    from rightcall.config_load import load_policy
     from rightcall.executor_opening import found_folder, open_store, store_path
     from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
     from rightcall.record.known_tools import remember_tools

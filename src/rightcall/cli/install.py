@@ -113,7 +113,7 @@ def _offer_trust(path: str) -> None:
 
 def _wish(options: Namespace) -> Wish:
     if options.policy is not None:
-        from rightcall.config import load_policy
+        from rightcall.config_load import load_policy
 
         load_policy(options.policy)  # one that is wrong should be noticed now, not by a host in the middle of its work
     policy = None if options.policy is None else os.path.abspath(options.policy)

@@ -15,7 +15,8 @@ from rightcall.cli.lines import InputError, bounded_lines, standard_input
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.store_options import policy_file
 from rightcall.cli.terminal import Style, Tint, hang, say, style_for
-from rightcall.config import Policy, load_policy
+from rightcall.config import Policy
+from rightcall.config_load import load_policy
 from rightcall.config_settings import Limits, Window
 from rightcall.door import Door
 from rightcall.text.escape import escaped

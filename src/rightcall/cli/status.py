@@ -99,8 +99,8 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
     if policy is None:
         return []
-    from rightcall.config import load_policy
     from rightcall.config_found import FoundPolicy
+    from rightcall.config_load import load_policy
     from rightcall.hosts.enforcement import unenforced
 
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
@@ -153,8 +153,8 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.config import load_policy
     from rightcall.config_found import FoundPolicy
+    from rightcall.config_load import load_policy
     from rightcall.executor_opening import found_folder, store_path
     from rightcall.record.origin import refuse_leaving
 
@@ -178,8 +178,8 @@ def _clashes(store: str) -> list[str]:
     policy = policy_of_project(project_folder())
     if policy is None:
         return []
-    from rightcall.config import load_policy
     from rightcall.config_found import FoundPolicy
+    from rightcall.config_load import load_policy
     from rightcall.mcp.naming import clash_words, name_tools
     from rightcall.record.known_tools import remembered_tools
 

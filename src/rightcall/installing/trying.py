@@ -150,8 +150,8 @@ def _reason(text: str, err: str) -> str:
 
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
-    from rightcall.config import load_policy
     from rightcall.config_found import FoundPolicy
+    from rightcall.config_load import load_policy
     from rightcall.errors import ConfigError
 
     try:

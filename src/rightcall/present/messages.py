@@ -1,7 +1,9 @@
 """What a model is told of an outcome: the result as content, and the content as a message (O-02)."""
 
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
+
+from msgspec import Struct
 
 from rightcall.present.look import Pairs, look
 from rightcall.present.marks import mark_as_data, neutral
@@ -13,8 +15,8 @@ from rightcall.present.trim import Trimmed, trim
 from rightcall.text.escape import escaped
 from rightcall.text.messages import answer
 from rightcall.text.tokens import estimate
-from rightcall.types import MessageShape
-from rightcall.types_running import Outcome
+from rightcall.types import Call, MessageShape, Repair, StrategyName
+from rightcall.types_running import RENAMED, Decision, Metadata, Status
 
 _MARK = 50
 """Tokens that a mark takes, about."""
@@ -34,6 +36,35 @@ class Content(NamedTuple):
     text: str
     tokens: int
     summary: str
+
+
+class Outcome(Struct, frozen=True):
+    """What came of one call. `content` is what the model should read, `result` the data; `decision` says why."""
+
+    ok: bool
+    tool: str
+    content: str
+    result: Any = None
+    error: str | None = None
+    hint: str | None = None
+    decision: Decision | None = None
+    status: Status = "success"
+    call: Call | None = None
+    repairs: tuple[Repair, ...] = ()
+    summary: str = ""
+    metadata: Metadata = Metadata()
+
+    @property
+    def normalization_strategy(self) -> StrategyName:
+        """The strategy that made the arguments fit: `direct` where they did already, `failed` where nothing helped.
+        That a tool was called by another of its names does not count."""
+        unfit = self.decision is not None and self.decision.rule in ("validation", "unknown_tool")
+        used: list[StrategyName] = [one.strategy for one in self.repairs if one.rule not in RENAMED]
+        return "failed" if unfit else max(["direct", *used], key=get_args(StrategyName).index)
+
+    def message(self, shape: MessageShape = "text") -> Any:
+        """The answer to the call in the shape a model's API wants."""
+        return message(self, shape)
 
 
 def content(tool: str, value: Any, tokens: int, cut: str | None = None) -> Content:

@@ -10,11 +10,11 @@ from msgspec.json import encode
 
 from rightcall.config_router import RouterSettings
 from rightcall.errors import CallError, StoreError
+from rightcall.present.messages import Outcome
 from rightcall.route.budget import budget_of
 from rightcall.route.story import RESULT, Taken, logged, routed, standing, starting, with_field, with_note
 from rightcall.route.types import DataField, ExecutionStatus, Packet, SelectedTool, Sketchpad, ToolExecutionResult
 from rightcall.types import Effect
-from rightcall.types_running import Outcome
 
 if TYPE_CHECKING:
     from rightcall.executor import Executor

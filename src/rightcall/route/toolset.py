@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct, structs
 
 from rightcall.catalog.definitions import flatten
-from rightcall.config import Policy, load_policy
+from rightcall.config import Policy
+from rightcall.config_load import load_policy
 from rightcall.errors import ConfigError
 from rightcall.offering_kept import Kept
 from rightcall.route.ranking import FEW, Ranker

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
-from rightcall.config import load_policy
+from rightcall.config_load import load_policy
 from rightcall.executor_opening import found_folder, open_store, store_path
 from rightcall.hosts.hook_judging import Hook, Hooks, policy_source
 

@@ -14,9 +14,8 @@ from rightcall.execute.sandbox.content_drawings import png_size
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.tools import execute_tools
 from rightcall.execute.sandbox.types import Job, NoSandbox, Tier
-from rightcall.present.messages import message
+from rightcall.present.messages import Outcome, message
 from rightcall.present.shape import shape
-from rightcall.types_running import Outcome
 
 pytestmark = pytest.mark.promise("X-81")
 

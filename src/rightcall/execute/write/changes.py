@@ -1,5 +1,6 @@
 """What is changed, as records: files, refs, and the change that holds them together."""
 
+import os
 from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
@@ -86,3 +87,7 @@ class Moved(ToolFailure):
     def __init__(self, message: str, diff: str = "") -> None:
         super().__init__(f"{message}\n{shown_text(diff)}" if diff else message)
         self.diff = diff
+
+
+def new_id() -> str:
+    return f"c-{os.urandom(4).hex()}"

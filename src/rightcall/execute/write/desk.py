@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.moments import utc
-from rightcall.execute.write.changes import NO_GIT, Change, FileStep, GitScope, RefStep
+from rightcall.execute.write.changes import NO_GIT, Change, FileStep, GitScope, RefStep, new_id
 from rightcall.execute.write.desk_opening import distrust, furnished, is_own, locked, opened, seal_of
 from rightcall.execute.write.doing import do, planned, roll_back
 from rightcall.execute.write.journal import BEGUN, DAMAGED, FOREIGN, Contents, Entry, Filed, Journal
@@ -189,10 +189,6 @@ class Worker:
 
     def refs(self, entry: Entry) -> Refs:
         return Refs(self.desk.sight, entry.repository, self.lock, entry.caller)
-
-
-def new_id() -> str:
-    return f"c-{os.urandom(4).hex()}"
 
 
 def _text(told: str) -> str:

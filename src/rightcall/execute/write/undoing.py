@@ -39,7 +39,7 @@ _LONGEST_SUMMARY = 80
 
 def undo(worker: "Worker", id: str, by: str) -> Change:
     """See `Worker.undo`."""
-    from rightcall.execute.write.desk import new_id
+    from rightcall.execute.write.changes import new_id
 
     filed = worker.desk.filed(id)
     if why := why_not(worker.desk, filed):
