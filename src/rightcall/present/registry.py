@@ -37,6 +37,16 @@ class View(Struct, frozen=True):
     """The pictures in the result, as blocks of content in MCP; and the result without them."""
 
 
+def left_out(field: str, words: str) -> Noter:
+    """A note for a list of which only the beginning is shown: how much of it is not, and these words."""
+
+    def note(_cut: dict[str, Any], losses: Losses) -> str | None:
+        loss = losses.get((field,))
+        return None if loss is None else f"{loss.total - loss.kept} of {loss.total} {words}"
+
+    return note
+
+
 @cache
 def views() -> Mapping[str, View]:
     """All of them, by tool."""
