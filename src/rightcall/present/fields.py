@@ -36,6 +36,18 @@ def records(fields: Fields, name: str) -> Sequence[Fields]:
     return cast("Sequence[Fields]", found)
 
 
+def texts(fields: Fields, name: str) -> list[str]:
+    found = _as(list | tuple, fields.get(name), name)
+    if not all(isinstance(item, str) for item in found):
+        raise LookupError(name)
+    return list(found)
+
+
+def many(count: int, word: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
 def changes(stats: Fields) -> str:
     """`+3/-1`, as the design writes counts of lines."""
     return f"+{number(stats, 'insertions')}/-{number(stats, 'deletions')}"

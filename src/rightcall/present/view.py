@@ -30,3 +30,13 @@ class View(Struct, frozen=True):
     """A field with an object of lists, each of which keeps something."""
     images: Callable[[Any], tuple[list[dict[str, Any]], Any]] | None = None
     """The pictures in the result, as blocks of content in MCP; and the result without them."""
+
+
+def left_out(field: str, words: str) -> Noter:
+    """A note for a list of which only the beginning is shown: how much of it is not, and these words."""
+
+    def note(_cut: dict[str, Any], losses: Losses) -> str | None:
+        loss = losses.get((field,))
+        return None if loss is None else f"{loss.total - loss.kept} of {loss.total} {words}"
+
+    return note

@@ -187,7 +187,7 @@ _OF_TEMPLATES = (
         "tool_response", "tool_result", "tool_results", "tool_outputs", "function_results", "function_response")),
     "<start_function_response>", "<end_function_response>",
     "<start_function_declaration>", "<end_function_declaration>", "]<]minimax[>[", "<|message|>", "<|constrain|>",
-    "<|im_start|>", "<|start_header_id|>",
+    "<|im_start|>", "<|start_header_id|>", "<parameter=",
 )  # fmt: skip
 _SPECIAL = re.compile(r"<(?!function name=|tool name=)[^<>\n]{2,}[>=|]?|\[/?[A-Z_]{3,}\]|\]<\]")
 """What of the words of formats stands for itself: `Action:`, `>>>` and brackets are also just text."""
@@ -215,7 +215,6 @@ _SHAPES = (
     (_TALK, r"[A-Za-z ]{0,80}[>\]]?", r".*(?:Tool|Function) (?:Call|Use)[>\]]"),
     (("<unused",), r"\d{0,4}>?", r"<unused\d+>"),
     (("<reserved_",), r"\w{0,40}>?", r"<reserved_\w+>"),
-    (("<parameter=",), _VALUE.pattern, r".*"),
 )  # fmt: skip
 """Markers with something in them: how they begin, what may follow, and what they are as a whole."""
 
@@ -224,21 +223,17 @@ def _drop(start: int, end: int, kind: str = _MARKER) -> Take:
     return Take(start, end, "", None, fault="it is not for people", kind=kind)
 
 
-def _without_markers(format_: Format) -> Format:
-    """The format as it is, and where it finds no call its opening word goes alone."""
+def _alone(read: Reader) -> Reader:
+    """As the format reads, and where it finds no call its opening word goes alone."""
 
-    def read(window: Window, start: int, at: int) -> Steps:
-        word = window.text[start:at]
-        result, taken = yield from watched(format_.read(window, start, at))
+    def reader(window: Window, start: int, at: int) -> Steps:
+        result, taken = yield from watched(read(window, start, at))
         label = isinstance(result, Mute) and window.fresh
-        if not taken and (label or _SPECIAL.match(word)):
+        if not taken and (label or _SPECIAL.match(window.text[start:at])):
             return (yield from _marker(window, start, at))
         return -1 if not taken else result.at if isinstance(result, Mute) else result
 
-    own: dict[str, Reader] = {"fenced": _bare(format_.read), "json": _bare(format_.read), "list": _bare(format_.read)}
-    own |= {"hallucinated": _token(format_.read), "harmony": _message(format_.read)}
-    ahead = "" if format_.name == "hallucinated" else format_.ahead
-    return format_._replace(read=own.get(format_.name, read), ahead=ahead, quotable=False)
+    return reader
 
 
 def _marker(window: Window, start: int, at: int) -> Steps:
@@ -462,10 +457,19 @@ def _words(formats: Iterable[Format]) -> Iterable[str]:
             yield word
 
 
+_READERS = {"fenced": _bare, "json": _bare, "list": _bare, "hallucinated": _token, "harmony": _message}
+
+
 @cache
 def _scanner(formats: tuple[Format, ...]) -> Scanner:
     every = (*formats, *builtin_formats())
-    own = [Format(name, "", opens, read, "", quotable=False) for name, opens, read in (
+    ours = (
+        one._replace(
+            read=_READERS.get(one.name, _alone)(one.read), ahead="" if one.name == "hallucinated" else one.ahead
+        )
+        for one in every
+    )
+    own = [Format(name, "", opens, read, "") for name, opens, read in (
         ("inline", ("`", "``"), _code), ("function", ("functions.",), _function),
         ("header", ("to=functions.",), leaked), ("reasoning", tuple(REASONING), _reasoning),
         ("scratchpad", ("Thought:", "Question:"), _scratchpad), ("strike", ("<s>",), _strike),
@@ -473,4 +477,4 @@ def _scanner(formats: tuple[Format, ...]) -> Scanner:
         *((_MARKER, opens, _shape(re.compile(eats), re.compile(whole, re.S))) for opens, eats, whole in _SHAPES),
         (_MARKER, tuple(dict.fromkeys(_words(every))), _marker),
     )]  # fmt: skip
-    return Scanner((*map(_without_markers, every), *own))
+    return Scanner((*ours, *own))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rightcall.present.fields import Fields, number, own, records, text, with_truncated
-from rightcall.present.view import Losses, View
+from rightcall.present.view import View, left_out
 
 
 def shape(result: Any) -> dict[str, Any]:
@@ -29,11 +29,4 @@ def summary(result: Any) -> str:
     return f"Listed {_counted(own(result))}"
 
 
-def note(_cut: dict[str, Any], losses: Losses) -> str | None:
-    loss = losses.get(("records",))
-    if loss is None:
-        return None
-    return f"{loss.total - loss.kept} of {loss.total} records left out: use a filter or a smaller limit"
-
-
-VIEW = View("data/list", shape, summary, note)
+VIEW = View("data/list", shape, summary, left_out("records", "records left out: use a filter or a smaller limit"))

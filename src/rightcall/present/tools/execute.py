@@ -1,11 +1,10 @@
 """`code/execute/python`, `code/execute/javascript` and `ai.execute`: how a program ended, what it printed and left."""
 
 import signal
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
-from rightcall.present.fields import Fields, number, own, records, text
+from rightcall.present.fields import Fields, many, number, own, records, text, texts
 from rightcall.present.view import Losses, View
 
 _TOOLS = ("code/execute/python", "code/execute/javascript", "ai.execute")
@@ -26,7 +25,7 @@ def shape(result: Any) -> dict[str, Any]:
     shaped: dict[str, Any] = {"summary": f"{_end(result)} in {_took(result)}"}
     if hint := result.get("hint"):
         shaped["hint"] = str(hint)
-    limits = [_hit(name, result) for name in _names(result, "limits")]
+    limits = [_hit(name, result) for name in texts(result, "limits")]
     if limits:
         shaped["limits"] = limits
     printed = {"stdout": text(result, "stdout"), "stderr": _ends(text(result, "stderr"))}
@@ -44,13 +43,6 @@ def _ends(errors: str) -> str:
         return errors
     head, tail = errors[: _ERRORS // 3], errors[-_ERRORS * 2 // 3 :]
     return f"{head}\n[… {len(errors) - len(head) - len(tail):,} characters left out …]\n{tail}"
-
-
-def _names(result: Fields, name: str) -> list[str]:
-    found = result.get(name)
-    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in cast("Sequence[Any]", found)):
-        raise LookupError(name)
-    return list(cast("Sequence[str]", found))
 
 
 def _end(result: Fields) -> str:
@@ -83,16 +75,12 @@ def _file(file: Fields) -> Any:
         left = ", too large to be shown" if file.get("data") is None and file.get("text") is None else ""
         return f"[image {path} {number(file, 'width')}×{number(file, 'height')}, {size}{left}]"
     if kind == "table":
-        about = f"{_many(number(file, 'rows'), 'row')}, {_many(number(file, 'columns'), 'column')}"
+        about = f"{many(number(file, 'rows'), 'row')}, {many(number(file, 'columns'), 'column')}"
         return {"path": path, "summary": about, "table": text(file, "text").split("\n")}
     if kind == "text":
         cut = {"truncated": True} if file.get("truncated") is True else {}
         return {"path": path, "content": text(file, "text")} | cut
     return f"[{text(file, 'mediaType')} {path}, {size}]"
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _size(size: int) -> str:
@@ -105,8 +93,8 @@ def summary(result: Any) -> str:
     """`exit 0 in 23 ms, 2 files (namespaces)`; with the limits that it reached."""
     result = own(result)
     files = len(records(result, "files"))
-    told = f", {_many(files, 'file')}" if files else ""
-    limits = _names(result, "limits")
+    told = f", {many(files, 'file')}" if files else ""
+    limits = texts(result, "limits")
     hit = f", limit reached: {', '.join(limits)}" if limits else ""
     return f"{_end(result)} in {_took(result)}{told}{hit} ({text(result, 'tier')})"
 

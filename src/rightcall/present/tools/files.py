@@ -3,7 +3,7 @@
 from typing import Any
 
 from rightcall.present.fields import Fields, number, own, records, text, with_truncated
-from rightcall.present.view import Losses, View
+from rightcall.present.view import View, left_out
 
 
 def shape(result: Any) -> dict[str, Any]:
@@ -16,8 +16,8 @@ def shape(result: Any) -> dict[str, Any]:
 def _entry(entry: Fields) -> Fields:
     """Without the name, which the path ends with; and whether it is a folder only where it is one."""
     text(entry, "path")
-    left_out = {"name"} if entry.get("isDirectory") is True else {"name", "isDirectory"}
-    return {key: value for key, value in entry.items() if key not in left_out}
+    unsaid = {"name"} if entry.get("isDirectory") is True else {"name", "isDirectory"}
+    return {key: value for key, value in entry.items() if key not in unsaid}
 
 
 def summary(result: Any) -> str:
@@ -25,11 +25,4 @@ def summary(result: Any) -> str:
     return f"Listed {len(records(result, 'files'))} of {number(result, 'totalFiles')} files"
 
 
-def note(_cut: dict[str, Any], losses: Losses) -> str | None:
-    loss = losses.get(("files",))
-    if loss is None:
-        return None
-    return f"{loss.total - loss.kept} of {loss.total} files left out: use a narrower pattern or directory"
-
-
-VIEW = View("code/list", shape, summary, note)
+VIEW = View("code/list", shape, summary, left_out("files", "files left out: use a narrower pattern or directory"))

@@ -1,15 +1,14 @@
 """`web/fetch` and `web/search`: what strangers wrote, and where."""
 
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-from rightcall.present.fields import Fields, number, own, records, text
-from rightcall.present.view import Losses, View
+from rightcall.present.fields import Fields, many, number, own, records, text, texts
+from rightcall.present.view import Losses, View, left_out
 
 
 def shape_page(result: Any) -> dict[str, Any]:
     result = own(result)
-    title, passed = text(result, "title"), _passed(result)
+    title, passed = text(result, "title"), texts(result, "redirects")
     return {
         "url": text(result, "url"),
         "summary": f"{_counted(result)} of {text(result, 'contentType')}, {_warning(result)}",
@@ -18,13 +17,6 @@ def shape_page(result: Any) -> dict[str, Any]:
         "start": number(result, "start"),
         "content": text(result, "content"),
     } | ({"truncated": True, "next": _following(result)} if result.get("truncated") is True else {})
-
-
-def _passed(result: Fields) -> list[str]:
-    found = result["redirects"]
-    if not isinstance(found, list | tuple) or not all(isinstance(one, str) for one in cast("Sequence[Any]", found)):
-        raise LookupError("redirects")
-    return list(cast("Sequence[str]", found))
 
 
 def _warning(result: Fields) -> str:
@@ -62,23 +54,16 @@ def note_page(cut: dict[str, Any], losses: Losses) -> str | None:
 def shape_hits(result: Any) -> dict[str, Any]:
     result = own(result)
     found = [dict(hit) for hit in records(result, "results")]
-    return {"query": text(result, "query"), "summary": f"{_results(len(found))}, {_warning(result)}", "results": found}
-
-
-def _results(count: int) -> str:
-    return f"{count} result{'' if count == 1 else 's'}"
+    summary = f"{many(len(found), 'result')}, {_warning(result)}"
+    return {"query": text(result, "query"), "summary": summary, "results": found}
 
 
 def summarise_hits(result: Any) -> str:
-    return f"Found {_results(len(records(own(result), 'results')))}"
+    return f"Found {many(len(records(own(result), 'results')), 'result')}"
 
 
-def note_hits(_cut: dict[str, Any], losses: Losses) -> str | None:
-    loss = losses.get(("results",))
-    return None if loss is None else f"{loss.total - loss.kept} of {loss.total} results left out: use a smaller limit"
-
-
+_FEWER_HITS = left_out("results", "results left out: use a smaller limit")
 VIEWS = (
     View("web/fetch", shape_page, summarise_page, note_page, first=("url", "summary")),
-    View("web/search", shape_hits, summarise_hits, note_hits, first=("query", "summary")),
+    View("web/search", shape_hits, summarise_hits, _FEWER_HITS, first=("query", "summary")),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rightcall.present.fields import Fields, changes, number, own, records, text
+from rightcall.present.fields import Fields, changes, many, number, own, records, text
 from rightcall.present.view import Losses, View
 
 
@@ -23,16 +23,16 @@ def _edited(result: Fields) -> str:
     files = records(result, "files")
     first = f" ({text(files[0], 'path')})" if len(files) == 1 else ""
     branch = text(result, "branch")
-    return f"Changed {_files(len(files))}{first}" + (f" on branch {branch}" if branch else "")
+    return f"Changed {many(len(files), 'file')}{first}" + (f" on branch {branch}" if branch else "")
 
 
 def _committed(result: Fields) -> str:
-    files = _files(number(result, "filesChanged"))
+    files = many(number(result, "filesChanged"), "file")
     return f"Committed {text(result, 'shortHash')} on {text(result, 'branch')}: {files}, {changes(result)}"
 
 
 def _opened(result: Fields) -> str:
-    about = f"{_files(number(result, 'filesChanged'))}, {changes(result)}"
+    about = f"{many(number(result, 'filesChanged'), 'file')}, {changes(result)}"
     return f"Opened pull request {text(result, 'id')}: {text(result, 'branch')} into {text(result, 'base')}, {about}"
 
 
@@ -44,10 +44,6 @@ def _reviewed(result: Fields) -> str:
 def _merged(result: Fields) -> str:
     where = f"{text(result, 'branch')} into {text(result, 'base')} as {text(result, 'commit')[:12]}"
     return f"Merged pull request {text(result, 'id')}: {where} ({text(result, 'sandbox')})"
-
-
-def _files(number: int) -> str:
-    return f"{number} file{'' if number == 1 else 's'}"
 
 
 _CHANGED = {"change": str, "undo": str}
