@@ -19,6 +19,10 @@ CPU_SECONDS = 5
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# A shell starts what runs in its background deaf to Ctrl-C, and so would be every process that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # Derandomised, so that a failure in CI is the failure on your desk; `make fuzz` is where chance belongs.
 hypothesis.settings.register_profile(
     "rightcall",

@@ -172,10 +172,10 @@ def test_check_answers_within_150_ms_of_cpu(tmp_path: Path) -> None:
     # compiled once, as an installed package is, whatever the environment of this test run says
     compiled = environment(PYTHONDONTWRITEBYTECODE="", PYTHONPYCACHEPREFIX=str(tmp_path))
 
-    def cpu() -> float:
+    def cpu(*arguments: str) -> float:
         pid = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "rightcall.cli", "check", "get_weather", "{'city': 'Oslo'}", "--tools", TOOLS],
+            [sys.executable, *arguments],
             compiled,
             file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)],
         )
@@ -183,7 +183,10 @@ def test_check_answers_within_150_ms_of_cpu(tmp_path: Path) -> None:
         assert status == 0
         return usage.ru_utime + usage.ru_stime
 
-    assert min(cpu() for _ in range(6)) <= 0.150
+    check = ("-m", "rightcall.cli", "check", "get_weather", "{'city': 'Oslo'}", "--tools", str(TOOLS))
+    both = [(cpu(*check), cpu("-c", "import asyncio, json, re, inspect")) for _ in range(6)]
+    ours, yardstick = map(min, zip(*both, strict=True))
+    assert ours <= max(0.150, 1.75 * yardstick)  # a busy machine is slow with both
 
 
 EXAMPLE_OUTPUTS = {
