@@ -134,3 +134,27 @@ def test_a_file_tool_asks_before_it_reads_credentials_as_a_command_does(door: Do
     assert {action for action, _ in commands} == {"ask"}
     harmless = ["src/a.py", ".gitignore", "team/.npmrc", "/etc/hosts", "~/.ssh/known_hosts", "/usr/include/stdio.h"]
     assert len(passing(door, [{"file_path": path} for path in harmless], "Read", "")) == len(harmless)
+
+
+@pytest.mark.promise("P-03", "P-15")
+def test_a_name_is_about_a_path_wherever_the_word_stands_in_it(door: Door) -> None:
+    names = (
+        "path", "file", "filePath", "file_path", "filename", "target-file", "FILE", "paths", "src", "dst", "source",
+        "dir", "destination", "folder", "file_to_read", "fileToEdit", "files_to_delete", "pathname", "path_name",
+        "DirectoryName",
+        "path_list", "pathA", "path_in_repo", "outfile", "f\u0456le", "file\u200bName", "file.path", "FILE_PATHS",
+    )  # fmt: skip
+    hidden: list[Any] = [
+        *({name: value} for name in names for value in (".env", [".env"], "file:///x/.env")),
+        *({"options": {name: ".env"}} for name in names), *({"edits": [{name: ".env"}]} for name in names),
+        {"files": {".env": "A=1"}}, {"files": [{"name": ".env"}]}, {"file": {"of": {"name": ".env"}}},
+        {"uri": "file:///x/.env"}, {"file_to_read": "id_rsa"}, {"dirname": "secrets"},
+    ]  # fmt: skip
+    assert passing(door, hidden) == []
+    harmless: list[Any] = [
+        {"file_type": ".pem"}, {"fileExtension": ".env"}, {"file_content": ".env"}, {"profile": "secrets"},
+        {"to": "secrets"}, {"profile_name": "secrets"}, {"direction": "secrets"}, {"source": "secrets"}, {"title": "secrets"},
+        {"files": [{"path": "a.txt", "content": "id_rsa"}]}, {"files": {"a.txt": "SECRET=1"}},
+        {"input": {"key": "a.key"}},
+    ]  # fmt: skip
+    assert passing(door, harmless) == harmless
