@@ -153,7 +153,8 @@ def test_a_name_is_about_a_path_wherever_the_word_stands_in_it(door: Door) -> No
     assert passing(door, hidden) == []
     harmless: list[Any] = [
         {"file_type": ".pem"}, {"fileExtension": ".env"}, {"file_content": ".env"}, {"profile": "secrets"},
-        {"to": "secrets"}, {"profile_name": "secrets"}, {"direction": "secrets"}, {"source": "secrets"}, {"title": "secrets"},
+        {"to": "secrets"}, {"profile_name": "secrets"}, {"direction": "secrets"}, {"source": "secrets"},
+        {"title": "secrets"},
         {"files": [{"path": "a.txt", "content": "id_rsa"}]}, {"files": {"a.txt": "SECRET=1"}},
         {"input": {"key": "a.key"}},
     ]  # fmt: skip
