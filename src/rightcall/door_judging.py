@@ -259,8 +259,9 @@ def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:
 
 
 def _writes_files(tool: Equipped, request: Request) -> bool:
-    """Whether a tool is one that writes the files it names. What a command writes is judged with the command."""
-    return tool.tool.effects_declared and "write" in request.effects and not tool.tool.rules.commands
+    """Whether a tool may write the files it names, as one does of which nobody says that it only reads. What a command
+    writes is judged with the command."""
+    return "write" in request.effects and not tool.tool.rules.commands
 
 
 def _others(names: tuple[str, ...], whole: str) -> tuple[str, ...]:

@@ -26,6 +26,19 @@ _FOLLOWED = Late(
     r"|to(?:run|execute|exec|invoke|call|start|use|fetch|open|load|read|get|visit))"
 )
 """What may follow: `command_line`, `cmd_to_run`, `url_list`."""
+_PATH_WORDS = ("path", "file", "folder", "dir")
+"""Wherever they stand in a name it is about a path, though what it holds may be another thing of it."""
+_PATH_FOLLOWED = Late(
+    r".*(?:path|file|folder|dir(?:ector(?:y|ie))?)s?(?:names?|strs?|strings?|list|array|value"
+    r"|(?:to|in)[a-z]+)"
+)
+"""`file_to_read`, `pathName`, `folder_list`."""
+_OF_A_FILE = (
+    "type", "types", "extension", "extensions", "ext", "exts", "format", "formats", "encoding", "content", "contents",
+    "text", "mode", "size", "count", "hash", "id", "ids", "kind", "title", "description", "separator", "profile",
+    "profiles", "profilename", "profilenames",
+)  # fmt: skip
+"""What else is said of a file: `file_type`."""
 _PROGRAMS = frozenset(("program", "executable", "binary", "exe", "file"))
 """Names of what is started, where its words stand beside it."""
 _PLACES = frozenset(
@@ -57,6 +70,8 @@ class Spot(NamedTuple):
     name: str
     value: Any
     around: Mapping[str, Any]
+    within: str = ""
+    """The name of what it stands in."""
 
 
 @lru_cache(1024)
@@ -73,9 +88,10 @@ def kind_of(name: str) -> Kind:
         return "code"
     if plain in _PROGRAMS:
         return "program"
-    if plain.endswith(_PATH_ENDS) and not plain.endswith("profile"):
+    about = any(word in plain for word in _PATH_WORDS) and not plain.endswith(_OF_A_FILE)
+    if about and (plain.endswith(_PATH_ENDS) or _PATH_FOLLOWED.fullmatch(plain) is not None):
         return "path"
-    return "place" if plain in _PLACES else ""
+    return "place" if about or plain in _PLACES else ""
 
 
 def may_be_json(value: Any) -> bool:
@@ -114,39 +130,43 @@ def _read_loosely(value: str, text: str) -> Any:
 
 def spots(arguments: Mapping[str, Any]) -> Iterator[Spot]:
     """Every named value in the arguments, as deep as they nest. One that is called UNREADABLE ends what is too much."""
-    todo: list[tuple[str, Any]] = [("", arguments)]
+    todo: list[tuple[str, str, Any]] = [("", "", arguments)]
     top = ""
     for _ in range(_MOST):
         if not todo:
             return
-        top, value = todo.pop()
+        top, within, value = todo.pop()
         if isinstance(value, dict):
             inside = cast("dict[str, Any]", value)
             for name, one in inside.items():
-                yield Spot(top or name, name, one, inside)
+                yield Spot(top or name, name, one, inside, within)
                 read = one if plain_name(name) in _CONTENT else opened(one)
                 if isinstance(read, dict | list):
-                    todo.append((top or name, cast("Any", read)))
+                    todo.append((top or name, name if kind_of(name) else within or name, cast("Any", read)))
                 elif read is UNREADABLE:
                     yield Spot(top or name, UNREADABLE, UNREADABLE, inside)
         elif isinstance(value, list):
             read_items = map(opened, cast("list[Any]", value))
-            todo += [(top, one) for one in read_items if isinstance(one, dict | list)]
+            todo += [(top, within, one) for one in read_items if isinstance(one, dict | list)]
     yield Spot(top, UNREADABLE, UNREADABLE, {})
 
 
 def guessed_paths(arguments: Mapping[str, Any]) -> Iterator[str]:
     """The values that are likely to be paths, as they are written."""
-    if any(isinstance(value, dict | list) or may_be_json(value) for value in arguments.values()):
-        named = [(spot.name, spot.value) for spot in spots(arguments)]
-    else:
-        named = arguments.items()  # nothing has anything inside: most calls
-    for name, value in named:
-        kind = kind_of(name)
+    nested = any(type(value) in _NESTED or may_be_json(value) for value in arguments.values())
+    found = spots(arguments) if nested else (Spot(name, name, value, arguments) for name, value in arguments.items())
+    for spot in found:
+        kind = kind_of(spot.name)
+        if kind_of(spot.within) in _FILE_KINDS:  # `{"files": {"a.txt": "text"}}`, `{"files": [{"name": "a.txt"}]}`
+            yield from filter(None, (_as_path(spot.name, "place", spot.name),))
+            kind = kind or ("" if plain_name(spot.name).endswith(_NO_PLACE) else "place")
         if kind in _PATH_KINDS:
-            yield from (path for text in _texts(value) if (path := _as_path(name, kind, text)))
+            yield from (path for text in _texts(spot.value) if (path := _as_path(spot.name, kind, text)))
 
 
+_NESTED = frozenset((dict, list))
+_FILE_KINDS = frozenset(("path", "program"))
+_NO_PLACE = (*_CONTENT, *_OF_A_FILE)
 _PATH_KINDS = frozenset(("path", "place", "program", "url"))
 
 

@@ -97,10 +97,23 @@ def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
     harmless: list[Any] = [
         {"path": "/users/1"}, {"path": "src/a.py"}, {"path": "/v1/private/x"}, {"file": "A" * 5000},
         {"source": "private"}, {"to": "a@example.com", "from": "b"}, {"source": "https://example.com/private/a"},
-        {"target": "production"}, {"path": "/etc/hosts"}, {"content": ".env", "query": "where is .env"},
+        {"target": "production"}, {"content": ".env", "query": "where is .env"},
         {"path": "a\nb\n.env is a file"}, {"file": 3, "paths": []}, {"folder": None},
     ]  # fmt: skip
     assert passing(door, harmless, "write_file") == harmless
+
+
+@pytest.mark.promise("P-04")
+def test_a_tool_of_which_nobody_says_what_it_does_may_write_what_it_names(tmp_path: Path) -> None:
+    rules = {"version": 1, "servers": {"reader": {"command": ["x"], "effects": ["read"]}}}
+    row = {"path": ".mcp.json", "text": "{}"}
+    for host in ("wrap", "codex", "langchain"):
+        with Door.open(host, rules, root=tmp_path, store="memory") as door:
+            for space in ("", "srv"):
+                door.know([{"name": "listed", "inputSchema": {"type": "object"}}], space)
+                for tool in ("listed", "unknown"):
+                    assert judged(door, [row], tool, space) == [("ask", "path:guards")]
+            assert judged(door, [row], "any", "reader") == [("allow", "server:reader")]
 
 
 @pytest.mark.promise("P-15")
@@ -127,10 +140,34 @@ def test_a_file_tool_asks_before_it_reads_credentials_as_a_command_does(door: Do
         "~/.aws/credentials", "~/.config/gh/hosts.yml", "~/.netrc", "~/.npmrc", ".npmrc", "/etc/shadow", "~/.ssh/other",
         "/proc/self/environ", "~/x/../.AWS/credentials", "~/.docker/config.json", "~/.kube/config", "sub/.pypirc",
     ]  # fmt: skip
-    asked = {("ask", "path:credentials")}
-    assert set(judged(door, [{"file_path": path} for path in paths], "Read", "")) == asked
-    assert set(judged(door, [{"path": path} for path in paths], "read_file")) == asked
+    assert set(judged(door, [{"file_path": path} for path in paths], "Read", "")) == {("ask", "path:credentials")}
+    assert {action for action, _ in judged(door, [{"path": path} for path in paths], "read_file")} == {"ask"}
     commands = judged(door, [{"command": f"cat {path}"} for path in paths], "Bash", "")
     assert {action for action, _ in commands} == {"ask"}
     harmless = ["src/a.py", ".gitignore", "team/.npmrc", "/etc/hosts", "~/.ssh/known_hosts", "/usr/include/stdio.h"]
     assert len(passing(door, [{"file_path": path} for path in harmless], "Read", "")) == len(harmless)
+
+
+@pytest.mark.promise("P-03", "P-15")
+def test_a_name_is_about_a_path_wherever_the_word_stands_in_it(door: Door) -> None:
+    names = (
+        "path", "file", "filePath", "file_path", "filename", "target-file", "FILE", "paths", "src", "dst", "source",
+        "dir", "destination", "folder", "file_to_read", "fileToEdit", "files_to_delete", "pathname", "path_name",
+        "DirectoryName",
+        "path_list", "pathA", "path_in_repo", "outfile", "f\u0456le", "file\u200bName", "file.path", "FILE_PATHS",
+    )  # fmt: skip
+    hidden: list[Any] = [
+        *({name: value} for name in names for value in (".env", [".env"], "file:///x/.env")),
+        *({"options": {name: ".env"}} for name in names), *({"edits": [{name: ".env"}]} for name in names),
+        {"files": {".env": "A=1"}}, {"files": [{"name": ".env"}]}, {"file": {"of": {"name": ".env"}}},
+        {"uri": "file:///x/.env"}, {"file_to_read": "id_rsa"}, {"dirname": "secrets"},
+    ]  # fmt: skip
+    assert passing(door, hidden) == []
+    harmless: list[Any] = [
+        {"file_type": ".pem"}, {"fileExtension": ".env"}, {"file_content": ".env"}, {"profile": "secrets"},
+        {"to": "secrets"}, {"profile_name": "secrets"}, {"direction": "secrets"}, {"source": "secrets"},
+        {"title": "secrets"},
+        {"files": [{"path": "a.txt", "content": "id_rsa"}]}, {"files": {"a.txt": "SECRET=1"}},
+        {"input": {"key": "a.key"}},
+    ]  # fmt: skip
+    assert passing(door, harmless) == harmless

@@ -279,7 +279,7 @@ def test_a_name_that_git_writes_anew_is_not_taken_from_the_cache(opened: Any, pr
         assert call(executor, "code/show", commit="FETCH_HEAD").result["commit"]["message"] == "Second"
 
 
-@pytest.mark.promise("P-03", "D-01")
+@pytest.mark.promise("P-03")
 def test_a_name_on_the_list_of_secrets_is_told_as_one_whether_or_not_it_is_there(tmp_path: Path) -> None:
     """Where a link leads is not told: that would say what is there."""
     (tmp_path / ".env.example").write_text("A=1\n")

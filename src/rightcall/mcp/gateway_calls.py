@@ -117,12 +117,13 @@ class Calls:
         call = await self.read(exchange)
         if call.state is None:
             return await self._until_asked(Pending(exchange, work), None, None, exchange)
-        kept = self._taken(call.state, exchange)
+        if self._kept.look(call.state, *_bound(exchange)) is None:
+            raise Refused(INVALID_PARAMS, _USED_UP)
+        if await asyncio.to_thread(self._door.is_paused):  # it waits until calls may run again
+            return _refused((await self._judging.judge_unknown(call, exchange)).message, exchange)
+        kept = self._kept.take(call.state, *_bound(exchange))
         if kept is None or kept.pending is None:
             raise Refused(INVALID_PARAMS, _USED_UP)
-        if await asyncio.to_thread(self._door.is_paused):
-            kept.forget()
-            return _refused((await self._judging.judge_unknown(call, exchange)).message, exchange)
         if kept.digest != self._door.policy.digest or kept.rounds >= MOST_ROUNDS:
             kept.forget()
             return _refused(_CHANGED if kept.rounds < MOST_ROUNDS else _TOO_OFTEN, exchange)
@@ -218,17 +219,21 @@ class Calls:
     async def _continued(
         self, token: str, call: ToolCall, meant: Meant, upstream: Upstream, exchange: Exchange
     ) -> Answer:
-        kept = self._taken(token, exchange)
+        kept = self._kept.look(token, *_bound(exchange))
+        has_moved = kept is not None and kept.upstream is not upstream
+        is_due = kept is not None and kept.rounds >= MOST_ROUNDS
+        barred = None
+        if kept is not None and not has_moved:
+            barred = await self._barred(kept.digest, call, meant, exchange, is_due=is_due)
+        if barred is not None and barred.decision.rule == PAUSED.rule:  # it waits until calls may run again
+            return _refused(barred.message, exchange)
+        kept = self._kept.take(token, *_bound(exchange))  # once, also where two requests came with it
         if kept is None or kept.passage is None:
             raise Refused(INVALID_PARAMS, _USED_UP)
-        if kept.upstream is not upstream:
+        if has_moved or barred is not None:
             kept.forget()
-            return _refused(_MOVED, exchange)
-        passage, is_due = kept.passage, kept.rounds >= MOST_ROUNDS
-        barred = await self._barred(kept.digest, call, meant, exchange, is_due=is_due)
-        if barred is not None:
-            kept.forget()
-            return barred
+            return _refused(_MOVED, exchange) if barred is None else self._not_on(barred, kept.digest, exchange)
+        passage = kept.passage
         rounds = 0 if is_due else kept.rounds
         if kept.pending is not None:
             kept.pending.answer(call.responses, exchange)
@@ -239,13 +244,9 @@ class Calls:
         errand = self._errand(passage, call, meant, upstream, params, exchange)
         return await self._made(replace(errand, rounds=rounds), exchange)
 
-    def _taken(self, token: str, exchange: Exchange) -> Kept | None:
-        binding = binding_of(exchange.caller, exchange.method, exchange.params)
-        return self._kept.take(token, binding, exchange.caller)
-
     async def _barred(
         self, digest: str, call: ToolCall, meant: Meant, exchange: Exchange, *, is_due: bool = False
-    ) -> Answer | None:
+    ) -> Passage | None:
         """Why a call that was let through may not go on, also where a person would have to be asked first; None where
         it may. Under the policy that let it through it is not judged twice, unless all calls are paused, or it
         `is_due` since its server has asked so often."""
@@ -254,9 +255,13 @@ class Calls:
             return None
         again = await self._judging.judge(meant, call, exchange)
         if again.action != "allow":
-            return _refused(again.message if is_same or again.decision.rule == PAUSED.rule else _CHANGED, exchange)
+            return again
         await self._door.aended(again, summary=_GOES_ON)
         return None
+
+    def _not_on(self, barred: Passage, digest: str, exchange: Exchange) -> Answer:
+        is_same = digest == self._door.policy.digest
+        return _refused(barred.message if is_same or barred.decision.rule == PAUSED.rule else _CHANGED, exchange)
 
     def _errand(
         self, passage: Passage, call: ToolCall, meant: Meant, upstream: Upstream, params: dict[str, Any],
@@ -269,9 +274,13 @@ class Calls:
             self._door.ended(passage, ok=False, error="The client did not come back with the answers it was asked for.")
 
         digest = self._door.policy.digest
+
+        async def barred() -> Answer | None:
+            again = await self._barred(digest, call, meant, exchange)
+            return None if again is None else self._not_on(again, digest, exchange)
+
         return Errand(
-            upstream, "tools/call", params, passage.name, headers, passage, forget, digest,
-            barred=lambda: self._barred(digest, call, meant, exchange),
+            upstream, "tools/call", params, passage.name, headers, passage, forget, digest, barred=barred,
         )  # fmt: skip
 
     async def _until_asked(
@@ -281,9 +290,8 @@ class Calls:
         found = await pending.result_or_questions()
         if isinstance(found, Answer):
             return found
-        binding = binding_of(exchange.caller, exchange.method, exchange.params)
         digest = self._door.policy.digest
-        kept = Kept(binding, passage, None, pending, pending.cancel, upstream, digest, rounds + 1)
+        kept = Kept(_bound(exchange)[0], passage, None, pending, pending.cancel, upstream, digest, rounds + 1)
         return question_result(found, self._kept.keep(kept, exchange.caller))
 
     async def _made(self, errand: Errand, exchange: Exchange) -> Answer:
@@ -311,6 +319,11 @@ class Calls:
         if answer.result is None or not passage.message:
             return answer
         return Answer(with_note(answer.result, passage.message))
+
+
+def _bound(exchange: Exchange) -> tuple[str, str]:
+    """What a call that goes on must share with the one before it, and whose it is."""
+    return binding_of(exchange.caller, exchange.method, exchange.params), exchange.caller
 
 
 def _mismatch(call: ToolCall, meant: Meant, exchange: Exchange) -> str | None:

@@ -74,6 +74,13 @@ class Continuations:
         found = self._of(token, caller)
         return found[0].upstream if found is not None else None
 
+    def look(self, token: str, binding: str, caller: str) -> Kept | None:
+        """What is kept, and stays so. A state with another call than its own is used up, as below."""
+        found = self._of(token, caller)
+        if found is None or found[0].binding != binding:
+            return self.take(token, binding, caller)
+        return found[0]
+
     def take(self, token: str, binding: str, caller: str) -> Kept | None:
         """What was kept, once. A state with another call than its own is used up by trying; to another caller it is
         as unknown as any."""

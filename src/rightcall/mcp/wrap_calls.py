@@ -63,7 +63,6 @@ AMBIGUOUS: Final = (
 UNHEARD: Final = "The server closed its input, so it was ended."
 _IN_USE: Final = "`id` is in use: an earlier call with it still waits"
 _NEVER_BACK: Final = "The client did not come back with the answers that the server asked for."
-_STOPPED: Final = "All calls were paused before it could go on."
 _GOES_ON: Final = "It was judged anew, and its task goes on as it began."
 _MOST_PENDING: Final = 10_000
 """Calls without an answer that are remembered: a server may never give one."""
@@ -232,10 +231,10 @@ class Calls:
             self._go_on(self._judged(held))
 
     def _judged(self, held: Held) -> bytes | None:
+        if held.peer.stateless and self._continuing.holds(held.call) and self._door.is_paused():
+            return self._settled(held, self._judge(held))  # it waits until calls may run again
         waited = self._continuing.take(held.call, self._under) if held.peer.stateless else None
-        if waited is not None and self._door.is_paused():
-            self._door.ended(waited.passage, ok=False, error=_STOPPED, seconds=waited.spent)
-        elif waited is not None:  # what it brings is all for the server
+        if waited is not None:  # what it brings is all for the server
             return self._sent(held, replace(waited, raw_id=held.raw_id, since=monotonic()), {}, ())
         passage = self._judge(held)
         if passage.action == "ask" and held.peer.stateless:

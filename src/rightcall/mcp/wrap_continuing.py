@@ -77,6 +77,10 @@ class Continuations:
             self._kept.setdefault((state, pending.written), []).append(_Kept(waits, under, self._now() + seconds))
         return True
 
+    def holds(self, call: ToolCall) -> bool:
+        """Whether there may be one that this call goes on with."""
+        return bool(self._kept) and (call.state, written(call)) in self._kept
+
     def take(self, call: ToolCall, under: object) -> Pending | None:
         """The call that this one goes on with, once; None where it is one of its own."""
         if not self._kept or (call.state is None and not call.responses):
