@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Literal, cast
 
+from rightcall.base.globs import quoted
 from rightcall.config import Policy
 from rightcall.config_found import leaves_folder
 from rightcall.errors import ConfigError
-from rightcall.fs.globs import quoted
 from rightcall.fs.guarded import desks_folder, guarded_files
 from rightcall.record.clock import Clock
 from rightcall.record.memory import MemoryStore
