@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from rightcall.base.globs import path_matches
 from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
 from rightcall.config_load import load_policy
 from rightcall.config_tightening import tighten
 from rightcall.errors import PolicyError
-from rightcall.fs.globs import path_matches
 
 pytestmark = pytest.mark.promise("P-09", "X-06", "W-01")
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.fs.globs import GlobFault, check_pattern
+from rightcall.base.globs import GlobFault, check_pattern
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source
 from rightcall.text.escape import shown

@@ -7,10 +7,10 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
+from rightcall.base.globs import quoted
 from rightcall.config import Policy
 from rightcall.config_found import leaves_folder
 from rightcall.errors import ConfigError
-from rightcall.fs.globs import quoted
 from rightcall.fs.guarded import desks_folder, guarded_files
 from rightcall.record.clock import Clock
 from rightcall.record.memory import MemoryStore

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, json
 
+from rightcall.base.globs import folded
 from rightcall.catalog import Tool
 from rightcall.config_settings import Rights, is_repeatable
 from rightcall.execute.places import values_at
 from rightcall.executor_batches import Inner, effects_inside, inner_calls, names_judged
 from rightcall.executor_toolbox import Equipped, Toolbox
-from rightcall.fs.globs import folded
 from rightcall.fs.readings import NOWHERE, Unjudged, destinations, follow, is_straight, spellings
 from rightcall.text.escape import escaped
 from rightcall.types import Effect, Verdict

@@ -11,8 +11,8 @@ import pytest
 
 from every import every
 from path_table import TREASURE, Tree, problem, problems, readable_cases, refused_cases, refused_files
+from rightcall.base.globs import path_matches
 from rightcall.fs import beneath
-from rightcall.fs.globs import path_matches
 from rightcall.fs.refused import REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
 from rightcall.fs.rules import DOTFILES
 from rightcall.fs.sight import Sight

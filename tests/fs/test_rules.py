@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.fs.globs import expression, path_matches, quoted
+from rightcall.base.globs import expression, path_matches, quoted
 from rightcall.fs.refused import NEVER_SECRET, _judged
 from rightcall.fs.rules import PathRules, path_rule
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice, product
 
-from rightcall.fs.globs import EXTENDED, GlobFault, folded, path_matches, plain_forms
+from rightcall.base.globs import EXTENDED, GlobFault, folded, path_matches, plain_forms
 from rightcall.fs.refused import SECRET_FILES, SECRET_FOLDERS
 from rightcall.fs.rules import UNJUDGED, PathRules, path_rules
 

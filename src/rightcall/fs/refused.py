@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.fs.globs import expression, folded
+from rightcall.base.globs import expression, folded
 from rightcall.parse.late import Late
 
 REFUSED_FOLDERS = frozenset(("node_modules", ".git", ".hg", ".svn"))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 
-from rightcall.fs.globs import GlobFault, expression, first_names, folded
+from rightcall.base.globs import GlobFault, expression, first_names, folded
 from rightcall.fs.refused import OUTSIDE, PLAIN, Component, component, is_source, unusual
 from rightcall.parse.late import Late
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
+from rightcall.base.globs import compile_globs
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.globbing import compile_globs
 
 PATHS = (
     "a.py", "b.js", "src/a.py", "src/b.ts", "src/deep/c.py", "src/deep/er/d.tsx", "docs/readme.md", "docs", "src",

@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from rightcall.base.globs import Globs, compile_globs
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.globbing import Globs, compile_globs
 from rightcall.execute.code.moments import utc
 from rightcall.execute.code.opening import Opener
 from rightcall.execute.code.tool import CodeTool, begin_trace

@@ -14,8 +14,8 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from rightcall.base.globs import compile_globs
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.globbing import compile_globs
 from rightcall.execute.code.opening import Opener
 from rightcall.execute.code.search_candidates import Candidates, candidates
 from rightcall.execute.code.search_files import Wanted

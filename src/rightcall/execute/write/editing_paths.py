@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from rightcall.base.globs import path_matches
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_checkout import is_bad_name
 from rightcall.fs.beneath import open_beneath
 from rightcall.fs.gitdirs import as_git_reads, folded, names_by_folder, no_repository, repository_among
-from rightcall.fs.globs import path_matches
 from rightcall.fs.spots import closing, failure, opened_tree
 from rightcall.fs.writing import missing_folders
 from rightcall.text.escape import escaped

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rightcall.base.globs import path_matches
 from rightcall.catalog import PackTool
 from rightcall.errors import ToolFailure
 from rightcall.execute.functions import LocalTool
@@ -15,7 +16,6 @@ from rightcall.execute.write.editing import Edit, EditResult, Operation
 from rightcall.execute.write.editing_folders import FolderEdit, is_for_folders
 from rightcall.execute.write.editing_paths import branch_path
 from rightcall.execute.write.git import Writer
-from rightcall.fs.globs import path_matches
 from rightcall.packs import load_pack
 from rightcall.text.escape import escaped
 

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from rightcall.base.globs import path_matches, plain_forms
 from rightcall.config_hands import WriteSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.pointers import small_file
 from rightcall.execute.code.git.run import checked
 from rightcall.execute.write.git_objects import Bench
-from rightcall.fs.globs import path_matches, plain_forms
 from rightcall.text.alike import has_unseen, skeleton, with_plain_signs
 from rightcall.text.escape import escaped
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rightcall.base.globs import path_matches
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.run import checked, run_git
 from rightcall.execute.write.git import Writer
-from rightcall.fs.globs import path_matches
 from rightcall.text.escape import escaped
 from rightcall.text.leaving_out import MOST_SHOWN, cut_preview
 

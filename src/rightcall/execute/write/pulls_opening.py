@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from rightcall.base.globs import path_matches
 from rightcall.errors import ToolFailure
 from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_for
@@ -31,7 +32,6 @@ from rightcall.execute.write.pulls_git import (
     required_tip,
     shown_diff,
 )
-from rightcall.fs.globs import path_matches
 from rightcall.text.escape import escaped
 from rightcall.text.leaving_out import MOST_SHOWN
 
