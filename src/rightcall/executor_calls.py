@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -21,7 +22,7 @@ from rightcall.record.entries import NO_INPUTS, CallBody, EndBody, Inputs
 from rightcall.text.escape import shown
 from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
-from rightcall.types import Problem, Repair, StrategyName, Verdict
+from rightcall.types import Effect, Problem, Repair, StrategyName, Verdict
 from rightcall.types_running import Decision, Facts, Request, Result
 
 LONGEST_EMISSION = 4000
@@ -155,7 +156,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     else:
         body = replace(
             body, definition=request.definition[:16],
-            state=request.state[:16], effects=tuple(sorted(request.effects)), rights=request.rights.digest,
+            state=request.state[:16], effects=_in_order(request.effects), rights=request.rights.digest,
             inputs=_inputs(request, redactor, whole=params is given),
         )  # fmt: skip
     if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:
@@ -166,6 +167,11 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
             origin=call.origin if call else "native",
         )  # fmt: skip
     return body
+
+
+@lru_cache(64)
+def _in_order(effects: frozenset[Effect]) -> tuple[Effect, ...]:
+    return tuple(sorted(effects))
 
 
 def _strategy(verdict: Verdict) -> StrategyName:
@@ -240,6 +246,8 @@ def reason_told(reason: str, arguments: Any, redactor: Redactor) -> str:
 
 def question(request: Request, verdict: Verdict, described: str, preview: str) -> Question:
     """What a person sees beside the call. Nothing is redacted: who decides must see what would run."""
+    if not verdict.repairs and not preview:
+        return Question(_plain_details(request.effects, verdict.confidence), described)
     details: dict[str, Any] = {
         "effects": sorted(request.effects),
         "confidence": verdict.confidence,
@@ -248,6 +256,12 @@ def question(request: Request, verdict: Verdict, described: str, preview: str) -
     if preview:
         details["preview"] = preview
     return Question(json.encode(details, enc_hook=repr).decode(), described)
+
+
+@lru_cache(256)
+def _plain_details(effects: frozenset[Effect], confidence: float) -> str:
+    """Of a call that was right as it was written: next to all of them."""
+    return json.encode({"effects": sorted(effects), "confidence": confidence, "repairs": []}).decode()
 
 
 def unrecorded(error: StoreError) -> Admission:

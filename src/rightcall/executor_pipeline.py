@@ -73,6 +73,7 @@ _SHORTEST = 0.001
 _LOOKS = 3
 _USUAL_SECONDS = Budgets().seconds
 """That a tool may take where nobody has said otherwise: one with a time limit of its own has that instead."""
+_UNTRACED = nullcontext()
 UNSTEADY = Decision(
     "deny", "state", "What the call touches changes while it is looked at, so nobody could be asked about it",
     "Make the same call again in a moment.",
@@ -304,7 +305,7 @@ class Pipeline(Struct, frozen=True, eq=False):
                 return known
             given = self._given(request, found.local)
             seconds, output = self._seconds(request, found.local), self._budget(request).output
-            with tracing(self.root) if found.local.traced and key is not None else nullcontext() as trace:
+            with tracing(self.root) if found.local.traced and key is not None else _UNTRACED as trace:
                 result = await run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
             if key is None or not result.ok:
                 return result

@@ -18,7 +18,9 @@ def one_call(call: Any, gate: Gate) -> Written:
         return Written(gate.check(call.name, call.arguments, call_id=call.id), call.name, gate=gate)
     if isinstance(call, Mapping):
         table = cast("Mapping[str, Any]", call)
-        name = next((table[key] for key in _NAMES if isinstance(table.get(key), str)), None)
+        name = table.get("name")
+        if not isinstance(name, str):
+            name = next((table[key] for key in _NAMES if isinstance(table.get(key), str)), None)
         if name is not None and "content" not in table:
             arguments = next((table[key] for key in _ARGUMENTS if key in table), cast("Any", {}))
             call_id = table.get("id")

@@ -8,6 +8,7 @@ count against one budget.
 import re
 
 from rightcall.commands.words import CUT, HOLE, Pieces, Unreadable
+from rightcall.parse.late import Late
 
 LONGEST = 200_000
 """Characters of a command line; a longer one is not judged."""
@@ -18,7 +19,7 @@ _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL = "@*#?-$!0123456789"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-_ANSI = re.compile(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_ANSI = Late(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
 
 Values = tuple[str, ...]
 

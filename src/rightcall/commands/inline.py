@@ -113,7 +113,7 @@ _DECIDES = Late(
     r"(?:answer|approve|resume|pause|grant|trust|adopt)(?:_\w+)?\b"
 )
 """What only a person does."""
-_STRINGS = re.compile(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
+_STRINGS = Late(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
 _MODE = r"['\"](?:[wax][bt+]{0,2}|r[bt]?\+[bt]?)['\"]"
 _WRITES_BEFORE = Late(
     rf"\b\w{{0,20}}open\w{{0,20}}\s{{0,9}}\([^;\n]{{0,300}}?(['\"`][\s)]{{0,9}})?,\s{{0,9}}(?:mode\s{{0,3}}=\s{{0,3}})?{_MODE}"
@@ -129,7 +129,7 @@ _WRITES_BEHIND = Late(
     r"|shutil\.(?:copy\w*|move)|write-region|spit|writeLines|renameSync|rename|unlink\w*)\s{0,3}\(?\s{0,9}(['\"`])?"
 )
 """The same for what stands behind: `writeFileSync('x', …)`."""
-_MAY_WRITE = re.compile(r"open|rite|touch|link|chmod|append|cop|output|contents|cp|mv|ln|mk|make|move|spit|name|>")
+_MAY_WRITE = Late(r"open|rite|touch|link|chmod|append|cop|output|contents|cp|mv|ln|mk|make|move|spit|name|>")
 """A look before the longer expressions are compiled."""
 _WRITES_SHELL = Late(r"['\"]\s{0,3}\+?>{1,2}|>{1,2}\s{0,3}['\"]")
 """As awk and perl do: `print > "x"`, `open(F, ">x")`."""
@@ -177,7 +177,7 @@ _ALSO: dict[str, tuple[str, Late]] = {
         r"\bsystem2?\s*\(|\bshell\s*\(|file\.(?:remove|rename)|\bunlink\s*\(|\bsource\s*\(\s*['\"]https?:"))),
 }  # fmt: skip
 """What only one language calls so."""
-_SED_FILES = re.compile(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
+_SED_FILES = Late(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
 LONGEST_CODE = 50_000
 """Of one code, as far as its texts are looked at."""
 

@@ -54,20 +54,21 @@ from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
 from rightcall.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
 from rightcall.commands.wrappers import SHELLS, assigned_code, shell_code
+from rightcall.parse.late import Late
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
 Answer = Literal["allow", "ask", "deny"]
 Against = Literal["ask", "deny"]
 _STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
-_URLS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/[^\s<>\"']+")
+_URLS = Late(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/[^\s<>\"']+")
 """Addresses within a text, such as a prompt that says what to fetch."""
-_WITHIN = re.compile(r"\s*(?:[/?#](?![/\\]).*)?\Z", re.DOTALL)
+_WITHIN = Late(r"\s*(?:[/?#](?![/\\]).*)?\Z", re.DOTALL)
 """Nothing, or a place on a site that the tool knows: `/`, `?page=2`, `#top`."""
-_PATH_LIKE = re.compile(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
+_PATH_LIKE = Late(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
 """A text in code that may be a file: a path from the root on, or one word."""
-_UPWARDS = re.compile(r"\A[./]*/")
-_OWN = re.compile("[\ue000-\ue01f]")
+_UPWARDS = Late(r"\A[./]*/")
+_OWN = Late("[\ue000-\ue01f]")
 _MOST_QUESTIONS = 50
 _MOST_TAKEN = 100
 _MOST_WORDS = 5000

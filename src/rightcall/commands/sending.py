@@ -8,6 +8,7 @@ from rightcall.commands.places import Place
 from rightcall.commands.runs import SECRET_NAME, Found, Run
 from rightcall.commands.urls import Address, canonical_host, parsed
 from rightcall.commands.words import HOLE, Word, braces
+from rightcall.parse.late import Late
 
 _CURL_VALUED = (
     "-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --user-agent --cookie "
@@ -30,7 +31,7 @@ CONNECTS = frozenset(
      "nc", "ncat", "netcat", "telnet", "psql", "mysql", "redis-cli", "lynx", "links", "w3m", "httpie", "ping")
 )  # fmt: skip
 """Programs that take a host without a scheme."""
-_HOST = re.compile(r"(?:[\w.-]+@)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(?!\\|//)")
+_HOST = Late(r"(?:[\w.-]+@)?(\[[0-9a-fA-F:]+\]|[\w.-]+):(?!\\|//)")
 _LEADS = ("-x", "--proxy", "--preproxy", "--connect-to", "--resolve", "--doh-url", "--socks5", "--socks5-hostname",
           "--socks4", "--socks4a", "--proxy1.0")  # fmt: skip
 

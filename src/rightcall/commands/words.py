@@ -25,8 +25,8 @@ MOST_WORDS = 200
 _MOST_NUMBERS = 10
 """Of a range that stand for all of them: what is protected has no number for a name."""
 WILD = re.compile(r"[*?\[]")
-_RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
-_A_RANGE = re.compile(r"\{[^{},]*\.\.[^{},]*\}")
+_RANGE = Late(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
+_A_RANGE = Late(r"\{[^{},]*\.\.[^{},]*\}")
 _MARKS = {
     "*": "\ue010",
     "?": "\ue011",

@@ -9,12 +9,15 @@ from typing import Any, cast
 from msgspec import Struct
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.functions import Function, LocalTool, fixed_arguments, own_copy
+from rightcall.execute.functions import MARK, Function, LocalTool, fixed_arguments, own_copy
 from rightcall.execute.plain import COMMON, Gatherer, Shaped, is_iterator, shaped
 from rightcall.text.faults import fault_text, message_of
 
 _AT_ONCE = 20_000
 """Bytes of output that are made plain on the event loop; more is done in a thread."""
+
+
+_OURS = frozenset((MARK,))
 
 
 class Failed(Struct, frozen=True):
@@ -42,7 +45,7 @@ class _UnfitError(Exception):
 
 def is_asynchronous(function: Function) -> bool:
     """Whether calling it gives something to await: also an object whose `__call__` is asynchronous."""
-    if type(function) is FunctionType and not function.__dict__:  # most of them, and nothing marks it otherwise
+    if type(function) is FunctionType and function.__dict__.keys() <= _OURS:  # most: nothing marks it otherwise
         return bool(function.__code__.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return True

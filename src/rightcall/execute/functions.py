@@ -31,7 +31,7 @@ from rightcall.types import Effect
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
-_MARK = "__rightcall_tool__"
+MARK = "__rightcall_tool__"
 
 
 class LocalTool(Struct, frozen=True, eq=False):
@@ -141,7 +141,7 @@ def local_tool(thing: Any) -> LocalTool:
     """
     if isinstance(thing, LocalTool):
         return thing
-    record = getattr(thing, _MARK, None)
+    record = getattr(thing, MARK, None)
     if not isinstance(record, LocalTool):
         record = _record(thing, _Declaration())
     if _wants_self(thing):
@@ -227,15 +227,15 @@ def _wants_self(function: Any) -> bool:
 
 def _carrying(function: Any, record: LocalTool) -> Any:
     """The function with its record. One that carries another tool already, or nothing at all, gets a shell."""
-    other = getattr(function, _MARK, None)
+    other = getattr(function, MARK, None)
     taken = isinstance(other, LocalTool) and other.function is function
     if not taken:
         try:
-            setattr(function, _MARK, record)
+            setattr(function, MARK, record)
         except (AttributeError, TypeError):  # a bound method, an object with slots
             pass
         else:
             return function
     shell = functools.update_wrapper(functools.partial(function), function)
-    setattr(shell, _MARK, record)
+    setattr(shell, MARK, record)
     return shell

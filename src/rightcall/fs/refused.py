@@ -4,7 +4,7 @@ and the strictest holds."""
 
 import os
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from rightcall.base.globs import expression, folded
@@ -63,7 +63,6 @@ _UNSEEN = Late("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff]")
 _LONGEST = 255
 """No file has a longer name, so no judgement of one is worth keeping."""
 
-_SECRET = re.compile("|".join(expression(pattern) for pattern in SECRET_FILES))
 _STARTS = tuple(
     {pattern.partition("*")[0] for pattern in SECRET_FILES if pattern[0] != "*"}
     | REFUSED_FOLDERS
@@ -150,4 +149,10 @@ def _readings(name: str) -> set[str]:
 def _is_secret(name: str) -> bool:
     if is_source(name):
         return name.startswith(".env")
-    return _SECRET.fullmatch(f"{name}/") is not None
+    return _secret_names().fullmatch(f"{name}/") is not None
+
+
+@cache
+def _secret_names() -> re.Pattern[str]:
+    """Made when a name needs it: few do, and a hook would pay for it with every call."""
+    return re.compile("|".join(expression(pattern) for pattern in SECRET_FILES))

@@ -34,6 +34,7 @@ _LONGEST_TEXT, _LOOKED_AT, _MARGIN = 64_000, 24_000, 8_000
 does not count: it may end with half a secret."""
 
 _BARE: frozenset[type] = frozenset((int, bool, float, type(None)))
+_FLAT = _BARE | {str}
 _MOST_HOLDERS = 200
 """Objects and lists in one value that are looked at in the fast way."""
 _TELLING = frozenset(("value", "before", "after", "message"))
@@ -74,9 +75,10 @@ class Redactor:
         """As `value`; and what is secret by its name in a call's arguments is hidden wherever `thing` repeats it: the
         text around the call, the error of a tool that quotes what it was given."""
         try:
-            secrets = sorted(self._named(arguments), key=len, reverse=True)
-            if not secrets:
+            found = self._named(arguments)
+            if not found:
                 return self.value(thing)
+            secrets = sorted(found, key=len, reverse=True)
             if len(secrets) <= _MOST_REPEATED:
                 return self._walked(thing, {secret: self.mark(secret) for secret in secrets})
         except Exception:  # noqa: BLE001  (as above)
@@ -180,9 +182,7 @@ class Redactor:
 
     def _is_flat(self, arguments: dict[Any, Any]) -> bool:
         """Whether no name is secret and no value holds others; the usual case."""
-        return self._plain.issuperset(arguments) and all(
-            type(item) is str or type(item) in _BARE for item in arguments.values()
-        )
+        return self._plain.issuperset(arguments) and _FLAT.issuperset(map(type, arguments.values()))
 
     def _named(self, arguments: Any) -> set[str]:
         """Every text and number below a name that is secret."""
