@@ -16,7 +16,7 @@ from rightcall.normalise.strategies import used
 from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
 from rightcall.present.summary import short
 from rightcall.record.admission import Admission, Decide
-from rightcall.record.asking import Question
+from rightcall.record.asking import ApprovalQuestion
 from rightcall.record.entries import NO_INPUTS, CallBody, EndBody, Inputs
 from rightcall.text.escape import shown
 from rightcall.text.patterns import loosely
@@ -238,7 +238,7 @@ def reason_told(reason: str, arguments: Any, redactor: Redactor) -> str:
     return reason if reason == TOO_MANY_PATHS else redactor.beside(reason, arguments)
 
 
-def question(request: Request, verdict: Verdict, described: str, preview: str) -> Question:
+def question(request: Request, verdict: Verdict, described: str, preview: str) -> ApprovalQuestion:
     """What a person sees beside the call. Nothing is redacted: who decides must see what would run."""
     details: dict[str, Any] = {
         "effects": sorted(request.effects),
@@ -247,7 +247,7 @@ def question(request: Request, verdict: Verdict, described: str, preview: str) -
     }
     if preview:
         details["preview"] = preview
-    return Question(json.encode(details, enc_hook=repr).decode(), described)
+    return ApprovalQuestion(json.encode(details, enc_hook=repr).decode(), described)
 
 
 def unrecorded(error: StoreError) -> Admission:

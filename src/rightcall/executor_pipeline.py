@@ -52,7 +52,7 @@ from rightcall.parse.kinds import is_object
 from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, content, error_content
 from rightcall.record.admission import Admission, Decide, admit, finish_once, refuse
-from rightcall.record.asking import Question
+from rightcall.record.asking import ApprovalQuestion
 from rightcall.record.entries import UNASKED, CallBody, EndBody
 from rightcall.record.tables import Store, Tables
 from rightcall.text.escape import escaped
@@ -225,7 +225,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             log.exception("rightcall: a refusal could not be recorded")
             return Admission(decision, 0)
 
-    def _decided(self, tables: Tables, request: Request, body: CallBody, asked: Question) -> Admission:
+    def _decided(self, tables: Tables, request: Request, body: CallBody, asked: ApprovalQuestion) -> Admission:
         """The time that counts is that of the transaction: a call may have waited for it."""
         now = self.store.clock.now()
         return admit(tables, replace(request, at=now), hushed(self._judged(tables), self.redactor), body, asked)

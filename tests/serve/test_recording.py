@@ -18,7 +18,7 @@ from rightcall.record.entries import read_call
 from rightcall.record.memory import MemoryStore
 from rightcall.record.reading import calls
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Entry, Store, Tables
+from rightcall.record.tables import AuditEntry, Store, Tables
 from rightcall.record.verify import verify
 from rightcall.serve import noting
 from rightcall.serve.facts import Facts
@@ -35,7 +35,7 @@ def facts(*tools: str, **more: Any) -> Facts:
     return Facts("anthropic", "local", model="m", did=did, **more)
 
 
-def entries(store: Store) -> list[Entry]:
+def entries(store: Store) -> list[AuditEntry]:
     return store.look(lambda tables: [entry for entry in tables.entries() if entry.kind == "proxied"])
 
 

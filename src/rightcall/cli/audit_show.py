@@ -12,7 +12,7 @@ from rightcall.cli.terminal import Style, harmless_lines, many
 from rightcall.executor_repeats import LOOP, how_to_allow
 from rightcall.record.chain import START
 from rightcall.record.reading import CallRecord, call, neighbours
-from rightcall.record.tables import Entry, Tables
+from rightcall.record.tables import AuditEntry, Tables
 from rightcall.route.packet_ids import is_packet_id
 from rightcall.text.escape import escaped
 
@@ -25,13 +25,13 @@ _LONGEST = 4000
 class View(Struct, frozen=True):
     """What was found under a number."""
 
-    entry: Entry
+    entry: AuditEntry
     """Of a call, the record with which it was decided."""
     before: bytes | None
     """The hash of the record before it; None when that was pruned."""
     record: CallRecord | None
     """None for a record that is no call's."""
-    belonging: list[Entry]
+    belonging: list[AuditEntry]
     approval: "Approval | None"
     near: list[CallRecord]
 
@@ -60,14 +60,14 @@ def record_of(view: View) -> dict[str, Any]:
     }
 
 
-def _entry_record(entry: Entry) -> dict[str, Any]:
+def _entry_record(entry: AuditEntry) -> dict[str, Any]:
     return {
         "seq": entry.seq, "kind": entry.kind, "call": entry.call, "at": entry.at, "hash": entry.hash.hex(),
         "body": _body(entry),
     }  # fmt: skip
 
 
-def _body(entry: Entry) -> Any:
+def _body(entry: AuditEntry) -> Any:
     try:
         return json.decode(entry.body)
     except DecodeError:  # somebody else wrote it

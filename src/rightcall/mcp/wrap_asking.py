@@ -31,7 +31,7 @@ class Held(Struct, frozen=True):
     peer: Peer
 
 
-class Question(Struct, frozen=True):
+class HeldQuestion(Struct, frozen=True):
     held: Held
     passage: Passage
     call_off: Callable[[], None]
@@ -49,7 +49,7 @@ class Questions:
         self._approver = approver
         self._seconds = seconds
         self._done = done
-        self._open: dict[str, Question] = {}
+        self._open: dict[str, HeldQuestion] = {}
         self._lock = threading.Lock()
 
     def ask(self, held: Held, passage: Passage) -> bool:
@@ -62,7 +62,7 @@ class Questions:
             if len(self._open) >= MOST_QUESTIONS:
                 return False
             call_off = self._ends.later(self._seconds, lambda: self._unanswered(own))
-            self._open[own] = Question(held, passage, call_off)
+            self._open[own] = HeldQuestion(held, passage, call_off)
         return self._ends.to_client(request(own, "elicitation/create", form))
 
     def answered(self, id: Id, message: Message) -> None:
@@ -93,7 +93,7 @@ class Questions:
         self._take_back(own, "the call was cancelled")
         return True
 
-    def _taken(self, id: Id) -> Question | None:
+    def _taken(self, id: Id) -> HeldQuestion | None:
         with self._lock:
             question = self._open.pop(id, None) if isinstance(id, str) else None
         if question is not None:

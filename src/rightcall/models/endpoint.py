@@ -18,7 +18,7 @@ from rightcall.errors import ConfigError
 from rightcall.models.endpoint_answers import Pieces, names_in, told, whole
 from rightcall.models.endpoint_errors import Whom, secrets_of
 from rightcall.models.endpoint_http import Response, exchanged
-from rightcall.models.endpoint_manner import PLAIN, Manner, Question
+from rightcall.models.endpoint_manner import PLAIN, EndpointQuestion, Manner
 from rightcall.models.endpoint_request import CHAT, address_of, encoded, head_of, options_of
 from rightcall.models.endpoint_waiting import advice_to_wait, seconds_to_wait
 from rightcall.text.escape import escaped
@@ -90,7 +90,7 @@ class Endpoint:
         top_p: float | None = None,
     ) -> dict[str, Any]:
         """The server's whole answer, as OpenAI's API gives it. Raises ModelError."""
-        question = Question(messages, options_of(temperature, max_tokens, top_p), schema)
+        question = EndpointQuestion(messages, options_of(temperature, max_tokens, top_p), schema)
         deadline = self._deadline()
         async with self._until(deadline), self._asked(question, deadline) as (whom, response):
             return whole(whom, await response.read_all())
@@ -105,7 +105,7 @@ class Endpoint:
     ) -> AsyncGenerator[str]:
         """The pieces of the answer as they come. Raises ModelError, also in the middle. Who stops before the end should
         `aclose` it, as with any such generator; then the connection is closed at once."""
-        question = Question(messages, options_of(temperature, max_tokens, top_p), stream=True)
+        question = EndpointQuestion(messages, options_of(temperature, max_tokens, top_p), stream=True)
         deadline = self._deadline()
         async with AsyncExitStack() as stack:
             async with self._until(deadline):  # never around a `yield`: it would stop whoever is asking
@@ -147,7 +147,7 @@ class Endpoint:
             raise
 
     @asynccontextmanager
-    async def _asked(self, question: Question, deadline: float) -> AsyncGenerator[tuple[Whom, Response]]:
+    async def _asked(self, question: EndpointQuestion, deadline: float) -> AsyncGenerator[tuple[Whom, Response]]:
         """An answer with the status 200, in whatever manner the server takes the question."""
         model = self.model or await self._only_model()
         whom, manner, may_wait = self._whom(), self._manner, True

@@ -15,7 +15,7 @@ from msgspec import Struct
 from rightcall.record.browsable import is_of, joined_calls, moment, newest_first, read_named
 from rightcall.record.browsing import looked
 from rightcall.record.reading import CallRecord
-from rightcall.record.tables import Entry, Store, Tables
+from rightcall.record.tables import AuditEntry, Store, Tables
 from rightcall.text.escape import escaped, shown
 
 USUAL: Final = 50
@@ -52,7 +52,7 @@ def _line(call: CallRecord) -> str:
     return " ".join(word for word in words if word)
 
 
-def _other(entry: Entry) -> str:
+def _other(entry: AuditEntry) -> str:
     """Of a record that is no call: only what `data/list` shows of it as well."""
     named = read_named(entry.body)
     about = (_word(str(named[key])) for key in ("what", "caller", "tool") if named[key])

@@ -16,7 +16,7 @@ from rightcall.loop_asking import Failed, Model
 from rightcall.loop_replies import turn_of
 from rightcall.present.marks import neutral
 from rightcall.route import prompts
-from rightcall.route.asking import Question, prepared, put, taken_by
+from rightcall.route.asking import RouterQuestion, prepared, put, taken_by
 from rightcall.route.budget import Budget, budget_of
 from rightcall.route.cleaning import Cleaner
 from rightcall.route.flow import flowing
@@ -64,7 +64,7 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
     asks = packet.intent.user_intent == "ask_back"
     missing = packet.intent.detected.missing if packet.intent.detected is not None else ()
     messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet))
-    question = Question(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
+    question = RouterQuestion(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
     answer = _Answer()
     async with aclosing(_asked(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
         async for piece in pieces:
@@ -84,7 +84,7 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
 
 
 async def _asked(
-    gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
+    gate: "Gate", model: Model | None, question: RouterQuestion, budget: Budget, answer: _Answer
 ) -> AsyncGenerator[str, None]:
     """The words of the model. One that only calls is asked once more to answer in words."""
     for _ in range(_TRIES):
@@ -102,7 +102,7 @@ async def _asked(
 
 
 async def _pieces(
-    gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
+    gate: "Gate", model: Model | None, question: RouterQuestion, budget: Budget, answer: _Answer
 ) -> AsyncGenerator[str, None]:
     """What the model writes, as it comes, where it can tell it so; else in one piece."""
     stream = _stream_of(model)

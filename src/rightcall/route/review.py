@@ -14,7 +14,7 @@ from rightcall.loading import loads
 from rightcall.loop_asking import Model
 from rightcall.parse.kinds import is_object
 from rightcall.route import prompts
-from rightcall.route.asking import Question, put
+from rightcall.route.asking import RouterQuestion, put
 from rightcall.route.budget import Budget, budget_of
 from rightcall.route.confidence import UNAPPROVED, Evidence, Weighed, weigh
 from rightcall.route.replies import Broken, Said, exact_in, share, taken_apart, words
@@ -44,7 +44,7 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     if selected is None:
         return packet
     taken = starting()
-    question = Question(
+    question = RouterQuestion(
         prompts.review(packet, selected, gate.catalog.get(selected.tool_name)),
         settings.review_tokens,
         settings.review_temperature,
@@ -59,7 +59,7 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     return logged(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
 
 
-async def _asked(question: Question, gate: "Gate", model: Model | None, budget: Budget) -> tuple[Review, int]:
+async def _asked(question: RouterQuestion, gate: "Gate", model: Model | None, budget: Budget) -> tuple[Review, int]:
     """A reply that seems to approve, but not to the letter, is asked for once more, as JSON alone. Any other that
     cannot be read has failed: nobody is asked until he says yes."""
     reply = await put(model, question, budget)

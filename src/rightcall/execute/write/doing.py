@@ -19,9 +19,9 @@ from rightcall.execute.write.journal import (
     DONE,
     Contents,
     Damaged,
-    Entry,
     Filed,
     Journal,
+    JournalEntry,
     Kept,
     Made,
     backwards,
@@ -104,7 +104,7 @@ def _missing(tree: str, path: str) -> list[str]:
         raise failure(error, path) from error
 
 
-def do(journal: Journal, entry: Entry, steps: Sequence[FileStep], refs: Refs) -> Filed:
+def do(journal: Journal, entry: JournalEntry, steps: Sequence[FileStep], refs: Refs) -> Filed:
     """Everything, or ToolFailure and nothing."""
     try:
         filed = journal.begin(entry, steps)

@@ -73,7 +73,7 @@ class Made(Struct, frozen=True):
     path: str
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class JournalEntry(Struct, frozen=True, kw_only=True):
     """`change.json`."""
 
     version: int = VERSION
@@ -100,7 +100,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 class Filed(Struct, frozen=True):
     """An entry and where it lies."""
 
-    entry: Entry
+    entry: JournalEntry
     folder: str
     status: Status
     number: int = 0
@@ -168,7 +168,7 @@ class Journal:
         self.begun = os.path.join(self._folder, BEGUN)
         self.done = os.path.join(self._folder, DONE)
 
-    def begin(self, entry: Entry, steps: Sequence[FileStep]) -> Filed:
+    def begin(self, entry: JournalEntry, steps: Sequence[FileStep]) -> Filed:
         """Keep everything that is needed to take the change back, then say that it is begun. Raises OSError."""
         folder = os.path.join(self.begun, entry.id)
         new = folder + _NEW
@@ -279,7 +279,7 @@ class Journal:
         return [(found[1], found[2]) for found in matches if found]
 
 
-def read_entry(folder: str) -> Entry:
+def read_entry(folder: str) -> JournalEntry:
     """Raises ToolFailure for a record that cannot be used, Damaged if it is none any more."""
     path = os.path.join(folder, RECORD)
     try:
@@ -287,7 +287,7 @@ def read_entry(folder: str) -> Entry:
             content = file.read()
         version = json.decode(content, type=_Versioned).version
         if version == VERSION:
-            return json.decode(content, type=Entry)
+            return json.decode(content, type=JournalEntry)
     except (MsgspecError, UnicodeDecodeError, *_NOT_THERE) as error:
         raise Damaged(f"The record of a change is damaged: {_shown(path)}") from error
     except OSError as error:
@@ -307,7 +307,7 @@ def _shown(path: str) -> str:
     return shown_path("/".join(path.split("/")[-3:]))
 
 
-def rewritten(entry: Entry) -> bytes:
+def rewritten(entry: JournalEntry) -> bytes:
     """A record as it stands in its file."""
     return json.encode(entry)
 
