@@ -201,7 +201,7 @@ class Pipeline(Struct, frozen=True, eq=False):
                 body = call_body(written, who, request, self.redactor)
                 asked = question(request, written.verdict, found.described, rehearsal)
                 work = partial(self._decided, request=request, body=body, asked=asked)
-            return await self.store.atransact(lambda tables: _kept(done, work(tables)))
+            return await self.store.atransact(lambda tables: _note_done(done, work(tables)))
         except StoreError as error:
             return unrecorded(error)
         except Exception as error:  # whatever it is, nothing runs
@@ -425,7 +425,7 @@ def _tier(found: Equipped, admission: Admission, result: Result) -> str | None:
     return told if isinstance(told, str) else None
 
 
-def _kept(done: list[T], value: T) -> T:
+def _note_done(done: list[T], value: T) -> T:
     """Notes that a work was done, for whoever is cancelled while waiting for it."""
     done.append(value)
     return value

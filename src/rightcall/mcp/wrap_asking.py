@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Raw, Struct
 
-from rightcall.mcp.approving import Approver, Said, said
+from rightcall.mcp.approving import Approver, Said, read_answer
 from rightcall.mcp.eras import Peer
 from rightcall.mcp.messages import Id, Message, ToolCall, notification, request, value
 from rightcall.mcp.wrap_ends import Ends
@@ -69,7 +69,7 @@ class Questions:
         """The client's response. An error is no answer; whatever else is not a yes is a no."""
         question = self._taken(id)
         if question is not None:
-            word = None if message.error else said(value(message.result)) or "denied"
+            word = None if message.error else read_answer(value(message.result)) or "denied"
             self._done(question.held, question.passage, word)
 
     def _unanswered(self, id: str) -> None:

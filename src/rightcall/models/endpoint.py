@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from rightcall.errors import ConfigError
-from rightcall.models.endpoint_answers import Pieces, names_in, told, whole
+from rightcall.models.endpoint_answers import Pieces, names_in, read_refusal, whole
 from rightcall.models.endpoint_errors import Whom, secrets_of
 from rightcall.models.endpoint_http import Response, exchanged
 from rightcall.models.endpoint_manner import PLAIN, EndpointQuestion, Manner
@@ -158,7 +158,7 @@ class Endpoint:
                     self._manner = manner
                     yield whom, response
                     return
-                answer = told(await response.read_all())
+                answer = read_refusal(await response.read_all())
             other = manner.other(question, response.status, answer)
             if other is not None:
                 manner = other
@@ -188,7 +188,7 @@ class Endpoint:
         async with self._sent(whom, "GET", "/models") as response:
             raw = await response.read_all()
         if response.status in (401, 403):
-            raise whom.refused(response.status, told(raw))
+            raise whom.refused(response.status, read_refusal(raw))
         return (names_in(raw) or ()) if response.status == 200 else ()
 
     @asynccontextmanager

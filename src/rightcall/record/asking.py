@@ -56,7 +56,7 @@ def ask(
 ) -> tuple[str | Decision, int]:
     """The id of the question about this request, the one that already waits or a new one; a refusal where no more of
     this caller's may wait. And the bytes that it holds. `context` is the request's as a record may hold it."""
-    approval = _asked(tables, request, decision, question, context)
+    approval = _build_approval(tables, request, decision, question, context)
     held = held_bytes(approval)
     known = tables.answered(approval.binding)
     if known is not None and known.status == "waiting" and known.expires_at > request.at:
@@ -71,7 +71,7 @@ def ask(
     return approval.id, held
 
 
-def _asked(
+def _build_approval(
     tables: Tables, request: Request, decision: Decision, question: ApprovalQuestion, context: str | None
 ) -> Approval:
     """The question as it would be kept: about the call; or about the tool or its server, where that has changed."""

@@ -22,7 +22,7 @@ from rightcall.route.cleaning import Cleaner
 from rightcall.route.flow import flowing
 from rightcall.route.story import Taken, logged, results_of, standing, starting
 from rightcall.route.types import Packet
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 from rightcall.text.tokens import estimate
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
     messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet))
     question = RouterQuestion(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
     answer = _Answer()
-    async with aclosing(_asked(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
+    async with aclosing(_ask_in_words(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
         async for piece in pieces:
             yield piece
     taken = taken.plus(answer.taken)
@@ -83,7 +83,7 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
         yield _answered(packet, text, "failed" if why else "answered", why or packet.status.why, taken)
 
 
-async def _asked(
+async def _ask_in_words(
     gate: "Gate", model: Model | None, question: RouterQuestion, budget: Budget, answer: _Answer
 ) -> AsyncGenerator[str, None]:
     """The words of the model. One that only calls is asked once more to answer in words."""
@@ -165,7 +165,11 @@ def waiting_for(packet: Packet) -> str:
     """What is to be decided by a person, said plainly."""
     routing = packet.tool_routing
     selected = routing.selected_tool
-    call = "" if selected is None else f"{_line(selected.tool_name)} with {neutral(shown(selected.params, _LONGEST))}"
+    call = (
+        ""
+        if selected is None
+        else f"{_line(selected.tool_name)} with {neutral(render_json(selected.params, _LONGEST))}"
+    )
     if routing.execution_status == "awaiting_approval":
         return f"I would run {call}. A person has to approve that first (approval {_line(routing.approval or '')})."
     unsure = f" The review says: “{_line(routing.review_reasoning)}”" if routing.review_reasoning else ""
@@ -193,7 +197,7 @@ def plain_answer(packet: Packet, why: str) -> str:
     tool = _line(str(last.get("tool", "")))
     if last.get("success"):
         output = last.get("output")
-        text = output[:_LONGEST] if isinstance(output, str) else shown(output, _LONGEST)
+        text = output[:_LONGEST] if isinstance(output, str) else render_json(output, _LONGEST)
         return f"{tool} gave:\n{neutral(text)}"
     return f"{tool} did not succeed: {_line(str(last.get('error') or 'it gave no reason'))}"
 

@@ -76,7 +76,7 @@ def checked_files(files: Mapping[str, str], megabytes: int) -> dict[str, bytes]:
         above = name.split("/")[:-1]
         for end in range(1, len(above) + 1):
             if "/".join(above[:end]) in made:
-                raise ToolFailure(f"`files`: {_told('/'.join(above[:end]))} cannot be both a file and a folder")
+                raise ToolFailure(f"`files`: {_quote_name('/'.join(above[:end]))} cannot be both a file and a folder")
     size = sum(map(len, made.values()))
     if size > megabytes * MEGABYTE:
         raise ToolFailure(
@@ -98,10 +98,10 @@ def _check_name(name: str) -> None:
     elif any(len(part.encode()) > LONGEST_NAME for part in parts):
         why = f"has a part of more than {LONGEST_NAME} bytes"
     if why is not None:
-        raise ToolFailure(f"`files`: the name {_told(name)} {why}")
+        raise ToolFailure(f"`files`: the name {_quote_name(name)} {why}")
 
 
-def _told(name: str) -> str:
+def _quote_name(name: str) -> str:
     return f"'{escaped(name, 100)}'"
 
 

@@ -25,7 +25,7 @@ from rightcall.execute.write.journal import BEGUN, DAMAGED, FOREIGN, Contents, F
 from rightcall.execute.write.keeping import make_room
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.sight import Sight
-from rightcall.fs.spots import failure, said, seen_file, shown_path
+from rightcall.fs.spots import describe_error, failure, seen_file, shown_path
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Desk:
             except (ToolFailure, OSError) as error:
                 where = shown_path(os.path.join(self.folder, BEGUN, entry.id))
                 raise ToolFailure(
-                    f"The change {entry.id} was interrupted and cannot be taken back yet: {said(error)}. "
+                    f"The change {entry.id} was interrupted and cannot be taken back yet: {describe_error(error)}. "
                     f"Nothing is written until it is. It lies in {where}"
                 ) from error
             notes += [f"{entry.id} ({escaped(entry.summary, 100)}) was interrupted and was taken back", *found]

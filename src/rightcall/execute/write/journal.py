@@ -134,11 +134,11 @@ class Contents:
                 file.seek(part.at)
                 found = file.read(part.size)
         except _NOT_THERE as error:
-            raise Damaged(f"What was kept of a change is gone: {_shown(self._path)}") from error
+            raise Damaged(f"What was kept of a change is gone: {_shorten_path(self._path)}") from error
         except OSError as error:
             raise ToolFailure(f"What was kept of a change cannot be read: {error.strerror}") from error
         if sha256(found).hexdigest() != part.digest:
-            raise Damaged(f"What was kept of a change is damaged: {_shown(self._path)}")
+            raise Damaged(f"What was kept of a change is damaged: {_shorten_path(self._path)}")
         return found
 
 
@@ -289,12 +289,12 @@ def read_entry(folder: str) -> JournalEntry:
         if version == VERSION:
             return json.decode(content, type=JournalEntry)
     except (MsgspecError, UnicodeDecodeError, *_NOT_THERE) as error:
-        raise Damaged(f"The record of a change is damaged: {_shown(path)}") from error
+        raise Damaged(f"The record of a change is damaged: {_shorten_path(path)}") from error
     except OSError as error:
-        raise ToolFailure(f"The record of a change cannot be read: {_shown(path)}") from error
+        raise ToolFailure(f"The record of a change cannot be read: {_shorten_path(path)}") from error
     raise ToolFailure(
-        f"The record of a change is of version {version}, not {VERSION}: {_shown(path)}. The version of rightcall "
-        "that has written it can go on with it"
+        f"The record of a change is of version {version}, not {VERSION}: {_shorten_path(path)}. The version of "
+        "rightcall that has written it can go on with it"
     )
 
 
@@ -302,7 +302,7 @@ class _Versioned(Struct, frozen=True):
     version: int
 
 
-def _shown(path: str) -> str:
+def _shorten_path(path: str) -> str:
     """A file of a change, below its desk."""
     return shown_path("/".join(path.split("/")[-3:]))
 
