@@ -20,7 +20,7 @@ from rightcall.authorise import decide
 from rightcall.executor_calls import Who, Written, call_body
 from rightcall.executor_request import build_request, canonical
 from rightcall.record.admission import admit
-from rightcall.record.asking import Question
+from rightcall.record.asking import ApprovalQuestion
 from rightcall.record.entries import EndBody, encode
 from rightcall.record.tables import Store, Tables
 from rightcall.text.redact import Redactor
@@ -58,7 +58,7 @@ def deciding(store: Store, folder: str, *, record: bool) -> Callable[[Tables], o
     rights = toolbox.rights_of("teacher")
     verdict = toolbox.gate.check(CALL["name"], CALL["arguments"])
     written, who, redactor = Written(verdict, CALL["name"]), Who("teacher"), Redactor(store.key())
-    nothing, numbers = Question(), count()
+    nothing, numbers = ApprovalQuestion(), count()
 
     def request() -> Request:
         exact = canonical(CALL["name"], {**CALL["arguments"], "text": f"call {next(numbers)}"})

@@ -34,7 +34,7 @@ from rightcall.proxy.gates import Gates
 from rightcall.serve.doctor import SEED
 from rightcall.serve.doctor_finding import find
 from rightcall.serve.doctor_judging import Outcome, judged
-from rightcall.serve.doctor_questions import QUICK, STEPS, Question
+from rightcall.serve.doctor_questions import QUICK, STEPS, DoctorQuestion
 from rightcall.serve.doctor_reading import Emission, read
 from rightcall.serve.doctor_requests import Patient, request_of
 from rightcall.serve.upstream import Upstream
@@ -85,7 +85,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _timed(what: str, url: str, patient: Patient, questions: Sequence[Question]) -> Share:
+def _timed(what: str, url: str, patient: Patient, questions: Sequence[DoctorQuestion]) -> Share:
     began = time.monotonic()
     share = asyncio.run(_asked(url, patient, questions))
     print(f"{what:<34} {share}  [{time.monotonic() - began:.0f} s]", flush=True)
@@ -119,7 +119,7 @@ async def _patient(url: str, tokens: int) -> Patient:
     return Patient(found.speech, found.models[0], tokens=tokens)
 
 
-async def _asked(url: str, patient: Patient, questions: Sequence[Question]) -> Share:
+async def _asked(url: str, patient: Patient, questions: Sequence[DoctorQuestion]) -> Share:
     upstream = Upstream(url)
     gates = Gates(Policy(), "local")
     try:
@@ -129,7 +129,7 @@ async def _asked(url: str, patient: Patient, questions: Sequence[Question]) -> S
     return Share(sum(one.usable for one in outcomes), sum(one.right for one in outcomes), len(outcomes))
 
 
-async def _outcome(upstream: Upstream, gates: Gates, patient: Patient, question: Question) -> Outcome:
+async def _outcome(upstream: Upstream, gates: Gates, patient: Patient, question: DoctorQuestion) -> Outcome:
     """What a strict client gets from this address."""
     body = msgspec.json.encode(request_of(patient, question, SEED))
     asked = patient.wire.asked(body)

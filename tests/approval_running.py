@@ -7,7 +7,7 @@ from typing import Any
 from rightcall.authorise import decide
 from rightcall.config_settings import Asking, Settings, rights_of
 from rightcall.record.admission import Admission, admit
-from rightcall.record.asking import Question, Reply, answer
+from rightcall.record.asking import ApprovalQuestion, Reply, answer
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import CallBody
 from rightcall.record.memory import MemoryStore
@@ -49,7 +49,7 @@ def try_call(store: Store, request: Request, described: str = "{}", details: str
     body = CallBody(
         request.caller, request.tool, dict(request.arguments), request.digest, "deny", "", context=request.context
     )
-    return store.transact(lambda tables: admit(tables, request, decide, body, Question(details, described)))
+    return store.transact(lambda tables: admit(tables, request, decide, body, ApprovalQuestion(details, described)))
 
 
 def say(
@@ -123,4 +123,6 @@ class Discreet(Desk):
         details = more.pop("details", "{}")
         request = self.request(arguments, **more)
         body = CallBody(request.caller, request.tool, {}, request.digest, "deny", "")
-        return self.store.transact(lambda tables: admit(tables, request, decide, body, Question(details, described)))
+        return self.store.transact(
+            lambda tables: admit(tables, request, decide, body, ApprovalQuestion(details, described))
+        )

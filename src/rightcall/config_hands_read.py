@@ -26,7 +26,7 @@ from rightcall.config_settings_values import (
 )
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source, Table
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 
 
 def read_sandbox(source: Source, document: Table) -> SandboxSettings:
@@ -69,7 +69,8 @@ def _networks(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
             found.append(str(ip_network(text)))
         except ValueError:
             raise source.wrong(
-                (*path, at), f'must be a range of addresses, such as "10.0.0.0/8" or "127.0.0.1", not {shown(text)}'
+                (*path, at),
+                f'must be a range of addresses, such as "10.0.0.0/8" or "127.0.0.1", not {render_json(text)}',
             ) from None
     return tuple(found)
 
@@ -104,7 +105,7 @@ def _command(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
 def _program(source: Source, path: KeyPath, value: Any) -> str:
     text = source.text_of(path, value)
     if text and not text.startswith("/"):
-        raise source.wrong(path, f'must be a whole path, such as "/usr/bin/python3", not {shown(text)}')
+        raise source.wrong(path, f'must be a whole path, such as "/usr/bin/python3", not {render_json(text)}')
     return text
 
 
@@ -112,13 +113,15 @@ def _absolute(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
     found = tuple(source.texts(path, value))
     for at, text in enumerate(found):
         if not text.startswith("/") or text.strip("/") == "" or ".." in text.split("/"):
-            raise source.wrong((*path, at), f'must be a whole path of a folder, such as "/opt/data", not {shown(text)}')
+            raise source.wrong(
+                (*path, at), f'must be a whole path of a folder, such as "/opt/data", not {render_json(text)}'
+            )
         machine = _of_the_machine(os.path.realpath(text))
         if machine is not None:
             raise source.wrong(
                 (*path, at),
-                f"{shown(text)} cannot be shown: {machine} is the machine's own, with processes, devices or sockets of "
-                "others; name a folder of files",
+                f"{render_json(text)} cannot be shown: {machine} is the machine's own, with processes, devices or "
+                "sockets of others; name a folder of files",
             )
     return found
 
@@ -138,7 +141,7 @@ def _folders(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
         if not text.strip("/") or any(part in ("", ".", "..") for part in parts) or "*" in text or "\0" in text:
             raise source.wrong(
                 (*path, at),
-                f'must be a folder, such as "experimental" or "/tmp", without `..` or `*`, not {shown(text)}',
+                f'must be a folder, such as "experimental" or "/tmp", without `..` or `*`, not {render_json(text)}',
             )
     return found
 

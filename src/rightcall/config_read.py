@@ -29,7 +29,7 @@ from rightcall.packs.check import check_tool
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.rules import pack_tools, read_tool, strategies
 from rightcall.packs.source import Source, Table, instead
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 from rightcall.types import Effect, Mode, ReasoningMode, UnknownArgument, UnknownTool
 
 
@@ -49,7 +49,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
     version = document.get("version", VERSION)
     if isinstance(version, bool) or version != VERSION:
         raise source.wrong(
-            ("version",), f"this RightCall reads version {VERSION} of the policy file, not {shown(version)}"
+            ("version",), f"this RightCall reads version {VERSION} of the policy file, not {render_json(version)}"
         )
     router = read_router(source, document)
     known = ("version", "gate", *TABLES, "servers", "router", "sandbox", "write", "code", "cache", "web")

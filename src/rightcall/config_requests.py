@@ -92,7 +92,10 @@ def requests_of(file: str, raw: bytes) -> list[Beyond]:
     policy = read_policy(source, source.parse(), "")
     asked = _beyond(policy, tighten(policy), ())
     return sorted(
-        (Beyond(dotted(path), line_of(source.lines, path), _shown(value), meaning(path)) for path, value in asked),
+        (
+            Beyond(dotted(path), line_of(source.lines, path), _render_value(value), meaning(path))
+            for path, value in asked
+        ),
         key=lambda one: (one.line, one.key),
     )
 
@@ -182,7 +185,7 @@ def _asks_nothing(record: Struct, name: str, said: Any) -> bool:
     return name == "enabled" and said is True
 
 
-def _shown(value: Any) -> str:
+def _render_value(value: Any) -> str:
     return dumps(_plain(value), ensure_ascii=True)
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rightcall.base.globs import GlobFault, check_pattern
 from rightcall.packs.lines import KeyPath
 from rightcall.packs.source import Source
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 from rightcall.text.patterns import is_pattern
 
 Reader = Callable[[Source, KeyPath, Any], Any]
@@ -62,7 +62,7 @@ def whole_or_none(most: int, why_not_one: str) -> Reader:
 def number(least: float, most: float) -> Reader:
     def read(source: Source, path: KeyPath, value: Any) -> float:
         if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-            raise source.wrong(path, f"must be a number from {least:g} to {most:g}, not {shown(value)}")
+            raise source.wrong(path, f"must be a number from {least:g} to {most:g}, not {render_json(value)}")
         return float(value)
 
     return read
@@ -75,7 +75,9 @@ def name(source: Source, path: KeyPath, value: Any) -> str:
         raise source.wrong(path, "must be a name, not an empty text")
     if text != text.strip() or not text.isprintable():
         raise source.wrong(
-            path, f"{shown(text)} can match nothing: a name has no blanks around it and no characters that are not seen"
+            path,
+            f"{render_json(text)} can match nothing: a name has no blanks around it and no characters "
+            "that are not seen",
         )
     return text
 
@@ -84,7 +86,7 @@ def exact_name(source: Source, path: KeyPath, value: Any) -> str:
     """A name where a pattern has no meaning."""
     text = name(source, path, value)
     if is_pattern(text):
-        raise source.wrong(path, f"{shown(text)}: `*` has no meaning here; write one name, as it is")
+        raise source.wrong(path, f"{render_json(text)}: `*` has no meaning here; write one name, as it is")
     return text
 
 
@@ -105,7 +107,8 @@ def _tool_pattern(source: Source, path: KeyPath, value: Any) -> str:
     text = name(source, path, value)
     if _OTHER_WILDCARDS.search(text):
         raise source.wrong(
-            path, f"{shown(text)} can match nothing: `*` is the only wildcard in tool names; write each name by itself"
+            path,
+            f"{render_json(text)} can match nothing: `*` is the only wildcard in tool names; write each name by itself",
         )
     return text
 
@@ -114,12 +117,16 @@ def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
     """A pattern below the root, with `/` between its parts."""
     text = name(source, path, value)
     if text.startswith("!"):
-        raise source.wrong(path, f"{shown(text)}: there is no `!` here; what is excepted stands in a list of its own")
+        raise source.wrong(
+            path, f"{render_json(text)}: there is no `!` here; what is excepted stands in a list of its own"
+        )
     fault = _fault_of(text)
     drive = os.name == "nt" and text.partition("/")[0].endswith(":")  # elsewhere a folder may be called so
     if fault is not None or text.startswith("~") or drive:
         why = fault or "a path counts from the root, with `/`"
-        raise source.wrong(path, f'{shown(text)} can match nothing: {why}. Examples: "private/**", "**/*.{{pem,key}}"')
+        raise source.wrong(
+            path, f'{render_json(text)} can match nothing: {why}. Examples: "private/**", "**/*.{{pem,key}}"'
+        )
     return text
 
 
@@ -138,7 +145,7 @@ def _fault_of(pattern: str) -> str | None:
 def file_path(source: Source, path: KeyPath, value: Any) -> str:
     text = source.text_of(path, value)
     if not text.strip() or text.endswith(("/", "\\")) or not text.isprintable():
-        raise source.wrong(path, f'must be the path of a file, such as ".rightcall/audit.db", not {shown(text)}')
+        raise source.wrong(path, f'must be the path of a file, such as ".rightcall/audit.db", not {render_json(text)}')
     return text
 
 
@@ -194,7 +201,7 @@ def _command_pattern(source: Source, path: KeyPath, value: Any) -> str:
     try:
         compiled(text)
     except ValueError as fault:
-        raise source.wrong(path, f"{shown(text)} {fault}") from None
+        raise source.wrong(path, f"{render_json(text)} {fault}") from None
     return text
 
 
@@ -206,7 +213,7 @@ def _url_pattern(source: Source, path: KeyPath, value: Any) -> str:
     try:
         compiled_url(text)
     except ValueError as fault:
-        raise source.wrong(path, f"{shown(text)} {fault}") from None
+        raise source.wrong(path, f"{render_json(text)} {fault}") from None
     return text
 
 

@@ -81,7 +81,7 @@ def stricter(one: Mode, other: Mode) -> Mode:
 # How two words become the stricter one
 
 
-def _said(_default: Any, said: Any) -> Any:
+def _take_as_is(_default: Any, said: Any) -> Any:
     """It permits nothing, and is only shown."""
     return said
 
@@ -216,7 +216,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "web": _inner,
     },
     Settings: {
-        "preset": _said,  # its limits count by themselves
+        "preset": _take_as_is,  # its limits count by themselves
         "dry_run": _either,
         "rounds": min,
         "repeats": _limit,

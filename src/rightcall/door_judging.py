@@ -21,9 +21,9 @@ from rightcall.executor_toolbox import Equipped, Toolbox
 from rightcall.fs.readings import NOWHERE
 from rightcall.fs.rules import PathRules, path_rules
 from rightcall.record.admission import finish
-from rightcall.record.asking import Question
+from rightcall.record.asking import ApprovalQuestion
 from rightcall.record.entries import UNASKED, AnswerBody, CallBody, EndBody, encode, read_call
-from rightcall.record.tables import Entry, Tables
+from rightcall.record.tables import AuditEntry, Tables
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 from rightcall.types import Call, Problem, Verdict
@@ -87,7 +87,7 @@ class Asked(Struct, frozen=True):
     request: Request | Decision
     rights: Rights
     body: CallBody
-    question: Question
+    question: ApprovalQuestion
     digest: str
     observed: bool
 
@@ -107,8 +107,8 @@ def _unjudged(here: Here, who: Who, called: str, arguments: Any, fault: Decision
     body = fault_body(Written(verdict, full_name(here.space, called)), who, here.redactor)
     observed = here.policy.mode_for(called, here.host) == "observe"
     return Asked(
-        called, arguments, verdict, fault, here.rights.rights, replace(body, wire=here.host), Question(), body.digest,
-        observed,
+        called, arguments, verdict, fault, here.rights.rights, replace(body, wire=here.host), ApprovalQuestion(),
+        body.digest, observed,
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallCon
     if isinstance(request, Decision):
         problems = body.problems if request.rule in _OF_THE_GATE else _known_ones(body.problems)
         body = replace(body, problems=problems, rights=here.rights.rights.digest, inputs=UNASKED)
-        shown = Question()
+        shown = ApprovalQuestion()
         request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
         shown = question(request, verdict, tool.described, "")
@@ -338,12 +338,12 @@ def noted(tables: Tables, context: str | None, step: str, end: EndBody, host: st
     return False
 
 
-def _is_of(entry: Entry, context: str | None, step: str) -> bool:
+def _is_of(entry: AuditEntry, context: str | None, step: str) -> bool:
     body = read_call(entry.body)
     return body.step == step and body.context == context
 
 
-def _ran_after_all(tables: Tables, waiting: Entry, end: EndBody, host: str) -> None:
+def _ran_after_all(tables: Tables, waiting: AuditEntry, end: EndBody, host: str) -> None:
     """A person has said yes in the host: its question here is answered, and what ran is recorded."""
     body = read_call(waiting.body)
     about = None if body.approval is None else tables.approval(body.approval)

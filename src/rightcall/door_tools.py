@@ -20,7 +20,7 @@ from rightcall.door_rights import DoorRights, asked_effects
 from rightcall.errors import RightCallError
 from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.gate import Gate
-from rightcall.offering import arguments_of, demanded, has_required, name_of, readable, suited, told
+from rightcall.offering import arguments_of, demanded, describe_fault, has_required, name_of, readable, suited
 from rightcall.packs import Pack, load_pack
 from rightcall.types import Effect, Mode
 
@@ -100,7 +100,7 @@ def known_tools(tools: Iterable[Any]) -> list[Any]:
         build_catalog(given)
         return given
     except (RightCallError, ValueError, TypeError, RecursionError) as fault:
-        log.warning("rightcall: not all tools can be checked against: %s", told(fault))
+        log.warning("rightcall: not all tools can be checked against: %s", describe_fault(fault))
     plain = [cast("dict[str, Any]", tool) for tool in given if isinstance(tool, dict)]
     return readable([tool for tool in plain if name_of(tool)])
 

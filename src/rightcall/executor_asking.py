@@ -33,7 +33,7 @@ class Desk(Protocol):
 async def answered(desk: Desk, id: str, ask: Ask | None, wait: float) -> Answered:
     """What has become of a question after at most `wait` seconds."""
     if ask is not None:
-        return await _asked(desk, id, ask)
+        return await _ask_host(desk, id, ask)
     clock = asyncio.get_running_loop().time
     deadline = clock() + wait
     while clock() < deadline:
@@ -50,7 +50,7 @@ async def answered(desk: Desk, id: str, ask: Ask | None, wait: float) -> Answere
     return "waiting"
 
 
-async def _asked(desk: Desk, id: str, ask: Ask) -> Answered:
+async def _ask_host(desk: Desk, id: str, ask: Ask) -> Answered:
     """What the host's own way of asking says; when it fails, nobody has said yes."""
     try:
         approval = await asyncio.to_thread(_approval, desk, id)

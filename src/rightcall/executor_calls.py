@@ -17,9 +17,9 @@ from rightcall.normalise.strategies import used
 from rightcall.present.summary import LONGEST as LONGEST_SUMMARY
 from rightcall.present.summary import short
 from rightcall.record.admission import Admission, Decide
-from rightcall.record.asking import Question
+from rightcall.record.asking import ApprovalQuestion
 from rightcall.record.entries import NO_INPUTS, CallBody, EndBody, Inputs
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
 from rightcall.types import Effect, Problem, Repair, StrategyName, Verdict
@@ -120,7 +120,7 @@ class Written(Struct, frozen=True):
         except (TypeError, ValueError, OverflowError, RecursionError):
             raw = b""
         if not raw or self.arguments is None:
-            raw = (self.text or shown([self.name, self.arguments], 100_000)).encode("utf-8", "surrogatepass")
+            raw = (self.text or render_json([self.name, self.arguments], 100_000)).encode("utf-8", "surrogatepass")
         return sha256(raw).hexdigest()
 
     @property
@@ -138,7 +138,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     body = CallBody(
         caller=who.caller,
         tool=request.tool if request else redactor.beside(call.name if call else written.name, written.arguments),
-        params=kept(params),
+        params=make_storable(params),
         # who knows a call but for one short secret must not be able to try values until the digest fits
         digest=digest if params is given else redactor.keyed(digest.encode()),
         decision="deny",
@@ -217,8 +217,8 @@ def end_body(
     return EndBody(
         status="success" if result.ok else "failed",
         execution_time=round(result.seconds * 1e3, 3),
-        error=None if result.error is None else said(result.error, LONGEST_VALUE, arguments, redactor),
-        summary=short(said(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
+        error=None if result.error is None else redact_text(result.error, LONGEST_VALUE, arguments, redactor),
+        summary=short(redact_text(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
         tokens=tokens,
         cached=result.cached,
         answer=answer,
@@ -244,10 +244,10 @@ def reason_told(reason: str, arguments: Any, redactor: Redactor) -> str:
     return reason if reason == TOO_MANY_PATHS else redactor.beside(reason, arguments)
 
 
-def question(request: Request, verdict: Verdict, described: str, preview: str) -> Question:
+def question(request: Request, verdict: Verdict, described: str, preview: str) -> ApprovalQuestion:
     """What a person sees beside the call. Nothing is redacted: who decides must see what would run."""
     if not verdict.repairs and not preview:
-        return Question(_plain_details(request.effects, verdict.confidence), described)
+        return CallQuestion(_plain_details(request.effects, verdict.confidence), described)
     details: dict[str, Any] = {
         "effects": sorted(request.effects),
         "confidence": verdict.confidence,
@@ -255,7 +255,7 @@ def question(request: Request, verdict: Verdict, described: str, preview: str) -
     }
     if preview:
         details["preview"] = preview
-    return Question(json.encode(details, enc_hook=repr).decode(), described)
+    return ApprovalQuestion(json.encode(details, enc_hook=repr).decode(), described)
 
 
 @lru_cache(256)
@@ -289,28 +289,28 @@ def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
 
 def _emission(written: Written, redactor: Redactor) -> Any:
     if written.text is not None:
-        return said(written.text, LONGEST_EMISSION, written.arguments, redactor)
+        return redact_text(written.text, LONGEST_EMISSION, written.arguments, redactor)
     found = written.verdict.found
     if found is None:
-        return said(written.name, LONGEST_VALUE, written.arguments, redactor)
-    name = said(found.name, LONGEST_VALUE, written.arguments, redactor)
-    return {"name": name, "arguments": kept(redactor.beside(found.arguments, written.arguments))}
+        return redact_text(written.name, LONGEST_VALUE, written.arguments, redactor)
+    name = redact_text(found.name, LONGEST_VALUE, written.arguments, redactor)
+    return {"name": name, "arguments": make_storable(redactor.beside(found.arguments, written.arguments))}
 
 
-def said(text: str, most: int, arguments: Any, redactor: Redactor) -> str:
+def redact_text(text: str, most: int, arguments: Any, redactor: Redactor) -> str:
     """A text without secrets, and only then cut: half a secret is not known for one. Of a text too long to be looked
     at as a whole, what was looked at last does not count: it may end with such a half."""
     clean: str = redactor.beside(text[: most * 4], arguments)
     return clean[:most] if len(text) <= most * 4 else clean[: -most * 2][:most]
 
 
-def kept(value: Any) -> Any:
+def make_storable(value: Any) -> Any:
     """A value that a record can hold: plain JSON, long texts cut."""
     try:
         if len(json.encode(value)) <= LONGEST_VALUE:
             return value
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return shown(value, LONGEST_VALUE)
+        return render_json(value, LONGEST_VALUE)
     return _cut(value, 0)
 
 
@@ -319,7 +319,7 @@ def _cut(value: Any, depth: int) -> Any:
         return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}… ({len(value)} characters)"
     if isinstance(value, (dict, list)):
         if depth >= 4 or len(value) > 100:  # pyright: ignore[reportUnknownArgumentType] - a model wrote it
-            return shown(value, LONGEST_VALUE)
+            return render_json(value, LONGEST_VALUE)
         if isinstance(value, dict):
             return {key: _cut(item, depth + 1) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
         return [_cut(item, depth + 1) for item in value]  # pyright: ignore[reportUnknownVariableType]
@@ -329,7 +329,7 @@ def _cut(value: Any, depth: int) -> Any:
 def kept_repairs(repairs: Iterable[Repair], arguments: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
     """A value is as secret as the names on its path."""
     hidden = (redactor.beside(_plain_repair(one), arguments) for one in repairs)
-    return tuple(one | {word: kept(one[word]) for word in ("before", "after")} for one in hidden)
+    return tuple(one | {word: make_storable(one[word]) for word in ("before", "after")} for one in hidden)
 
 
 def _plain_repair(repair: Repair) -> dict[str, Any]:

@@ -64,11 +64,11 @@ def judged_arguments(
     rules = tool.rules
     if not inner and not rules.commands and not rules.urls and not (not tool.is_described and _may_hold(arguments)):
         return NOTHING
-    given = list(_given(tool, arguments))
+    given = list(_find_commands(tool, arguments))
     for one in inner:
         for known in one.tools:
             for called in one.arguments:
-                given += _given(known, called)
+                given += _find_commands(known, called)
         if not one.tools:
             for called in one.arguments:
                 given += _by_name(one.names[0] if one.names else "", called)
@@ -100,7 +100,7 @@ def _judged(given: list[_Given], rights: Rights, bases: tuple[str, ...]) -> Judg
     return Judged(tuple(findings), tuple(dict.fromkeys(one.argument for one in given)), tuple(paths))
 
 
-def _given(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
+def _find_commands(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]:
     rules = tool.rules
     for url, places in ((False, rules.commands), (True, rules.urls)):
         for place in places:

@@ -52,7 +52,7 @@ from rightcall.parse.kinds import is_object
 from rightcall.present.marks import mark_as_data
 from rightcall.present.messages import Content, Outcome, content, error_content
 from rightcall.record.admission import Admission, Decide, admit, finish_once, refuse
-from rightcall.record.asking import Question
+from rightcall.record.asking import ApprovalQuestion
 from rightcall.record.entries import UNASKED, CallBody, EndBody
 from rightcall.record.tables import Store, Tables
 from rightcall.text.escape import escaped
@@ -202,7 +202,7 @@ class Pipeline(Struct, frozen=True, eq=False):
                 body = call_body(written, who, request, self.redactor)
                 asked = question(request, written.verdict, found.described, rehearsal)
                 work = partial(self._decided, request=request, body=body, asked=asked)
-            return await self.store.atransact(lambda tables: _kept(done, work(tables)))
+            return await self.store.atransact(lambda tables: _note_done(done, work(tables)))
         except StoreError as error:
             return unrecorded(error)
         except Exception as error:  # whatever it is, nothing runs
@@ -226,7 +226,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             log.exception("rightcall: a refusal could not be recorded")
             return Admission(decision, 0)
 
-    def _decided(self, tables: Tables, request: Request, body: CallBody, asked: Question) -> Admission:
+    def _decided(self, tables: Tables, request: Request, body: CallBody, asked: ApprovalQuestion) -> Admission:
         """The time that counts is that of the transaction: a call may have waited for it."""
         now = self.store.clock.now()
         return admit(tables, replace(request, at=now), hushed(self._judged(tables), self.redactor), body, asked)
@@ -426,7 +426,7 @@ def _tier(found: Equipped, admission: Admission, result: Result) -> str | None:
     return told if isinstance(told, str) else None
 
 
-def _kept(done: list[T], value: T) -> T:
+def _note_done(done: list[T], value: T) -> T:
     """Notes that a work was done, for whoever is cancelled while waiting for it."""
     done.append(value)
     return value

@@ -53,10 +53,10 @@ def decided(request: Request, tables: Tables, *, runs_here: bool = False) -> Dec
 def _given_before(request: Request, tables: Tables) -> set[tuple[str, str | None, str] | None]:
     scope = same_scope(request, tables.changes())
     marks = [tables.nth_last(scope, number) for number in range(1, request.rights.repeats)]
-    return {_given(tables, mark.call) for mark in marks if mark is not None}
+    return {_read_outcome(tables, mark.call) for mark in marks if mark is not None}
 
 
-def _given(tables: Tables, call: int) -> tuple[str, str | None, str] | None:
+def _read_outcome(tables: Tables, call: int) -> tuple[str, str | None, str] | None:
     """What came of a call; None while it still runs."""
     for entry in tables.belonging(call):
         if entry.kind == "end":

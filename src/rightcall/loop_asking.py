@@ -79,7 +79,7 @@ async def ask(asker: Asker, messages: list[Message], options: dict[str, Any]) ->
     """The model's reply, or `Failed`. A synchronous model is asked in a thread: others go on meanwhile. One that does
     not obey when its time is over is left alone, and its reply is dropped."""
     if asker.seconds is None:
-        return await _asked(asker, messages, options)
+        return await _ask_model(asker, messages, options)
     import asyncio
     from contextvars import copy_context
 
@@ -87,7 +87,7 @@ async def ask(asker: Asker, messages: list[Message], options: dict[str, Any]) ->
 
     async def work() -> Any:
         try:
-            return await _asked(asker, messages, options)
+            return await _ask_model(asker, messages, options)
         except asyncio.CancelledError:  # whoever told it to end does not listen any more
             return Failed("the model was cancelled")
 
@@ -96,7 +96,7 @@ async def ask(asker: Asker, messages: list[Message], options: dict[str, Any]) ->
     return _late(asker) if isinstance(reply, Stopped) else reply
 
 
-async def _asked(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:
+async def _ask_model(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:
     import asyncio
 
     try:

@@ -108,7 +108,7 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
         reading = executor.gate.read(written)
         turn = turn_of(written, reading, taken)
         taken.update(native.id for native in turn.natives)
-        said, retry = _said(executor.gate, turn, reading), unread(turn, reading)
+        said, retry = _extract_answer(executor.gate, turn, reading), unread(turn, reading)
         if not reading.calls and not retry:
             messages.extend(_closing(turn, said))
             return ended("answer", said, number - 1)
@@ -124,12 +124,12 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
         return ended("model", said, rounds, failure)
     reading = executor.gate.read(written)
     turn = turn_of(written, reading)
-    said = _said(executor.gate, turn, reading)
+    said = _extract_answer(executor.gate, turn, reading)
     messages.extend(_closing(turn, said))
     return ended("rounds", said, rounds)
 
 
-def _said(gate: "Gate", turn: Turn, reading: Reading) -> str:
+def _extract_answer(gate: "Gate", turn: Turn, reading: Reading) -> str:
     """The answer in a reply. Where something was taken out, what is left may form a call: that is no answer either."""
     text = answer_of(turn, reading, opened=gate.reasoning == "open")
     if text == turn.prose:

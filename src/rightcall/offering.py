@@ -39,7 +39,7 @@ def demanded(tool: PackTool) -> PackTool:
     return PackTool(tool.name, rules=rules, pack=tool.pack)
 
 
-def told(fault: Exception) -> str:
+def describe_fault(fault: Exception) -> str:
     """An error in a line that nothing a client wrote can break."""
     return escaped(f"{type(fault).__name__}: {fault}", 300)
 
@@ -56,7 +56,7 @@ def readable(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
             build_catalog([tool])
             readable.append(tool)
         except RightCallError as fault:
-            log.warning("rightcall: calls of %s pass unchecked: %s", escaped(name, 60), told(fault))
+            log.warning("rightcall: calls of %s pass unchecked: %s", escaped(name, 60), describe_fault(fault))
     return readable
 
 

@@ -22,7 +22,7 @@ from rightcall.cli.moments import ago, moment
 from rightcall.errors import ConfigError
 from rightcall.record.entries import NoteBody, encode
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Entry
+from rightcall.record.tables import AuditEntry
 
 EVIL = "\x1b[31m\u202eevil\u200b\x07"
 
@@ -499,4 +499,4 @@ def test_a_record_that_somebody_broke_is_shown_and_does_not_end_the_command(audi
 
 
 def test_an_entry_has_no_field_that_the_export_leaves_out(audit: Any) -> None:
-    assert set(audit("export").lines[0]) == {*Entry.__struct_fields__, "prev"}
+    assert set(audit("export").lines[0]) == {*AuditEntry.__struct_fields__, "prev"}

@@ -8,7 +8,7 @@ import pytest
 
 from cli.terminal_running import Terminal
 from cli_running import Runner
-from rightcall.serve.doctor_questions import Question
+from rightcall.serve.doctor_questions import DoctorQuestion
 from serve.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
 from serve.scripted import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
 
@@ -77,7 +77,7 @@ def server() -> Iterator[ScriptedUpstream]:
         yield upstream
 
 
-def mixed(question: Question, name: str, arguments: dict[str, Any]) -> NativeCall | Text:
+def mixed(question: DoctorQuestion, name: str, arguments: dict[str, Any]) -> NativeCall | Text:
     """Easy ones in the text, objects under a wrong name, a wrong one of five tools, code with something else in it."""
     if len(question.tools) == 5 and len(question.wanted) == 1 and not question.stream:
         other = "set_timer" if name != "set_timer" else "get_weather"

@@ -13,7 +13,7 @@ from rightcall.door import Door
 from rightcall.errors import AnswerError, StoreError
 from rightcall.record.entries import read_call, read_end
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Entry
+from rightcall.record.tables import AuditEntry
 
 READ = {
     "name": "read_file",
@@ -37,7 +37,7 @@ def door_of(policy: dict[str, Any] | None = None, host: str = "wrap", **options:
     return door
 
 
-def records(door: Door) -> list[Entry]:
+def records(door: Door) -> list[AuditEntry]:
     door.store.transact(lambda _: None)  # what was left for later is written with this
     return door.store.look(lambda tables: [one for one in tables.entries() if one.kind != "policy"])
 

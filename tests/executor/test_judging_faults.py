@@ -29,7 +29,7 @@ DOOR_PLACES = (
     "rightcall.door_judging.question",
     "rightcall.door_judging.unsure",
     "rightcall.door_judging.call_body",
-    "rightcall.executor_calls.kept",  # then nobody knows what of the call may be written down
+    "rightcall.executor_calls.make_storable",  # then nobody knows what of the call may be written down
     "rightcall.door.admit",
 )
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightcall.door import Door
-from rightcall.mcp.approving import KEY, MOST_TEXT, Approver, said
+from rightcall.mcp.approving import KEY, MOST_TEXT, Approver, read_answer
 from rightcall.mcp.eras import CAPABILITIES_KEY
 from wrapping import ASKING, MODERN, TOOLS, Wrapped, answers, call, line, result
 
@@ -302,7 +302,7 @@ def test_where_no_answer_can_be_given_anywhere_the_model_is_told_so() -> None:
 
 @pytest.mark.parametrize("response", [None, 5, [], {}, {"action": 3}, {"content": {"ok": True}}])
 def test_what_is_no_answer_says_nothing(response: Any) -> None:
-    assert said(response) is None
+    assert read_answer(response) is None
 
 
 def _tool_call(**more: Any) -> Any:

@@ -23,7 +23,7 @@ from rightcall.record.asking import refuse_overflow
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import CallBody, read_answer, read_call, read_note
 from rightcall.record.memory_tables import MemoryTables
-from rightcall.record.tables import Entry
+from rightcall.record.tables import AuditEntry
 from rightcall.types_running import Approval, Decision, Finding, Grant, Origin, Pause, Request
 
 Told = Literal["same", "another", "unknown", "unread"]
@@ -46,7 +46,7 @@ class Replay:
         self._bodies: dict[int, CallBody] = {}
         self.tables = MemoryTables(ManualClock(), 10**6)
 
-    def over(self, entries: Iterable[Entry]) -> list[Again]:
+    def over(self, entries: Iterable[AuditEntry]) -> list[Again]:
         found: list[Again] = []
         for entry in entries:
             if entry.kind in ("begin", "refused", "waiting"):
@@ -57,7 +57,7 @@ class Replay:
             self.tables.keep()
         return found
 
-    def _call(self, entry: Entry, body: CallBody) -> Again:
+    def _call(self, entry: AuditEntry, body: CallBody) -> Again:
         self._bodies[entry.seq] = body
         request = self._request(body)
         if body.rule == "approval:host":  # a person said so in the host, and nothing was decided here
@@ -89,7 +89,7 @@ class Replay:
             context=body.context, origin=Origin(*inputs.server, "") if inputs.server[0] else None,
         )  # fmt: skip
 
-    def _again(self, entry: Entry, body: CallBody, request: Request | None) -> Again:
+    def _again(self, entry: AuditEntry, body: CallBody, request: Request | None) -> Again:
         if request is None:
             return self._unread(entry, body)
         if not whole(body):
@@ -106,7 +106,7 @@ class Replay:
             made, recorded = (would,), (body.reason,)
         return Again(entry.seq, "same" if made == recorded else "another", recorded, made)
 
-    def _unread(self, entry: Entry, body: CallBody) -> Again:
+    def _unread(self, entry: AuditEntry, body: CallBody) -> Again:
         rights = self._rights.get(body.rights)
         if rights is None or not body.inputs.unasked or body.rule == "observe":
             return Again(entry.seq, "unknown")
@@ -119,7 +119,7 @@ class Replay:
         expected = "paused" if stopped else "quarantine" if held else against
         return Again(entry.seq, "unread" if expected == body.rule else "another", (body.rule,), (expected,))
 
-    def _count(self, entry: Entry, body: CallBody, request: Request | None) -> None:
+    def _count(self, entry: AuditEntry, body: CallBody, request: Request | None) -> None:
         """What a call changes in the tables, as `admit` and `refuse` do."""
         tables = self.tables
         if entry.kind == "refused":
@@ -169,7 +169,7 @@ class Replay:
         if request.rights.repeats and not request.repeatable:
             tables.mark(same_scope(request, tables.changes()), seq, body.now)
 
-    def _other(self, entry: Entry) -> None:
+    def _other(self, entry: AuditEntry) -> None:
         tables = self.tables
         if entry.kind == "end":
             begun = self._bodies.get(entry.call)
@@ -185,7 +185,7 @@ class Replay:
         else:
             self._noted(entry)
 
-    def _noted(self, entry: Entry) -> None:
+    def _noted(self, entry: AuditEntry) -> None:
         tables, note = self.tables, read_note(entry.body)
         data: dict[str, Any] = note.data or {}
         match entry.kind, note.what:

@@ -13,8 +13,8 @@ from rightcall.config_settings import Asking, Settings
 from rightcall.errors import AnswerError
 from rightcall.record.asking import (
     UNSAID,
+    ApprovalQuestion,
     Hide,
-    Question,
     Reply,
     answer,
     answerable,
@@ -112,7 +112,7 @@ def test_the_next_question_empties_those_whose_time_is_over(desk: Desk) -> None:
     say(desk.store, denied, "denied")
     desk.clock.advance(600)
     request = desk.request({"n": 4})
-    desk.store.transact(lambda t: ask(t, request, ASK, Question("{}", "{}")))
+    desk.store.transact(lambda t: ask(t, request, ASK, ApprovalQuestion("{}", "{}")))
     over = [found(desk, one) for one in (waiting, approved)]
     assert [(one.status, one.canonical, one.details) for one in over] == [("expired", "", "{}")] * 2
     assert found(desk, denied).status == "denied"
@@ -304,9 +304,10 @@ def test_a_grant_never_takes_the_place_of_another(desk: Desk) -> None:
 
 def test_asking_returns_the_question_that_waits_even_when_the_clock_stands_still(desk: Desk) -> None:
     request = desk.request()
-    first = desk.store.transact(lambda t: ask(t, request, ASK, Question("{}", "{}")))
+    first = desk.store.transact(lambda t: ask(t, request, ASK, ApprovalQuestion("{}", "{}")))
     assert (
-        desk.store.transact(lambda t: ask(t, replace(request, at=request.at + 1), ASK, Question("{}", "{}"))) == first
+        desk.store.transact(lambda t: ask(t, replace(request, at=request.at + 1), ASK, ApprovalQuestion("{}", "{}")))
+        == first
     )
 
 

@@ -13,7 +13,7 @@ from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a f
 from record.works import OpenSqlite, add, grant
 from rightcall.authorise import decide
 from rightcall.errors import AnswerError, StoreError
-from rightcall.record.asking import Question, ask, give_grant, revoke_grant
+from rightcall.record.asking import ApprovalQuestion, ask, give_grant, revoke_grant
 from rightcall.record.clock import ManualClock
 from rightcall.record.sqlite import SqliteStore
 from rightcall.types_running import SECOND
@@ -94,7 +94,7 @@ def test_a_question_that_was_taken_back_leaves_nothing(desk: Desk, database: Pat
     request = request_of(CALL, at=desk.now)
 
     def half(tables: object) -> None:
-        ask(tables, request, decide(request, tables), Question(details()))  # pyright: ignore[reportArgumentType]
+        ask(tables, request, decide(request, tables), ApprovalQuestion(details()))  # pyright: ignore[reportArgumentType]
         raise LookupError
 
     with pytest.raises(LookupError):

@@ -21,7 +21,7 @@ from rightcall.executor_calls import Who, Written, call_body, hushed
 from rightcall.executor_repeats import decided
 from rightcall.executor_request import canonical
 from rightcall.record.admission import Admission, admit, finish
-from rightcall.record.asking import Question, Reply, answer, give_grant, revoke_grant
+from rightcall.record.asking import ApprovalQuestion, Reply, answer, give_grant, revoke_grant
 from rightcall.record.clock import ManualClock
 from rightcall.record.entries import CallBody, EndBody
 from rightcall.record.pause import pause, resume
@@ -37,7 +37,7 @@ START = 10**15
 def _admitted(tables: Tables, request: Request, body: CallBody, redactor: Redactor) -> Admission:
     """As the executor does it."""
     judge = hushed(lambda one, _: decided(one, tables, runs_here=True), redactor)
-    return admit(tables, request, judge, body, Question("{}", "{}"))
+    return admit(tables, request, judge, body, ApprovalQuestion("{}", "{}"))
 
 
 def told(store: Store, rights: dict[str, Rights]) -> Counter[str]:

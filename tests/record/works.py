@@ -9,7 +9,7 @@ from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.entries import CallBody, EndBody, encode
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Entry, EntryKind, Store, Tables
+from rightcall.record.tables import AuditEntry, EntryKind, Store, Tables
 from rightcall.types_running import MINUTE, Approval, Grant, Token
 
 OpenSqlite = Callable[..., SqliteStore]
@@ -22,15 +22,15 @@ def add(kind: EntryKind = "message", call: int = 0, body: bytes = BODY) -> Calla
     return lambda tables: tables.append(kind, call, body)
 
 
-def records(store: Store, **which: Any) -> list[Entry]:
+def records(store: Store, **which: Any) -> list[AuditEntry]:
     return store.look(lambda tables: list(tables.entries(**which)))
 
 
-def numbers(entries: list[Entry]) -> list[int]:
+def numbers(entries: list[AuditEntry]) -> list[int]:
     return [entry.seq for entry in entries]
 
 
-def chained(entries: list[Entry], before: bytes = START) -> bool:
+def chained(entries: list[AuditEntry], before: bytes = START) -> bool:
     """Whether each hash covers its record and the hash before."""
     for entry in entries:
         if entry.hash != link(before, entry.seq, entry.kind, entry.call, entry.at, entry.body):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from rightcall.serve.doctor_questions import STEPS, Question, Step
+from rightcall.serve.doctor_questions import STEPS, DoctorQuestion, Step
 from serve.scripted import Answer, NativeCall, Received, Scripted, Text
 from serve.scripted_parts import dumped
 
@@ -11,10 +11,10 @@ QUESTIONS = {question.text: question for step in STEPS for question in step.ques
 FEW = (Step("few", (STEPS[0].questions[0], STEPS[1].questions[1])), Step("streamed", (STEPS[6].questions[1],)))
 """Three questions are enough for most tests: one text, a boolean, and a stream with objects."""
 
-Breaking = Callable[[Question, str, dict[str, Any]], NativeCall | Text]
+Breaking = Callable[[DoctorQuestion, str, dict[str, Any]], NativeCall | Text]
 
 
-def question_in(request: Received) -> Question:
+def question_in(request: Received) -> DoctorQuestion:
     said = [message["content"] for message in request.json["messages"] if message["role"] == "user"]
     return next(QUESTIONS[text] for text in said if text in QUESTIONS)
 
@@ -29,19 +29,19 @@ def answering(breaking: Breaking) -> Callable[[Received], Scripted]:
     return script
 
 
-def right(_: Question, name: str, arguments: dict[str, Any]) -> NativeCall:
+def right(_: DoctorQuestion, name: str, arguments: dict[str, Any]) -> NativeCall:
     return NativeCall(name, arguments)
 
 
-def in_text(_: Question, name: str, arguments: dict[str, Any]) -> Text:
+def in_text(_: DoctorQuestion, name: str, arguments: dict[str, Any]) -> Text:
     return Text(f"<tool_call>{dumped({'name': name, 'arguments': arguments})}</tool_call>")
 
 
-def python_like(_: Question, name: str, arguments: dict[str, Any]) -> NativeCall:
+def python_like(_: DoctorQuestion, name: str, arguments: dict[str, Any]) -> NativeCall:
     return NativeCall(name, repr(arguments))
 
 
-def misnamed(_: Question, name: str, arguments: dict[str, Any]) -> NativeCall:
+def misnamed(_: DoctorQuestion, name: str, arguments: dict[str, Any]) -> NativeCall:
     return NativeCall(f"functions.{name}", arguments)
 
 

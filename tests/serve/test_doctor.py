@@ -20,7 +20,7 @@ from rightcall.serve.doctor import Examination, Settings
 from rightcall.serve.doctor_advice import advice
 from rightcall.serve.doctor_findings import Findings, findings, record
 from rightcall.serve.doctor_judging import TOLD, judged, same
-from rightcall.serve.doctor_questions import STEPS, Question, Step
+from rightcall.serve.doctor_questions import STEPS, DoctorQuestion, Step
 from rightcall.serve.doctor_reading import Emission, read
 from rightcall.serve.doctor_requests import Patient, Speech, request_of
 from rightcall.serve.doctor_tools import TOOLS
@@ -455,9 +455,9 @@ def test_a_model_that_teaching_does_not_help_is_told_so(server: ScriptedUpstream
 # ── the real proxy ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def everything_broken(question: Question, name: str, arguments: dict[str, Any]) -> NativeCall | Text:
+def everything_broken(question: DoctorQuestion, name: str, arguments: dict[str, Any]) -> NativeCall | Text:
     """Another damage for every question, one of which nobody can repair."""
-    ways: list[Callable[[Question, str, dict[str, Any]], NativeCall | Text]] = [
+    ways: list[Callable[[DoctorQuestion, str, dict[str, Any]], NativeCall | Text]] = [
         in_text, python_like, misnamed, right, lambda *_: NativeCall(name, {}),
     ]  # fmt: skip
     return ways[sum(map(ord, question.id)) % len(ways)](question, name, arguments)

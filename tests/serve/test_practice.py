@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rightcall import Gate
 from rightcall.serve.practice import MOST, practice_app
-from rightcall.serve.practice_model import Called, Question, Said, answer
+from rightcall.serve.practice_model import Called, PracticeQuestion, Said, answer
 from rightcall.serve.practice_wires import question_of
 from serve.harness import in_front_of, post, request, serving
 from serve.harness_clients import Chat, Client, Messages, Ollama, Responses
@@ -67,20 +67,20 @@ def read(parts: list[Any]) -> Any:
 
 @pytest.mark.parametrize("turn", range(WAYS))
 def test_every_broken_call_can_be_repaired_to_what_was_asked(turn: int) -> None:
-    verdict = read(answer(Question(TOOLS, ASKED), turn))
+    verdict = read(answer(PracticeQuestion(TOOLS, ASKED), turn))
     assert verdict.ok
     assert (verdict.call.name, verdict.call.arguments) == ("get_weather", {"city_name": "Paris", "days": 3})
 
 
 def test_every_turn_breaks_the_call_in_another_way_and_then_they_come_again() -> None:
-    answers = [answer(Question(TOOLS, ASKED), turn) for turn in range(2 * WAYS)]
+    answers = [answer(PracticeQuestion(TOOLS, ASKED), turn) for turn in range(2 * WAYS)]
     assert len({repr(parts) for parts in answers}) == WAYS
     assert answers[:WAYS] == answers[WAYS:]
 
 
 def test_no_native_call_leaves_as_a_right_one() -> None:
     """Otherwise there is nothing to see: a call that fits would pass the proxy untouched."""
-    parts = [part for turn in range(WAYS) for part in answer(Question(TOOLS, ASKED), turn)]
+    parts = [part for turn in range(WAYS) for part in answer(PracticeQuestion(TOOLS, ASKED), turn)]
     verdicts = [Gate(TOOLS).check(part.name, part.arguments) for part in parts if isinstance(part, Called)]
     assert len(verdicts) == 4
     assert all(verdict.ok and verdict.repairs for verdict in verdicts)
@@ -89,19 +89,19 @@ def test_no_native_call_leaves_as_a_right_one() -> None:
 @pytest.mark.parametrize("turn", range(WAYS))
 @pytest.mark.parametrize("tool", ["clock", "odd"])
 def test_tools_without_and_with_awkward_arguments_are_called_too(tool: str, turn: int) -> None:
-    verdict = read(answer(Question(TOOLS, "Go", wanted=tool), turn))
+    verdict = read(answer(PracticeQuestion(TOOLS, "Go", wanted=tool), turn))
     assert verdict.ok
     assert verdict.call.name == tool
 
 
 def test_the_tool_whose_words_were_said_is_called_else_the_first() -> None:
-    assert read(answer(Question(TOOLS, "weather"), 0)).call.name == "get_weather"
-    assert read(answer(Question(TOOLS, "Tell me the time"), 0)).call.name == "clock"
-    assert read(answer(Question([WEATHER, CLOCK], "Bonjour"), 0)).call.name == "get_weather"
+    assert read(answer(PracticeQuestion(TOOLS, "weather"), 0)).call.name == "get_weather"
+    assert read(answer(PracticeQuestion(TOOLS, "Tell me the time"), 0)).call.name == "clock"
+    assert read(answer(PracticeQuestion([WEATHER, CLOCK], "Bonjour"), 0)).call.name == "get_weather"
 
 
 def test_a_result_is_quoted_by_its_first_line() -> None:
-    (said,) = answer(Question(TOOLS, ASKED, result="Sunny, 21 °C\nand more"), 0)
+    (said,) = answer(PracticeQuestion(TOOLS, ASKED, result="Sunny, 21 °C\nand more"), 0)
     assert isinstance(said, Said)
     assert said.text == "This is rightcall-practice, not a real model. The tool answered: Sunny, 21 °C"
 
@@ -109,14 +109,14 @@ def test_a_result_is_quoted_by_its_first_line() -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        *(Question(TOOLS, ASKED, wanted=name) for name in ("clock", "odd", "get_weather")),
-        Question([], "Hello"),
-        Question(TOOLS, "", result="42"),
-        Question([{"name": ""}], "Hello"),
-        Question([{"name": "x", "parameters": {"$ref": "file:///etc/passwd"}}], "Hello"),
+        *(PracticeQuestion(TOOLS, ASKED, wanted=name) for name in ("clock", "odd", "get_weather")),
+        PracticeQuestion([], "Hello"),
+        PracticeQuestion(TOOLS, "", result="42"),
+        PracticeQuestion([{"name": ""}], "Hello"),
+        PracticeQuestion([{"name": "x", "parameters": {"$ref": "file:///etc/passwd"}}], "Hello"),
     ],
 )
-def test_every_answer_says_once_that_it_comes_from_no_real_model(question: Question) -> None:
+def test_every_answer_says_once_that_it_comes_from_no_real_model(question: PracticeQuestion) -> None:
     for turn in range(WAYS):
         said = "".join(part.text for part in answer(question, turn) if isinstance(part, Said))
         assert said.count("not a real model") == 1

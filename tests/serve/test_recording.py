@@ -18,7 +18,7 @@ from rightcall.record.entries import read_call
 from rightcall.record.memory import MemoryStore
 from rightcall.record.reading import calls
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Entry, Store, Tables
+from rightcall.record.tables import AuditEntry, Store, Tables
 from rightcall.record.verify import verify
 from rightcall.serve import noting
 from rightcall.serve.facts import Facts
@@ -35,7 +35,7 @@ def facts(*tools: str, **more: Any) -> Facts:
     return Facts("anthropic", "local", model="m", did=did, **more)
 
 
-def entries(store: Store) -> list[Entry]:
+def entries(store: Store) -> list[AuditEntry]:
     return store.look(lambda tables: [entry for entry in tables.entries() if entry.kind == "proxied"])
 
 
@@ -209,9 +209,9 @@ def test_records_are_made_beside_the_answers_and_not_where_they_are_told(monkeyp
     def made_slowly(*given: Any) -> list[bytes]:
         wait.wait(60)
         makers.append(threading.current_thread().name)
-        return noting.made(*given)
+        return noting.make_records(*given)
 
-    monkeypatch.setattr("rightcall.serve.recording.made", made_slowly)
+    monkeypatch.setattr("rightcall.serve.recording.make_records", made_slowly)
     store = MemoryStore()
     names = [str(number) for number in range(2_000)]
     with recording(store) as found:
@@ -232,9 +232,9 @@ def test_what_cannot_be_made_in_time_is_counted_and_what_was_made_is_written(
     def made_late(*given: Any) -> list[bytes]:
         begun.set()
         wait.wait(60)
-        return noting.made(*given)
+        return noting.make_records(*given)
 
-    monkeypatch.setattr("rightcall.serve.recording.made", made_late)
+    monkeypatch.setattr("rightcall.serve.recording.make_records", made_late)
     store = MemoryStore()
     with caplog.at_level(logging.ERROR, "rightcall"):
         found = Recording(store, owned=False, backlog=Backlog(0.0))

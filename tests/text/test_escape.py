@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.text import escaped, shown
+from rightcall.text import escaped, render_json
 
 
 @every(
@@ -42,14 +42,14 @@ from rightcall.text import escaped, shown
     ],
 )
 def test_a_value_is_shown_as_json_with_nothing_invisible(value: Any, text: str) -> None:
-    assert shown(value) == text
+    assert render_json(value) == text
 
 
 def test_long_values_are_cut() -> None:
-    assert shown("x" * 100) == '"' + "x" * 77 + '…"'
-    assert shown("x" * 78) == '"' + "x" * 78 + '"'
-    assert len(shown(["abc"] * 1_000_000)) == 80
-    assert shown({"k" * 10**6: 1}, 20) == '{"' + "k" * 17 + "…"
+    assert render_json("x" * 100) == '"' + "x" * 77 + '…"'
+    assert render_json("x" * 78) == '"' + "x" * 78 + '"'
+    assert len(render_json(["abc"] * 1_000_000)) == 80
+    assert render_json({"k" * 10**6: 1}, 20) == '{"' + "k" * 17 + "…"
     assert escaped("x" * 50, 10) == "x" * 9 + "…"
     assert escaped("x" * 10, 10) == "x" * 10
 
@@ -58,7 +58,7 @@ def test_nesting_without_end_is_shown_in_short() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    assert shown(deep) == "[[[[[…]]]]]"
+    assert render_json(deep) == "[[[[[…]]]]]"
 
 
 class Sly:
@@ -69,7 +69,7 @@ class Sly:
 
 
 def test_a_foreign_object_is_not_asked_to_describe_itself() -> None:
-    assert shown(Sly()) == "<Sly>"
+    assert render_json(Sly()) == "<Sly>"
 
 
 JSON = st.recursive(
@@ -80,7 +80,7 @@ JSON = st.recursive(
 
 @given(JSON, st.integers(3, 200))
 def test_shown_is_always_printable_and_within_its_limit(value: Any, limit: int) -> None:
-    text = shown(value, limit)
+    text = render_json(value, limit)
     assert text.isprintable()
     assert len(text) <= limit
 
@@ -92,4 +92,4 @@ def test_an_escaped_json_text_is_the_same_json(text: str) -> None:
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
 def test_a_short_plain_text_is_shown_as_json_itself(text: str) -> None:
-    assert shown(text, 200) == json.dumps(text)
+    assert render_json(text, 200) == json.dumps(text)

@@ -43,7 +43,7 @@ def converter(function: Callable[..., Any]) -> Converter:
             if value is None or hint is None or type(value) is hint:
                 continue
             try:
-                arguments[name] = convert(_whole(value), hint, str_keys=True, dec_hook=_made)
+                arguments[name] = convert(_whole(value), hint, str_keys=True, dec_hook=_make)
             except _ForeignError:
                 continue
             except Exception as error:  # noqa: BLE001 - a type of the author's may raise anything at what a model wrote
@@ -57,7 +57,7 @@ class _ForeignError(Exception):
     """A declared type that only the function's author knows how to make."""
 
 
-def _made(kind: Any, value: Any) -> Any:
+def _make(kind: Any, value: Any) -> Any:
     """msgspec's door for types it does not know."""
     if inspect.isclass(kind) and issubclass(kind, PurePath):
         return kind(value)
@@ -83,7 +83,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 def _known(hint: Any) -> bool:
     try:
-        convert(None, hint, dec_hook=_made)
+        convert(None, hint, dec_hook=_make)
     except (ValidationError, _ForeignError):
         pass  # the type is fine, None is just no value of it
     except Exception:  # noqa: BLE001 - TypeError for a union of two dataclasses; an author's own type may raise others

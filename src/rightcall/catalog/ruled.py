@@ -30,10 +30,10 @@ def with_rules(schema: Schema, rules: Rules) -> Schema:
         wrong = _wrong_spellings(spellings, as_schema(properties.get(name)))
         if wrong:
             properties[name] = _and(properties.get(name, True), {"not": wrong})
-    demands += [{"anyOf": [_given(name) for name in group]} for group in rules.required_any if group]
+    demands += [{"anyOf": [_require_present(name) for name in group]} for group in rules.required_any if group]
     for name, excuses in rules.required_unless.items():
         excused = [_one_of(argument, values) for argument, values in excuses.items()]
-        demands.append({"anyOf": [_given(name), *excused]})
+        demands.append({"anyOf": [_require_present(name), *excused]})
     required += rules.defaults  # a call that lacks one is completed on the slow way
     made = dict(schema)
     if properties:
@@ -55,7 +55,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"[\\^$.|?*+()\[\]{}/-]", lambda found: "\\" + found[0] if found[0] != "-" else "-", text)
 
 
-def _given(name: str) -> Schema:
+def _require_present(name: str) -> Schema:
     return {"required": [name], "properties": {name: _present(True)}}
 
 

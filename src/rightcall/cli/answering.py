@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 YES: Final = ("y", "yes")
 
 
-def shown(store: "Store", id: str) -> Approval:
+def show_question(store: "Store", id: str) -> Approval:
     """Show a question that can still be answered, completely; whoever says yes says it to what this returns."""
     approval, before = store.look(lambda tables: found_approval(tables, id))
     answerable(approval, store.clock.now())

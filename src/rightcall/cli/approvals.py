@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.answering import YES, answered, denied_all, shown
+from rightcall.cli.answering import YES, answered, denied_all, show_question
 from rightcall.cli.lines import InputError
 from rightcall.cli.options import json_option
 from rightcall.cli.pause import paused_line, state_record
@@ -157,7 +157,7 @@ def _approve(store: "Store", options: Namespace) -> int:
     if options.yes and not digest:
         raise AnswerError("--yes needs --digest: it stands below the whole call, `rightcall approvals show ID --full`")
     if at_a_terminal() and not options.yes:
-        approval = shown(store, options.id)
+        approval = show_question(store, options.id)
         if typed(f"approve {approval.id}? [y/N] ") not in YES:
             say(f"{approval.id} is not approved; it still waits.")
             return REFUSED

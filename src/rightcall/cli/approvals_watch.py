@@ -6,7 +6,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK
-from rightcall.cli.answering import YES, answered, shown
+from rightcall.cli.answering import YES, answered, show_question
 from rightcall.cli.persons import at_a_terminal, typed
 from rightcall.cli.questions import found_approval, json_line, waiting_ids, whole_record
 from rightcall.cli.terminal import say
@@ -54,7 +54,7 @@ def _print(store: "Store", id: str) -> None:
 def _ask(store: "Store", options: Namespace, id: str) -> None:
     """A yes, a no, or anything else: the question stays. What goes wrong is told, and watching goes on."""
     try:
-        approval = shown(store, id)
+        approval = show_question(store, id)
         said = typed(f"approve {id}? [y/N, Enter leaves it waiting] ")
         if said in YES:
             say(answered(store, options, id, "approved", approval.digest))

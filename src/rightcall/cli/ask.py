@@ -101,13 +101,13 @@ class Asking:
     def whole(self, text: str) -> int:
         """From the request to its answer, or to where it waits."""
         from rightcall.cli.ask_interrupted import tell_interrupted
-        from rightcall.cli.ask_questions import asked
+        from rightcall.cli.ask_questions import ask_person
 
         stream = self._beginning(text)
         while True:
             try:
                 self._runner.run(self._followed(stream))
-                said = asked(stream.packet, self._desk.store, self._options) if self._person else None
+                said = ask_person(stream.packet, self._desk.store, self._options) if self._person else None
             except KeyboardInterrupt:
                 tell_interrupted(stream.packet, self._desk.packets, self._options)
                 return INTERRUPTED

@@ -9,7 +9,7 @@ from rightcall.cli.packet_ways import approval_ways, models, places, ways_on
 from rightcall.cli.render import labelled
 from rightcall.cli.terminal import Style, style_for
 from rightcall.cli.waiting import waiting
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 if TYPE_CHECKING:
     from rightcall.route.streams import AnswerStream
@@ -82,7 +82,9 @@ def harmless(text: str) -> str:
 def call_line(packet: "Packet") -> str:
     """The call that a packet waits with, in one line."""
     selected = packet.tool_routing.selected_tool
-    return "" if selected is None else f"{escaped(selected.tool_name, 200)} {shown(selected.params, _LONGEST_CALL)}"
+    return (
+        "" if selected is None else f"{escaped(selected.tool_name, 200)} {render_json(selected.params, _LONGEST_CALL)}"
+    )
 
 
 def closing_lines(packet: "Packet", options: Namespace, style: Style, *, person: bool) -> list[str]:

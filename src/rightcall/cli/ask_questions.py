@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from rightcall.cli.answering import YES, answered, shown
+from rightcall.cli.answering import YES, answered, show_question
 from rightcall.cli.approvals_watch import NO
 from rightcall.cli.persons import typed, typed_text
 from rightcall.cli.terminal import say
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LEAVES = "Enter leaves it waiting"
 
 
-def asked(packet: "Packet", store: "Store", options: Namespace) -> str | None:
+def ask_person(packet: "Packet", store: "Store", options: Namespace) -> str | None:
     """What to go on with: "yes", "no" or a text. None: the packet waits for nobody here, or stays waiting."""
     if packet.status.state != "waiting":
         return None
@@ -33,7 +33,7 @@ def asked(packet: "Packet", store: "Store", options: Namespace) -> str | None:
 def _approved(store: "Store", options: Namespace, id: str) -> str | None:
     """As `approvals watch` asks: the question is shown whole, and a yes is said to exactly that."""
     try:
-        approval = shown(store, id)
+        approval = show_question(store, id)
         said = typed(f"approve {id}? [y/N, {_LEAVES}] ")
         if said in YES:
             say(answered(store, options, id, "approved", approval.digest))

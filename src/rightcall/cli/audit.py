@@ -119,10 +119,10 @@ def _tail(store: "Looking", options: Namespace) -> int:
 
 
 def _show(store: "Looking", options: Namespace) -> int:
-    from rightcall.cli.audit_show import found, record_of, whole
+    from rightcall.cli.audit_show import find_view, record_of, whole
 
     seq = number(options.id)
-    view = store.look(lambda tables: found(tables, seq))
+    view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
         raise ConfigError(f"there is no record {seq} in the audit; `rightcall audit tail` shows the last calls")
     say(*([_json(record_of(view))] if options.json else whole(view, style_for(sys.stdout))))

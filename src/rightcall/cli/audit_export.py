@@ -23,7 +23,7 @@ from rightcall.cli.moments import moment
 from rightcall.fs.whole import whole_file
 from rightcall.record.chain import START
 from rightcall.record.reading import CALLS
-from rightcall.record.tables import Entry, Tables
+from rightcall.record.tables import AuditEntry, Tables
 from rightcall.record.verify import checkpoints
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ COLUMNS = ("seq", "at", "kind", "call", "caller", "tool", "decision", "rule", "s
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _ascii_json = JSONEncoder(ensure_ascii=True).encode
 
-Exported = tuple[Entry, bytes | None]
+Exported = tuple[AuditEntry, bytes | None]
 """A record, and the hash of the one before it (None: that one is pruned, and nothing says what it was)."""
 
 
@@ -62,17 +62,17 @@ def _records(tables: Tables, caller: str | None, since: str | None) -> Iterator[
         before = entry.hash
 
 
-def _before_first(tables: Tables, first: Entry) -> bytes | None:
+def _before_first(tables: Tables, first: AuditEntry) -> bytes | None:
     if first.seq == 1:
         return START
     return next((one.hash for one in checkpoints(tables) if one.seq == first.seq - 1), None)
 
 
-def _of_caller(caller: str) -> Callable[[Entry], bool]:
+def _of_caller(caller: str) -> Callable[[AuditEntry], bool]:
     """Whether a record tells of this caller: its calls and what belongs to them, answers, grants and messages."""
     begun: set[int] = set()
 
-    def belongs(entry: Entry) -> bool:
+    def belongs(entry: AuditEntry) -> bool:
         if entry.call:
             return entry.call in begun
         body = body_of(entry)
@@ -85,7 +85,7 @@ def _of_caller(caller: str) -> Callable[[Entry], bool]:
     return belongs
 
 
-def body_of(entry: Entry) -> dict[str, Any]:
+def body_of(entry: AuditEntry) -> dict[str, Any]:
     """What a record holds, empty when it cannot be read."""
     try:
         body: Any = json.decode(entry.body)
@@ -121,7 +121,7 @@ def _csv(stream: TextIO, records: Iterator[Exported]) -> int:
     return count
 
 
-def _text(entry: Entry) -> str:
+def _text(entry: AuditEntry) -> str:
     """The body as it is, so that its hash can be computed again."""
     return entry.body.decode("utf-8", "backslashreplace")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from rightcall.cli.terminal import Style, Tint, many, pad, visible_width
 from rightcall.record.reading import CallRecord
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 TINTS: Mapping[str, Tint] = {
     "success": "green", "failed": "red", "refused": "yellow", "waiting": "cyan", "pending": "dim",
@@ -68,15 +68,15 @@ def detail(record: CallRecord) -> str:
         return escaped(f"for approval {record.approval}", _DETAIL)
     if record.status == "proxied":
         return _passed(record)
-    given = shown(record.params, _DETAIL)
+    given = render_json(record.params, _DETAIL)
     return f"{given} → {escaped(record.summary, _DETAIL)}" if record.summary else given
 
 
 def _passed(record: CallRecord) -> str:
     """What the proxy did about a call, the name it had, and what the client got of it."""
     fate = record.rule.removeprefix("proxy:")
-    name = f" from {shown(record.written, 60)}" if record.written else ""
-    told = shown(record.params, _DETAIL) if fate != "left" else escaped(record.reason, _DETAIL)
+    name = f" from {render_json(record.written, 60)}" if record.written else ""
+    told = render_json(record.params, _DETAIL) if fate != "left" else escaped(record.reason, _DETAIL)
     return f"{escaped(fate, 40)}{name}: {told}"
 
 

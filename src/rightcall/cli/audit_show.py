@@ -12,7 +12,7 @@ from rightcall.cli.terminal import Style, harmless_lines, many
 from rightcall.executor_repeats import LOOP, how_to_allow
 from rightcall.record.chain import START
 from rightcall.record.reading import CallRecord, call, neighbours
-from rightcall.record.tables import Entry, Tables
+from rightcall.record.tables import AuditEntry, Tables
 from rightcall.route.packet_ids import is_packet_id
 from rightcall.text.escape import escaped
 
@@ -25,18 +25,18 @@ _LONGEST = 4000
 class View(Struct, frozen=True):
     """What was found under a number."""
 
-    entry: Entry
+    entry: AuditEntry
     """Of a call, the record with which it was decided."""
     before: bytes | None
     """The hash of the record before it; None when that was pruned."""
     record: CallRecord | None
     """None for a record that is no call's."""
-    belonging: list[Entry]
+    belonging: list[AuditEntry]
     approval: "Approval | None"
     near: list[CallRecord]
 
 
-def found(tables: Tables, seq: int) -> View | None:
+def find_view(tables: Tables, seq: int) -> View | None:
     record = call(tables, seq)
     entry = tables.entry(seq if record is None else record.id)
     if entry is None:
@@ -60,14 +60,14 @@ def record_of(view: View) -> dict[str, Any]:
     }
 
 
-def _entry_record(entry: Entry) -> dict[str, Any]:
+def _entry_record(entry: AuditEntry) -> dict[str, Any]:
     return {
         "seq": entry.seq, "kind": entry.kind, "call": entry.call, "at": entry.at, "hash": entry.hash.hex(),
         "body": _body(entry),
     }  # fmt: skip
 
 
-def _body(entry: Entry) -> Any:
+def _body(entry: AuditEntry) -> Any:
     try:
         return json.decode(entry.body)
     except DecodeError:  # somebody else wrote it
@@ -99,31 +99,31 @@ def whole(view: View, style: Style) -> list[str]:
 
 def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]:
     yield "when", [_times(record)]
-    yield "context", _given(record.context and _context(record))
-    yield "packet", _given(is_packet_id(record.context) and f"rightcall packet show {record.context}")
-    yield "model", _given(_asked(record))
-    yield "through", _given("" if record.status == "proxied" else escaped(record.wire, 40))
+    yield "context", _as_lines(record.context and _context(record))
+    yield "packet", _as_lines(is_packet_id(record.context) and f"rightcall packet show {record.context}")
+    yield "model", _as_lines(_describe_model(record))
+    yield "through", _as_lines("" if record.status == "proxied" else escaped(record.wire, 40))
     yield "arguments", [value_text(record.params)]
-    yield "name as written", _given(record.written and escaped(record.written, 200))
+    yield "name as written", _as_lines(record.written and escaped(record.written, 200))
     yield "the model wrote", _emission(record)
     yield "repaired", [_repair(one) for one in record.repairs]
     yield "problems", [f"{_word(one.get('message'), 500)}  [{_word(one.get('code'))}]" for one in record.problems]
     yield "decision", [_decision(record)]
     yield "reason", harmless_lines(cut(record.reason, _LONGEST)) if record.reason else []
-    yield "effects", _given(", ".join(escaped(one) for one in record.effects))
+    yield "effects", _as_lines(", ".join(escaped(one) for one in record.effects))
     yield "approval", _approval(view, record)
-    yield "grant", _given(record.grant and escaped(record.grant))
-    yield "earlier", _given(record.earlier and f"the same call as record {record.earlier}")
-    yield "to allow it", _given(record.rule == LOOP and how_to_allow(record.tool))
+    yield "grant", _as_lines(record.grant and escaped(record.grant))
+    yield "earlier", _as_lines(record.earlier and f"the same call as record {record.earlier}")
+    yield "to allow it", _as_lines(record.rule == LOOP and how_to_allow(record.tool))
     yield "outcome", _outcome(record)
     yield "error", harmless_lines(cut(record.error, _LONGEST)) if record.error and record.error != record.reason else []
     yield "digest", [escaped(record.digest)]
-    yield "decided with", _given(_basis(record))
+    yield "decided with", _as_lines(_basis(record))
     yield "hash", [view.entry.hash.hex()]
     yield "hash before", [view.before.hex() if view.before is not None else "pruned"]
 
 
-def _given(text: object) -> list[str]:
+def _as_lines(text: object) -> list[str]:
     return [str(text)] if text else []
 
 
@@ -170,14 +170,14 @@ def _decision(record: CallRecord) -> str:
 def _approval(view: View, record: CallRecord) -> list[str]:
     approval = view.approval
     if approval is None:
-        return _given(record.approval and f"{escaped(record.approval)} (no longer kept)")
+        return _as_lines(record.approval and f"{escaped(record.approval)} (no longer kept)")
     said = f"{approval.id}, asked {approval.asked} UTC because of {escaped(approval.why, 300)}"
     by = f" by {escaped(approval.by, 80)} on {approval.answered} UTC" if approval.by else ""
     used = f", used by record {approval.used_by}" if approval.used_by else ""
     return [said, f"{approval.status}{by}{used}"]
 
 
-def _asked(record: CallRecord) -> str:
+def _describe_model(record: CallRecord) -> str:
     """Of a call that passed through the proxy: which model wrote it, and what it took."""
     if not record.wire or record.status != "proxied":
         return ""
@@ -211,7 +211,7 @@ def _other(view: View, style: Style) -> list[str]:
     return [
         style.tint(f"record {entry.seq}: {escaped(entry.kind, 40)}", "bold"),
         *labelled("when", [f"{escaped(entry.at, 40)} UTC"], style),
-        *labelled("belongs to", _given(entry.call and f"record {entry.call}"), style),
+        *labelled("belongs to", _as_lines(entry.call and f"record {entry.call}"), style),
         *labelled("content", [value_text(_body(entry))], style),
         *labelled("hash", [entry.hash.hex()], style),
         *labelled("hash before", [view.before.hex() if view.before is not None else "pruned"], style),

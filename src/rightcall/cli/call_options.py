@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from rightcall.cli.lines import InputError
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 if TYPE_CHECKING:
     from rightcall.catalog import Tool
@@ -88,8 +88,8 @@ def parse_call(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
     found = parser.parse_args(spelled)
     if found.args != parser.get_default("args"):
         raise InputError(
-            f"unexpected argument {shown(found.args, 60)}: give the arguments of `{tool.name}` as one JSON text or as "
-            "options, not both"
+            f"unexpected argument {render_json(found.args, 60)}: give the arguments of `{tool.name}` as one JSON text "
+            "or as options, not both"
         )
     found.args = json.dumps(_values(found, tool, options), ensure_ascii=False)
     return found
@@ -226,7 +226,9 @@ def _value(option: ToolOption, texts: list[str]) -> Any:
         if len(texts) == 1 and texts[0].lstrip().startswith("["):
             value = _as_kind("array", texts[0])
             if value is _UNFIT:
-                raise InputError(f"invalid value {shown(texts[0], 60)} for `{option.flag}`: expected {_KINDS['array']}")
+                raise InputError(
+                    f"invalid value {render_json(texts[0], 60)} for `{option.flag}`: expected {_KINDS['array']}"
+                )
             return value
         one = option.items or ToolOption(option.name, "", (), (), None, required=False)
         return [_scalar(one, text) for text in texts]
@@ -250,7 +252,7 @@ def _scalar(option: ToolOption, text: str) -> Any:
         if value is not _UNFIT:
             return value
     wanted = " or ".join(_KINDS[kind] for kind in option.kinds if kind in _KINDS and kind != "null")
-    raise InputError(f"invalid value {shown(text, 60)} for `{option.flag}`: expected {wanted}")
+    raise InputError(f"invalid value {render_json(text, 60)} for `{option.flag}`: expected {wanted}")
 
 
 def _choice(option: ToolOption, text: str) -> Any:
@@ -259,7 +261,7 @@ def _choice(option: ToolOption, text: str) -> Any:
         return by_text[text]
     near = get_close_matches(text.casefold(), by_text, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"expected one of {', '.join(by_text)}"
-    raise InputError(f"invalid value {shown(text, 60)} for `{option.flag}`: {hint}")
+    raise InputError(f"invalid value {render_json(text, 60)} for `{option.flag}`: {hint}")
 
 
 _UNFIT: Any = object()
@@ -287,7 +289,7 @@ def _unknown(word: str, tool: "Tool", options: Mapping[str, ToolOption], own: fr
     """What is wrong with a word that is no option, and what was probably meant."""
     flag = word.partition("=")[0]
     if not flag.startswith("-"):
-        return f"unexpected argument {shown(word, 60)}: an option takes one value; repeat the option for a list"
+        return f"unexpected argument {render_json(word, 60)}: an option takes one value; repeat the option for a list"
     name = flag.lstrip("-")
     meant = tool.rules.aliases.get(name)
     if meant not in options:

@@ -47,7 +47,7 @@ def run(options: Namespace) -> int:
         if options.json:
             say(json_text(_record(case, verdict), ascii_only=not is_unicode(sys.stdout)))
         else:
-            say(*_shown(number, case, verdict, style))
+            say(*_render_case(number, case, verdict, style))
     if not options.json:
         from rightcall.cli.demo_running import demonstration
 
@@ -66,7 +66,7 @@ def _opening(style: Style) -> list[str]:
     ]
 
 
-def _shown(number: int, case: DemoCase, verdict: "Verdict", style: Style) -> list[str]:
+def _render_case(number: int, case: DemoCase, verdict: "Verdict", style: Style) -> list[str]:
     title = f"{number:>2}. {case.title}  ({case.model}, tool {case.tool})"
     left = [style.tint("what the model wrote", "dim"), *written_lines(case.wrote)]
     right = [style.tint("what comes out", "dim"), *_outcome(verdict)]

@@ -27,7 +27,7 @@ def report(
         *_bars(found, style, signs),
         *_damage("damage seen", found.damage, style),
         *_damage("damage seen with the tools in the prompt", found.taught_damage, style),
-        *_said(found, style),
+        *_render_notes(found, style),
         *_advised(advised, style),
         *_ended(examination, style),
     ]
@@ -87,7 +87,7 @@ def _damage(title: str, damage: Mapping[Damage, int], style: Style) -> list[str]
     return ["", style.tint(title, "bold"), *(f"  {number:>{width}} × {TOLD[one]}" for one, number in damage.items())]
 
 
-def _said(found: Findings, style: Style) -> list[str]:
+def _render_notes(found: Findings, style: Style) -> list[str]:
     if not found.notes:
         return []
     lines = [piece for note in found.notes[:5] for piece in wrap(escaped(note, 500), style.width - 2)]

@@ -99,11 +99,11 @@ def _add(store: "Store", options: Namespace) -> int:
     callers = tuple(policy_of(options).settings.callers)
     hide = redactor_of(options, store).value
     store.transact(lambda tables: give_grant(tables, grant, callers, hide))
-    say(*_told(grant, style_for(sys.stdout)))
+    say(*_describe_grant(grant, style_for(sys.stdout)))
     return OK
 
 
-def _told(grant: Grant, style: Style) -> list[str]:
+def _describe_grant(grant: Grant, style: Style) -> list[str]:
     """What was just granted, in so many words."""
     conditions = condition_text(grant.where)
     where = f"where {conditions}; any other argument may be anything" if conditions else "with ANY arguments"

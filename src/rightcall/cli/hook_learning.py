@@ -63,12 +63,12 @@ def learnt(server: Server) -> list[dict[str, Any]]:
 async def _listed(server: Server) -> list[Raw]:
     hello = Hello({"name": "rightcall", "version": __version__}, {})
     try:
-        return await _asked(server, hello)
+        return await _ask_server(server, hello)
     except ServerGone:  # some of the old era end at a question before the handshake
-        return await _asked(server, hello, only="old")
+        return await _ask_server(server, hello, only="old")
 
 
-async def _asked(server: Server, hello: Hello, *, only: Era | None = None) -> list[Raw]:
+async def _ask_server(server: Server, hello: Hello, *, only: Era | None = None) -> list[Raw]:
     session = Session(ProcessLink(server), _Nobody())
     await session.open()
     try:

@@ -46,7 +46,7 @@ def run(options: Namespace) -> int:
         raise InputError("there is no such folder; --root takes one that exists", source=options.root)
     file = os.path.join(options.root, POLICY_FILE)
     kept = _replace(file, text) if options.force and os.path.lexists(file) else _create(file, text)
-    say(*_told(options, file, kept), *_trust(file, text))
+    say(*_describe_next_steps(options, file, kept), *_trust(file, text))
     return OK
 
 
@@ -117,7 +117,7 @@ def _keep(file: str) -> str | None:
         return kept
 
 
-def _told(options: Namespace, file: str, kept: str | None) -> list[str]:
+def _describe_next_steps(options: Namespace, file: str, kept: str | None) -> list[str]:
     """What was done, and what to try next."""
     from shlex import quote
 

@@ -92,7 +92,7 @@ def run(options: Namespace) -> int:
         if fresh.is_none:
             return _nothing(fresh, wish)
         done = install(_same(change, fresh), state)
-    say(*_told(change, done, wish, place_words(options)))
+    say(*_describe_install(change, done, wish, place_words(options)))
     if host.name == "codex" and not options.yes:
         _offer_trust(change.path)
     return OK
@@ -152,7 +152,7 @@ def _untrusted(change: Change) -> list[str]:
     return [] if installed is None or not (why := why_not_run(installed, os.environ)) else [f"{why}."]
 
 
-def _told(change: Change, done: "Done", wish: Wish, place: str) -> list[str]:
+def _describe_install(change: Change, done: "Done", wish: Wish, place: str) -> list[str]:
     host = change.host
     copy = f"; what was there is in {escaped(done.backup)}" if done.backup else ""
     return [

@@ -17,13 +17,13 @@ _MODELS = ("url", "model", "key_env")
 
 def places(options: Namespace) -> str:
     """The options that say where the audit is, as they were given."""
-    return _given(options, _PLACES)
+    return _repeat_options(options, _PLACES)
 
 
 def models(options: Namespace) -> str:
     """The options that say which model is asked and what there is to choose from, as they were given."""
     tools = "".join(f" --tools {quote(escaped(one))}" for one in getattr(options, "tools", ()))
-    return tools + _given(options, _MODELS)
+    return tools + _repeat_options(options, _MODELS)
 
 
 def approval_ways(id: str, more: str = "") -> list[str]:
@@ -70,7 +70,7 @@ def resume_command(packet: "Packet", more: str = "") -> str:
     return f"rightcall ask --resume {escaped(header.packet_id, 60)}{caller}{more}"
 
 
-def _given(options: Namespace, names: tuple[str, ...]) -> str:
+def _repeat_options(options: Namespace, names: tuple[str, ...]) -> str:
     """What holds by itself is not said again."""
     values = {name: getattr(options, name, None) for name in names}
     told = {name: value for name, value in values.items() if value and (name, value) != ("root", ".")}

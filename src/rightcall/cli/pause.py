@@ -180,14 +180,14 @@ def report_each(
     if options.json:
         say(json_text({"stores": done, "everywhere": whole}, ascii_only=not is_unicode(sys.stdout)))
     else:
-        say(*_told(done, whole))
+        say(*_describe_stores(done, whole))
     faults += [] if places.fault is None else [places.fault]
     if faults:
         raise faults[0]
     return OK
 
 
-def _told(stores: list[dict[str, Any]], whole: dict[str, Any]) -> Iterator[str]:
+def _describe_stores(stores: list[dict[str, Any]], whole: dict[str, Any]) -> Iterator[str]:
     if whole["paused"] or whole["changed"]:
         yield from _lines({"store": "everything that you run on this machine", **whole}, " --everywhere")
         yield f"This holds for what runs with {escaped(reach_told())}; for another one, give it to this command too."

@@ -89,7 +89,7 @@ def _without_policy(looked: str) -> Places:
     from rightcall.config import DEFAULT_POLICY
 
     own = _store_above(looked)
-    stores = (*([] if own is None else [_found(own)]), _hooks_place())
+    stores = (*([] if own is None else [_place_at(own)]), _hooks_place())
     note = (
         f"{escaped(looked)} has no policy file, here or above, so this is meant for everything that you run on this "
         "machine. For one project pass `--root DIR`, for one store `--db FILE`"
@@ -107,7 +107,7 @@ def _with_policy(options: Namespace, word: str, looked: str) -> Places:
         return _despite(options, word, wrong, nearer)
     path = os.path.abspath(database_of(options))
     folder = found_folder(policy, policy_path(options), options.root)
-    places = [Place(path, folder, create=True), *(_found(one) for one in nearer if one != path)]
+    places = [Place(path, folder, create=True), *(_place_at(one) for one in nearer if one != path)]
     notes = (
         ()
         if options.everywhere or options.policy is not None or looked == os.path.abspath(options.root)
@@ -127,7 +127,7 @@ def _below(looked: str, word: str) -> str:
     )
 
 
-def _found(usual: str) -> Place:
+def _place_at(usual: str) -> Place:
     """A store at the usual place of a folder."""
     return Place(usual, os.path.dirname(os.path.dirname(usual)))
 

@@ -135,7 +135,7 @@ def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "
     finally:
         sandbox.close()
     noted(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
-    say(json_line(to_builtins(done)) if options.json else _told(done))
+    say(json_line(to_builtins(done)) if options.json else _describe_merge(done))
     return OK
 
 
@@ -153,7 +153,7 @@ def _interrupted(desk: "Desk", options: Namespace, by: str, data: dict[str, Any]
     sys.stderr.write(f"rightcall: interrupted: nothing was merged, pull request {record.id} is open{approved}\n")
 
 
-def _told(done: "Merge") -> str:
+def _describe_merge(done: "Merge") -> str:
     counted = f"{many(done.files_changed, 'file')}, +{done.insertions} -{done.deletions}"
     where = "; your checkout shows it" if done.checkout else ""
     return (

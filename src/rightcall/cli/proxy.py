@@ -23,10 +23,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    return serve_upstream(options, options.upstream, lambda base, token, style: _told(options, base, token, style))
+    return serve_upstream(
+        options, options.upstream, lambda base, token, style: _describe_addresses(options, base, token, style)
+    )
 
 
-def _told(options: Namespace, base: str, token: str | None, style: Style) -> list[str]:
+def _describe_addresses(options: Namespace, base: str, token: str | None, style: Style) -> list[str]:
     url = base_url(base, token)
     return [
         f"RightCall stands before the model's server{' and only watches' if options.observe else ''}. Base URLs:",

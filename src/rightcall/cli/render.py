@@ -5,7 +5,7 @@ from typing import Any
 from rightcall.cli.output import json_text
 from rightcall.cli.terminal import Style, harmless_lines, pad, wrap
 from rightcall.parse.marks import RULES
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 from rightcall.types import Problem, Repair, Verdict
 
 _LABEL = 16  # columns of the left label, "what the model …"
@@ -93,7 +93,7 @@ def cut(text: str, limit: int) -> str:
 
 def brief(value: Any) -> str:
     """A value in few characters."""
-    return shown(value, _BRIEF)
+    return render_json(value, _BRIEF)
 
 
 def repair_lines(repairs: tuple[Repair, ...]) -> list[str]:

@@ -133,9 +133,9 @@ def _run(program: _Program, sandbox: Sandbox, settings: SandboxSettings) -> int:
     told: list[str] = []
     lost = False
     if program.folder is not None:
-        told += _told("not copied in", program.folder.missing)
-        told += _told("left out", program.folder.left)
-        told += _told("NOT BROUGHT BACK", program.folder.lost)
+        told += _list_paths("not copied in", program.folder.missing)
+        told += _list_paths("left out", program.folder.left)
+        told += _list_paths("NOT BROUGHT BACK", program.folder.lost)
         lost = bool(program.folder.lost)
     if ended.limits:
         told.append(limits_told(ended, settings))
@@ -149,7 +149,7 @@ def _run(program: _Program, sandbox: Sandbox, settings: SandboxSettings) -> int:
     return status(ended) or (LOST if lost else 0)
 
 
-def _told(what: str, paths: list[Left]) -> list[str]:
+def _list_paths(what: str, paths: list[Left]) -> list[str]:
     more = [f"{what}: {len(paths) - _SHOWN_LEFT:,} more"] if len(paths) > _SHOWN_LEFT else []
     return [f"{what}: {one.path} ({one.why})" for one in paths[:_SHOWN_LEFT]] + more
 

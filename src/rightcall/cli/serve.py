@@ -29,7 +29,10 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     if options.upstream is not None:
         return serve_upstream(
-            options, options.upstream, lambda base, token, style: _told(base, token, style, False), gateway=True
+            options,
+            options.upstream,
+            lambda base, token, style: _describe_start(base, token, style, False),
+            gateway=True,
         )
     try:
         from rightcall.serve.practice import practice_app
@@ -39,11 +42,11 @@ def run(options: Namespace) -> int:
     with running(practice_app()) as (host, port):
         upstream = f"http://{host}:{port}"
         return serve_upstream(
-            options, upstream, lambda base, token, style: _told(base, token, style, True), gateway=True
+            options, upstream, lambda base, token, style: _describe_start(base, token, style, True), gateway=True
         )
 
 
-def _told(base: str, token: str | None, style: Style, practice: bool) -> list[str]:
+def _describe_start(base: str, token: str | None, style: Style, practice: bool) -> list[str]:
     url = base_url(base, token)
     model = "the practice model, which breaks its calls on purpose" if practice else "your upstream"
     command = program()

@@ -65,7 +65,7 @@ class Lines:
     def _write_all(self) -> None:
         while (found := self._queue.get()) is not None:
             work, weight = found
-            self._write(_made(work))
+            self._write(_make_line(work))
             with self._lock:
                 self._bytes -= weight
                 left_out, self._left_out = self._left_out, 0
@@ -92,7 +92,7 @@ class Lines:
             _write_to(number, text.encode(self._stream.encoding or "utf-8", "backslashreplace"))
 
 
-def _made(work: Work) -> str:
+def _make_line(work: Work) -> str:
     try:
         return work()
     except Exception as error:  # noqa: BLE001  a line that cannot be made must not end the others

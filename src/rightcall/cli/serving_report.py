@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.cli.terminal import Style
 from rightcall.proxy.report import Provenance, notes, word_for
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 from rightcall.text.redact import Redactor
 from rightcall.text.secret_names import MARK
 
@@ -41,12 +41,12 @@ def teller(lines: Lines, style: Style, redactor: Callable[[], Redactor]) -> Call
         if did or fault:
             weight = sum(weight_of(one) for one in did[:_MOST])
             first, more, observe = did[:_MOST], len(did) - _MOST, facts.observe
-            lines.make(lambda: _told(first, more, fault, observe, style, redactor()), weight)
+            lines.make(lambda: _render_request(first, more, fault, observe, style, redactor()), weight)
 
     return tell
 
 
-def _told(did: list[Did], more: int, fault: str, observe: bool, style: Style, redactor: Redactor) -> str:
+def _render_request(did: list[Did], more: int, fault: str, observe: bool, style: Style, redactor: Redactor) -> str:
     told = [_line(one, observe, style, redactor) for one in did]
     if more > 0:
         told.append(f"  … and {more} more calls")
@@ -76,4 +76,4 @@ def _problem(problem: dict[str, str]) -> str:
 
 def _change(repair: dict[str, Any]) -> str:
     path = escaped(str(repair["path"]), 40) or "call"
-    return f"{path} {shown(repair['before'], 40)} → {shown(repair['after'], 40)}"
+    return f"{path} {render_json(repair['before'], 40)} → {render_json(repair['after'], 40)}"

@@ -102,7 +102,7 @@ def _new(store: "Store", options: Namespace) -> int:
         if options.json:
             say(json_line(_record(made) | {"token": text, "urls": urls}))
         else:
-            say(*_told(made, text, urls, has_rights=made.caller in policy.settings.callers))
+            say(*_describe_token(made, text, urls, has_rights=made.caller in policy.settings.callers))
         sys.stdout.flush()
     except OSError:  # nobody has read it, and nobody ever will
         store.transact(lambda tables: revoke_tokens(tables, by, id=made.id))
@@ -123,7 +123,7 @@ def _urls(address: str, text: str) -> dict[str, str]:
     return {"openai": f"{base}/v1", "anthropic": base, "ollama": base, "mcp": f"{base}/mcp"}
 
 
-def _told(token: Token, text: str, urls: dict[str, str], *, has_rights: bool) -> list[str]:
+def _describe_token(token: Token, text: str, urls: dict[str, str], *, has_rights: bool) -> list[str]:
     caller = visible(token.caller)
     until = f"valid until {moment(token.expires)}" if token.expires else "valid until it is revoked"
     lines = [

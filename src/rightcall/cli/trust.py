@@ -64,7 +64,7 @@ def run(options: Namespace) -> int:
             give(offered)
         say(json_text(_record(offered, trusted=options.yes or offered.trusted), ascii_only=not is_unicode(sys.stdout)))
         return OK
-    say(*shown(offered))
+    say(*render_offer(offered))
     if offered.trusted:
         say("You trust this file already.")
         return OK
@@ -76,7 +76,7 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def shown(offered: "Offer") -> list[str]:
+def render_offer(offered: "Offer") -> list[str]:
     """All that a file asks for, with nothing left out: values are JSON, so that no line of it can be disguised."""
     lines = [escaped(os.path.abspath(offered.file)), f"  sha256 {offered.digest}"]
     if not offered.requests:
@@ -166,6 +166,6 @@ def offer_trust(options: Namespace) -> None:
     if offered.trusted or not offered.requests:
         return
     with redirect_stdout(sys.stderr):  # standard output belongs to the command
-        say(*shown(offered))
+        say(*render_offer(offered))
         if _agreed():
             give(offered)

@@ -67,11 +67,11 @@ def _take_out(host: Host, path: str, options: Namespace, state: str) -> int:
     with locked(state):
         fresh = planned_removal(host, path, read_manifest(state))
         done = uninstall(change if change.before != fresh.before else fresh, state)
-    say(*_told(change, done))
+    say(*_describe_removal(change, done))
     return OK
 
 
-def _told(change: Change, done: Done) -> list[str]:
+def _describe_removal(change: Change, done: Done) -> list[str]:
     path = escaped(change.path)
     if change.is_none:
         return [f"{change.host.title}: {path} has nothing of rightcall any more; it is forgotten."]

@@ -145,10 +145,10 @@ def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
         yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"
         for kind, old_from, old_to, new_from, new_to in group:
             if kind == "equal":
-                yield from _shown(" ", old[old_from:old_to])
+                yield from _render_lines(" ", old[old_from:old_to])
                 continue
-            yield from _shown("-", old[old_from:old_to])
-            yield from _shown("+", new[new_from:new_to])
+            yield from _render_lines("-", old[old_from:old_to])
+            yield from _render_lines("+", new[new_from:new_to])
 
 
 def _groups(old: list[str], new: list[str]) -> Iterable[list[_Op]]:
@@ -176,7 +176,7 @@ def _range(start: int, stop: int) -> str:
     return f"{first}" if count == 1 else f"{first},{count}"
 
 
-def _shown(sign: str, lines: list[str]) -> Iterator[str]:
+def _render_lines(sign: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
         yield sign + line.removesuffix("\n")
         if not line.endswith("\n"):

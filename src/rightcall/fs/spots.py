@@ -51,10 +51,10 @@ class Seen(NamedTuple):
 
 def failure(error: OSError, path: str) -> ToolFailure:
     """What to say when the system does not let a file be written."""
-    return ToolFailure(f"{shown_path(path)} cannot be written: {said(error)}. Nothing was changed")
+    return ToolFailure(f"{shown_path(path)} cannot be written: {describe_error(error)}. Nothing was changed")
 
 
-def said(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What an error says, for people: of one of the system's neither its number nor a path."""
     if not isinstance(error, OSError):
         return str(error)

@@ -72,7 +72,7 @@ def guard(function: Function | None = None, *, gate: "Gate | None" = None) -> An
     prepare = preparer(function)
 
     def ready(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | Refused:
-        verdict = checker.check(name, _given(name, args, kwargs))
+        verdict = checker.check(name, _bundle_arguments(name, args, kwargs))
         # A deprecated tool may have been mapped to another one: that is not the function we hold.
         elsewhere = verdict.call is not None and verdict.call.name != name
         return Refused(verdict) if elsewhere else prepare(verdict)
@@ -145,7 +145,7 @@ def _gate_for(function: Function, name: str, gate: "Gate | None") -> "Gate":
     return gate
 
 
-def _given(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _bundle_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not args:
         return kwargs
     if len(args) == 1 and not kwargs:

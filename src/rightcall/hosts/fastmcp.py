@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from rightcall.hosts.adapting import Known, arun_recorded, door_for, missing
-from rightcall.mcp.approving import Approver, said
+from rightcall.mcp.approving import Approver, read_answer
 from rightcall.mcp.eras import Peer
 from rightcall.mcp.messages import ToolCall
 
@@ -108,7 +108,7 @@ class RightCall(Middleware):
         answer = await session.session.elicit(
             message=form["message"], requested_schema=form["requestedSchema"], related_request_id=session.request_id
         )
-        return said(answer.model_dump())
+        return read_answer(answer.model_dump())
 
 
 def _name(tool: Tool) -> str:

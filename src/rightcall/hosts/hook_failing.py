@@ -62,7 +62,7 @@ def unsaid(text: str, why: str) -> str:
 
 
 def _denies(host: str, policy: str | None, mode: str | None) -> bool:
-    gate = _said(policy)
+    gate = _read_gate_table(policy)
     if gate is None:  # there is a policy, and nobody can read it
         return mode not in _MILD or _speaks_of_blocking(policy)
     hosts = _table(gate, "hosts")
@@ -73,7 +73,7 @@ def _denies(host: str, policy: str | None, mode: str | None) -> bool:
     return denies_unjudged(said if said in ("allow", "deny") else None, meant if meant in _MILD else "block")
 
 
-def _said(policy: str | None) -> dict[str, Any] | None:
+def _read_gate_table(policy: str | None) -> dict[str, Any] | None:
     """The table `[gate]`, whatever else is wrong with the file; None where it is no TOML at all."""
     if policy is None:
         return {}

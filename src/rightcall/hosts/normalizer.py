@@ -123,8 +123,8 @@ class ArgumentNormalizer:
                 "Applied %s normalization to %s arguments. Original: %s → Normalized: %s",
                 strategy.value,
                 tool_name,
-                _shown(arguments),
-                _shown(fitting),
+                _render_arguments(arguments),
+                _render_arguments(fitting),
             )
         return fitting, strategy
 
@@ -156,7 +156,7 @@ class ArgumentNormalizer:
             "Failed to normalize %s arguments after all strategies (provider=%s). Original: %s",
             tool_name,
             self.provider_name,
-            _shown(arguments),
+            _render_arguments(arguments),
         )
         if self._raises:
             raise NormalizationError(verdict, tool_name)
@@ -186,7 +186,7 @@ def _gate_of(provider: str, settings: Mapping[str, Any], tools: Iterable[Any] | 
     return Gate(None if tools is None else list(tools), policy=policy, packs=["edit-files"], provider=provider)
 
 
-def _shown(arguments: Any) -> str:
+def _render_arguments(arguments: Any) -> str:
     """As Python writes it, which also escapes control characters, and of bounded length."""
     text = repr(arguments)
     return text if len(text) <= LOGGED_ARGUMENTS else text[:LOGGED_ARGUMENTS] + "…"

@@ -41,10 +41,10 @@ class Found(Struct, frozen=True):
 def found_hooks(host: Host, tree: Any) -> list[Found]:
     """Our handlers in settings, given as plain data; whatever else stands there is passed over."""
     hooks = tree.get("hooks") if isinstance(tree, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    return list(_found(host, cast("dict[str, Any]", hooks))) if isinstance(hooks, dict) else []
+    return list(_find_handlers(host, cast("dict[str, Any]", hooks))) if isinstance(hooks, dict) else []
 
 
-def _found(host: Host, hooks: Mapping[str, Any]) -> Iterator[Found]:
+def _find_handlers(host: Host, hooks: Mapping[str, Any]) -> Iterator[Found]:
     for event, groups in hooks.items():
         for number, group in enumerate(_list(groups)):
             for at, handler in enumerate(_list(group.get("hooks") if isinstance(group, dict) else None)):  # pyright: ignore[reportUnknownMemberType]

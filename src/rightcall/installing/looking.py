@@ -14,7 +14,7 @@ from rightcall.installing.hooks import Found, found_hooks
 from rightcall.installing.jsonc import NotReadable, read
 from rightcall.installing.manifest import Manifest
 from rightcall.installing.places import HOSTS, Host, settings_file
-from rightcall.installing.servers import Entry, entries_of
+from rightcall.installing.servers import ServerEntry, entries_of
 
 
 class Installed(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Installed(Struct, frozen=True):
     path: str
     settings: Any
     hooks: tuple[Found, ...] = ()
-    servers: tuple[Entry, ...] = ()
+    servers: tuple[ServerEntry, ...] = ()
 
     @property
     def modes(self) -> list[str]:

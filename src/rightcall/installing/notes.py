@@ -9,7 +9,7 @@ from rightcall.installing.files import text_of
 from rightcall.installing.jsonc import read
 from rightcall.installing.places import Host, toml_settings
 from rightcall.installing.plans import Change
-from rightcall.installing.servers import Entry, entries_of
+from rightcall.installing.servers import ServerEntry, entries_of
 
 
 def notes_on(change: Change, wish: Wish) -> list[str]:
@@ -54,7 +54,7 @@ def _in(settings: Any, table: str, key: str) -> Any:
     return inner.get(key) if isinstance(inner, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
-def _left_out(entries: list[Entry], wish: Wish) -> list[str]:
+def _left_out(entries: list[ServerEntry], wish: Wish) -> list[str]:
     chosen = [entry for entry in entries if not wish.only or entry.name in wish.only]
     remote = [entry.name for entry in chosen if entry.state == "remote"]
     odd = [entry.name for entry in chosen if entry.state == "odd"]

@@ -28,7 +28,7 @@ from rightcall.installing.jsonc import Node, read
 State = Literal["plain", "wrapped", "remote", "odd"]
 
 
-class Entry(Struct, frozen=True):
+class ServerEntry(Struct, frozen=True):
     """A server in the settings: one that can be wrapped, that is, one elsewhere (with a URL), or nothing known."""
 
     name: str
@@ -47,7 +47,7 @@ class Entry(Struct, frozen=True):
         return words[words.index("--") + 1 :] if self.state == "wrapped" else words
 
 
-def entries_of(settings: Any) -> list[Entry]:
+def entries_of(settings: Any) -> list[ServerEntry]:
     """The servers in settings that are given as plain data."""
     servers = settings.get("mcpServers") if isinstance(settings, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if not isinstance(servers, dict):
@@ -55,21 +55,21 @@ def entries_of(settings: Any) -> list[Entry]:
     return [_entry(name, one) for name, one in cast("dict[str, Any]", servers).items()]
 
 
-def _entry(name: str, one: Any) -> Entry:
+def _entry(name: str, one: Any) -> ServerEntry:
     if not isinstance(one, dict):
-        return Entry(name, "odd")
+        return ServerEntry(name, "odd")
     entry = cast("dict[str, Any]", one)
     command, args = entry.get("command"), entry.get("args", [])
     if command is None and ("url" in entry or "serverUrl" in entry):
-        return Entry(name, "remote")
+        return ServerEntry(name, "remote")
     if not isinstance(command, str) or not command or not isinstance(args, list):
-        return Entry(name, "odd")
+        return ServerEntry(name, "odd")
     words = (command, *cast("list[Any]", args))
     if not all(isinstance(word, str) for word in words):
-        return Entry(name, "odd")
+        return ServerEntry(name, "odd")
     ours = after_us(words)
     wrapped = ours[:1] == ("wrap",) and "--" in ours[:-1]
-    return Entry(name, "wrapped" if wrapped else "odd" if ours[:1] == ("wrap",) else "plain", words)
+    return ServerEntry(name, "wrapped" if wrapped else "odd" if ours[:1] == ("wrap",) else "plain", words)
 
 
 def wrap_servers(text: str, wish: Wish) -> tuple[str, Made]:
@@ -116,7 +116,7 @@ def _refuse_double(entry: Node) -> None:
             raise Cannot(f"{key!r} stands there twice", entry.heads[entry.keys.index(key)])
 
 
-def _wrapped(text: str, path: Path, entry: Entry, wish: Wish) -> str:
+def _wrapped(text: str, path: Path, entry: ServerEntry, wish: Wish) -> str:
     command = _node(text, (*path, "command"))
     policy = ("--policy", wish.policy) if wish.policy else ()
     ours = (*wish.program[1:], "wrap", "--name", _plain(entry.name), "--mode", wish.mode or "observe", *policy, "--")
@@ -144,7 +144,7 @@ def _before_first(text: str, args: Node, literals: list[str]) -> Edit:
     return Edit(first, first, "".join(literal + separator for literal in literals))
 
 
-def _as_wished(text: str, path: Path, entry: Entry, wish: Wish) -> str:
+def _as_wished(text: str, path: Path, entry: ServerEntry, wish: Wish) -> str:
     """A server that is wrapped already: only what was asked for changes, and a program that is not there any more."""
     moved = os.path.isabs(entry.words[0]) and not os.path.exists(entry.words[0])
     if moved and len(wish.program) == 1 and entry.words[1:] == entry.ours:

@@ -25,7 +25,7 @@ from rightcall.installing.hooks import Found
 from rightcall.installing.json_edits import Path
 from rightcall.installing.looking import Installed
 from rightcall.installing.manifest import Record
-from rightcall.installing.servers import Entry
+from rightcall.installing.servers import ServerEntry
 
 DEADLINE = 15.0
 """Seconds for a hook to answer, which has five by itself."""
@@ -161,7 +161,7 @@ def _policy_fault(policy: str | None, *, found: bool = False) -> str:
     return ""
 
 
-def try_server(entry: Entry, environment: Mapping[str, str]) -> Tried:
+def try_server(entry: ServerEntry, environment: Mapping[str, str]) -> Tried:
     """Looks whether both programs are there, ours and the server's. It is not started: that might do something."""
     if wrong := _policy_fault(option(entry.ours, "--policy")):
         return Tried(wrong)

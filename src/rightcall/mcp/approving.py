@@ -100,7 +100,7 @@ class Approver:
             return None
         if (seal.caller, seal.digest) != (passage.request.caller, passage.request.digest) or seal.until < self._now():
             return None
-        return said(call.responses.get(seal.key)) if seal.approval == passage.approval else None
+        return read_answer(call.responses.get(seal.key)) if seal.approval == passage.approval else None
 
     def answer(self, passage: Passage, word: Said, peer: Peer) -> bool:
         """Write down what the person said; False where it cannot count (answered before, expired, no record)."""
@@ -187,7 +187,7 @@ def is_ours(state: str | None) -> bool:
     return state is not None and state.startswith(_MARK)
 
 
-def said(response: Any) -> Said | None:
+def read_answer(response: Any) -> Said | None:
     """What an answer to our form says: only a ticked box that was sent off is a yes. None where there is no answer."""
     found = mapping(response)
     if not isinstance(found.get("action"), str):

@@ -32,7 +32,7 @@ from rightcall.mcp.gateway_news import LEVELS, LISTS, MESSAGE, MOST_WATCHED, TOO
 from rightcall.mcp.gateway_questions import Questions
 from rightcall.mcp.gateway_resources import Library, list_result, uri_of
 from rightcall.mcp.gateway_searching import Searching
-from rightcall.mcp.gateway_table import Entry, Table
+from rightcall.mcp.gateway_table import Table, ToolEntry
 from rightcall.mcp.gateway_tasks import Tasks
 from rightcall.mcp.messages import INVALID_PARAMS, notification, value
 from rightcall.mcp.naming import spelling_of
@@ -276,7 +276,7 @@ class Gateway:
             found = self._searching.listed(caller, lambda entry: self._is_listed(entry, caller))
         return list_result("tools", [*own, *found], exchange)
 
-    def _is_listed(self, entry: Entry, caller: str) -> bool:
+    def _is_listed(self, entry: ToolEntry, caller: str) -> bool:
         """Where calls are only watched, everything that the servers' tables offer can be called, and so is listed."""
         policy = self.door.policy
         server = policy.servers.get(entry.space)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from rightcall.door import Door
 from rightcall.door_passage import Passage
 from rightcall.mcp.answers import outcome_of, with_note
-from rightcall.mcp.approving import Approver, is_ours, said
+from rightcall.mcp.approving import Approver, is_ours, read_answer
 from rightcall.mcp.eras import MOST_ROUNDS, complete, refusal
 from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, Pending, binding_of
 from rightcall.mcp.gateway_forward import Errand, asks, era_of, forward, question_result, responses_of
@@ -155,7 +155,7 @@ class Calls:
         if passage.decision.rule == "unknown_tool":
             return _refused(self._no_such(call, exchange), exchange)
         is_dry = passage.decision.kind == "dry_run"
-        return _refused(passage.message, exchange) if not is_dry else _said(passage.message, exchange)
+        return _refused(passage.message, exchange) if not is_dry else _answer_text(passage.message, exchange)
 
     async def _ask(self, passage: Passage, call: ToolCall, exchange: Exchange) -> Any:
         """What a person says through the client; or the result that asks, or that says how to answer elsewhere."""
@@ -168,7 +168,7 @@ class Calls:
         if form is None:
             return _refused(passage.message, exchange)
         answer = await exchange.ask("elicitation/create", form)
-        word = said(value(answer.result or b""))
+        word = read_answer(value(answer.result or b""))
         return word if word is not None else _refused(passage.message, exchange)
 
     async def _record_mismatch(self, meant: Meant, wrong: str, exchange: Exchange) -> None:
@@ -301,7 +301,7 @@ class Calls:
         try:
             answer = await forward(errand, exchange, self._kept)
         except (ServerGone, ServerSlow) as gone:
-            told = _told(errand.upstream.name, gone)
+            told = _describe_loss(errand.upstream.name, gone)
             await self._door.aended(passage, ok=False, error=told, seconds=monotonic() - began)
             return _refused(told, exchange)
         except asyncio.CancelledError:
@@ -354,7 +354,7 @@ def _arguments(passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str
     return {"arguments": passage.arguments}
 
 
-def _told(server: str, gone: Exception) -> str:
+def _describe_loss(server: str, gone: Exception) -> str:
     if isinstance(gone, ServerSlow):
         return f"The server {server} {gone}. The call was cancelled; whether it had an effect is not known."
     return f"The server {server} gave no answer: {gone}."
@@ -371,7 +371,7 @@ def _wants_task(exchange: Exchange) -> bool:
     return "task" in exchange.params and not exchange.peer.stateless
 
 
-def _said(text: str, exchange: Exchange) -> Answer:
+def _answer_text(text: str, exchange: Exchange) -> Answer:
     if _wants_task(exchange):
         return failure(INVALID_PARAMS, text)
     return success(complete({"content": [{"type": "text", "text": text}]}, exchange.peer))

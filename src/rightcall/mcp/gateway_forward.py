@@ -92,7 +92,7 @@ async def _put(errand: Errand, exchange: Exchange, session: Session, kept: Conti
             return answer
         if exchange.peer.stateless:
             return _passed_on(errand, exchange, fields(answer.result), kept)
-        params = {**errand.params, **await _asked(mapping(value(answer.result)), exchange)}
+        params = {**errand.params, **await _ask_client(mapping(value(answer.result)), exchange)}
         if errand.barred is not None and (barred := await errand.barred()) is not None:
             return barred
     return failure(SERVER_GONE, f"the server {errand.upstream.name} has asked {ROUNDS} times, and still wants more")
@@ -141,7 +141,7 @@ def _passed_on(errand: Errand, exchange: Exchange, result: dict[str, Raw], kept:
     return Answer(Raw(json.encode({**result, "requestState": token})))
 
 
-async def _asked(result: Mapping[str, Any], exchange: Exchange) -> dict[str, Any]:
+async def _ask_client(result: Mapping[str, Any], exchange: Exchange) -> dict[str, Any]:
     """The answers of a client of the old era to the questions of a server of the new one."""
     responses: dict[str, Any] = {}
     for key, request in mapping(result.get("inputRequests")).items():

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rightcall.config_servers import Server
 from rightcall.mcp.gateway_looking import Looks
 from rightcall.mcp.gateway_news import LISTS, RESOURCES, TASKS, TOOLS, News
-from rightcall.mcp.gateway_table import Entry, Table, read_entries
+from rightcall.mcp.gateway_table import Table, ToolEntry, read_entries
 from rightcall.mcp.messages import mapping, value
 from rightcall.mcp.naming import Clash, clash_words
 from rightcall.mcp.tasks import EXTENSION
@@ -186,7 +186,7 @@ class Joining:
         if upstream not in self._host.upstreams():  # taken out of the policy meanwhile
             self._host.table.drop(name)
 
-    def _learnt(self, name: str, found: list[Raw]) -> dict[str, Entry] | None:
+    def _learnt(self, name: str, found: list[Raw]) -> dict[str, ToolEntry] | None:
         """In a thread, since a long list takes its time; None where it is the one that is known."""
         entries = read_entries(name, found)
         if not self._host.table.differs(name, entries):

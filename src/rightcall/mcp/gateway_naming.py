@@ -19,7 +19,7 @@ from rightcall.catalog.names import Names, key_of, words_of
 from rightcall.config import Policy
 from rightcall.door import Door
 from rightcall.door_tools import full_name
-from rightcall.mcp.gateway_table import LONGEST_NAME, Entry, Table, names_of
+from rightcall.mcp.gateway_table import LONGEST_NAME, Table, ToolEntry, names_of
 from rightcall.mcp.naming import spelling_of
 from rightcall.offering_kept import Kept
 from rightcall.text.alike import skeleton
@@ -36,7 +36,7 @@ _NEAR: Final = 3
 class Meant(Struct, frozen=True):
     """A tool, and the name to judge: its own, or one that is misspelt, of which the gate says how sure it is."""
 
-    entry: Entry
+    entry: ToolEntry
     name: str
 
 
@@ -118,7 +118,7 @@ class Naming:
             self._known = key, made
         return self._known[1]
 
-    def _names_another(self, name: str, entry: Entry) -> bool:
+    def _names_another(self, name: str, entry: ToolEntry) -> bool:
         """`files.save` is no name for the `save` of another server, where there is one called files; nor is
         `files_save` while that server is not there to say whether it has such a tool."""
         here, servers = set(self._table.spaces()), self._door.policy.servers
@@ -149,7 +149,7 @@ def _rivals(name: str, known: _Known) -> tuple[str, ...]:
     return next((found for rest in rests if len(found := known.owners.get(skeleton(rest), ())) > 1), ())
 
 
-def _read(wires: Mapping[str, Entry], policy: Policy, ours: Mapping[str, tuple[str, ...]]) -> _Known:
+def _read(wires: Mapping[str, ToolEntry], policy: Policy, ours: Mapping[str, tuple[str, ...]]) -> _Known:
     """What is spelled almost like a name of two tools means neither. Two of those that share a spelling get each name
     that is written so: that is enough for it to mean none, however many they are."""
     called = {wire: (wire, *others) for wire, others in ours.items()}
@@ -172,7 +172,7 @@ def _read(wires: Mapping[str, Entry], policy: Policy, ours: Mapping[str, tuple[s
     return _Known(Names(tools), {spelling: tuple(wires) for spelling, wires in owners.items()})
 
 
-def _others(entry: Entry, policy: Policy) -> Iterator[str]:
+def _others(entry: ToolEntry, policy: Policy) -> Iterator[str]:
     yield from names_of(entry)
     for name in (full_name(entry.space, entry.name), entry.name):
         if (said := policy.tools.get(name)) is not None:

@@ -12,7 +12,7 @@ from msgspec import Raw, json
 
 from rightcall.door_tools import other_names
 from rightcall.executor import Executor
-from rightcall.mcp.approving import form_for, person, said
+from rightcall.mcp.approving import form_for, person, read_answer
 from rightcall.mcp.eras import complete
 from rightcall.mcp.messages import INVALID_PARAMS, tool_call, value
 from rightcall.mcp.naming import wire_names
@@ -74,7 +74,7 @@ class CodeTools:
         if exchange is None or form is None:
             raise NobodyThere("this client cannot ask a person")
         answer = await exchange.ask("elicitation/create", form)
-        word = said(value(answer.result or b""))
+        word = read_answer(value(answer.result or b""))
         if word is None:
             raise NobodyThere("the client did not ask")
         return person(exchange.peer) if word == "approved" else None

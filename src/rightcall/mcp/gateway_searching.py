@@ -18,7 +18,7 @@ from rightcall.catalog import PackTool
 from rightcall.door import Door
 from rightcall.gate import Gate
 from rightcall.mcp.eras import complete, refusal
-from rightcall.mcp.gateway_table import Entry, Table
+from rightcall.mcp.gateway_table import Table, ToolEntry
 from rightcall.mcp.messages import ToolCall, changed, fields, mapping, read, value
 from rightcall.mcp.naming import told_apart
 from rightcall.mcp.serving import Exchange
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rightcall.route.following import FollowingIndex
     from rightcall.route.words import ToolText
 
-Offers = Callable[[Entry], bool]
+Offers = Callable[[ToolEntry], bool]
 Kind = Literal["search", "run"]
 
 _NAMES: Final[Mapping[Kind, str]] = {"search": "tools_search", "run": "tools_run"}
@@ -67,7 +67,7 @@ class Searching:
         self._alone = asyncio.Lock()
         self._index: FollowingIndex | None = None
         self._version = -1
-        self._texts: dict[str, tuple[Entry, ToolText]] = {}
+        self._texts: dict[str, tuple[ToolEntry, ToolText]] = {}
         self._offered: Kept[str, frozenset[str]] = Kept()
         self._gate: Gate | None = None
 
@@ -186,7 +186,7 @@ class Searching:
         return self._index.search(query, limit, lambda name: name in offered and name in wires)
 
 
-def _read(wire: str, entry: Entry) -> tuple[Entry, ToolText]:
+def _read(wire: str, entry: ToolEntry) -> tuple[ToolEntry, ToolText]:
     from rightcall.route.words import ToolText
 
     described = value(entry.fields.get("description", b""))

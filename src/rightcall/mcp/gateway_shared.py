@@ -227,7 +227,7 @@ class SharedGateway:
             self._know(group, definitions, space)
 
         shared = Shared(self._tasks, know, group.era, alone=group.own > 0)
-        return Gateway(self.door, self._open_link, capabilities=_told(group), news=news, shared=shared)
+        return Gateway(self.door, self._open_link, capabilities=_describe_abilities(group), news=news, shared=shared)
 
     def _know(self, group: Group, definitions: list[Any], space: str) -> None:
         """The door knows every tool that any client may see. Called in threads: one at a time, so that what is known
@@ -272,7 +272,7 @@ def _holds(capabilities: Mapping[str, Any], path: str) -> bool:
     return isinstance(found, dict)
 
 
-def _told(group: Group) -> dict[str, Any]:
+def _describe_abilities(group: Group) -> dict[str, Any]:
     """What servers are told that the clients of a group can do."""
     told: dict[str, Any] = {"roots": {"listChanged": True}} if group.own else {}
     for path in group.abilities:

@@ -17,7 +17,7 @@ LONGEST_NAME: Final = 256
 """Characters of the name of a tool or a prompt; nothing looks for a longer one."""
 
 
-class Entry(Struct, frozen=True):
+class ToolEntry(Struct, frozen=True):
     """One tool, or one prompt."""
 
     space: str
@@ -36,10 +36,10 @@ class Table:
         self._is_taken = is_taken
         self._prefixes: Mapping[str, str] = {}
         self.clashes: tuple[Clash, ...] = ()
-        self._by_space: dict[str, dict[str, Entry]] = {}
-        self._by_wire: dict[str, Entry] = {}
+        self._by_space: dict[str, dict[str, ToolEntry]] = {}
+        self._by_wire: dict[str, ToolEntry] = {}
         self._wires: dict[tuple[str, str], str] = {}
-        self._loose: dict[str, Entry | None] = {}
+        self._loose: dict[str, ToolEntry | None] = {}
         self.version = 0
         """Grows with every change."""
 
@@ -51,10 +51,10 @@ class Table:
         self.take(space, entries)
         return True
 
-    def differs(self, space: str, entries: Mapping[str, Entry]) -> bool:
+    def differs(self, space: str, entries: Mapping[str, ToolEntry]) -> bool:
         return not _same(entries, self._by_space.get(space))
 
-    def take(self, space: str, entries: dict[str, Entry]) -> None:
+    def take(self, space: str, entries: dict[str, ToolEntry]) -> None:
         self._by_space[space] = entries
         self._rebuild()
 
@@ -68,10 +68,10 @@ class Table:
         if self._by_space.pop(space, None):
             self._rebuild()
 
-    def of(self, space: str) -> Mapping[str, Entry]:
+    def of(self, space: str) -> Mapping[str, ToolEntry]:
         return self._by_space.get(space, {})
 
-    def find(self, name: Any) -> Entry | None:
+    def find(self, name: Any) -> ToolEntry | None:
         """By the name it is listed under; else by any spelling that can only mean one."""
         if not isinstance(name, str) or len(name) > LONGEST_NAME:
             return None
@@ -81,7 +81,7 @@ class Table:
         """Whether it is a spelling of any of them, be it of several."""
         return len(name) <= LONGEST_NAME and (name in self._by_wire or skeleton(name) in self._loose)
 
-    def wires(self) -> dict[str, Entry]:
+    def wires(self) -> dict[str, ToolEntry]:
         """By the names they are listed under."""
         return self._by_wire
 
@@ -92,10 +92,10 @@ class Table:
     def spaces(self) -> Iterable[str]:
         return self._by_space
 
-    def names(self, wanted: Callable[[Entry], bool]) -> list[str]:
+    def names(self, wanted: Callable[[ToolEntry], bool]) -> list[str]:
         return [wire for wire, entry in self._by_wire.items() if wanted(entry)]
 
-    def listed(self, wanted: Callable[[Entry], bool], spaces: Iterable[str]) -> list[Raw]:
+    def listed(self, wanted: Callable[[ToolEntry], bool], spaces: Iterable[str]) -> list[Raw]:
         """The definitions under their names here, in the order of the servers and of their lists."""
         wires = {id(entry): wire for wire, entry in self._by_wire.items()}
         return [
@@ -118,23 +118,23 @@ class Table:
         self.version += 1
 
 
-def names_of(entry: Entry) -> tuple[str, ...]:
+def names_of(entry: ToolEntry) -> tuple[str, ...]:
     """What it is called beside the name it is listed under."""
     return full_name(entry.space, entry.name), *other_names(entry.space, entry.name)
 
 
-def read_entries(space: str, definitions: Iterable[Raw]) -> dict[str, Entry]:
+def read_entries(space: str, definitions: Iterable[Raw]) -> dict[str, ToolEntry]:
     """By name. What has none, or one that nobody could call, is left out; of two with one name the first counts."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ToolEntry] = {}
     for raw in definitions:
         found = fields(raw)
         name = value(found.get("name", b""))
         if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME:
-            entries.setdefault(name, Entry(space, name, found, mirrors(raw)))
+            entries.setdefault(name, ToolEntry(space, name, found, mirrors(raw)))
     return entries
 
 
-def _same(entries: Mapping[str, Entry], before: Mapping[str, Entry] | None) -> bool:
+def _same(entries: Mapping[str, ToolEntry], before: Mapping[str, ToolEntry] | None) -> bool:
     return before is not None and list(entries) == list(before) and all(
         {key: bytes(raw) for key, raw in one.fields.items()}
         == {key: bytes(raw) for key, raw in before[name].fields.items()}

@@ -126,7 +126,7 @@ async def _discovered(session: Session, hello: Hello, seconds: float) -> Agreed 
         except ServerSlow:
             return None
         if answer.result is not None:
-            return _told(_object(answer.result), version)
+            return _read_agreement(_object(answer.result), version)
         again = _offered(answer)
         if again is None:
             return None
@@ -134,7 +134,7 @@ async def _discovered(session: Session, hello: Hello, seconds: float) -> Agreed 
     return None
 
 
-def _told(result: Json, version: str) -> Agreed | None:
+def _read_agreement(result: Json, version: str) -> Agreed | None:
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or version not in versions:
         return None

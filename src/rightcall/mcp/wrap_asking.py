@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Raw, Struct
 
-from rightcall.mcp.approving import Approver, Said, said
+from rightcall.mcp.approving import Approver, Said, read_answer
 from rightcall.mcp.eras import Peer
 from rightcall.mcp.messages import Id, Message, ToolCall, notification, request, value
 from rightcall.mcp.wrap_ends import Ends
@@ -31,7 +31,7 @@ class Held(Struct, frozen=True):
     peer: Peer
 
 
-class Question(Struct, frozen=True):
+class HeldQuestion(Struct, frozen=True):
     held: Held
     passage: Passage
     call_off: Callable[[], None]
@@ -49,7 +49,7 @@ class Questions:
         self._approver = approver
         self._seconds = seconds
         self._done = done
-        self._open: dict[str, Question] = {}
+        self._open: dict[str, HeldQuestion] = {}
         self._lock = threading.Lock()
 
     def ask(self, held: Held, passage: Passage) -> bool:
@@ -62,14 +62,14 @@ class Questions:
             if len(self._open) >= MOST_QUESTIONS:
                 return False
             call_off = self._ends.later(self._seconds, lambda: self._unanswered(own))
-            self._open[own] = Question(held, passage, call_off)
+            self._open[own] = HeldQuestion(held, passage, call_off)
         return self._ends.to_client(request(own, "elicitation/create", form))
 
     def answered(self, id: Id, message: Message) -> None:
         """The client's response. An error is no answer; whatever else is not a yes is a no."""
         question = self._taken(id)
         if question is not None:
-            word = None if message.error else said(value(message.result)) or "denied"
+            word = None if message.error else read_answer(value(message.result)) or "denied"
             self._done(question.held, question.passage, word)
 
     def _unanswered(self, id: str) -> None:
@@ -93,7 +93,7 @@ class Questions:
         self._take_back(own, "the call was cancelled")
         return True
 
-    def _taken(self, id: Id) -> Question | None:
+    def _taken(self, id: Id) -> HeldQuestion | None:
         with self._lock:
             question = self._open.pop(id, None) if isinstance(id, str) else None
         if question is not None:

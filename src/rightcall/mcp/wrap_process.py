@@ -60,7 +60,7 @@ class Server:
         try:
             # In a group of its own, so that whatever it starts can be ended with it.
             self._process = subprocess.Popen(
-                _found(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
+                _find_command(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0,
                 process_group=0 if _POSIX else None,
             )  # fmt: skip
         except (OSError, ValueError) as error:
@@ -109,7 +109,7 @@ class Server:
             self.ended(HURRY)
 
 
-def _found(command: Sequence[str]) -> list[str]:
+def _find_command(command: Sequence[str]) -> list[str]:
     """On Windows `npx` is `npx.cmd`, which is only found by looking for it."""
     if _POSIX:
         return list(command)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Self
 from rightcall.base.http.client import Incoming, Request, exchange
 from rightcall.base.http.errors import HttpError
 from rightcall.errors import ConfigError
-from rightcall.models.endpoint_answers import Pieces, names_in, told, whole
+from rightcall.models.endpoint_answers import Pieces, names_in, read_refusal, whole
 from rightcall.models.endpoint_errors import MOST_BODY, Whom, secrets_of
-from rightcall.models.endpoint_manner import PLAIN, Manner, Question
+from rightcall.models.endpoint_manner import PLAIN, EndpointQuestion, Manner
 from rightcall.models.endpoint_request import CHAT, address_of, encoded, headers_of, options_of
 from rightcall.models.endpoint_waiting import advice_to_wait, seconds_to_wait
 from rightcall.text.escape import escaped
@@ -91,7 +91,7 @@ class Endpoint:
         top_p: float | None = None,
     ) -> dict[str, Any]:
         """The server's whole answer, as OpenAI's API gives it. Raises ModelError."""
-        question = Question(messages, options_of(temperature, max_tokens, top_p), schema)
+        question = EndpointQuestion(messages, options_of(temperature, max_tokens, top_p), schema)
         deadline = self._deadline()
         async with self._until(deadline), self._asked(question, deadline) as (whom, response):
             return whole(whom, await response.read_all())
@@ -106,7 +106,7 @@ class Endpoint:
     ) -> AsyncGenerator[str]:
         """The pieces of the answer as they come. Raises ModelError, also in the middle. Who stops before the end should
         `aclose` it, as with any such generator; then the connection is closed at once."""
-        question = Question(messages, options_of(temperature, max_tokens, top_p), stream=True)
+        question = EndpointQuestion(messages, options_of(temperature, max_tokens, top_p), stream=True)
         deadline = self._deadline()
         async with AsyncExitStack() as stack:
             async with self._until(deadline):  # never around a `yield`: it would stop whoever is asking
@@ -148,7 +148,7 @@ class Endpoint:
             raise
 
     @asynccontextmanager
-    async def _asked(self, question: Question, deadline: float) -> AsyncGenerator[tuple[Whom, Incoming]]:
+    async def _asked(self, question: EndpointQuestion, deadline: float) -> AsyncGenerator[tuple[Whom, Incoming]]:
         """An answer with the status 200, in whatever manner the server takes the question."""
         model = self.model or await self._only_model()
         whom, manner, may_wait = self._whom(), self._manner, True
@@ -159,7 +159,7 @@ class Endpoint:
                     self._manner = manner
                     yield whom, response
                     return
-                answer = told(await response.read_all())
+                answer = read_refusal(await response.read_all())
             other = manner.other(question, response.status, answer)
             if other is not None:
                 manner = other
@@ -189,7 +189,7 @@ class Endpoint:
         async with self._sent(whom, "GET", "/models") as response:
             raw = await response.read_all()
         if response.status in (401, 403):
-            raise whom.refused(response.status, told(raw))
+            raise whom.refused(response.status, read_refusal(raw))
         return (names_in(raw) or ()) if response.status == 200 else ()
 
     @asynccontextmanager

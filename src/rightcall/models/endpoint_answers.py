@@ -36,7 +36,7 @@ def _read_halves(raw: bytes, halves: bool) -> Any:
         return _UNREAD
 
 
-def told(raw: bytes) -> Any:
+def read_refusal(raw: bytes) -> Any:
     """The body of a refusal: JSON, or the text it is, of which the last word is left out where it may be half a key."""
     answer = read_json(raw)
     if answer is not _UNREAD:

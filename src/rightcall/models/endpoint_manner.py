@@ -15,7 +15,7 @@ _PLAIN: Final = 2
 _OPTIONS: Final = ("temperature", "max_tokens", "top_p")
 
 
-class Question(Struct, frozen=True):
+class EndpointQuestion(Struct, frozen=True):
     """What is asked, in no server's words yet."""
 
     messages: list[dict[str, Any]]
@@ -30,7 +30,7 @@ class Manner(Struct, frozen=True):
     form: int = 0
     without: frozenset[str] = frozenset()
 
-    def body(self, model: str, question: Question) -> dict[str, Any]:
+    def body(self, model: str, question: EndpointQuestion) -> dict[str, Any]:
         body: dict[str, Any] = {"model": model, "messages": question.messages}
         for name, value in question.options.items():
             if name not in self.without:
@@ -41,7 +41,7 @@ class Manner(Struct, frozen=True):
             body["response_format"] = _FORMS[self.form](question.schema)
         return body | {"stream": True} if question.stream else body
 
-    def other(self, question: Question, status: int, answer: Any) -> "Manner | None":
+    def other(self, question: EndpointQuestion, status: int, answer: Any) -> "Manner | None":
         """How to ask after this refusal; None: it is final."""
         option = _refused_option(answer)
         if option in question.options and option not in self.without:

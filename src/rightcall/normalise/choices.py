@@ -171,13 +171,13 @@ def _equal(number: int | float, value: Any, options: _Options) -> tuple[Any, ...
 
 def _options(allowed: tuple[Any, ...]) -> _Options:
     try:
-        return _kept(allowed, tuple(map(type, allowed)))
+        return _index_cached(allowed, tuple(map(type, allowed)))
     except TypeError:  # a list or an object among them
         return _indexed(allowed)
 
 
 @lru_cache(maxsize=512)
-def _kept(allowed: tuple[Any, ...], _types: tuple[type, ...]) -> _Options:
+def _index_cached(allowed: tuple[Any, ...], _types: tuple[type, ...]) -> _Options:
     """With the types, because 1, 1.0 and true are the same key."""
     return _indexed(allowed)
 

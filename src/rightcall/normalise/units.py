@@ -101,7 +101,7 @@ def _says_unit(words: list[str]) -> bool:
 
 def contradicts(unit: str, name: str, shape: Shape, beside: Mapping[str, str] = NOTHING) -> bool:
     """Whether a unit beside the number says something else than the schema and the siblings, or more than they do."""
-    stated, given_beside = _stated(name, shape), _given(beside)
+    stated, given_beside = _stated(name, shape), _find_units(beside)
     money = any(kind == "currency" for kind, _ in stated | given_beside)
     given = _units(unit, codes=money)
     return any(_at_odds(one, name, shape, stated, given_beside) for one in given) or (
@@ -125,7 +125,7 @@ def _at_odds(one: tuple[str, int | str], name: str, shape: Shape, stated: _Units
     return bool(of_kind) and one not in of_kind
 
 
-def _given(beside: Mapping[str, str]) -> _Units:
+def _find_units(beside: Mapping[str, str]) -> _Units:
     found: _Units = set()
     for name, value in beside.items():
         found |= _units(

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import Raw, json
 
 from rightcall.packs import available_packs, read_pack_text
-from rightcall.packs.compiled import FILE, Entry, checksum_of
+from rightcall.packs.compiled import FILE, PackEntry, checksum_of
 
 
 def compiled_packs() -> bytes:
@@ -14,7 +14,7 @@ def compiled_packs() -> bytes:
     for name in available_packs():
         text = (Path(FILE).parent / f"{name}.toml").read_text(encoding="utf-8")
         pack = json.encode(read_pack_text(text, f"{name}.toml"))
-        lines.append(json.encode(name) + b":" + json.encode(Entry(checksum_of(text), Raw(pack))))
+        lines.append(json.encode(name) + b":" + json.encode(PackEntry(checksum_of(text), Raw(pack))))
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 

@@ -14,7 +14,7 @@ from rightcall.packs.pack import Pack
 FILE = os.path.join(os.path.dirname(__file__), "compiled.json")
 
 
-class Entry(Struct, frozen=True):
+class PackEntry(Struct, frozen=True):
     checksum: str
     pack: Raw
     """Decoded only for the pack that is asked for."""
@@ -24,7 +24,7 @@ def lookup(name: str, text: str, file: str | os.PathLike[str] = FILE) -> Pack | 
     """The pack made from exactly this text; None when there is none, or none that can be read."""
     try:
         with open(file, "rb") as opened:
-            entry = json.decode(opened.read(), type=dict[str, Entry]).get(name)
+            entry = json.decode(opened.read(), type=dict[str, PackEntry]).get(name)
         if entry is not None and entry.checksum == checksum_of(text):
             return json.decode(entry.pack, type=Pack)
     except (OSError, MsgspecError):

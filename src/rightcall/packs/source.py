@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, TypeGuard, cast
 from rightcall.errors import ConfigError
 from rightcall.fs.whole import plain_file
 from rightcall.packs.lines import KeyPath, key_lines, line_of
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 Table = Mapping[str, Any]
 
@@ -102,7 +102,7 @@ class Source:
     def count(self, path: KeyPath, value: Any, least: int, most: int) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             found = (
-                shown(value) if isinstance(value, int) else repr(value)
+                render_json(value) if isinstance(value, int) else repr(value)
             )  # Python writes out no integer of 5,000 digits
             raise self.wrong(path, f"must be a whole number from {least} to {most}, not {found}")
         return value
@@ -148,7 +148,7 @@ def dotted(path: KeyPath) -> str:
         if isinstance(part, int):
             out += f"[{part}]"
         else:
-            out += ("." if out else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else shown(part))
+            out += ("." if out else "") + (part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else render_json(part))
     return out
 
 

@@ -9,7 +9,7 @@ from rightcall.catalog.tool import Tool
 from rightcall.present.marks import neutral
 from rightcall.present.signature import signature
 from rightcall.present.uses import USES, Use
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 Examples = Callable[[Tool], Mapping[str, Any] | None]
 
@@ -61,7 +61,7 @@ def system_prompt(tools: Iterable[Tool], *, example: bool = True, examples: Exam
 
 def _described(tool: Tool, call: str | None) -> str:
     use = _use(tool)
-    first, rest = _told(tool.description)
+    first, rest = _split_description(tool.description)
     description, when = (use.description, use.use_when) if use is not None else (first or _NO_DESCRIPTION, rest)
     lines = [
         f"**{_name(tool)}** - {description}",
@@ -79,7 +79,7 @@ def _use(tool: Tool) -> Use | None:
     return use if use is not None and all(name in named for name in use.params) else None
 
 
-def _told(description: str) -> tuple[str, str]:
+def _split_description(description: str) -> tuple[str, str]:
     """The first sentence of a description, and what follows it."""
     first, *rest = _SENTENCE.split(" ".join(description[: 4 * _LONGEST].split()), maxsplit=1)
     return _line(first, _LONGEST).removesuffix("."), _line("".join(rest), _LONGEST)
@@ -87,7 +87,7 @@ def _told(description: str) -> tuple[str, str]:
 
 def _name(tool: Tool) -> str:
     """A name as it is; in quotes where it holds what could pass for more than a name."""
-    return tool.name if _PLAIN_NAME.fullmatch(tool.name) else neutral(shown(tool.name, 120))
+    return tool.name if _PLAIN_NAME.fullmatch(tool.name) else neutral(render_json(tool.name, 120))
 
 
 def _line(text: str, limit: int) -> str:

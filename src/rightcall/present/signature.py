@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from rightcall.catalog.keywords import Schema, as_list, as_schema, ref_name, types
 from rightcall.catalog.tool import Tool
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 _WORDS = {"integer": "number", "string": "string", "number": "number", "boolean": "boolean", "null": "null",
           "object": "object", "array": "any[]"}  # fmt: skip
@@ -34,7 +34,7 @@ def _object(node: Schema, root: Schema, required: Iterable[Any], depth: int, nam
 
 
 def _name(name: str) -> str:
-    return name if _IDENTIFIER.fullmatch(name) else shown(name, 60)
+    return name if _IDENTIFIER.fullmatch(name) else render_json(name, 60)
 
 
 def _type(part: Any, root: Schema, depth: int) -> str:
@@ -44,9 +44,9 @@ def _type(part: Any, root: Schema, depth: int) -> str:
     if "$ref" in node:
         return _type(as_schema(root.get("$defs")).get(ref_name(node["$ref"]), True), root, depth + 1)
     if "const" in node:
-        return shown(node["const"], 40)
+        return render_json(node["const"], 40)
     if "enum" in node:
-        return _union(shown(value, 40) for value in as_list(node["enum"]))
+        return _union(render_json(value, 40) for value in as_list(node["enum"]))
     branches = as_list(node.get("anyOf")) or as_list(node.get("oneOf"))
     if branches:
         return _union(_type(branch, root, depth) for branch in branches)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rightcall.present.registry import view_of
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 LONGEST = 200
 GENEROUS = 1000
@@ -29,6 +29,6 @@ def summarise(tool: str, value: Any, most: int = LONGEST) -> str:
         except Exception:  # noqa: BLE001  (a result of another form: see below)
             pass
     try:
-        return shown(value, most)
+        return render_json(value, most)
     except Exception:  # noqa: BLE001  (a tool may return anything, also what raises at every touch)
         return f"a result of type {escaped(str(type(value).__name__), 40)}"

@@ -71,12 +71,12 @@ def _trimmed(value: Any, room: int, view: View | None) -> tuple[str, str]:
     cut = fit.fit(value, 0, less)
     if cut is NOTHING:
         return "", _lost(0, *weigh(value))
-    told = _told(view, cut, fit)  # before the text is made: it may correct what the cut made wrong
+    told = _note_losses(view, cut, fit)  # before the text is made: it may correct what the cut made wrong
     body = whole.text(cut)
     return body, told or _items_lost(cut, fit) or _lost(len(body), *weigh(value))
 
 
-def _told(view: View | None, cut: Any, fit: Fit) -> str | None:
+def _note_losses(view: View | None, cut: Any, fit: Fit) -> str | None:
     if view is None or not is_object(cut):
         return None
     try:

@@ -80,7 +80,7 @@ class Editor:
         return written
 
 
-def said(event: Event) -> tuple[str, tuple[Call, ...]]:
+def collect_answer(event: Event) -> tuple[str, tuple[Call, ...]]:
     """The text and the calls of a whole answer, as they were decided."""
     text: list[str] = []
     calls: list[Call] = []

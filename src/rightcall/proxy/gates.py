@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rightcall.config import HostSettings, Policy
 from rightcall.errors import RightCallError
 from rightcall.gate import Gate
-from rightcall.offering import arguments_of, functions, name_of, readable, suited, told
+from rightcall.offering import arguments_of, describe_fault, functions, name_of, readable, suited
 from rightcall.stats import Counter, statistics
 
 log = logging.getLogger("rightcall")
@@ -94,7 +94,8 @@ class Gates:
                 return Gate(some, policy, packs, self.provider, host=HOST) if some else None
         except (RightCallError, msgspec.MsgspecError, UnicodeError, ValueError, TypeError, RecursionError) as fault:
             log.warning(
-                "rightcall: the tools of a request cannot be read, so its calls pass unchecked: %s", told(fault)
+                "rightcall: the tools of a request cannot be read, so its calls pass unchecked: %s",
+                describe_fault(fault),
             )
             return None
 

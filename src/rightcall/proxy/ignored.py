@@ -104,7 +104,7 @@ def _read_tool(reading: _Reading, tool: Object) -> None:
 def _least_said(request: Object, most: int) -> int | None:
     """None as soon as it is more than `most`, or too much to read while somebody waits."""
     reading = _Reading(most)
-    return reading.tokens if all(map(reading.goes_on, _said(request))) else None
+    return reading.tokens if all(map(reading.goes_on, _iterate_texts(request))) else None
 
 
 class _Reading:
@@ -137,7 +137,7 @@ def _least(text: str) -> int:
 _CHEAP = re.compile(r"\s+|(\W)\1{2,}")
 
 
-def _said(request: Object) -> Iterator[str]:
+def _iterate_texts(request: Object) -> Iterator[str]:
     """The texts of a request, over any API, that no template leaves out."""
     for name in ("system", "instructions", "input"):
         yield from _texts(request.get(name))

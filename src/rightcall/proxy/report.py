@@ -15,10 +15,18 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from rightcall.executor_calls import LONGEST_EMISSION, LONGEST_VALUE, Written, kept, kept_problems, kept_repairs, said
+from rightcall.executor_calls import (
+    LONGEST_EMISSION,
+    LONGEST_VALUE,
+    Written,
+    kept_problems,
+    kept_repairs,
+    make_storable,
+    redact_text,
+)
 from rightcall.proxy.settle import Did, Fate
 from rightcall.record.entries import CallBody
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 from rightcall.text.redact import Redactor
 from rightcall.types import Repair
 
@@ -109,12 +117,12 @@ def _body(did: Did, redactor: Redactor, observe: bool, exchange: Mapping[str, An
     as_written = from_text or did.fate not in ("right", "unknown")
     return CallBody(
         tool=tool,
-        params=kept(params),
+        params=make_storable(params),
         digest=_digest(did, given, None if params is given else redactor),
         decision="passed",
         rule=f"proxy:{word_for(did, observe=observe)}",
         reason=_reason(did, small, redactor),
-        written="" if did.written == tool else said(did.written, LONGEST_VALUE, small, redactor),
+        written="" if did.written == tool else redact_text(did.written, LONGEST_VALUE, small, redactor),
         emission=_emission(did, small, redactor) if as_written else None,
         repairs=_repairs(verdict.repairs, small, redactor) if verdict.repairs else (),
         problems=kept_problems(verdict.problems[:MOST_TOLD], small, redactor) if verdict.problems else (),
@@ -129,8 +137,8 @@ def _body(did: Did, redactor: Redactor, observe: bool, exchange: Mapping[str, An
 def _emission(did: Did, given: Any, redactor: Redactor) -> Any:
     """What the model wrote: the text of a call in the text, or the arguments of a native one; `written` is its name."""
     if isinstance(did.said, str):
-        return said(did.said, LONGEST_EMISSION, given, redactor)
-    return kept(redactor.beside(shortened(did.said, redactor), given))
+        return redact_text(did.said, LONGEST_EMISSION, given, redactor)
+    return make_storable(redactor.beside(shortened(did.said, redactor), given))
 
 
 def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
@@ -145,7 +153,7 @@ def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tup
         return kept_repairs(told, given, redactor)
     found = tuple(
         {
-            "path": one["path"], "before": kept(one["before"]), "after": kept(one["after"]),
+            "path": one["path"], "before": make_storable(one["before"]), "after": make_storable(one["after"]),
             "strategy": repair.strategy, "rule": repair.rule, "confidence": repair.confidence,
         }
         for one, repair in zip(cast("list[dict[str, Any]]", hidden), told, strict=True)
@@ -157,7 +165,7 @@ def _reason(did: Did, given: Any, redactor: Redactor) -> str:
     if did.fate == "repaired" and not did.verdict.repairs:
         return _NO_ID
     hint = did.verdict.hint
-    return said(hint, LONGEST_VALUE, given, redactor) if hint else ""
+    return redact_text(hint, LONGEST_VALUE, given, redactor) if hint else ""
 
 
 def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:
@@ -182,7 +190,7 @@ def shortened(value: Any, redactor: Redactor) -> Any:
     try:
         size = len(_sorted(value))
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return said(shown(value, LOOKED_AT), LONGEST_VALUE, None, redactor)
+        return redact_text(render_json(value, LOOKED_AT), LONGEST_VALUE, None, redactor)
     if size <= LOOKED_AT:
         return cast("Any", value)
     smaller = _smaller(value, redactor, 0)
@@ -203,4 +211,4 @@ def _smaller(value: Any, redactor: Redactor, depth: int) -> Any:
 
 
 def _cut(text: str, redactor: Redactor) -> str:
-    return f"{said(text, LONGEST_VALUE, None, redactor)}… ({len(text)} characters)"
+    return f"{redact_text(text, LONGEST_VALUE, None, redactor)}… ({len(text)} characters)"

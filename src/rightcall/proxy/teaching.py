@@ -19,7 +19,7 @@ from rightcall.present.marks import neutral
 from rightcall.present.signature import signature
 from rightcall.proxy.wire import Wire
 from rightcall.proxy.wires.common import a_list, an_object
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 from rightcall.validate.example import example
 
 _OPENING = "You can call these tools:"
@@ -133,7 +133,7 @@ def _sample(tool: Tool) -> str:
 
 
 def _name(tool: Tool) -> str:
-    return tool.name if tool.name.isprintable() and "<" not in tool.name else neutral(shown(tool.name, 120))
+    return tool.name if tool.name.isprintable() and "<" not in tool.name else neutral(render_json(tool.name, 120))
 
 
 def _line(text: str, limit: int) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.keys import count_since, refused_scope, same_scope, server_key
-from rightcall.record.asking import Question, ask, use
+from rightcall.record.asking import ApprovalQuestion, ask, use
 from rightcall.record.entries import CallBody, EndBody, NoteBody, encode, read_end
 from rightcall.record.tables import Tables
 from rightcall.types_running import HOUR, PAUSED, Decision, Facts, Request
@@ -40,7 +40,7 @@ class Admission(Struct, frozen=True):
     """Of the `begin`: its number may be another's, if the transaction failed after all."""
 
 
-def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, question: Question) -> Admission:
+def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, question: ApprovalQuestion) -> Admission:
     """Decide and record. `body` is the record, without its decision."""
     decision = decide(request, tables)
     if decision.kind == "deny":
@@ -90,7 +90,9 @@ def finish_once(tables: Tables, admission: Admission, end: EndBody, changed: str
         finish(tables, admission.call, end, changed)
 
 
-def _wait(tables: Tables, request: Request, decision: Decision, body: CallBody, question: Question) -> Admission:
+def _wait(
+    tables: Tables, request: Request, decision: Decision, body: CallBody, question: ApprovalQuestion
+) -> Admission:
     approval, held = ask(tables, request, decision, question, body.context)
     body = replace(body, held=held)
     if isinstance(approval, Decision):

@@ -42,7 +42,7 @@ def unsaid(_: Any) -> Any:
     return UNSAID
 
 
-class Question(Struct, frozen=True):
+class ApprovalQuestion(Struct, frozen=True):
     """What a person is shown when one has to be asked."""
 
     details: str = "{}"
@@ -52,11 +52,11 @@ class Question(Struct, frozen=True):
 
 
 def ask(
-    tables: Tables, request: Request, decision: Decision, question: Question, context: str | None = None
+    tables: Tables, request: Request, decision: Decision, question: ApprovalQuestion, context: str | None = None
 ) -> tuple[str | Decision, int]:
     """The id of the question about this request, the one that already waits or a new one; a refusal where no more of
     this caller's may wait. And the bytes that it holds. `context` is the request's as a record may hold it."""
-    approval = _asked(tables, request, decision, question, context)
+    approval = _build_approval(tables, request, decision, question, context)
     held = held_bytes(approval)
     known = tables.answered(approval.binding)
     if known is not None and known.status == "waiting" and known.expires_at > request.at:
@@ -71,7 +71,9 @@ def ask(
     return approval.id, held
 
 
-def _asked(tables: Tables, request: Request, decision: Decision, question: Question, context: str | None) -> Approval:
+def _build_approval(
+    tables: Tables, request: Request, decision: Decision, question: ApprovalQuestion, context: str | None
+) -> Approval:
     """The question as it would be kept: about the call; or about the tool or its server, where that has changed."""
     about_call = Approval(
         id=_new_id(tables),

@@ -23,7 +23,7 @@ from msgspec.structs import asdict
 
 from rightcall.record.notes import Told
 from rightcall.record.reading import CALLS, USED, CallRecord, call, joined
-from rightcall.record.tables import Entry, EntryKind, Tables
+from rightcall.record.tables import AuditEntry, EntryKind, Tables
 from rightcall.types_running import Approval, Grant
 
 SEARCHED: Final = 20_000
@@ -49,7 +49,7 @@ class Collection(Struct, frozen=True):
     """Whether its rows are among the newest records of the audit only."""
 
 
-def newest_first(tables: Tables) -> Iterator[Entry]:
+def newest_first(tables: Tables) -> Iterator[AuditEntry]:
     """The newest records of the audit, a page at a time: what is not asked for is not read."""
     last = tables.head()[0]
     first = max(0, last - SEARCHED)
@@ -58,7 +58,7 @@ def newest_first(tables: Tables) -> Iterator[Entry]:
         yield from reversed([entry for entry in page if entry.seq <= end])
 
 
-def is_of(tables: Tables, entry: Entry, caller: str | None) -> bool:
+def is_of(tables: Tables, entry: AuditEntry, caller: str | None) -> bool:
     """Whether a record is this caller's; with None every record is."""
     if caller is None:
         return True
@@ -66,7 +66,7 @@ def is_of(tables: Tables, entry: Entry, caller: str | None) -> bool:
     return about is not None and read_named(about.body)["caller"] == caller
 
 
-def own(tables: Tables, entries: Iterator[Entry], caller: str | None) -> Iterator[Entry]:
+def own(tables: Tables, entries: Iterator[AuditEntry], caller: str | None) -> Iterator[AuditEntry]:
     """Those of a caller."""
     return entries if caller is None else (entry for entry in entries if is_of(tables, entry, caller))
 
@@ -86,9 +86,11 @@ def moment(at: str) -> str:
     return f"{str(at).replace(' ', 'T', 1)}Z" if at else ""  # text, unless somebody has changed the file
 
 
-def joined_calls(tables: Tables, entries: Iterator[Entry]) -> Iterator[tuple[Entry, Callable[[], CallRecord] | None]]:
+def joined_calls(
+    tables: Tables, entries: Iterator[AuditEntry]
+) -> Iterator[tuple[AuditEntry, Callable[[], CallRecord] | None]]:
     """Records from the newest back, without the ends of calls: those belong to the calls, which come with them."""
-    ends: dict[int, Entry] = {}
+    ends: dict[int, AuditEntry] = {}
     running = frozenset(tables.running())
     for entry in entries:
         if entry.kind == "end":
@@ -185,11 +187,11 @@ def read_named(body: bytes) -> Row:
     }
 
 
-def _audit(entry: Entry) -> Row:
+def _audit(entry: AuditEntry) -> Row:
     return {**_of_entry(entry), "kind": entry.kind, "call": entry.call or None, **read_named(entry.body)}
 
 
-def _message(entry: Entry) -> Row:
+def _message(entry: AuditEntry) -> Row:
     try:
         told = decode(entry.body, type=Told)
     except DecodeError:
@@ -197,11 +199,11 @@ def _message(entry: Entry) -> Row:
     return {**_of_entry(entry), "what": told.what, **asdict(told.data)}
 
 
-def _of_entry(entry: Entry) -> Row:
+def _of_entry(entry: AuditEntry) -> Row:
     return {"id": entry.seq, "timestamp": moment(entry.at)}
 
 
-def _entries(columns: tuple[str, ...], show: Callable[[Entry], Row], kind: str | None = None) -> Collection:
+def _entries(columns: tuple[str, ...], show: Callable[[AuditEntry], Row], kind: str | None = None) -> Collection:
     def rows(tables: Tables, caller: str | None) -> Rows:
         found = own(tables, newest_first(tables), caller)
         return (partial(show, entry) for entry in found if kind in (None, entry.kind))

@@ -14,7 +14,7 @@ from msgspec.json import encode
 from rightcall.errors import StoreError, ToolFailure
 from rightcall.record.browsable import COLLECTIONS, Collection, Row, Rows, has_older
 from rightcall.record.tables import Store, Tables
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 from rightcall.text.room import AnswerRoom
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ def list_records(
     wanted = dict(only or {})
     _check(collection, found, wanted)
     most = min(max(limit, 1), MOST)
-    return looked(store, lambda tables: _listed(tables, collection, found, found.rows(tables, whose), wanted, most))
+    return look_up(store, lambda tables: _listed(tables, collection, found, found.rows(tables, whose), wanted, most))
 
 
 def read_record(
@@ -69,14 +69,14 @@ def read_record(
     """One record of a collection, whole as far as its values are not very long. Another caller's is as unknown as one
     that does not exist."""
     found = _collection("data/read", collection, more)
-    row = looked(store, lambda tables: found.row(tables, _id_text(id), whose))
+    row = look_up(store, lambda tables: found.row(tables, _id_text(id), whose))
     if row is None:
         there = f"data/list with collection {collection!r} shows those that there are"
-        raise ToolFailure(f"data/read: `id` names no record of {collection}: {shown(id, 100)}; {there}.")
+        raise ToolFailure(f"data/read: `id` names no record of {collection}: {render_json(id, 100)}; {there}.")
     return Found(collection=collection, record=_cut(row, _READ))
 
 
-def looked(store: Store, work: Callable[[Tables], T]) -> T:
+def look_up(store: Store, work: Callable[[Tables], T]) -> T:
     """What a look into the store finds, or a ToolFailure. It says nothing of where the store lies."""
     try:
         return store.look(work)
@@ -106,7 +106,7 @@ def _collection(tool: str, name: str, more: More) -> Collection:
     found = COLLECTIONS.get(name) or more.get(name)
     if found is None:
         known = ", ".join((*COLLECTIONS, *more))
-        raise ToolFailure(f"{tool}: `collection` must be one of {known}; {shown(name, 100)} is none of them.")
+        raise ToolFailure(f"{tool}: `collection` must be one of {known}; {render_json(name, 100)} is none of them.")
     return found
 
 
@@ -114,7 +114,9 @@ def _check(name: str, collection: Collection, wanted: Row) -> None:
     for column, value in wanted.items():
         if column not in collection.columns:
             known = f"Its columns are {', '.join(collection.columns)}"
-            raise ToolFailure(f"data/list: `filter` names {shown(column, 100)}, which {name} does not have. {known}.")
+            raise ToolFailure(
+                f"data/list: `filter` names {render_json(column, 100)}, which {name} does not have. {known}."
+            )
         if isinstance(value, _HOLDERS):
             right = "Give a text, a number, true, false or null"
             raise ToolFailure(f"data/list: `filter.{column}` must be one value, to which the column is equal. {right}.")
@@ -144,7 +146,7 @@ def _short(value: Any, most: int) -> Any:
     """A value of at most so many characters: a text loses its end; anything else becomes the beginning of its JSON."""
     if isinstance(value, str):
         return value if len(value) <= most else value[: most - 1] + "…"
-    return shown(value, most) if _is_larger(value, most) else value
+    return render_json(value, most) if _is_larger(value, most) else value
 
 
 def _is_larger(value: object, most: int) -> bool:

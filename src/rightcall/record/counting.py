@@ -19,7 +19,7 @@ from msgspec.json import Decoder
 from rightcall.errors import StoreError
 from rightcall.record.notes import Told
 from rightcall.record.period import Period, Window, window_of
-from rightcall.record.tables import Entry, Tables
+from rightcall.record.tables import AuditEntry, Tables
 from rightcall.types_running import Status
 
 LONGEST_ERROR: Final = 200
@@ -165,7 +165,7 @@ class Counts:
             groups.setdefault(part(key), []).append(tally)
         return {name: added(tallies) for name, tallies in groups.items()}
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: AuditEntry) -> None:
         """Count one record. Called in the order in which they were written."""
         kind = entry.kind
         if kind == "end":
@@ -178,7 +178,7 @@ class Counts:
             else:
                 self._called(entry, _read_call(entry.body))
 
-    def _called(self, entry: Entry, call: "_Call") -> None:
+    def _called(self, entry: AuditEntry, call: "_Call") -> None:
         caller = call.caller
         if self.caller is not None and caller != self.caller:
             return

@@ -13,10 +13,10 @@ from typing import Final
 from msgspec import Struct
 
 from rightcall.record.browsable import is_of, joined_calls, moment, newest_first, read_named
-from rightcall.record.browsing import looked
+from rightcall.record.browsing import look_up
 from rightcall.record.reading import CallRecord
-from rightcall.record.tables import Entry, Store, Tables
-from rightcall.text.escape import escaped, shown
+from rightcall.record.tables import AuditEntry, Store, Tables
+from rightcall.text.escape import escaped, render_json
 
 USUAL: Final = 50
 MOST: Final = 500
@@ -34,7 +34,7 @@ class Logs(Struct, frozen=True, rename="camel", kw_only=True):
 def log_lines(store: Store, limit: int = USUAL, whose: str | None = None) -> Logs:
     """With `whose` only the lines about that caller."""
     limit = min(max(limit, 1), MOST)
-    found = looked(store, lambda tables: list(islice(_lines(tables, whose), limit + 1)))
+    found = look_up(store, lambda tables: list(islice(_lines(tables, whose), limit + 1)))
     return Logs(lines=found[:limit], truncated=len(found) > limit)
 
 
@@ -52,7 +52,7 @@ def _line(call: CallRecord) -> str:
     return " ".join(word for word in words if word)
 
 
-def _other(entry: Entry) -> str:
+def _other(entry: AuditEntry) -> str:
     """Of a record that is no call: only what `data/list` shows of it as well."""
     named = read_named(entry.body)
     about = (_word(str(named[key])) for key in ("what", "caller", "tool") if named[key])
@@ -66,4 +66,4 @@ def _word(text: str) -> str:
     ('code/read', '"x success 1 ms"', '')
     """
     safe = escaped(text, _LONGEST_NAME)
-    return safe if not any(sign in safe for sign in ' "') else shown(text, _LONGEST_NAME)
+    return safe if not any(sign in safe for sign in ' "') else render_json(text, _LONGEST_NAME)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
-from rightcall.record.tables import Entry, EntryKind, held_bytes
+from rightcall.record.tables import AuditEntry, EntryKind, held_bytes
 from rightcall.trust.stops import places_of, stop_at
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
@@ -31,10 +31,10 @@ class MemoryTables:
         """What to call to go back; a bare name is a scope with one mark too many."""
         self._now: int | None = None
         """When this work began: a call starts in all its scopes at one moment."""
-        self._entries: list[Entry] = []
+        self._entries: list[AuditEntry] = []
         self._first = 1
         self._head = START
-        self._parts: dict[int, list[Entry]] = {}
+        self._parts: dict[int, list[AuditEntry]] = {}
         self._running: set[int] = set()
         self._marks: dict[str, list[Mark]] = {}
         self._numbers: dict[str, int] = {}
@@ -103,7 +103,7 @@ class MemoryTables:
         at = self._clock.wall()
         self._undo.append((self._take_back, (self._head,)))
         self._head = own = link(self._head, seq, kind, call, at, body)
-        entry = Entry(seq, kind, call, at, body, own)
+        entry = AuditEntry(seq, kind, call, at, body, own)
         self._entries.append(entry)
         if call:
             self._parts.setdefault(call, []).append(entry)
@@ -117,17 +117,17 @@ class MemoryTables:
             if not self._parts[entry.call]:
                 del self._parts[entry.call]
 
-    def entry(self, seq: int) -> Entry | None:
+    def entry(self, seq: int) -> AuditEntry | None:
         place = seq - self._first
         return self._entries[place] if 0 <= place < len(self._entries) else None
 
-    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[Entry]:
+    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
         for entry in self._entries[max(0, after + 1 - self._first) :]:
             if (since is None or entry.at >= since) and (until is None or entry.at < until):
                 yield entry
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[Entry]:
-        found: list[Entry] = []
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
+        found: list[AuditEntry] = []
         for entry in reversed(self._entries):
             if len(found) >= count:
                 break
@@ -135,7 +135,7 @@ class MemoryTables:
                 found.append(entry)
         return found
 
-    def belonging(self, seq: int) -> list[Entry]:
+    def belonging(self, seq: int) -> list[AuditEntry]:
         return list(self._parts.get(seq, ()))
 
     def head(self) -> tuple[int, bytes]:
@@ -154,7 +154,7 @@ class MemoryTables:
                 self._parts.pop(entry.call, None)
         return count
 
-    def _put_back(self, removed: list[Entry]) -> None:
+    def _put_back(self, removed: list[AuditEntry]) -> None:
         self._entries[:0] = removed
         self._first -= len(removed)
         for entry in reversed(removed):

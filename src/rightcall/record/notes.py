@@ -10,7 +10,7 @@ from msgspec import Struct, json
 from rightcall.errors import ConfigError
 from rightcall.record.entries import NoteBody, encode
 from rightcall.record.tables import Tables
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 
 LONGEST = 500
 """Characters of a name."""
@@ -113,7 +113,7 @@ def _noted(tables: Tables, routed: Routed) -> int:
 
 def _name(argument: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST or not _writable(value):
-        raise ConfigError(f"{argument}: {shown(value, 60)} is no name; give a text of 1 to {LONGEST} characters")
+        raise ConfigError(f"{argument}: {render_json(value, 60)} is no name; give a text of 1 to {LONGEST} characters")
     return value
 
 
@@ -127,7 +127,7 @@ def _writable(text: str) -> bool:
 
 def _yes_or_no(argument: str, value: Any) -> bool | None:
     if value is not None and not isinstance(value, bool):
-        raise ConfigError(f"{argument}: {shown(value, 60)} is neither True, False nor None")
+        raise ConfigError(f"{argument}: {render_json(value, 60)} is neither True, False nor None")
     return value
 
 

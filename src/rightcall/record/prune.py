@@ -11,7 +11,7 @@ from msgspec import DecodeError, Struct
 
 from rightcall.errors import ConfigError
 from rightcall.record.entries import NoteBody, encode, read_call
-from rightcall.record.tables import Entry, Tables
+from rightcall.record.tables import AuditEntry, Tables
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)?")
 
@@ -73,7 +73,7 @@ def prune(
     return Pruned(tables.remove_through(last.seq), last.seq, checkpoint)
 
 
-def checkpoint_body(first: int, last: Entry, by: str = "") -> bytes:
+def checkpoint_body(first: int, last: AuditEntry, by: str = "") -> bytes:
     """What vouches for the records that are removed, from `first` to `last`."""
     count = last.seq - first + 1
     data = {"seq": last.seq, "hash": last.hash.hex(), "count": count, "first": first, "at": last.at}
@@ -98,7 +98,7 @@ def prune_in_steps(
     return Pruned(removed, last.through, last.checkpoint)
 
 
-def _wanted(tables: Tables, first: Entry, before: str | None, keep: int | None, through: int | None) -> int:
+def _wanted(tables: Tables, first: AuditEntry, before: str | None, keep: int | None, through: int | None) -> int:
     """The last record that is to go, were all of them over."""
     if before is None and keep is None:
         raise ConfigError("before, keep: neither is given; one has to say what is old")
@@ -167,7 +167,7 @@ def _last_idle(tables: Tables, first: int, through: int, never: set[int]) -> int
     return idle
 
 
-def _approval(entry: Entry) -> str | None:
+def _approval(entry: AuditEntry) -> str | None:
     try:
         return read_call(entry.body).approval
     except DecodeError:  # somebody else wrote it

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import DecodeError, Struct
 
 from rightcall.record.entries import CallBody, EndBody, encode, read_call, read_end
-from rightcall.record.tables import Entry, EntryKind, Tables
+from rightcall.record.tables import AuditEntry, EntryKind, Tables
 from rightcall.types_running import Status
 
 USED: tuple[EntryKind, ...] = ("begin", "refused", "waiting")
@@ -166,7 +166,7 @@ def snapshot(record: CallRecord) -> dict[str, Any]:
     }
 
 
-def _backwards(tables: Tables, since: str | None) -> Iterator[Entry]:
+def _backwards(tables: Tables, since: str | None) -> Iterator[AuditEntry]:
     """Calls from the newest back. More are fetched each time, so that few are read twice."""
     count, done = _FIRST_LOOK, 0
     while True:
@@ -179,14 +179,14 @@ def _backwards(tables: Tables, since: str | None) -> Iterator[Entry]:
         count, done = count * 4, len(found)
 
 
-def _forwards(tables: Tables, since: str | None) -> Iterator[Entry]:
+def _forwards(tables: Tables, since: str | None) -> Iterator[AuditEntry]:
     return (entry for entry in tables.entries(since=since) if entry.kind in CALLS)
 
 
 def _streamed(tables: Tables, wanted: CallFilter, after: int = 0, through: int | None = None) -> list[CallRecord]:
     """Calls in order, joined in one pass over the records."""
-    begun: dict[int, Entry] = {}
-    ends: dict[int, Entry] = {}
+    begun: dict[int, AuditEntry] = {}
+    ends: dict[int, AuditEntry] = {}
     for entry in tables.entries(after):
         if through is not None and entry.seq > through:
             break
@@ -199,17 +199,17 @@ def _streamed(tables: Tables, wanted: CallFilter, after: int = 0, through: int |
     return [record for record in records if wanted.has(record)]
 
 
-def _end_of(tables: Tables, entry: Entry) -> Entry | None:
+def _end_of(tables: Tables, entry: AuditEntry) -> AuditEntry | None:
     if entry.kind != "begin":
         return None
     return next((one for one in _ends(tables.belonging(entry.seq))), None)
 
 
-def _ends(entries: Iterable[Entry]) -> Iterator[Entry]:
+def _ends(entries: Iterable[AuditEntry]) -> Iterator[AuditEntry]:
     return (entry for entry in entries if entry.kind == "end")
 
 
-def joined(entry: Entry, end: Entry | None, running: frozenset[int]) -> CallRecord:
+def joined(entry: AuditEntry, end: AuditEntry | None, running: frozenset[int]) -> CallRecord:
     """The call of a record and of its end; `running` are the calls that run now."""
     try:
         body = read_call(entry.body)
@@ -220,7 +220,7 @@ def joined(entry: Entry, end: Entry | None, running: frozenset[int]) -> CallReco
 
 
 def _record(
-    entry: Entry, body: CallBody, end: Entry | None, done: EndBody | None, running: frozenset[int]
+    entry: AuditEntry, body: CallBody, end: AuditEntry | None, done: EndBody | None, running: frozenset[int]
 ) -> CallRecord:
     status, error = _came_to(entry, body, done, entry.seq in running)
     done = done or EndBody("pending")
@@ -239,7 +239,7 @@ def _record(
 
 
 def _came_to(
-    entry: Entry, body: CallBody, done: EndBody | None, runs: bool
+    entry: AuditEntry, body: CallBody, done: EndBody | None, runs: bool
 ) -> tuple[Status | Literal["proxied"], str | None]:
     if entry.kind == "proxied":
         return "proxied", body.reason or None
@@ -250,7 +250,7 @@ def _came_to(
     return ("pending", None) if runs else ("interrupted", _NO_END)
 
 
-def _damaged(entry: Entry, why: str) -> CallRecord:
+def _damaged(entry: AuditEntry, why: str) -> CallRecord:
     return CallRecord(
         id=entry.seq, timestamp=str(entry.at), caller="", tool="", params=None, status="damaged", decision="", rule="",
         digest="", error=f"the record cannot be read: {why}; `rightcall audit verify` says more",

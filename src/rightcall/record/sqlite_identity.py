@@ -19,7 +19,7 @@ from rightcall.errors import StoreError
 from rightcall.record.entries import NoteBody, encode
 from rightcall.record.sqlite_faults import unusable, way_out
 from rightcall.record.sqlite_file import KEY_BYTES, key_beside
-from rightcall.record.tables import Entry, EntryKind
+from rightcall.record.tables import AuditEntry, EntryKind
 
 Head = tuple[int, bytes]
 
@@ -33,7 +33,7 @@ _WRITING = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os,
 class Identified(Protocol):
     """What is asked of the tables."""
 
-    def entry(self, seq: int) -> Entry | None: ...
+    def entry(self, seq: int) -> AuditEntry | None: ...
     def pruned(self) -> Head: ...
     def meta(self, name: str) -> object: ...
     def put_meta(self, name: str, value: int | str | bytes) -> None: ...

@@ -16,7 +16,7 @@ from rightcall.record.chain import START, link
 from rightcall.record.clock import Clock
 from rightcall.record.runs import Runs
 from rightcall.record.sqlite_private import PrivateTexts
-from rightcall.record.tables import Entry, EntryKind, held_bytes
+from rightcall.record.tables import AuditEntry, EntryKind, held_bytes
 from rightcall.trust.stops import places_of, put_stop, stop_at
 from rightcall.types_running import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 
@@ -112,18 +112,18 @@ class SqliteTables:
         self._head = seq, own
         return seq
 
-    def entry(self, seq: int) -> Entry | None:
+    def entry(self, seq: int) -> AuditEntry | None:
         row = self._do(f"{_ENTRIES} WHERE seq = ?", (seq,)).fetchone()
-        return None if row is None else Entry(*row)
+        return None if row is None else AuditEntry(*row)
 
-    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[Entry]:
+    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
         first, last = self._between(after, until, since)
         while first < last:
             page = f"{_ENTRIES} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT {_PAGE}"
             rows = self._do(page, (first, last)).fetchall()
             for row in rows:
                 if (since is None or row[3] >= since) and (until is None or row[3] < until):
-                    yield Entry(*row)
+                    yield AuditEntry(*row)
             if len(rows) < _PAGE:
                 return
             first = rows[-1][0]
@@ -139,14 +139,14 @@ class SqliteTables:
             last = first if most is None else most
         return first, last
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[Entry]:
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
         only = f" WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
         rows = self._do(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*kinds, max(0, count))).fetchall()
-        return [Entry(*row) for row in rows]
+        return [AuditEntry(*row) for row in rows]
 
-    def belonging(self, seq: int) -> list[Entry]:
+    def belonging(self, seq: int) -> list[AuditEntry]:
         rows = self._do(f"{_ENTRIES} WHERE call = ? AND call > 0 ORDER BY seq", (seq,)).fetchall()
-        return [Entry(*row) for row in rows]
+        return [AuditEntry(*row) for row in rows]
 
     def head(self) -> tuple[int, bytes]:
         if self._head is None:

@@ -34,7 +34,7 @@ EntryKind = Literal[
 ]
 
 
-class Entry(Struct, frozen=True):
+class AuditEntry(Struct, frozen=True):
     """One record of the audit. Records are only ever added; `audit prune` removes the oldest."""
 
     seq: int
@@ -59,17 +59,17 @@ class Tables(Facts, Protocol):
         """Add a record to the chain at the present time; returns its number."""
         ...
 
-    def entry(self, seq: int) -> Entry | None: ...
+    def entry(self, seq: int) -> AuditEntry | None: ...
 
-    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[Entry]:
+    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
         """Records in order: those with a number above `after`, not before `since` and before `until` (UTC)."""
         ...
 
-    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[Entry]:
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
         """The last records, newest first; only those kinds when any are named."""
         ...
 
-    def belonging(self, seq: int) -> list[Entry]:
+    def belonging(self, seq: int) -> list[AuditEntry]:
         """The records whose `call` is this one, in order."""
         ...
 

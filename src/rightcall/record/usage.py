@@ -23,10 +23,10 @@ from rightcall.record.analytics import (
     analytics,
     persona_name,
 )
-from rightcall.record.browsing import looked
+from rightcall.record.browsing import look_up
 from rightcall.record.period import Period
 from rightcall.record.tables import Store
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ def tool_usage(store: Store, asking: str, persona: str | None, period: Period = 
     whom = persona if persona is not None else EVERYONE if all_records else asking
     if whom != asking and not all_records:
         raise ToolFailure(
-            f"analytics/tool-usage: `personaId` is {shown(whom, 100)}, but you may see your own usage only. "
+            f"analytics/tool-usage: `personaId` is {render_json(whom, 100)}, but you may see your own usage only. "
             "Leave `personaId` out."
         )
     everybody = whom == EVERYONE and all_records  # a caller may be called `*`
@@ -106,7 +106,7 @@ def tool_usage(store: Store, asking: str, persona: str | None, period: Period = 
 
 
 def _figures(store: Store, caller: str | None, period: Period) -> Analytics:
-    return looked(store, lambda tables: analytics(tables, period=period, caller=caller, now=tables.wall()))
+    return look_up(store, lambda tables: analytics(tables, period=period, caller=caller, now=tables.wall()))
 
 
 def _moment(at: str) -> str:

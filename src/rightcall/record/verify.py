@@ -11,7 +11,7 @@ from msgspec import DecodeError, Struct
 
 from rightcall.record.chain import START, link
 from rightcall.record.entries import NoteBody, read_note
-from rightcall.record.tables import Entry, Tables
+from rightcall.record.tables import AuditEntry, Tables
 
 EVERY = 20_000
 """Records after which progress is told."""
@@ -92,7 +92,7 @@ class _Walk:
             self.pruned = vouched
             self.head = vouched.seq, vouched.hash
 
-    def step(self, entry: Entry) -> None:
+    def step(self, entry: AuditEntry) -> None:
         """The next record: it fits the one before, and a call begins once and ends at most once, after it began."""
         last, before = self.head
         seq, kind, call = entry.seq, entry.kind, entry.call
@@ -138,7 +138,7 @@ def checkpoints(tables: Tables) -> list[Checkpoint]:
     return [one for one in found if one is not None]
 
 
-def _checkpoint(entry: Entry) -> Checkpoint | None:
+def _checkpoint(entry: AuditEntry) -> Checkpoint | None:
     try:
         note: NoteBody = read_note(entry.body)
         data: Any = note.data

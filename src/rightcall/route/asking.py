@@ -36,7 +36,7 @@ class Models(Struct, frozen=True):
         return self.prime or self.light
 
 
-class Question(Struct, frozen=True):
+class RouterQuestion(Struct, frozen=True):
     """What a model is asked, and how it shall answer."""
 
     messages: list[Message]
@@ -49,7 +49,7 @@ class Question(Struct, frozen=True):
     def tokens(self) -> int:
         return sum(estimate(message["content"]) for message in self.messages)
 
-    def after(self, reply: str, then: str) -> "Question":
+    def after(self, reply: str, then: str) -> "RouterQuestion":
         """The same once more: with what was said to it, and what was wrong with that."""
         turns = [{"role": "assistant", "content": reply or "(nothing)"}, {"role": "user", "content": then}]
         return replace(self, messages=[*self.messages, *turns])
@@ -104,7 +104,7 @@ def _configured(settings: RouterSettings | None) -> Models:
     return Models(*(None if one is None else Endpoint.of(one, seconds=seconds) for one in named))
 
 
-async def put(model: Model | None, question: Question, budget: Budget, spent: int = 0) -> Reply:
+async def put(model: Model | None, question: RouterQuestion, budget: Budget, spent: int = 0) -> Reply:
     """One question, within what is left. Options that a model does not take by its signature are not sent."""
     ready = prepared(model, question, budget, spent)
     if isinstance(ready, Failed):
@@ -118,7 +118,7 @@ async def put(model: Model | None, question: Question, budget: Budget, spent: in
     return Reply(written, ready.tokens + _length(written))
 
 
-def prepared(model: Model | None, question: Question, budget: Budget, spent: int) -> Question | Failed:
+def prepared(model: Model | None, question: RouterQuestion, budget: Budget, spent: int) -> RouterQuestion | Failed:
     """The question with the answer's room cut to what is left, or why it cannot be asked."""
     if model is None:
         return NO_MODEL

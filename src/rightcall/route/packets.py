@@ -19,7 +19,7 @@ from rightcall.route.packets_files import UNFINISHED, make_folder, read, write
 from rightcall.route.packets_hidden import story_of, without_secrets
 from rightcall.route.packets_json import MOST_BYTES, from_json, to_json
 from rightcall.route.types import Content, Header, Packet, PacketContext, ToolRouting
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 from rightcall.text.redact import Redactor
 
 __all__ = ["Listed", "PacketStore", "from_json", "is_packet_id", "new_packet", "to_json"]
@@ -90,7 +90,7 @@ class PacketStore:
             raise PacketError(f"{path}: cannot be read: {fault.strerror or fault}") from None
         packet = from_json(data, path)
         if packet.header.packet_id != id:
-            raise PacketError(f"{path}: holds another packet, {shown(packet.header.packet_id, 60)}")
+            raise PacketError(f"{path}: holds another packet, {render_json(packet.header.packet_id, 60)}")
         return packet
 
     def find(self, name: str) -> str:
@@ -103,11 +103,11 @@ class PacketStore:
         found = [one for one in ids if name and one.startswith(name)]
         if not found:
             raise PacketError(
-                f"there is no packet {shown(name, 60)} in {self.folder}; `rightcall packet list` shows them"
+                f"there is no packet {render_json(name, 60)} in {self.folder}; `rightcall packet list` shows them"
             )
         if len(found) > 1:
             raise PacketError(
-                f"{shown(name, 60)} is the beginning of {len(found)} packets, such as {found[0]} and {found[1]}"
+                f"{render_json(name, 60)} is the beginning of {len(found)} packets, such as {found[0]} and {found[1]}"
             )
         return found[0]
 
@@ -128,7 +128,7 @@ class PacketStore:
         """Removes what was not saved again for so many days, and returns the ids, the oldest first. `keeps` says of an
         id whether it stays all the same."""
         if isinstance(days, bool) or not isinstance(days, (int, float)) or not days >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] - no types at run time
-            raise PacketError(f"`days` must be a number of days, 0 or more, not {shown(days, 40)}")
+            raise PacketError(f"`days` must be a number of days, 0 or more, not {render_json(days, 40)}")
         before = time() - days * _DAY
         removed: list[str] = []
         for name, saved in sorted(self._files()):
@@ -191,7 +191,7 @@ class PacketStore:
 
     def _path(self, id: str) -> str:
         if not is_packet_id(id):
-            raise PacketError(f"{shown(id, 60)} is no packet's id, which is `p` and 16 small letters and digits")
+            raise PacketError(f"{render_json(id, 60)} is no packet's id, which is `p` and 16 small letters and digits")
         return os.path.join(self.folder, id + _END)
 
 

@@ -12,7 +12,7 @@ from rightcall.errors import PacketError
 from rightcall.execute.plain import Gatherer
 from rightcall.route.packet_ids import is_packet_id
 from rightcall.route.types import PACKET_VERSION, DataField, Packet, SelectedTool, Sketchpad, ToolExecutionResult
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 MOST_BYTES = 10_000_000
 """Of one packet. Results of tools are cut long before: what is larger was not written by a router."""
@@ -55,10 +55,10 @@ def from_json(data: bytes, source: str = "packet") -> Packet:
     try:
         version = _stamps.decode(data).version
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise PacketError(f"{source}: has no `version`, as every saved packet has, but {shown(version, 40)}")
+            raise PacketError(f"{source}: has no `version`, as every saved packet has, but {render_json(version, 40)}")
         if version > PACKET_VERSION:
             raise PacketError(
-                f"{source}: is of version {shown(version, 40)}, saved by a newer RightCall; "
+                f"{source}: is of version {render_json(version, 40)}, saved by a newer RightCall; "
                 f"this one reads version {PACKET_VERSION}"
             )
         packet = _packets.decode(data)
@@ -67,7 +67,7 @@ def from_json(data: bytes, source: str = "packet") -> Packet:
     except (DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise PacketError(f"{source}: is damaged, no JSON: {escaped(str(fault), 300)}") from None
     if not is_packet_id(packet.header.packet_id):
-        raise PacketError(f"{source}: {shown(packet.header.packet_id, 60)} is no packet's id")
+        raise PacketError(f"{source}: {render_json(packet.header.packet_id, 60)} is no packet's id")
     return packet
 
 

@@ -13,7 +13,7 @@ from rightcall.present.signature import signature
 from rightcall.route.asking import Message
 from rightcall.route.story import request_of, results_of
 from rightcall.route.types import Packet, SelectedTool
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 RESULT_TOKENS = 2000
 """Of one result, in a prompt."""
@@ -172,12 +172,12 @@ def ask_back(packet: Packet, missing: Iterable[str]) -> list[Message]:
 
 def told_results(packet: Packet) -> str:
     """What tools gave so far, each marked as that tool's data."""
-    return "\n".join(_told(one) for one in results_of(packet))
+    return "\n".join(_describe_result(one) for one in results_of(packet))
 
 
-def _told(result: dict[str, Any]) -> str:
+def _describe_result(result: dict[str, Any]) -> str:
     tool, error = str(result.get("tool", "")), result.get("error")
-    shown_call = f"{_line(tool)} {neutral(shown(result.get('params'), _LONGEST))}"
+    shown_call = f"{_line(tool)} {neutral(render_json(result.get('params'), _LONGEST))}"
     if result.get("success"):
         return f"{shown_call} gave:\n{content(tool, result.get('output'), RESULT_TOKENS).text}"
     said = error_content(str(error), tool=tool) if error else "Error: it gave no reason."

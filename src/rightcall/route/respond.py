@@ -16,13 +16,13 @@ from rightcall.loop_asking import Failed, Model
 from rightcall.loop_replies import turn_of
 from rightcall.present.marks import neutral
 from rightcall.route import prompts
-from rightcall.route.asking import Question, prepared, put, taken_by
+from rightcall.route.asking import RouterQuestion, prepared, put, taken_by
 from rightcall.route.budget import Budget, budget_of
 from rightcall.route.cleaning import Cleaner
 from rightcall.route.flow import flowing
 from rightcall.route.story import Taken, logged, results_of, standing, starting
 from rightcall.route.types import Packet
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 from rightcall.text.tokens import estimate
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
     asks = packet.intent.user_intent == "ask_back"
     missing = packet.intent.detected.missing if packet.intent.detected is not None else ()
     messages = prompts.ask_back(packet, missing) if asks else prompts.answer(packet, why_no_result(packet))
-    question = Question(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
+    question = RouterQuestion(messages, settings.answer_tokens, settings.answer_temperature, settings.top_p)
     answer = _Answer()
-    async with aclosing(_asked(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
+    async with aclosing(_ask_in_words(gate, model, question, budget_of(packet, settings, taken), answer)) as pieces:
         async for piece in pieces:
             yield piece
     taken = taken.plus(answer.taken)
@@ -83,8 +83,8 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
         yield _answered(packet, text, "failed" if why else "answered", why or packet.status.why, taken)
 
 
-async def _asked(
-    gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
+async def _ask_in_words(
+    gate: "Gate", model: Model | None, question: RouterQuestion, budget: Budget, answer: _Answer
 ) -> AsyncGenerator[str, None]:
     """The words of the model. One that only calls is asked once more to answer in words."""
     for _ in range(_TRIES):
@@ -102,7 +102,7 @@ async def _asked(
 
 
 async def _pieces(
-    gate: "Gate", model: Model | None, question: Question, budget: Budget, answer: _Answer
+    gate: "Gate", model: Model | None, question: RouterQuestion, budget: Budget, answer: _Answer
 ) -> AsyncGenerator[str, None]:
     """What the model writes, as it comes, where it can tell it so; else in one piece."""
     stream = _stream_of(model)
@@ -165,7 +165,11 @@ def waiting_for(packet: Packet) -> str:
     """What is to be decided by a person, said plainly."""
     routing = packet.tool_routing
     selected = routing.selected_tool
-    call = "" if selected is None else f"{_line(selected.tool_name)} with {neutral(shown(selected.params, _LONGEST))}"
+    call = (
+        ""
+        if selected is None
+        else f"{_line(selected.tool_name)} with {neutral(render_json(selected.params, _LONGEST))}"
+    )
     if routing.execution_status == "awaiting_approval":
         return f"I would run {call}. A person has to approve that first (approval {_line(routing.approval or '')})."
     unsure = f" The review says: “{_line(routing.review_reasoning)}”" if routing.review_reasoning else ""
@@ -193,7 +197,7 @@ def plain_answer(packet: Packet, why: str) -> str:
     tool = _line(str(last.get("tool", "")))
     if last.get("success"):
         output = last.get("output")
-        text = output[:_LONGEST] if isinstance(output, str) else shown(output, _LONGEST)
+        text = output[:_LONGEST] if isinstance(output, str) else render_json(output, _LONGEST)
         return f"{tool} gave:\n{neutral(text)}"
     return f"{tool} did not succeed: {_line(str(last.get('error') or 'it gave no reason'))}"
 

@@ -14,13 +14,13 @@ from rightcall.loading import loads
 from rightcall.loop_asking import Model
 from rightcall.parse.kinds import is_object
 from rightcall.route import prompts
-from rightcall.route.asking import Question, put
+from rightcall.route.asking import RouterQuestion, put
 from rightcall.route.budget import Budget, budget_of
 from rightcall.route.confidence import UNAPPROVED, Evidence, Weighed, weigh
 from rightcall.route.replies import Broken, Said, exact_in, share, taken_apart, words
 from rightcall.route.story import logged, results_of, routed, starting
 from rightcall.route.types import Candidate, Packet, SelectedTool
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 
 if TYPE_CHECKING:
     from rightcall.gate import Gate
@@ -44,14 +44,14 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     if selected is None:
         return packet
     taken = starting()
-    question = Question(
+    question = RouterQuestion(
         prompts.review(packet, selected, gate.catalog.get(selected.tool_name)),
         settings.review_tokens,
         settings.review_temperature,
         settings.top_p,
         prompts.REVIEW_SCHEMA,
     )
-    said, tokens = await _asked(question, gate, model, budget_of(packet, settings, taken))
+    said, tokens = await _ask_for_review(question, gate, model, budget_of(packet, settings, taken))
     taken = taken.plus(tokens)
     packet = routed(
         packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
@@ -59,7 +59,9 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     return logged(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
 
 
-async def _asked(question: Question, gate: "Gate", model: Model | None, budget: Budget) -> tuple[Review, int]:
+async def _ask_for_review(
+    question: RouterQuestion, gate: "Gate", model: Model | None, budget: Budget
+) -> tuple[Review, int]:
     """A reply that seems to approve, but not to the letter, is asked for once more, as JSON alone. Any other that
     cannot be read has failed: nobody is asked until he says yes."""
     reply = await put(model, question, budget)
@@ -104,16 +106,16 @@ def read_review(text: str) -> Review:
         return failed(found.why)
     odd = next((key for key in found.value if key not in _KEYS), None)
     if odd is not None:
-        return failed(f"its key {shown(odd, 60)} is none of those asked for")
+        return failed(f"its key {render_json(odd, 60)} is none of those asked for")
     approved, stated = found.value.get("approved"), found.value.get("confidence")
     if not isinstance(approved, bool):
-        return failed(f"`approved` is {shown(approved)}, neither true nor false")
+        return failed(f"`approved` is {render_json(approved)}, neither true nor false")
     confidence = share(stated)
     if confidence is None:
-        return failed(f"`confidence` is {shown(stated)}, no number from 0 to 1")
+        return failed(f"`confidence` is {render_json(stated)}, no number from 0 to 1")
     reasoning = found.value.get("reasoning", "")
     if not isinstance(reasoning, str):
-        return failed(f"`reasoning` is {shown(reasoning, 60)}, no text")
+        return failed(f"`reasoning` is {render_json(reasoning, 60)}, no text")
     return Review(approved, confidence if approved else min(confidence, UNAPPROVED), words(reasoning))
 
 

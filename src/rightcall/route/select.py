@@ -13,7 +13,7 @@ from rightcall.config_router import RouterSettings
 from rightcall.loop_asking import Model
 from rightcall.parse.kinds import is_list, is_object
 from rightcall.route import prompts
-from rightcall.route.asking import Question, put
+from rightcall.route.asking import RouterQuestion, put
 from rightcall.route.budget import budget_of
 from rightcall.route.replies import Broken, Object, Said, object_in, share, taken_apart, words
 from rightcall.route.story import Taken, logged, results_of, routed, standing, starting
@@ -51,7 +51,7 @@ async def select(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     taken = starting()
     names = [one.name for one in packet.tool_routing.candidates if one.name in gate.catalog.tools]
     budget = budget_of(packet, settings, taken)
-    question = Question(
+    question = RouterQuestion(
         prompts.selection(packet, (gate.catalog.tools[name] for name in names)),
         settings.selection_tokens,
         settings.selection_temperature,

@@ -65,11 +65,11 @@ def embed(texts: Sequence[str]) -> "Matrix":
 
 def embed_request(text: str) -> Any:
     """The row of one text, kept for a while: the index asks for it, and then whoever compares what was found."""
-    return _kept(text[:LONGEST])
+    return _embed_cached(text[:LONGEST])
 
 
 @lru_cache(maxsize=4)
-def _kept(text: str) -> Any:
+def _embed_cached(text: str) -> Any:
     row = _embedder().embed([text])[0]
     row.setflags(write=False)
     return row

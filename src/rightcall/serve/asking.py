@@ -13,7 +13,7 @@ from rightcall.base.http.addresses import Headers
 from rightcall.base.http.client import Incoming
 from rightcall.base.http.errors import HttpError
 from rightcall.gate import Gate
-from rightcall.proxy.answering import said
+from rightcall.proxy.answering import collect_answer
 from rightcall.proxy.events import Event
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.ignored import has_no_place, ignored
@@ -208,5 +208,5 @@ class Asking:
 
 def replacement(event: Event, flow: Flow) -> tuple[str, tuple[Call, ...], list[Did], str | None]:
     """What another answer brings in place of what was broken in the first."""
-    text, calls = said(event)
+    text, calls = collect_answer(event)
     return text, calls, flow.did, None if flow.reason in (None, "None", "") else flow.reason

@@ -23,7 +23,7 @@ from rightcall.errors import ConfigError
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.options import Options, lifts, provider_of
 from rightcall.serve.doctor_finding import find
-from rightcall.serve.doctor_questions import STEPS, Question, Step
+from rightcall.serve.doctor_questions import STEPS, DoctorQuestion, Step
 from rightcall.serve.doctor_requests import Patient, Speech
 from rightcall.serve.doctor_treating import Treated, Treating
 from rightcall.serve.upstream import Upstream
@@ -39,7 +39,7 @@ class Result(Struct, frozen=True):
     """One question, asked once, and where it was tried once more with the tools in the prompt."""
 
     step: int
-    question: Question
+    question: DoctorQuestion
     plain: Treated
     taught: Treated | None = None
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from rightcall.catalog import Tool
 from rightcall.gate import Gate
 from rightcall.proxy.wire import Wire
-from rightcall.serve.doctor_questions import Question
+from rightcall.serve.doctor_questions import DoctorQuestion
 from rightcall.serve.doctor_reading import Message, Native
 
 Damage = Literal[
@@ -50,7 +50,7 @@ class Outcome(Struct, frozen=True):
     right: bool = False
 
 
-def judged(wire: Wire, gate: Gate, message: Message, question: Question) -> Outcome:
+def judged(wire: Wire, gate: Gate, message: Message, question: DoctorQuestion) -> Outcome:
     """What a strict client could do with the answer."""
     calls: list[tuple[str, dict[str, Any]]] = []
     for call in message.calls:
@@ -117,7 +117,7 @@ def _misfits(tool: Tool, arguments: dict[str, Any]) -> set[Damage]:
     return {by_kind.get(kind, "types") for kind in kinds} or {"types"}
 
 
-def _has_values(calls: list[tuple[str, dict[str, Any]]], question: Question) -> bool:
+def _has_values(calls: list[tuple[str, dict[str, Any]]], question: DoctorQuestion) -> bool:
     """Each wanted call has one of its own; in any order, since the calls of one message may run in any."""
     left = list(calls)
     for wanted in question.wanted:

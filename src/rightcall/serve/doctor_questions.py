@@ -18,7 +18,7 @@ class Wanted(Struct, frozen=True):
     values: dict[str, Any]
 
 
-class Question(Struct, frozen=True):
+class DoctorQuestion(Struct, frozen=True):
     """One request to the model."""
 
     id: str
@@ -34,7 +34,7 @@ class Step(Struct, frozen=True):
     """Questions of the same difficulty."""
 
     name: str
-    questions: tuple[Question, ...]
+    questions: tuple[DoctorQuestion, ...]
 
 
 FIVE: Final = ("get_weather", "send_message", "set_timer", "search_files", "convert_money")
@@ -47,13 +47,13 @@ _SHELL = 'grep -c "a b" \'notes.txt\'\necho "$HOME"'
 
 def _one(
     id: str, text: str, tools: str | tuple[str, ...], tool: str, exact: bool = False, /, **values: Any
-) -> Question:
+) -> DoctorQuestion:
     offered = (tools,) if isinstance(tools, str) else tools
-    return Question(id, text, offered, (Wanted(tool, values),), exact=exact)
+    return DoctorQuestion(id, text, offered, (Wanted(tool, values),), exact=exact)
 
 
-def _streamed(question: Question) -> Question:
-    return Question(question.id, question.text, question.tools, question.wanted, question.exact, stream=True)
+def _streamed(question: DoctorQuestion) -> DoctorQuestion:
+    return DoctorQuestion(question.id, question.text, question.tools, question.wanted, question.exact, stream=True)
 
 
 STEPS: Final = (
@@ -117,13 +117,13 @@ STEPS: Final = (
     Step(
         "several calls in one message",
         (
-            Question("cities", "What is the weather in Oslo and in Rome? Call the tool once for each city.",
+            DoctorQuestion("cities", "What is the weather in Oslo and in Rome? Call the tool once for each city.",
                      ("get_weather",), (Wanted("get_weather", {"city": "Oslo"}),
                                         Wanted("get_weather", {"city": "Rome"}))),
-            Question("lights", "Switch on the light in the hall, and switch off the light in the office.",
+            DoctorQuestion("lights", "Switch on the light in the hall, and switch off the light in the office.",
                      ("set_light", "set_timer"), (Wanted("set_light", {"room": "hall", "on": True}),
                                                   Wanted("set_light", {"room": "office", "on": False}))),
-            Question("both", 'Start a timer of 10 minutes, and send Ben the message "Start now".', FIVE,
+            DoctorQuestion("both", 'Start a timer of 10 minutes, and send Ben the message "Start now".', FIVE,
                      (Wanted("set_timer", {"minutes": 10}),
                       Wanted("send_message", {"to": "Ben", "text": "Start now"}))),
         ),

@@ -10,7 +10,7 @@ from rightcall.base.http.addresses import Headers
 from rightcall.errors import ConfigError
 from rightcall.proxy.wire import Wire
 from rightcall.proxy.wires import wires
-from rightcall.serve.doctor_questions import Question
+from rightcall.serve.doctor_questions import DoctorQuestion
 from rightcall.serve.doctor_tools import TOOLS
 
 Object = dict[str, Any]
@@ -67,7 +67,7 @@ def key_headers(speech: Speech, key: str) -> Headers:
     return [*headers, (b"authorization", b"Bearer " + key.encode())]
 
 
-def request_of(patient: Patient, question: Question, seed: int) -> Object:
+def request_of(patient: Patient, question: DoctorQuestion, seed: int) -> Object:
     """The request to the model."""
     request = _REQUESTS[patient.speech](patient, question, seed)
     if "max_tokens" in patient.plain and "max_tokens" in request:
@@ -75,7 +75,7 @@ def request_of(patient: Patient, question: Question, seed: int) -> Object:
     return {key: value for key, value in request.items() if key not in patient.plain}
 
 
-def _openai(patient: Patient, question: Question, seed: int) -> Object:
+def _openai(patient: Patient, question: DoctorQuestion, seed: int) -> Object:
     return {
         "model": patient.model,
         "messages": [{"role": "user", "content": question.text}],
@@ -87,7 +87,7 @@ def _openai(patient: Patient, question: Question, seed: int) -> Object:
     }
 
 
-def _anthropic(patient: Patient, question: Question, seed: int) -> Object:
+def _anthropic(patient: Patient, question: DoctorQuestion, seed: int) -> Object:
     del seed  # it knows none
     tools = [{"name": name, "description": TOOLS[name][0], "input_schema": TOOLS[name][1]} for name in question.tools]
     return {
@@ -100,7 +100,7 @@ def _anthropic(patient: Patient, question: Question, seed: int) -> Object:
     }
 
 
-def _ollama(patient: Patient, question: Question, seed: int) -> Object:
+def _ollama(patient: Patient, question: DoctorQuestion, seed: int) -> Object:
     return {
         "model": patient.model,
         "messages": [{"role": "user", "content": question.text}],
@@ -110,7 +110,7 @@ def _ollama(patient: Patient, question: Question, seed: int) -> Object:
     }
 
 
-def _functions(question: Question) -> list[Object]:
+def _functions(question: DoctorQuestion) -> list[Object]:
     return [
         {"type": "function", "function": {"name": name, "description": TOOLS[name][0], "parameters": TOOLS[name][1]}}
         for name in question.tools

@@ -22,7 +22,7 @@ from rightcall.proxy.wires.common import an_object, decoded
 from rightcall.serve.asking import ENDED
 from rightcall.serve.doctor_finding import needs_key, no_such_model
 from rightcall.serve.doctor_judging import CUT, Damage, Outcome, damages_of, judged
-from rightcall.serve.doctor_questions import Question
+from rightcall.serve.doctor_questions import DoctorQuestion
 from rightcall.serve.doctor_reading import Emission, Message, Through, read, replaced, through
 from rightcall.serve.doctor_requests import Object, Patient, request_of
 from rightcall.serve.upstream import Upstream
@@ -72,7 +72,7 @@ class Treating:
         self._seconds = seconds
         self._models = models
 
-    async def ask(self, question: Question, seed: int, *, taught: bool) -> Treated:
+    async def ask(self, question: DoctorQuestion, seed: int, *, taught: bool) -> Treated:
         """Asks, with the tools beside the prompt or `taught` in it. Raises ConfigError for what will not get better
         with the next question: no key, no such model."""
         began = monotonic()
@@ -85,7 +85,7 @@ class Treating:
             treated = Treated(damage=("slow" if error.kind == "timeout" else "error",), note=str(error))
         return replace(treated, seconds=monotonic() - began)
 
-    async def _asked(self, question: Question, seed: int, *, taught: bool) -> Treated:
+    async def _asked(self, question: DoctorQuestion, seed: int, *, taught: bool) -> Treated:
         wire = self.patient.wire
         request, emission, gate = await self._first(wire, question, seed, taught=taught)
         if emission.status >= 300:
@@ -109,7 +109,9 @@ class Treating:
             ignored=why,
         )
 
-    async def _first(self, wire: Wire, question: Question, seed: int, *, taught: bool) -> tuple[Object, Emission, Gate]:
+    async def _first(
+        self, wire: Wire, question: DoctorQuestion, seed: int, *, taught: bool
+    ) -> tuple[Object, Emission, Gate]:
         """The request, and its answer; without a setting, where the server does not take that."""
         while True:
             request = request_of(self.patient, question, seed)
@@ -199,7 +201,7 @@ def _unwanted(wire: Wire, emission: Emission, request: Object) -> str | None:
     return next((name for name in optional if name in request and name.encode() in emission.raw), None)
 
 
-def _damage(wire: Wire, gate: Gate, message: Message, came: Through, question: Question, why: str) -> set[Damage]:
+def _damage(wire: Wire, gate: Gate, message: Message, came: Through, question: DoctorQuestion, why: str) -> set[Damage]:
     """Everything that is wrong with an answer as it came."""
     found: set[Damage] = set()
     for call in message.calls:

@@ -169,7 +169,7 @@ class HookServer:
         hooks = self._doors.of(wanted)
         connection.sendall(READY + f"{hooks.deadline:g}\n".encode())
         if connection.recv(1) == GO:
-            told = _told(hooks, asked)
+            told = _answer_hook(hooks, asked)
             self.answered += 1
             connection.sendall(MINE + told.encode() + b"\n")
 
@@ -188,7 +188,7 @@ def hooks_answered(policy: str | os.PathLike[str] | None) -> Generator[None]:
         server.stop()
 
 
-def _told(hooks: Hooks, asked: _Asked) -> str:
+def _answer_hook(hooks: Hooks, asked: _Asked) -> str:
     try:
         return hooks.answer(asked.event, can_ask=asked.terminal)
     except Failed as failed:

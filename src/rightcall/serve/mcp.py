@@ -69,7 +69,7 @@ class Endpoint:
         await asyncio.to_thread(self.gateway.door.close)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = _said(scope["headers"], _VERSION)
+        version = _read_header(scope["headers"], _VERSION)
         try:
             if version and version not in HANDSHAKE:
                 await self._new(scope, receive, send)
@@ -185,9 +185,9 @@ def _mismatch(message: Message, headers: list[tuple[bytes, bytes]]) -> str | Non
             return f"Header mismatch: {name.decode()} is there twice"
     params = fields(message.params)
     meta = mapping(value(params.get("_meta", b"")))
-    if VERSION_KEY in meta and _said(headers, _VERSION) != meta[VERSION_KEY]:
+    if VERSION_KEY in meta and _read_header(headers, _VERSION) != meta[VERSION_KEY]:
         return "Header mismatch: mcp-protocol-version does not match the version in the request's _meta"
-    if _said(headers, _METHOD) != message.method:
+    if _read_header(headers, _METHOD) != message.method:
         return "Header mismatch: mcp-method does not match the request's method"
     key = _NAMED.get(message.method)
     named = value(params.get(key, b"")) if key else None
@@ -196,7 +196,7 @@ def _mismatch(message: Message, headers: list[tuple[bytes, bytes]]) -> str | Non
     return None
 
 
-def _said(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
+def _read_header(headers: list[tuple[bytes, bytes]], name: bytes) -> str:
     """Without the blanks around it, which mean nothing in HTTP."""
     return header_of(headers, name).strip(b" \t").decode("latin-1")
 

@@ -66,10 +66,10 @@ def parts_of(facts: Facts, weights: list[int], redactor: Redactor, policy: str) 
         yield Told(kept, facts.did[start:end], sum(weights[start:end]), redactor, policy)
 
 
-def made(told: Told) -> list[bytes]:
+def make_records(told: Told) -> list[bytes]:
     """The records as they are stored, without their secrets. Never raises: what cannot be recorded is left out."""
     try:
-        return _made(told)
+        return _encode_records(told)
     except Exception:  # one of them is not what we take calls to be: the others are
         log.exception("rightcall: the calls of an answer could not be recorded")
     return [record for one in told.did for record in _alone(told._replace(did=[one]))]
@@ -77,12 +77,12 @@ def made(told: Told) -> list[bytes]:
 
 def _alone(told: Told) -> list[bytes]:
     try:
-        return _made(told)
+        return _encode_records(told)
     except Exception:  # noqa: BLE001  it was told already
         return []
 
 
-def _made(told: Told) -> list[bytes]:
+def _encode_records(told: Told) -> list[bytes]:
     facts = told.facts
     came = Provenance(
         facts.wire, facts.model, facts.provider, facts.caller or CALLER, told.policy, facts.retries, facts.taught,

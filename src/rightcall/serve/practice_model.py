@@ -27,7 +27,7 @@ _NAMED = re.compile(r"[\"'`]([^\"'`\n]{1,80})[\"'`]|(?<=[a-z,:] )([A-Z][a-z]+)")
 _COMMON = frozenset(("the", "and", "for", "what", "how", "with", "you", "please", "this", "that", "from", "are", "can"))
 
 
-class Question(Struct, frozen=True):
+class PracticeQuestion(Struct, frozen=True):
     """What a request comes down to. `result` is what a tool gave back, where that came last; `wanted` is the tool that
     must be called, where the request names one."""
 
@@ -53,9 +53,9 @@ class Called(Struct, frozen=True):
 Part = Said | Called
 
 
-def answer(question: Question, turn: int) -> list[Part]:
+def answer(question: PracticeQuestion, turn: int) -> list[Part]:
     """
-    >>> answer(Question([], "Hello"), 0)[0].text
+    >>> answer(PracticeQuestion([], "Hello"), 0)[0].text
     'This is rightcall-practice, not a real model. It was given no tools, so there is nothing to call.'
     """
     if question.result is not None:
@@ -74,7 +74,7 @@ def answer(question: Question, turn: int) -> list[Part]:
 _WHO = f"This is {MODEL}, not a real model."
 
 
-def _chosen(catalog: Catalog, question: Question) -> Tool | None:
+def _chosen(catalog: Catalog, question: PracticeQuestion) -> Tool | None:
     """The tool asked for, else the one that shares most words with what was said, else the first."""
     if question.wanted is not None and (wanted := catalog.get(question.wanted)) is not None:
         return wanted

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from msgspec import json
 
 from rightcall.parse.kinds import is_list, is_object
-from rightcall.serve.practice_model import Part, Question, Said
+from rightcall.serve.practice_model import Part, PracticeQuestion, Said
 
 CREATED = 1_763_200_000
 CREATED_AT = "2025-11-15T10:00:00Z"
@@ -27,7 +27,7 @@ class PracticeWire(Protocol):
     def error(self, message: str) -> Any: ...
 
 
-def question_of(body: dict[str, Any]) -> Question:
+def question_of(body: dict[str, Any]) -> PracticeQuestion:
     """What any of the four requests comes down to."""
     # Only objects: in a list of tools a text would be the path of a file of them.
     tools = [tool for tool in _list(body.get("tools")) if is_object(tool)]
@@ -39,7 +39,7 @@ def question_of(body: dict[str, Any]) -> Question:
         said = text or said
         result = found if text or found is not None else result
     forbidden = choice in ("none", {"type": "none"})
-    return Question([] if forbidden else tools, said, result, _wanted(choice))
+    return PracticeQuestion([] if forbidden else tools, said, result, _wanted(choice))
 
 
 def _list(value: Any) -> list[Any]:

@@ -30,7 +30,7 @@ from rightcall.record.notes import note_policy, policy_note
 from rightcall.record.sqlite_identity import Identified, wrong_with
 from rightcall.record.tables import Store, Tables
 from rightcall.serve.facts import Facts
-from rightcall.serve.noting import Told, made, parts_of, weight_of
+from rightcall.serve.noting import Told, make_records, parts_of, weight_of
 from rightcall.text.escape import escaped
 from rightcall.text.redact import Redactor
 from rightcall.trust.stops import stopped
@@ -230,7 +230,7 @@ class Recording:
         """Enough records for a transaction, of what was told; none when it is too late to make any."""
         while self._told and len(self._waiting) < _GROUP and not self._is_late:
             told = self._told[0]
-            records = made(told)
+            records = make_records(told)
             with self._lock:
                 self._told.popleft()
                 self._told_calls -= len(told.did)

@@ -92,10 +92,10 @@ def suspicions(text: str) -> Iterator[str]:
 
     words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
     mixed = [word for word in words if _is_mixed(word)]
-    yield from _told("letters of different alphabets in one word", mixed)
-    yield from _told("letters that only look like plain ones", [word for word in words if _is_styled(word)])
+    yield from _list_words("letters of different alphabets in one word", mixed)
+    yield from _list_words("letters that only look like plain ones", [word for word in words if _is_styled(word)])
     if not mixed and _all_alike(words):
-        yield from _told("foreign letters that all look like Latin ones", words)
+        yield from _list_words("foreign letters that all look like Latin ones", words)
     signs = sorted({sign for sign in _LIKE_PUNCTUATION if sign in text})
     if signs:
         yield "signs that look like others: " + ", ".join(
@@ -103,7 +103,7 @@ def suspicions(text: str) -> Iterator[str]:
         )
 
 
-def _told(what: str, words: list[str]) -> Iterator[str]:
+def _list_words(what: str, words: list[str]) -> Iterator[str]:
     if words:
         some = list(dict.fromkeys(words))[:_MOST_WORDS]
         more = f" and {len(words) - len(some):,} more" if len(words) > len(some) else ""

@@ -26,10 +26,10 @@ def escaped(text: str, limit: int | None = None) -> str:
     return cut
 
 
-def shown(value: Any, limit: int = 80) -> str:
+def render_json(value: Any, limit: int = 80) -> str:
     """A value as it would stand in JSON, escaped and cut to about `limit` characters.
 
-    >>> shown({"city": "Bonn", "days": [1, None]})
+    >>> render_json({"city": "Bonn", "days": [1, None]})
     '{"city": "Bonn", "days": [1, null]}'
     """
     if isinstance(value, str):

@@ -33,7 +33,7 @@ def paths_in_patch(text: str, *, endings: bool = False) -> list[str]:
     >>> paths_in_patch("--- a/src/x.py\\n+++ b/src/x.py\\n@@ -1 +1 @@\\n-x\\n+y\\n")
     ['a/src/x.py', 'src/x.py', 'b/src/x.py']
     """
-    found = dict.fromkeys(path for path in _found(text) if path and path not in _NOTHING)
+    found = dict.fromkeys(path for path in _find_paths(text) if path and path not in _NOTHING)
     if endings:
         found = dict.fromkeys(one for path in found for one in _endings(path))
     return list(found)
@@ -50,7 +50,7 @@ def _endings(path: str) -> Iterator[str]:
     yield path.rpartition("/")[2]
 
 
-def _found(text: str) -> Iterator[str]:
+def _find_paths(text: str) -> Iterator[str]:
     rows = text.splitlines()
     lines = [_INDENT.sub("", row.strip(), count=1) for row in rows]
     waiting: list[str] = []

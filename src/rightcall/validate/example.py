@@ -25,7 +25,7 @@ def _example(tool: Tool) -> dict[str, Any] | None:
         return dict(tool.rules.example)
     for generous in (False, True):
         try:
-            made = _made(tool, generous)
+            made = _build_example(tool, generous)
         except (NoSampleError, ArithmeticError, RecursionError):  # a bound of 10**400, a schema without end
             continue
         if _fits(tool, made):
@@ -33,7 +33,7 @@ def _example(tool: Tool) -> dict[str, Any] | None:
     return None
 
 
-def _made(tool: Tool, generous: bool) -> dict[str, Any]:
+def _build_example(tool: Tool, generous: bool) -> dict[str, Any]:
     sampler = Sampler(tool.schema, generous)
     made: dict[str, Any] = sampler.arguments(_wanted(tool.rules))
     for name in tool.rules.json_text:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 from rightcall.types import Problem, Rules
 from rightcall.validate.wording import named
 
@@ -32,11 +32,13 @@ def _value_problems(rules: Rules, arguments: Mapping[str, Any]) -> Iterator[Prob
         if isinstance(value, str):
             right = _meant(value, spellings)
             if right is not None:
-                yield Problem("value", name, f"{named((name,))} is {shown(value)}, right is {shown(right)}")
+                yield Problem("value", name, f"{named((name,))} is {render_json(value)}, right is {render_json(right)}")
     for name in rules.json_text:
         value = arguments.get(name)
         if isinstance(value, str) and not _is_json(value):
-            yield Problem("value", name, f"{named((name,))} must be text that holds valid JSON, got {shown(value)}")
+            yield Problem(
+                "value", name, f"{named((name,))} must be text that holds valid JSON, got {render_json(value)}"
+            )
 
 
 def is_missing(value: Any) -> bool:
@@ -53,7 +55,9 @@ def _how(name: str, arguments: Mapping[str, Any]) -> str:
 def _unless(excuses: Mapping[str, tuple[Any, ...]]) -> str:
     if not excuses:
         return ""
-    said = " or ".join(f"{named((name,))} is {' or '.join(map(shown, values))}" for name, values in excuses.items())
+    said = " or ".join(
+        f"{named((name,))} is {' or '.join(map(render_json, values))}" for name, values in excuses.items()
+    )
     return f" (not needed when {said})"
 
 

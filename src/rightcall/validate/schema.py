@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.catalog import RESERVED_KEYS, Tool
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 from rightcall.types import Problem, ProblemCode
 from rightcall.validate.wording import Path, choices, got, named, path_text, type_words
 
@@ -114,7 +114,7 @@ class _Explainer:
         if key in RESERVED_KEYS:
             where = (*path, cast("str", key))
             return Problem("reserved_key", path_text(where), f"{named(where)} is a reserved key; leave it out")
-        return Problem("value", path_text(path), f"the key {shown(key)} is not allowed in {named(path)}")
+        return Problem("value", path_text(path), f"the key {render_json(key)} is not allowed in {named(path)}")
 
     def closest(self, path: Path, branches: Sequence[Sequence["ValidationError"]]) -> Iterator[Problem]:
         """Of several alternatives explain the one the value comes closest to; if it is none by type, name them all."""
@@ -128,7 +128,7 @@ class _Explainer:
         options = _all_options(fitting, path)
         if options is not None:
             yield Problem(
-                "value", path_text(path), f"{named(path)} must be one of {choices(options)}; got {shown(value)}"
+                "value", path_text(path), f"{named(path)} must be one of {choices(options)}; got {render_json(value)}"
             )
             return
         best = min(fitting, key=_distance)
@@ -171,15 +171,15 @@ def _worded(kind: Any, path: Path, value: Any, fallback: str) -> tuple[ProblemCo
     if name == "type":
         return "type", f"{this} must be {type_words(kind.types)}, got {got(value)}"
     if name == "enum":
-        return "value", f"{this} must be one of {choices(kind.options)}; got {shown(value)}"
+        return "value", f"{this} must be one of {choices(kind.options)}; got {render_json(value)}"
     if name == "const":
-        return "value", f"{this} must be {shown(kind.expected_value)}, got {shown(value)}"
+        return "value", f"{this} must be {render_json(kind.expected_value)}, got {render_json(value)}"
     if name == "not" and kind.schema == {"type": "null"}:
         return "value", f"{this} must not be null"
     if name == "oneOf":
-        return "schema", f"{this} fits several alternatives of which only one may fit, got {shown(value)}"
+        return "schema", f"{this} fits several alternatives of which only one may fit, got {render_json(value)}"
     if name == "falseSchema":
-        return "schema", f"{this} may have no value here, got {shown(value)}"
+        return "schema", f"{this} may have no value here, got {render_json(value)}"
     words = _LIMITS.get(name)
     if words is not None:
         return "value", f"{this} {words(kind)}, {_measured(name, value)}"
@@ -187,11 +187,11 @@ def _worded(kind: Any, path: Path, value: Any, fallback: str) -> tuple[ProblemCo
 
 
 _LIMITS: dict[str, Callable[[Any], str]] = {
-    "minimum": lambda kind: f"must be at least {shown(kind.limit)}",
-    "maximum": lambda kind: f"must be at most {shown(kind.limit)}",
-    "exclusiveMinimum": lambda kind: f"must be more than {shown(kind.limit)}",
-    "exclusiveMaximum": lambda kind: f"must be less than {shown(kind.limit)}",
-    "multipleOf": lambda kind: f"must be a multiple of {shown(kind.multiple_of)}",
+    "minimum": lambda kind: f"must be at least {render_json(kind.limit)}",
+    "maximum": lambda kind: f"must be at most {render_json(kind.limit)}",
+    "exclusiveMinimum": lambda kind: f"must be more than {render_json(kind.limit)}",
+    "exclusiveMaximum": lambda kind: f"must be less than {render_json(kind.limit)}",
+    "multipleOf": lambda kind: f"must be a multiple of {render_json(kind.multiple_of)}",
     "minLength": lambda kind: f"must have at least {kind.limit} character{'s' * (kind.limit != 1)}",
     "maxLength": lambda kind: f"must have at most {kind.limit} character{'s' * (kind.limit != 1)}",
     "pattern": lambda kind: f"must match the pattern {escaped(kind.pattern, 120)}",
@@ -209,4 +209,4 @@ def _measured(name: str, value: Any) -> str:
     sized = isinstance(value, (str, list, tuple, dict))
     if sized and name.startswith(("min", "max")):
         return f"has {len(cast('list[Any]', value))}"
-    return f"got {shown(value)}"
+    return f"got {render_json(value)}"

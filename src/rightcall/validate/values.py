@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any, cast
 
 from rightcall.catalog import RESERVED_KEYS
-from rightcall.text.escape import shown
+from rightcall.text.escape import render_json
 from rightcall.types import Problem
 from rightcall.validate.wording import Path, named, path_text
 
@@ -30,7 +30,7 @@ def value_problems(arguments: Any, allowed_keys: frozenset[str]) -> Iterator[Pro
         for key, item in entries:
             if _is_plain(item):
                 continue
-            inner = (*path, key if isinstance(key, (str, int)) else shown(key, 40))
+            inner = (*path, key if isinstance(key, (str, int)) else render_json(key, 40))
             if isinstance(item, (dict, list, tuple)):
                 stack.append((inner, cast("Any", item)))
             else:
@@ -52,26 +52,26 @@ def _is_plain(value: Any) -> bool:
 def _scalar_problem(path: Path, value: Any) -> Iterator[Problem]:
     if isinstance(value, str):
         if _has_surrogate(value):
-            message = f"{named(path)} holds half a character (a lone surrogate): {shown(value)}"
+            message = f"{named(path)} holds half a character (a lone surrogate): {render_json(value)}"
             yield Problem("text", path_text(path), message)
     elif isinstance(value, float):
         if not isfinite(value):
-            yield Problem("number", path_text(path), f"{named(path)} must be a finite number, got {shown(value)}")
+            yield Problem("number", path_text(path), f"{named(path)} must be a finite number, got {render_json(value)}")
     elif isinstance(value, int):
         if not isinstance(value, bool) and not -_LARGEST < value < _LARGEST:
-            yield Problem("number", path_text(path), f"{named(path)} is too large a number: {shown(value)}")
+            yield Problem("number", path_text(path), f"{named(path)} is too large a number: {render_json(value)}")
     elif value is not None:
-        yield Problem("type", path_text(path), f"{named(path)} is no JSON value but {shown(value)}")
+        yield Problem("type", path_text(path), f"{named(path)} is no JSON value but {render_json(value)}")
 
 
 def _key_problem(path: Path, key: Any, allowed_keys: frozenset[str]) -> Iterator[Problem]:
     if not isinstance(key, str):
         where = f"in {named(path)}" if path else "of the arguments"
-        yield Problem("type", path_text(path), f"a key {where} must be text, got {shown(key)}")
+        yield Problem("type", path_text(path), f"a key {where} must be text, got {render_json(key)}")
     elif key in _RESERVED and key not in allowed_keys:
         yield Problem("reserved_key", path_text((*path, key)), f"{named((*path, key))} is a reserved key; leave it out")
     elif not key.isascii() and _has_surrogate(key):
-        yield Problem("text", path_text((*path, key)), f"a key holds half a character: {shown(key)}")
+        yield Problem("text", path_text((*path, key)), f"a key holds half a character: {render_json(key)}")
 
 
 def _has_surrogate(text: str) -> bool:

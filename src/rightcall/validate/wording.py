@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 Path = tuple[str | int, ...]
 CHOICES = 12
@@ -38,21 +38,23 @@ def type_words(types: Iterable[str]) -> str:
 def got(value: Any) -> str:
     """What was there: `the text "three"`, `the number 3`, `a list [1, 2]`."""
     if isinstance(value, str):
-        return f"the text {shown(value)}"
+        return f"the text {render_json(value)}"
     if value is None or isinstance(value, bool):
-        return shown(value)
+        return render_json(value)
     if isinstance(value, (int, float)):
-        return f"the number {shown(value)}"
+        return f"the number {render_json(value)}"
     if isinstance(value, Mapping):
-        return f"the object {shown(value)}"
+        return f"the object {render_json(value)}"
     if isinstance(value, (list, tuple)):
-        return f"the list {shown(value)}"
-    return shown(value)
+        return f"the list {render_json(value)}"
+    return render_json(value)
 
 
 def choices(values: Sequence[Any]) -> str:
     """`celsius, fahrenheit`, cut where a long list would drown the rest; other than plain words as JSON."""
-    plain = [value if isinstance(value, str) and _is_plain(value) else shown(value, 40) for value in values[:CHOICES]]
+    plain = [
+        value if isinstance(value, str) and _is_plain(value) else render_json(value, 40) for value in values[:CHOICES]
+    ]
     more = f" … ({len(values)} in all)" if len(values) > CHOICES else ""
     return ", ".join(plain) + more
 

@@ -54,11 +54,11 @@ async def search(asked: SearchArguments, settings: WebSettings) -> Searched:
         raise ToolFailure(f"`query` has {len(query):,} characters. Pass at most {LONGEST_QUERY}.")
     words = urlencode({"q": query, "format": "json", "pageno": max(asked.page, 1)})
     target = read_target(f"{settings.search}/search?{words}")
-    page = await within(settings.seconds, _asked(target, settings))
+    page = await within(settings.seconds, _ask_engine(target, settings))
     return Searched(query=query, results=_results(page, min(max(asked.limit, 1), MOST)))
 
 
-async def _asked(target: Target, settings: WebSettings) -> Page:
+async def _ask_engine(target: Target, settings: WebSettings) -> Page:
     try:
         at = await look_up(target.host, target.port)
     except (OSError, UnicodeError):

@@ -12,7 +12,7 @@ the root `/` nothing lies outside."""
 
 def program(name: str, root: str) -> str | None:
     """The whole path of an installed program; None when there is none, or only below the root."""
-    return _found(name, os.path.realpath(root), os.environ.get("PATH", os.defpath))
+    return _find_program(name, os.path.realpath(root), os.environ.get("PATH", os.defpath))
 
 
 def search_path(program: str, root: str) -> str:
@@ -27,7 +27,7 @@ def _path_of(program: str, root: str) -> str:
 
 
 @lru_cache(64)
-def _found(name: str, root: str, path: str) -> str | None:
+def _find_program(name: str, root: str, path: str) -> str | None:
     for folder in dict.fromkeys(path.split(os.pathsep)):
         whole = os.path.join(folder, name)
         if _counts(folder, root) and _runs(whole) and (_is_system(folder, root) or not _below(whole, root)):

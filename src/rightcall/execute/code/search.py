@@ -21,7 +21,7 @@ from rightcall.execute.code.search_candidates import Candidates, candidates
 from rightcall.execute.code.search_files import Wanted
 from rightcall.execute.code.search_lines import Effort, look_into
 from rightcall.execute.code.search_pattern import Pattern, read_pattern
-from rightcall.execute.code.search_showing import CodeMatch, Marker, shown
+from rightcall.execute.code.search_showing import CodeMatch, Marker, render_match
 from rightcall.execute.code.tool import CodeTool, begin_trace
 from rightcall.execute.state import untold
 from rightcall.execute.trace import Trace, current_trace
@@ -113,7 +113,7 @@ def _looked_through(
                 if looked is None:
                     continue
                 total += looked.total
-                matches += takewhile(room.take, (shown(path, looked, hit, asked, marker) for hit in looked.hits))
+                matches += takewhile(room.take, (render_match(path, looked, hit, asked, marker) for hit in looked.hits))
             if effort.over():
                 break
         if trace is not None:

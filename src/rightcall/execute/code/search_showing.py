@@ -89,7 +89,7 @@ class Marker:
         return found
 
 
-def shown(path: str, looked: Looked, hit: Hit, asked: Showing, marker: Marker) -> CodeMatch:
+def render_match(path: str, looked: Looked, hit: Hit, asked: Showing, marker: Marker) -> CodeMatch:
     """The match with the lines around it."""
     context, numbered = asked.context_lines, asked.include_line_numbers
     line = _around(looked, hit)

@@ -33,7 +33,7 @@ def structure_of(text: str, path: str) -> tuple[Structure | None, str | None]:
     if installed is None:
         return None, _MISSING
     grammar = GRAMMARS[language]
-    answer = _asked(text, language, grammar, installed)
+    answer = _ask_worker(text, language, grammar, installed)
     if answer is None:
         return None, "no structure: the file could not be parsed within the limits of time and memory"
     return outline(language, grammar, answer.nodes, answer.more), None
@@ -56,7 +56,7 @@ def _installed() -> str | None:
     return None if found is None or found.origin is None else os.path.dirname(os.path.dirname(found.origin))
 
 
-def _asked(text: str, language: str, grammar: Grammar, installed: str) -> _Answer | None:
+def _ask_worker(text: str, language: str, grammar: Grammar, installed: str) -> _Answer | None:
     from rightcall.execute.code.process import Program, run_program
 
     exports = [kind for kind, role in grammar.roles.items() if role == "export"]

@@ -25,7 +25,7 @@ def main() -> None:
     root = parser.SgRoot(question["source"], question["language"]).root()
     exports = set(question["exports"])
     nodes = root.find_all({"rule": {"any": question["rules"]}})
-    told = [_told(node, node.kind() in exports) for node in nodes[: question["most"]]]
+    told = [_describe_node(node, node.kind() in exports) for node in nodes[: question["most"]]]
     sys.stdout.write(json.dumps({"nodes": told, "more": len(nodes) > question["most"]}))
 
 
@@ -38,7 +38,7 @@ def _bounded(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _told(node: Any, is_export: bool) -> list[Any]:
+def _describe_node(node: Any, is_export: bool) -> list[Any]:
     where = node.range()
     text = node.text()
     named = _named(node)

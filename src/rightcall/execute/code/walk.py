@@ -37,7 +37,7 @@ def walk(sight: Sight, start: Opened) -> Generator[Place, None, None]:
     root, trace = sight.open_root(), current_trace()
     try:
         place = Place(start.path, start.fd)
-        if not _looked(sight, place, trace):
+        if not _look_into(sight, place, trace):
             return
         yield place
         todo = _below(place)
@@ -51,7 +51,7 @@ def walk(sight: Sight, start: Opened) -> Generator[Place, None, None]:
                 continue
             try:
                 place = Place(path, fd)
-                if _looked(sight, place, trace):
+                if _look_into(sight, place, trace):
                     yield place
                     todo += _below(place)
             finally:
@@ -66,7 +66,7 @@ def _below(place: Place) -> list[str]:
     return [top + name for name in reversed(place.folders)]
 
 
-def _looked(sight: Sight, place: Place, trace: Trace | None) -> bool:
+def _look_into(sight: Sight, place: Place, trace: Trace | None) -> bool:
     """Fill in what is there; False when the folder cannot be listed, or is one of git's own."""
     if trace is not None:
         trace.folder(place.path, os.fstat(place.fd))

@@ -8,7 +8,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.json import decode
 
-from rightcall.text.escape import escaped, shown
+from rightcall.text.escape import escaped, render_json
 
 _ROWS, _COLUMNS, _CELL = 20, 12, 40
 """What of a table is shown."""
@@ -59,7 +59,7 @@ def json_table(content: bytes) -> Table | None:
 
 def _cells(record: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     values = (record.get(name, "") for name in names)
-    return [value if isinstance(value, str) else shown(value, _CELL) for value in values]
+    return [value if isinstance(value, str) else render_json(value, _CELL) for value in values]
 
 
 def _lined_up(rows: Iterable[Sequence[str]], count: int, columns: int) -> str:

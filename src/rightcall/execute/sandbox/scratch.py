@@ -33,7 +33,7 @@ Mark = tuple[int, int, int, int]
 """Of a file's state: a change changes it (inode, size, times)."""
 
 
-class Entry(Struct, frozen=True):
+class ScratchEntry(Struct, frozen=True):
     """A regular file below the scratch folder. `path` is as the system has it."""
 
     path: str
@@ -52,7 +52,7 @@ class Left(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    files: tuple[Entry, ...]
+    files: tuple[ScratchEntry, ...]
     left: tuple[Left, ...]
     """What is there besides: links, pipes and the like."""
     cut: tuple[Left, ...] = ()
@@ -76,7 +76,7 @@ def checked_files(files: Mapping[str, str], megabytes: int) -> dict[str, bytes]:
         above = name.split("/")[:-1]
         for end in range(1, len(above) + 1):
             if "/".join(above[:end]) in made:
-                raise ToolFailure(f"`files`: {_told('/'.join(above[:end]))} cannot be both a file and a folder")
+                raise ToolFailure(f"`files`: {_quote_name('/'.join(above[:end]))} cannot be both a file and a folder")
     size = sum(map(len, made.values()))
     if size > megabytes * MEGABYTE:
         raise ToolFailure(
@@ -98,10 +98,10 @@ def _check_name(name: str) -> None:
     elif any(len(part.encode()) > LONGEST_NAME for part in parts):
         why = f"has a part of more than {LONGEST_NAME} bytes"
     if why is not None:
-        raise ToolFailure(f"`files`: the name {_told(name)} {why}")
+        raise ToolFailure(f"`files`: the name {_quote_name(name)} {why}")
 
 
-def _told(name: str) -> str:
+def _quote_name(name: str) -> str:
     return f"'{escaped(name, 100)}'"
 
 
@@ -164,7 +164,7 @@ def mark_of(seen: os.stat_result) -> Mark:
 
 def listing(folder: int, *, owner: int | None = None) -> Listing:
     """The files below an open folder, sorted. `owner`: files of anybody else are left out."""
-    files: list[Entry] = []
+    files: list[ScratchEntry] = []
     left: list[Left] = []
     cut: list[Left] = []
     folders: list[str] = []
@@ -197,11 +197,11 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
     return Listing(_sorted(files), tuple(left), tuple(cut), folders=tuple(folders), links=tuple(links))
 
 
-def _entry(path: str, about: os.stat_result) -> Entry:
-    return Entry(path, about.st_size, stat.S_IMODE(about.st_mode), mark_of(about), about.st_nlink)
+def _entry(path: str, about: os.stat_result) -> ScratchEntry:
+    return ScratchEntry(path, about.st_size, stat.S_IMODE(about.st_mode), mark_of(about), about.st_nlink)
 
 
-def _sorted(files: list[Entry]) -> tuple[Entry, ...]:
+def _sorted(files: list[ScratchEntry]) -> tuple[ScratchEntry, ...]:
     return tuple(sorted(files, key=lambda entry: entry.path))
 
 
@@ -258,6 +258,6 @@ def given_marks(folder: int) -> dict[str, Mark]:
     return {entry.path: entry.mark for entry in listing(folder).files}
 
 
-def changed(now: Listing, before: Mapping[str, Mark]) -> tuple[Entry, ...]:
+def changed(now: Listing, before: Mapping[str, Mark]) -> tuple[ScratchEntry, ...]:
     """The files that are new, or not as they were put there."""
     return tuple(entry for entry in now.files if before.get(entry.path) != entry.mark)

@@ -19,10 +19,10 @@ from rightcall.errors import ToolFailure
 from rightcall.execute.sandbox.scratch import (
     MEGABYTE,
     MOST_ENTRIES,
-    Entry,
     Left,
     Listing,
     Mark,
+    ScratchEntry,
     changed,
     given_marks,
     listing,
@@ -42,7 +42,7 @@ _PART = 1 << 20
 class Survey(Struct, frozen=True):
     """What a folder holds that can be copied, before anything runs; `left` is what cannot."""
 
-    files: tuple[Entry, ...]
+    files: tuple[ScratchEntry, ...]
     folders: tuple[str, ...]
     left: tuple[Left, ...]
     links: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ def survey(folder: int, name: str, megabytes: int) -> Survey:
     return Survey(files, found.folders, (*found.left, *found.cut, *linked), found.links)
 
 
-def _without_outside_links(found: Listing) -> tuple[tuple[Entry, ...], list[Left]]:
+def _without_outside_links(found: Listing) -> tuple[tuple[ScratchEntry, ...], list[Left]]:
     """A file that also has a name outside the folder is somebody else's too."""
     inside = Counter(entry.mark[0] for entry in found.files)
     shared = [entry for entry in found.files if entry.links > inside[entry.mark[0]]]
@@ -154,7 +154,7 @@ class _Back:
         about = os.fstat(folder)
         self._owner = (about.st_uid, about.st_gid) if os.geteuid() == 0 else None
 
-    def replace(self, scratch: int, entry: Entry) -> None:
+    def replace(self, scratch: int, entry: ScratchEntry) -> None:
         try:
             folder, name = self._open_above(entry.path)
         except OSError as fault:
@@ -207,7 +207,7 @@ class _Back:
             finally:
                 os.close(folder)
 
-    def _put(self, folder: int, name: str, scratch: int, entry: Entry) -> None:
+    def _put(self, folder: int, name: str, scratch: int, entry: ScratchEntry) -> None:
         beside = f".rightcall-{token_hex(6)}"
         source = open_beneath(scratch, entry.path)
         try:

@@ -79,7 +79,7 @@ def run_checks(desk: "Desk", writer: "Writer", tree: str, commit: str, base: str
             bind=True,
         )
         ended = sandbox.run(job, out=tail.add)
-    return _told(ended, tail.text(), commit, base)
+    return _describe_run(ended, tail.text(), commit, base)
 
 
 def why_red(run: CheckRun, command: Command) -> str:
@@ -93,7 +93,7 @@ def why_red(run: CheckRun, command: Command) -> str:
     return f"The check ({what}) ended with exit status {run.exit} after {run.seconds:g} s{hint}"
 
 
-def _told(ended: Ended, tail: str, commit: str, base: str) -> CheckRun:
+def _describe_run(ended: Ended, tail: str, commit: str, base: str) -> CheckRun:
     return CheckRun(
         commit=commit,
         base=base,

@@ -30,7 +30,7 @@ _RESOLVED = b"REUC"
 _DAMAGED = "The checkout's index (.git/index) is damaged, or of a kind that is not known here"
 
 
-class Entry(Struct, frozen=True):
+class IndexEntry(Struct, frozen=True):
     """One file as the index knows it."""
 
     stat: bytes
@@ -62,7 +62,7 @@ class Entry(Struct, frozen=True):
 
 class Index(Struct, frozen=True):
     version: int
-    entries: tuple[Entry, ...]
+    entries: tuple[IndexEntry, ...]
     kept: bytes
     """Extensions that are handed on."""
 
@@ -119,7 +119,7 @@ def _read(content: bytes) -> Index:
         raise ValueError
     if trailer != sha1(content[:-_OID]).digest() and trailer != bytes(_OID):  # zeros: index.skipHash
         raise ValueError
-    entries: list[Entry] = []
+    entries: list[IndexEntry] = []
     at, last, end = _HEADER.size, b"", len(content) - _OID
     for _ in range(count):
         entry, at = _entry(content, at, version, last, end)
@@ -128,7 +128,7 @@ def _read(content: bytes) -> Index:
     return Index(version, tuple(entries), b"".join(_extensions(content[at:end])))
 
 
-def _entry(content: bytes, at: int, version: int, last: bytes, end: int) -> tuple[Entry, int]:
+def _entry(content: bytes, at: int, version: int, last: bytes, end: int) -> tuple[IndexEntry, int]:
     start = at
     stat, oid = content[at : at + _STAT], content[at + _STAT : at + _STAT + _OID]
     at += _STAT + _OID
@@ -143,10 +143,10 @@ def _entry(content: bytes, at: int, version: int, last: bytes, end: int) -> tupl
             raise ValueError
         stop = content.index(b"\0", at, end)
         name = last[: len(last) - dropped] + content[at:stop]
-        return Entry(stat, oid, flags, more, name), stop + 1
+        return IndexEntry(stat, oid, flags, more, name), stop + 1
     stop = content.index(b"\0", at, end)
     length = stop - start
-    return Entry(stat, oid, flags, more, content[at:stop]), start + (length + 8 & ~7)
+    return IndexEntry(stat, oid, flags, more, content[at:stop]), start + (length + 8 & ~7)
 
 
 def _extensions(rest: bytes) -> Iterator[bytes]:
@@ -181,7 +181,7 @@ def _written(index: Index) -> bytes:
     return content + sha1(content).digest()
 
 
-def _flags(entry: Entry) -> int:
+def _flags(entry: IndexEntry) -> int:
     kept = entry.flags & ~(_EXTENDED | _LONGEST_NAME)
     return kept | (_EXTENDED if entry.more else 0) | min(len(entry.name), _LONGEST_NAME)
 
@@ -216,7 +216,7 @@ def _as_number(value: int) -> bytes:
     return bytes(reversed(packed))
 
 
-def _careful(entry: Entry, written: int) -> Entry:
+def _careful(entry: IndexEntry, written: int) -> IndexEntry:
     """Git compares a file anew that was changed when the index was written, or later. The edited index is newer: that
     the entry is not to be trusted has to stand in itself."""
     modified = int.from_bytes(entry.stat[8:12], "big")
@@ -225,10 +225,10 @@ def _careful(entry: Entry, written: int) -> Entry:
     return replace(entry, stat=bytes(24) + entry.stat[24:28] + bytes(12))
 
 
-def _fresh(name: bytes, version: Version) -> Entry:
+def _fresh(name: bytes, version: Version) -> IndexEntry:
     """Nothing is known of the file but what it holds: git looks at it when it needs to."""
     mode, oid = version
-    return Entry(bytes(24) + mode.to_bytes(4, "big") + bytes(12), bytes.fromhex(oid), 0, 0, name)
+    return IndexEntry(bytes(24) + mode.to_bytes(4, "big") + bytes(12), bytes.fromhex(oid), 0, 0, name)
 
 
 def _text(name: bytes) -> str:

@@ -10,7 +10,7 @@ from rightcall.execute.diff import one_line
 from rightcall.execute.write.branches import BranchRecord, branch_for, dirty_step
 from rightcall.execute.write.changes import GitScope, RefStep
 from rightcall.execute.write.editing_paths import branch_path
-from rightcall.execute.write.editing_state import digest, must_be, told
+from rightcall.execute.write.editing_state import digest, identify_file, must_be
 from rightcall.execute.write.git import Writer, author_of
 from rightcall.execute.write.git_names import guard_name
 from rightcall.execute.write.pulls_git import counts, diff_preview, names
@@ -56,7 +56,9 @@ class _Found(Struct, frozen=True):
     files: dict[str, Seen | None]
 
     def state(self) -> str:
-        return digest(NAME, self.record.name, self.tip, tuple((path, told(seen)) for path, seen in self.files.items()))
+        return digest(
+            NAME, self.record.name, self.tip, tuple((path, identify_file(seen)) for path, seen in self.files.items())
+        )
 
 
 class _Plan(_Found, frozen=True):
@@ -111,10 +113,10 @@ def preview_commit(desk: "Desk", asked: CommitArguments) -> str:
 
 
 def commit_state(desk: "Desk", asked: CommitArguments) -> str:
-    return _found(desk, Writer(desk.sight), asked).state()
+    return _look_up(desk, Writer(desk.sight), asked).state()
 
 
-def _found(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Found:
+def _look_up(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Found:
     record = branch_for(desk, asked.caller, asked.branch, writer)
     guard_name(desk.settings, record.name)
     writer.check_only_meaning(record.name)
@@ -129,7 +131,7 @@ def _found(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Found:
 
 def _planned(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Plan:
     message = cleaned_message(asked.message)
-    found = _found(desk, writer, asked)
+    found = _look_up(desk, writer, asked)
     # a file that is there no more as it was is a removal; one that a commit does not have either is none
     there = writer.entries(found.tip, list(found.files))
     changes = {

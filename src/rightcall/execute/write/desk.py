@@ -21,11 +21,11 @@ from rightcall.execute.code.moments import utc
 from rightcall.execute.write.changes import NO_GIT, Change, FileStep, GitScope, RefStep, new_id
 from rightcall.execute.write.desk_opening import distrust, furnished, is_own, locked, opened, seal_of
 from rightcall.execute.write.doing import do, planned, roll_back
-from rightcall.execute.write.journal import BEGUN, DAMAGED, FOREIGN, Contents, Entry, Filed, Journal
+from rightcall.execute.write.journal import BEGUN, DAMAGED, FOREIGN, Contents, Filed, Journal, JournalEntry
 from rightcall.execute.write.keeping import make_room
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.sight import Sight
-from rightcall.fs.spots import failure, said, seen_file, shown_path
+from rightcall.fs.spots import describe_error, failure, seen_file, shown_path
 from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Desk:
             except (ToolFailure, OSError) as error:
                 where = shown_path(os.path.join(self.folder, BEGUN, entry.id))
                 raise ToolFailure(
-                    f"The change {entry.id} was interrupted and cannot be taken back yet: {said(error)}. "
+                    f"The change {entry.id} was interrupted and cannot be taken back yet: {describe_error(error)}. "
                     f"Nothing is written until it is. It lies in {where}"
                 ) from error
             notes += [f"{entry.id} ({escaped(entry.summary, 100)}) was interrupted and was taken back", *found]
@@ -165,7 +165,7 @@ class Worker:
     ) -> Change:  # fmt: skip
         """Do it all, files in their order and then the refs, or nothing of it: then ToolFailure, or Moved when
         something is not as `before` says."""
-        entry = Entry(
+        entry = JournalEntry(
             id=new_id(), tool=tool, caller=_text(caller), summary=_text(summary), at=utc(time()),
             refs=tuple(one for one in refs if one.before != one.after),
             repository=scope.repository, branch=scope.branch, pull=scope.pull,
@@ -178,7 +178,7 @@ class Worker:
 
         return undo(self, id, by)
 
-    def carry_out(self, entry: Entry, files: Sequence[FileStep]) -> Change:
+    def carry_out(self, entry: JournalEntry, files: Sequence[FileStep]) -> Change:
         """Do what an entry is about."""
         steps, kept, made = planned(files)
         root = os.path.realpath(self.desk.sight.root)
@@ -187,7 +187,7 @@ class Worker:
         make_room(self.journal, filed)
         return replace(filed.change(), files=tuple(steps))
 
-    def refs(self, entry: Entry) -> Refs:
+    def refs(self, entry: JournalEntry) -> Refs:
         return Refs(self.desk.sight, entry.repository, self.lock, entry.caller)
 
 

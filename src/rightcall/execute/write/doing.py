@@ -19,9 +19,9 @@ from rightcall.execute.write.journal import (
     DONE,
     Contents,
     Damaged,
-    Entry,
     Filed,
     Journal,
+    JournalEntry,
     Kept,
     Made,
     backwards,
@@ -29,7 +29,7 @@ from rightcall.execute.write.journal import (
 )
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.gitdirs import no_repository, repository_made
-from rightcall.fs.spots import Differs, failure, opened_tree, plain_path, said, seen_file, shown_path, spot
+from rightcall.fs.spots import Differs, describe_error, failure, opened_tree, plain_path, seen_file, shown_path, spot
 from rightcall.fs.writing import make_folders, mend, missing_folders, remove_folders, step, write
 
 MARK = ".rightcall-"
@@ -104,7 +104,7 @@ def _missing(tree: str, path: str) -> list[str]:
         raise failure(error, path) from error
 
 
-def do(journal: Journal, entry: Entry, steps: Sequence[FileStep], refs: Refs) -> Filed:
+def do(journal: Journal, entry: JournalEntry, steps: Sequence[FileStep], refs: Refs) -> Filed:
     """Everything, or ToolFailure and nothing."""
     try:
         filed = journal.begin(entry, steps)
@@ -143,8 +143,8 @@ def _abandoned(journal: Journal, filed: Filed, refs: Refs, error: BaseException,
     except (ToolFailure, OSError) as again:
         what = f"{shown_path(path)} cannot be written: " if isinstance(error, OSError) else ""
         raise ToolFailure(
-            f"{what}{said(error)}. What had been done by then cannot be taken back at this moment ({said(again)}); "
-            "that is tried again before anything else is written"
+            f"{what}{describe_error(error)}. What had been done by then cannot be taken back at this moment "
+            f"({describe_error(again)}); that is tried again before anything else is written"
         ) from error
 
 

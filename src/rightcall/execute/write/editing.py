@@ -14,7 +14,7 @@ from rightcall.execute.diff import content_diff, one_line, shown_text
 from rightcall.execute.write.branches import BranchRecord, branch_for, dirty_step
 from rightcall.execute.write.changes import LARGEST, FileStep, GitScope
 from rightcall.execute.write.editing_paths import branch_path, check_apart, check_ways
-from rightcall.execute.write.editing_state import digest, must_be, told
+from rightcall.execute.write.editing_state import digest, identify_file, must_be
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_names import guard_name
 from rightcall.execute.write.worktree import exists, prepare, tidy
@@ -87,7 +87,7 @@ class Plan(Struct, frozen=True):
     items: tuple[Item, ...]
 
     def state(self) -> str:
-        found = tuple((item.path, told(item.before)) for item in self.items)
+        found = tuple((item.path, identify_file(item.before)) for item in self.items)
         return digest("edit", self.record.name, self.tip, found)
 
     def shown(self) -> str:

@@ -12,7 +12,7 @@ from rightcall.execute.write.branches import open_branches
 from rightcall.execute.write.changes import FileStep
 from rightcall.execute.write.editing import EditResult, Item, Operation, content_after, cut_diff, short_list
 from rightcall.execute.write.editing_paths import check_apart
-from rightcall.execute.write.editing_state import digest, must_be, told
+from rightcall.execute.write.editing_state import digest, identify_file, must_be
 from rightcall.execute.write.git import Writer
 from rightcall.execute.write.saving_places import Place, place_for
 from rightcall.fs.gitdirs import no_repository, repository_made
@@ -28,7 +28,7 @@ class _Plan(Struct, frozen=True):
     items: tuple[Item, ...]
 
     def state(self) -> str:
-        found = tuple((place.tree, place.path, told(item.before)) for place, item in self._pairs())
+        found = tuple((place.tree, place.path, identify_file(item.before)) for place, item in self._pairs())
         return digest("edit", found)
 
     def shown(self) -> str:

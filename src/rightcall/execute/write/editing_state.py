@@ -19,7 +19,7 @@ def digest(*parts: object) -> str:
     return sha256(encode([_plain(part) for part in parts])).hexdigest()[:32]
 
 
-def told(seen: Seen | None) -> tuple[object, ...] | None:
+def identify_file(seen: Seen | None) -> tuple[object, ...] | None:
     """What counts of a file: its bytes, and whether it can be run. All else depends on who has checked it out."""
     return None if seen is None else (seen.content, bool(seen.mode & 0o100))
 

@@ -63,7 +63,7 @@ def diff_of(bench: Bench, old: str, new: str, most: int) -> Diff:
     binary = [one for one in files if one.lines is None]
     if not binary:
         text, full = patch(bench, old, new, most=most)
-        return Diff(text, _told(files), _too_long(most) if full else "")
+        return Diff(text, _describe_files(files), _too_long(most) if full else "")
     unread, opaque = _sorted_out(bench, binary)
     readable = [one for one in files if one.path not in unread and one.path not in opaque]
     text, full = _patches(bench, old, new, [one.path for one in readable], most)
@@ -74,7 +74,7 @@ def diff_of(bench: Bench, old: str, new: str, most: int) -> Diff:
     missing = [_too_long(most)] if full else []
     if unread:
         missing.append(f"{len(unread)} file(s) are too large to be looked at.")
-    return Diff("\n".join([*([text.rstrip("\n")] if text else []), *rest]), _told(files), " ".join(missing))
+    return Diff("\n".join([*([text.rstrip("\n")] if text else []), *rest]), _describe_files(files), " ".join(missing))
 
 
 def altered(bench: Bench, old: str, new: str) -> list[Altered]:
@@ -167,7 +167,7 @@ def _id(id: str) -> str:
     return id if id.strip("0") else ""
 
 
-def _told(files: Iterable[Altered]) -> tuple[str, ...]:
+def _describe_files(files: Iterable[Altered]) -> tuple[str, ...]:
     return tuple(one.told for one in files)
 
 

@@ -21,7 +21,7 @@ from rightcall.execute.code.git.repository import Repository
 from rightcall.execute.code.git.run import checked, git_in
 from rightcall.execute.code.git.settings import OWN, Files
 from rightcall.execute.code.process import Finished, run_program
-from rightcall.fs.spots import said
+from rightcall.fs.spots import describe_error
 
 _SECONDS = 60.0
 _MOST = 100_000
@@ -120,7 +120,7 @@ class Bench:
         try:
             self._publish(pins.open_common("objects"))
         except OSError as error:
-            raise ToolFailure(f"The repository's objects cannot be written: {said(error)}") from error
+            raise ToolFailure(f"The repository's objects cannot be written: {describe_error(error)}") from error
         finally:
             pins.close()
 

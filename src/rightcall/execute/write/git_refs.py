@@ -53,7 +53,7 @@ def tips(bench: Bench, names: Sequence[str]) -> list[str | None]:
     """The commit that each ref is at. Raises ToolFailure for one that only stands for another, or is no commit."""
     loose = [_loose(bench, name) for name in names]
     asked = [name for name, at in zip(names, loose, strict=True) if at is None]
-    others = iter(_asked(bench, asked) if asked else ())
+    others = iter(_look_up_refs(bench, asked) if asked else ())
     return [next(others) if at is None else at for at in loose]
 
 
@@ -65,7 +65,7 @@ def _loose(bench: Bench, name: str) -> str | None:
     return content[:-1].decode() if _AN_ID.fullmatch(content) else None
 
 
-def _asked(bench: Bench, names: Sequence[str]) -> list[str | None]:
+def _look_up_refs(bench: Bench, names: Sequence[str]) -> list[str | None]:
     wanted = [os.fsencode(name) for name in names]
     listed = checked(
         bench.git(

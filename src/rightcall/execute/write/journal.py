@@ -73,7 +73,7 @@ class Made(Struct, frozen=True):
     path: str
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class JournalEntry(Struct, frozen=True, kw_only=True):
     """`change.json`."""
 
     version: int = VERSION
@@ -100,7 +100,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 class Filed(Struct, frozen=True):
     """An entry and where it lies."""
 
-    entry: Entry
+    entry: JournalEntry
     folder: str
     status: Status
     number: int = 0
@@ -134,11 +134,11 @@ class Contents:
                 file.seek(part.at)
                 found = file.read(part.size)
         except _NOT_THERE as error:
-            raise Damaged(f"What was kept of a change is gone: {_shown(self._path)}") from error
+            raise Damaged(f"What was kept of a change is gone: {_shorten_path(self._path)}") from error
         except OSError as error:
             raise ToolFailure(f"What was kept of a change cannot be read: {error.strerror}") from error
         if sha256(found).hexdigest() != part.digest:
-            raise Damaged(f"What was kept of a change is damaged: {_shown(self._path)}")
+            raise Damaged(f"What was kept of a change is damaged: {_shorten_path(self._path)}")
         return found
 
 
@@ -168,7 +168,7 @@ class Journal:
         self.begun = os.path.join(self._folder, BEGUN)
         self.done = os.path.join(self._folder, DONE)
 
-    def begin(self, entry: Entry, steps: Sequence[FileStep]) -> Filed:
+    def begin(self, entry: JournalEntry, steps: Sequence[FileStep]) -> Filed:
         """Keep everything that is needed to take the change back, then say that it is begun. Raises OSError."""
         folder = os.path.join(self.begun, entry.id)
         new = folder + _NEW
@@ -279,7 +279,7 @@ class Journal:
         return [(found[1], found[2]) for found in matches if found]
 
 
-def read_entry(folder: str) -> Entry:
+def read_entry(folder: str) -> JournalEntry:
     """Raises ToolFailure for a record that cannot be used, Damaged if it is none any more."""
     path = os.path.join(folder, RECORD)
     try:
@@ -287,14 +287,14 @@ def read_entry(folder: str) -> Entry:
             content = file.read()
         version = json.decode(content, type=_Versioned).version
         if version == VERSION:
-            return json.decode(content, type=Entry)
+            return json.decode(content, type=JournalEntry)
     except (MsgspecError, UnicodeDecodeError, *_NOT_THERE) as error:
-        raise Damaged(f"The record of a change is damaged: {_shown(path)}") from error
+        raise Damaged(f"The record of a change is damaged: {_shorten_path(path)}") from error
     except OSError as error:
-        raise ToolFailure(f"The record of a change cannot be read: {_shown(path)}") from error
+        raise ToolFailure(f"The record of a change cannot be read: {_shorten_path(path)}") from error
     raise ToolFailure(
-        f"The record of a change is of version {version}, not {VERSION}: {_shown(path)}. The version of rightcall "
-        "that has written it can go on with it"
+        f"The record of a change is of version {version}, not {VERSION}: {_shorten_path(path)}. The version of "
+        "rightcall that has written it can go on with it"
     )
 
 
@@ -302,12 +302,12 @@ class _Versioned(Struct, frozen=True):
     version: int
 
 
-def _shown(path: str) -> str:
+def _shorten_path(path: str) -> str:
     """A file of a change, below its desk."""
     return shown_path("/".join(path.split("/")[-3:]))
 
 
-def rewritten(entry: Entry) -> bytes:
+def rewritten(entry: JournalEntry) -> bytes:
     """A record as it stands in its file."""
     return json.encode(entry)
 

@@ -14,7 +14,7 @@ from rightcall.execute.functions import LocalTool
 from rightcall.execute.packed import packed_tool
 from rightcall.execute.write.changes import LARGEST, FileStep
 from rightcall.execute.write.editing import Edit, EditResult
-from rightcall.execute.write.editing_state import digest, must_be, told
+from rightcall.execute.write.editing_state import digest, identify_file, must_be
 from rightcall.execute.write.editing_tools import save_on_branch
 from rightcall.execute.write.saving_places import Place, outside_folders, place_for
 from rightcall.fs.spots import Seen, seen_file
@@ -60,7 +60,7 @@ class _Plan(Struct, frozen=True):
         return None if self.seen is None else self.seen.content
 
     def state(self) -> str:
-        return digest("save", self.place.tree, self.place.path, told(self.seen))
+        return digest("save", self.place.tree, self.place.path, identify_file(self.seen))
 
     def shown(self) -> str:
         diff = content_diff(self.place.shown, self.before, self.content)

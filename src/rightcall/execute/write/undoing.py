@@ -16,7 +16,7 @@ from rightcall.execute.code.moments import utc
 from rightcall.execute.diff import content_diff, one_line, shown_line
 from rightcall.execute.write.changes import Change, FileStep, RefStep
 from rightcall.execute.write.indexes import index_back
-from rightcall.execute.write.journal import DONE, RECORD, Contents, Entry, Filed, Kept, file_step, rewritten
+from rightcall.execute.write.journal import DONE, RECORD, Contents, Filed, JournalEntry, Kept, file_step, rewritten
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.spots import seen_file
 
@@ -49,7 +49,7 @@ def undo(worker: "Worker", id: str, by: str) -> Change:
         from rightcall.execute.write.worktree import bring_back  # late: a file is saved without git
 
         bring_back(worker.desk, entry.repository, entry.branch)
-    back = Entry(
+    back = JournalEntry(
         id=new_id(), tool=TOOL, caller=by, summary=f"undo {id}: {entry.summary}", at=utc(time()),
         refs=tuple(RefStep(one.name, one.after, one.before) for one in reversed(entry.refs)),
         repository=entry.repository, branch=entry.branch, pull=entry.pull, undoes=id, emptied=entry.made,
@@ -110,7 +110,7 @@ def steps_back(desk: "Desk", filed: Filed) -> list[FileStep]:
     return found
 
 
-def _own(desk: "Desk", entry: Entry) -> list[Kept]:
+def _own(desk: "Desk", entry: JournalEntry) -> list[Kept]:
     """Its files, without what was noted on other changes: that is noted anew."""
     return [kept for kept in entry.files if not (_is_desk(desk, kept.tree) and kept.path.startswith(f"{DONE}/"))]
 
@@ -177,7 +177,7 @@ def _newer(desk: "Desk", filed: Filed, files: list[Kept], refs: list[RefStep]) -
         yield f"{name} was moved by hand since" if by is None else f"{by.id} has moved {name} since ({_about(by)})"
 
 
-def _later(desk: "Desk", filed: Filed) -> list[Entry]:
+def _later(desk: "Desk", filed: Filed) -> list[JournalEntry]:
     """What was done since and still holds, newest first."""
     return [one.entry for one in desk.journal.all(after=filed.number) if not one.entry.undone and not one.entry.undoes]
 
@@ -221,7 +221,7 @@ def _worked_on(desk: "Desk", filed: Filed) -> Iterator[str]:
                 return
 
 
-def _about(entry: Entry) -> str:
+def _about(entry: JournalEntry) -> str:
     return f"{_cut(entry.caller, _LONGEST_NAME)}: {_cut(entry.summary, _LONGEST_SUMMARY)}"
 
 

@@ -20,7 +20,7 @@ from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_refs import checked_out
 from rightcall.execute.write.worktree_clean import is_clean
 from rightcall.fs.beneath import path_of
-from rightcall.fs.spots import failure, make_tree, opened_tree, said, seen_file, spot
+from rightcall.fs.spots import describe_error, failure, make_tree, opened_tree, seen_file, spot
 from rightcall.fs.writing import Written, step, write
 from rightcall.text.escape import escaped
 
@@ -168,7 +168,7 @@ def _check_out(desk: "Desk", writer: Writer, record: BranchRecord, tip: str) -> 
             finally:
                 shutil.rmtree(passing, ignore_errors=True, dir_fd=trees)
     except OSError as error:
-        raise ToolFailure(f"The worktree cannot be made: {said(error)}") from error
+        raise ToolFailure(f"The worktree cannot be made: {describe_error(error)}") from error
 
 
 def _register(writer: Writer, record: BranchRecord, tip: str) -> None:
@@ -251,7 +251,7 @@ def _folder(common: str, path: str) -> None:
                 os.mkdir(here.name, 0o777, dir_fd=here.folder)
             kind = os.stat(here.name, dir_fd=here.folder, follow_symlinks=False).st_mode
     except OSError as error:
-        raise ToolFailure(f"No worktree can be registered in the git directory: {said(error)}") from error
+        raise ToolFailure(f"No worktree can be registered in the git directory: {describe_error(error)}") from error
     if not stat.S_ISDIR(kind):
         raise ToolFailure(f"{path} in the git directory is no folder: no worktree can be registered")
 

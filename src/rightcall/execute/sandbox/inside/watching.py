@@ -58,14 +58,14 @@ def _found_children() -> Callable[[int], list[int]]:
 def memory_of(processes: list[int], most: int) -> int:
     """As the kernel counts it cheaply, with page tables and what was swapped out. Pages that several processes share
     are in that sum several times, so they are counted properly as soon as it exceeds `most`."""
-    sums = [_told(process) for process in processes]
+    sums = [_measure(process) for process in processes]
     memory = sum(used for used, _ in sums)
     if memory > most:
         memory = sum(map(_share, processes))
     return memory + sum(beside for _, beside in sums) + _in_sockets(processes)
 
 
-def _told(process: int) -> tuple[int, int]:
+def _measure(process: int) -> tuple[int, int]:
     """What it uses, and what there is of it beside: page tables, and pages that were swapped out."""
     return first_seen(process, _told_by) or (0, 0)
 
