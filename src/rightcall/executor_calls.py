@@ -19,7 +19,7 @@ from rightcall.present.summary import short
 from rightcall.record.admission import Admission, Decide
 from rightcall.record.asking import Question
 from rightcall.record.entries import NO_INPUTS, CallBody, EndBody, Inputs
-from rightcall.text.escape import shown
+from rightcall.text.escape import cut_counted, shown
 from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
 from rightcall.types import Problem, Repair, StrategyName, Verdict
@@ -314,7 +314,7 @@ def kept(value: Any) -> Any:
 
 def _cut(value: Any, depth: int) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}… ({len(value)} characters)"
+        return cut_counted(value, LONGEST_VALUE, "d")
     if isinstance(value, (dict, list)):
         if depth >= 4 or len(value) > 100:  # pyright: ignore[reportUnknownArgumentType] - a model wrote it
             return shown(value, LONGEST_VALUE)

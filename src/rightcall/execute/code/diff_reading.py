@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from rightcall.execute.code.changes import DiffHunk, DiffLine, LineType, Status, text_of
-from rightcall.text.room import AnswerRoom
+from rightcall.text.cut import AnswerRoom
 
 _STATUS: dict[bytes, Status] = {b"A": "added", b"C": "added", b"D": "deleted", b"R": "renamed"}
 _RAW = re.compile(rb":\d+ \d+ [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*\0")

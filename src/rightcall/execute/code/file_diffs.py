@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rightcall.execute.code.changes import FileDiff, Stats, TotalChanges, View
 from rightcall.execute.code.diff_reading import Changed, Counts, DiffReader, FileHunks, Garbled, Room
-from rightcall.text.room import AnswerRoom
+from rightcall.text.cut import AnswerRoom
 
 MOST_FILES = 1000
 """Files that are named in one comparison; all are counted."""
