@@ -19,7 +19,7 @@ from rightcall.present.summary import short
 from rightcall.record.admission import Admission, Decide
 from rightcall.record.asking import ApprovalQuestion
 from rightcall.record.entries import NO_INPUTS, CallBody, EndBody, Inputs
-from rightcall.text.escape import render_json
+from rightcall.text.escape import cut_counted, render_json
 from rightcall.text.patterns import loosely
 from rightcall.text.redact import Redactor
 from rightcall.types import Effect, Problem, Repair, StrategyName, Verdict
@@ -247,7 +247,7 @@ def reason_told(reason: str, arguments: Any, redactor: Redactor) -> str:
 def question(request: Request, verdict: Verdict, described: str, preview: str) -> ApprovalQuestion:
     """What a person sees beside the call. Nothing is redacted: who decides must see what would run."""
     if not verdict.repairs and not preview:
-        return CallQuestion(_plain_details(request.effects, verdict.confidence), described)
+        return ApprovalQuestion(_plain_details(request.effects, verdict.confidence), described)
     details: dict[str, Any] = {
         "effects": sorted(request.effects),
         "confidence": verdict.confidence,
@@ -316,7 +316,7 @@ def make_storable(value: Any) -> Any:
 
 def _cut(value: Any, depth: int) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}… ({len(value)} characters)"
+        return cut_counted(value, LONGEST_VALUE, "d")
     if isinstance(value, (dict, list)):
         if depth >= 4 or len(value) > 100:  # pyright: ignore[reportUnknownArgumentType] - a model wrote it
             return render_json(value, LONGEST_VALUE)

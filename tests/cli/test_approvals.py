@@ -15,7 +15,7 @@ from cli.terminal_running import Terminal
 from cli_running import Runner, start
 from rightcall.cli import persons
 from rightcall.record.sqlite import SqliteStore
-from rightcall.text.leaving_out import with_left_out
+from rightcall.text.cut import with_left_out
 from rightcall.types_running import Approval, Origin
 
 pytestmark = pytest.mark.promise("P-06")

@@ -10,7 +10,7 @@ import pytest
 from rightcall.execute import waiting
 from rightcall.execute.functions import local_tool, tool
 from rightcall.execute.preview import file_diff, preview, rehearsal
-from rightcall.text.leaving_out import leaves_out
+from rightcall.text.cut import leaves_out
 from rightcall.text.question_rows import Paper, value_rows
 from rightcall.types_running import Result
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from approval_running import START, approval_of
-from rightcall.text.leaving_out import with_left_out
+from rightcall.text.cut import with_left_out
 from rightcall.text.question import question_lines, time_left, view
 from rightcall.types_running import Approval
 

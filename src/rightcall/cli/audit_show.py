@@ -7,14 +7,14 @@ from msgspec import DecodeError, Struct, json, to_builtins
 
 from rightcall.cli.audit_lines import TINTS, call_lines, took
 from rightcall.cli.output import json_text
-from rightcall.cli.render import brief, confidence, cut, labelled, value_text, written_lines
+from rightcall.cli.render import brief, confidence, labelled, value_text, written_lines
 from rightcall.cli.terminal import Style, harmless_lines, many
 from rightcall.executor_repeats import LOOP, how_to_allow
 from rightcall.record.chain import START
 from rightcall.record.reading import CallRecord, call, neighbours
 from rightcall.record.tables import AuditEntry, Tables
 from rightcall.route.packet_ids import is_packet_id
-from rightcall.text.escape import escaped
+from rightcall.text.escape import cut_counted, escaped
 
 if TYPE_CHECKING:
     from rightcall.types_running import Approval
@@ -109,14 +109,17 @@ def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]
     yield "repaired", [_repair(one) for one in record.repairs]
     yield "problems", [f"{_word(one.get('message'), 500)}  [{_word(one.get('code'))}]" for one in record.problems]
     yield "decision", [_decision(record)]
-    yield "reason", harmless_lines(cut(record.reason, _LONGEST)) if record.reason else []
+    yield "reason", harmless_lines(cut_counted(record.reason, _LONGEST)) if record.reason else []
     yield "effects", _as_lines(", ".join(escaped(one) for one in record.effects))
     yield "approval", _approval(view, record)
     yield "grant", _as_lines(record.grant and escaped(record.grant))
     yield "earlier", _as_lines(record.earlier and f"the same call as record {record.earlier}")
     yield "to allow it", _as_lines(record.rule == LOOP and how_to_allow(record.tool))
     yield "outcome", _outcome(record)
-    yield "error", harmless_lines(cut(record.error, _LONGEST)) if record.error and record.error != record.reason else []
+    yield (
+        "error",
+        harmless_lines(cut_counted(record.error, _LONGEST)) if record.error and record.error != record.reason else [],
+    )
     yield "digest", [escaped(record.digest)]
     yield "decided with", _as_lines(_basis(record))
     yield "hash", [view.entry.hash.hex()]
@@ -195,7 +198,11 @@ def _outcome(record: CallRecord) -> list[str]:
     parts += [f"{record.tokens:,} tokens"] if record.tokens else []
     parts += ["from the cache"] if record.cached else []
     parts += [f"sandbox {escaped(record.sandbox)}"] if record.sandbox else []
-    return [", ".join(parts), *harmless_lines(cut(record.summary, _LONGEST))] if record.summary else [", ".join(parts)]
+    return (
+        [", ".join(parts), *harmless_lines(cut_counted(record.summary, _LONGEST))]
+        if record.summary
+        else [", ".join(parts)]
+    )
 
 
 def _basis(record: CallRecord) -> str:

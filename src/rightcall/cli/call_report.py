@@ -4,10 +4,10 @@ from typing import Any
 
 from rightcall.cli.code_report import code_lines
 from rightcall.cli.output import call_record, repair_record
-from rightcall.cli.render import cut, labelled, repair_lines, value_text
+from rightcall.cli.render import labelled, repair_lines, value_text
 from rightcall.cli.terminal import Style, harmless_lines
 from rightcall.present.messages import Outcome
-from rightcall.text.escape import escaped
+from rightcall.text.escape import cut_counted, escaped
 
 _LONGEST = 4000
 _KINDS = {"allow": "allowed", "dry_run": "only rehearsed", "ask": "has to be asked for", "deny": "denied"}
@@ -58,7 +58,7 @@ def report(outcome: Outcome, style: Style, *, explain: bool = False) -> list[str
         lines += shown
     elif outcome.ok:
         text = outcome.result if isinstance(outcome.result, str) else value_text(outcome.result)
-        lines += labelled("result", harmless_lines(cut(text, _LONGEST)), style)
+        lines += labelled("result", harmless_lines(cut_counted(text, _LONGEST)), style)
     else:
         lines += labelled("error", harmless_lines(outcome.error or ""), style)
     if outcome.hint:

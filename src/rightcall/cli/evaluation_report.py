@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from rightcall.cli.corpora import Shape
 from rightcall.cli.evaluation import Result, Scores, Tally
-from rightcall.cli.render import cut, labelled, value_text, written_lines
+from rightcall.cli.render import labelled, value_text, written_lines
 from rightcall.cli.terminal import Style, harmless_lines, table
-from rightcall.text.escape import escaped
+from rightcall.text.escape import cut_counted, escaped
 
 _HEADS = {"refused_ok": "refused, fine", "wrong": "wrong accepted"}
 _LONGEST = 2000
@@ -92,5 +92,5 @@ def _failure(result: Result, style: Style) -> list[str]:
         *labelled("wanted", [value_text(result.wanted)], style),
         *labelled("got", [value_text(result.got)], style),
         *(labelled("because", harmless_lines(result.reason), style) if result.reason else []),
-        *(labelled("streams differ", [cut(escaped(result.stream), _LONGEST)], style) if result.stream else []),
+        *(labelled("streams differ", [cut_counted(escaped(result.stream), _LONGEST)], style) if result.stream else []),
     ]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rightcall.cli.audit_lines import TINTS, column, fitting, took
 from rightcall.cli.output import json_text
 from rightcall.cli.packet_ways import approval_ways, ways_on
-from rightcall.cli.render import cut, labelled, value_text
+from rightcall.cli.render import labelled, value_text
 from rightcall.cli.terminal import Style, Tint, count, harmless_lines, pad, table, visible_width
 from rightcall.route.packets_hidden import story_of
-from rightcall.text.escape import escaped
+from rightcall.text.escape import cut_counted, escaped
 from rightcall.text.redact import Redactor
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[
 
 
 def _text(text: str) -> list[str]:
-    return harmless_lines(cut(text, _LONGEST)) if text else []
+    return harmless_lines(cut_counted(text, _LONGEST)) if text else []
 
 
 def _origin(packet: "Packet") -> str:
@@ -102,7 +102,7 @@ def chosen_lines(tool: "SelectedTool") -> list[str]:
 
 def alternative_lines(tool: "SelectedTool") -> list[str]:
     why = f": {escaped(tool.selection_reasoning, 300)}" if tool.selection_reasoning else ""
-    return [f"{escaped(tool.tool_name, 200)}  {cut(json_text(tool.params), 200)}{why}"]
+    return [f"{escaped(tool.tool_name, 200)}  {cut_counted(json_text(tool.params), 200)}{why}"]
 
 
 def review_lines(routing: "ToolRouting") -> list[str]:

@@ -17,8 +17,8 @@ from rightcall.cli.spelling import spelled
 from rightcall.cli.terminal import harmless_lines, many, say, style_for
 from rightcall.errors import ConfigError, ToolFailure
 from rightcall.execute.write.pulls import Decision, PullRecord, pull_of
+from rightcall.text.cut import leaves_out
 from rightcall.text.escape import escaped
-from rightcall.text.leaving_out import leaves_out
 
 if TYPE_CHECKING:
     from rightcall.config import Policy

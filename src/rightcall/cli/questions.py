@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rightcall.cli.output import is_unicode, json_text
 from rightcall.cli.terminal import Style, count, style_for, table
 from rightcall.record.asking import approval_of, earlier_definition
+from rightcall.text.escape import cut_end
 from rightcall.text.question import View, state_of, view
 from rightcall.text.visible import visible
 from rightcall.types_running import SECOND, Approval
@@ -73,8 +74,7 @@ def columns() -> int:
 
 def named(text: str) -> str:
     """A name in a list: spelled out, and cut where it is long."""
-    shown = visible(text[: _NAME + 1])
-    return shown if len(shown) <= _NAME else shown[: _NAME - 1] + "…"
+    return cut_end(visible(text[: _NAME + 1]), _NAME)
 
 
 def listing(approvals: Sequence[Approval], now: int, style: Style, most: int = 0) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 from rightcall.cli.output import json_text
 from rightcall.cli.terminal import Style, harmless_lines, pad, wrap
 from rightcall.parse.marks import RULES
-from rightcall.text.escape import escaped, render_json
+from rightcall.text.escape import cut_counted, escaped, render_json
 from rightcall.types import Problem, Repair, Verdict
 
 _LABEL = 16  # columns of the left label, "what the model …"
@@ -80,15 +80,11 @@ def labelled(label: str, lines: list[str], style: Style) -> list[str]:
 
 def written_lines(text: str) -> list[str]:
     """What the model wrote, line by line as it stands."""
-    return harmless_lines(cut(text.rstrip("\r\n"), _LONGEST) or "(nothing)")
+    return harmless_lines(cut_counted(text.rstrip("\r\n"), _LONGEST) or "(nothing)")
 
 
 def value_text(value: Any) -> str:
-    return cut(json_text(value), _LONGEST)
-
-
-def cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
+    return cut_counted(json_text(value), _LONGEST)
 
 
 def brief(value: Any) -> str:

@@ -16,13 +16,13 @@ from rightcall.cli.packet_report import (
     tools_lines,
 )
 from rightcall.cli.packet_ways import approval_ways, commands, models, places, ways_on
-from rightcall.cli.render import cut, labelled
+from rightcall.cli.render import labelled
 from rightcall.cli.route_expected import Expected
 from rightcall.cli.routing_options import how_to_configure
 from rightcall.cli.terminal import Style, Tint, harmless_lines, pad, visible_width
 from rightcall.config_router import RouterSettings
 from rightcall.route.types import Candidate, Packet
-from rightcall.text.escape import escaped
+from rightcall.text.escape import cut_counted, escaped
 
 _NAME = 40
 _LONGEST = 4000
@@ -130,7 +130,7 @@ def _of_the_chosen(shown: Shown) -> tuple[str, str, Tint]:
 def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]]]:
     packet, routing = shown.packet, shown.packet.tool_routing
     waits = packet.status.state == "waiting" and shown.ran
-    yield "why", harmless_lines(cut(packet.status.why, _LONGEST)) if packet.status.why else []
+    yield "why", harmless_lines(cut_counted(packet.status.why, _LONGEST)) if packet.status.why else []
     yield "intent", intent_lines(packet)
     yield "tools", tools_lines(packet.context.available_mcp_tools)
     yield "not allowed", _not_allowed(shown.not_allowed, options)
@@ -160,7 +160,7 @@ def _candidates(shown: Shown) -> list[str]:
 def _expected(expected: Expected) -> list[str]:
     _, words, _ = _WOULD[expected.kind]
     why = f": {escaped(expected.reason, 300)}" if expected.reason else ""
-    return [escaped(cut(expected.call, _LONGEST)), f"{words}, by rule {escaped(expected.rule, 100)}{why}"]
+    return [escaped(cut_counted(expected.call, _LONGEST)), f"{words}, by rule {escaped(expected.rule, 100)}{why}"]
 
 
 def _no_model(options: Namespace) -> list[str]:

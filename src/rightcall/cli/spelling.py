@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from rightcall.cli.output import is_unicode
+from rightcall.text.escape import cut_end
 from rightcall.text.question_rows import Paper
 from rightcall.text.visible import right_to_left_words
 
@@ -11,7 +12,7 @@ from rightcall.text.visible import right_to_left_words
 def spelled(line: str, most: int | None = None) -> str:
     """One line with everything that could hide spelled out, cut to `most` characters."""
     shown = _paper().visible(line if most is None else line[: most + 1])
-    return shown if most is None or len(shown) <= most else shown[: most - 1] + "…"
+    return shown if most is None else cut_end(shown, most)
 
 
 def spelled_lines(text: str, most: int = sys.maxsize) -> Iterator[str]:

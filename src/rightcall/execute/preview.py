@@ -13,7 +13,7 @@ from rightcall.execute.diff import file_diff, one_line, shown_text
 from rightcall.execute.functions import LocalTool, own_copy
 from rightcall.execute.run import run
 from rightcall.execute.state import found_at
-from rightcall.text.leaving_out import with_left_out
+from rightcall.text.cut import with_left_out
 from rightcall.types_running import Result
 
 __all__ = ["DRY_RUN", "file_diff", "preview", "rehearsal"]

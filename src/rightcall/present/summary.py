@@ -3,7 +3,7 @@
 from typing import Any
 
 from rightcall.present.registry import view_of
-from rightcall.text.escape import escaped, render_json
+from rightcall.text.escape import cut_end, escaped, render_json
 
 LONGEST = 200
 GENEROUS = 1000
@@ -12,7 +12,7 @@ GENEROUS = 1000
 
 def short(line: str) -> str:
     """A summary as it is kept: at most 200 characters."""
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    return cut_end(line, LONGEST)
 
 
 def summarise(tool: str, value: Any, most: int = LONGEST) -> str:

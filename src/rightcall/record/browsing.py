@@ -14,8 +14,8 @@ from msgspec.json import encode
 from rightcall.errors import StoreError, ToolFailure
 from rightcall.record.browsable import COLLECTIONS, Collection, Row, Rows, has_older
 from rightcall.record.tables import Store, Tables
-from rightcall.text.escape import render_json
-from rightcall.text.room import AnswerRoom
+from rightcall.text.cut import AnswerRoom
+from rightcall.text.escape import cut_end, render_json
 
 T = TypeVar("T")
 More = Mapping[str, Collection]
@@ -145,7 +145,7 @@ def _cut(row: Row, most: int) -> Row:
 def _short(value: Any, most: int) -> Any:
     """A value of at most so many characters: a text loses its end; anything else becomes the beginning of its JSON."""
     if isinstance(value, str):
-        return value if len(value) <= most else value[: most - 1] + "…"
+        return cut_end(value, most)
     return render_json(value, most) if _is_larger(value, most) else value
 
 

@@ -26,6 +26,24 @@ def escaped(text: str, limit: int | None = None) -> str:
     return cut
 
 
+def cut_end(text: str, most: int) -> str:
+    """A text of at most so many characters, the mark among them.
+
+    >>> cut_end("abcd", 4), cut_end("abcde", 4)
+    ('abcd', 'abc…')
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def cut_counted(text: str, most: int, how: str = ",") -> str:
+    """The first so many characters, and how many there are in all, written as `how` says.
+
+    >>> cut_counted("abc" * 1000, 4)
+    'abca… (3,000 characters)'
+    """
+    return text if len(text) <= most else f"{text[:most]}… ({len(text):{how}} characters)"
+
+
 def render_json(value: Any, limit: int = 80) -> str:
     """A value as it would stand in JSON, escaped and cut to about `limit` characters.
 

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from rightcall.text.alike import suspicions
-from rightcall.text.leaving_out import leaves_out
+from rightcall.text.cut import leaves_out
 from rightcall.text.question_definition import changes
 from rightcall.text.question_rows import Hidden, Paper, cut, named_items, read, text_rows, texts_in, value_rows
 from rightcall.text.visible import folded

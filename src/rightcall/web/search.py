@@ -14,7 +14,7 @@ from rightcall.base.http.client import look_up
 from rightcall.config_hands import WebSettings
 from rightcall.errors import ToolFailure
 from rightcall.parse.kinds import is_list, is_object
-from rightcall.text.escape import escaped
+from rightcall.text.escape import cut_end, escaped
 from rightcall.trust.telling import warn
 from rightcall.web.client import Page, StatusFailure, ask_server, within
 from rightcall.web.targets import Target, read_target
@@ -127,5 +127,4 @@ def _hit(one: Any) -> Hit | None:
 def _line(text: Any, most: int) -> str:
     if not isinstance(text, str):
         return ""
-    line = " ".join(text[: most * 4].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return cut_end(" ".join(text[: most * 4].split()), most)

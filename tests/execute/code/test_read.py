@@ -18,7 +18,7 @@ from rightcall.fs.rules import PathRules
 from rightcall.fs.sight import Sight
 from rightcall.present.tools.read import VIEW
 from rightcall.present.trim import trim
-from rightcall.text.room import MOST_ANSWER
+from rightcall.text.cut import MOST_ANSWER
 
 MOST_BYTES = CodeSettings().largest_file
 

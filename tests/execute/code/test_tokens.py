@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rightcall.execute.code.languages import language_of
 from rightcall.execute.code.tokens import MOST_TOKENS, tokens_of
 from rightcall.execute.code.tokens_styles import STYLES
-from rightcall.text.room import AnswerRoom
+from rightcall.text.cut import AnswerRoom
 
 
 def kinds(text: str, path: str) -> list[tuple[str, str]]:

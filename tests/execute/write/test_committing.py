@@ -14,7 +14,7 @@ from rightcall.config_hands import WriteSettings
 from rightcall.errors import ToolFailure
 from rightcall.execute.write.changes import Moved
 from rightcall.execute.write.committing import cleaned_message
-from rightcall.text.leaving_out import leaves_out
+from rightcall.text.cut import leaves_out
 
 pytestmark = pytest.mark.promise("W-02")
 

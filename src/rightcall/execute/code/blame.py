@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.asking import in_time, named_paths, unreadable
 from rightcall.execute.code.changes import SHORT_HASH, text_of
-from rightcall.execute.code.diff_reading import bounded
 from rightcall.execute.code.git.refs import commit_of
 from rightcall.execute.code.git.repository import Repository, repository_for
 from rightcall.execute.code.git.run import run_git
@@ -18,8 +17,8 @@ from rightcall.execute.code.moments import utc
 from rightcall.execute.code.tool import CodeTool
 from rightcall.fs.names import shown_name
 from rightcall.fs.sight import Sight, Unseen
-from rightcall.text.escape import escaped
-from rightcall.text.room import MOST_ANSWER, AnswerRoom, json_size, text_head
+from rightcall.text.cut import MOST_ANSWER, AnswerRoom, json_size, text_head
+from rightcall.text.escape import cut_end, escaped
 
 _SECONDS = 20.0
 _LARGEST = 5 << 20
@@ -196,8 +195,8 @@ def _commit(full: str, about: dict[bytes, bytes], file: _File) -> BlameCommit:
         return BlameCommit(full, full[:SHORT_HASH], _NOT_YET, utc(file.seconds), _NOT_YET)
     seconds = about.get(b"author-time", b"")
     date = utc(int(seconds) if seconds.isdigit() else 0)
-    message = bounded(text_of(about.get(b"summary", b"")), _LONGEST_WORDS)
-    return BlameCommit(full, full[:SHORT_HASH], bounded(text_of(about[b"author"]), _LONGEST_WORDS), date, message)
+    message = cut_end(text_of(about.get(b"summary", b"")), _LONGEST_WORDS)
+    return BlameCommit(full, full[:SHORT_HASH], cut_end(text_of(about[b"author"]), _LONGEST_WORDS), date, message)
 
 
 def _state(sight: Sight, asked: BlameArguments) -> object:

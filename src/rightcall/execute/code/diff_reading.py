@@ -33,7 +33,8 @@ from rightcall.execute.code.changes import (
     text_of,
 )
 from rightcall.execute.code.moments import utc
-from rightcall.text.room import AnswerRoom
+from rightcall.text.cut import AnswerRoom
+from rightcall.text.escape import cut_end
 
 MOST_FILES = 1000
 """Files that are named in one comparison; all are counted."""
@@ -443,18 +444,13 @@ def _commit(reader: DiffReader, view: View, room: Room | None) -> tuple[GitCommi
     commit = GitCommit(
         hash=full,
         short_hash=full[:SHORT_HASH],
-        author=bounded(author, _LONGEST_NAME),
-        email=bounded(email, _LONGEST_NAME),
+        author=cut_end(author, _LONGEST_NAME),
+        email=cut_end(email, _LONGEST_NAME),
         date=utc(int(seconds) if seconds.isdecimal() else 0),
-        message=bounded(message.rstrip("\n"), _LONGEST),
+        message=cut_end(message.rstrip("\n"), _LONGEST),
         files_changed=files,
         stats=Stats(totals.insertions, totals.deletions),
         more_files=totals.files_changed - len(files),
         diff=diffs,
     )
     return commit, cut
-
-
-def bounded(text: str, most: int) -> str:
-    """A text of at most so many characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"

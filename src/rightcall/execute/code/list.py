@@ -18,7 +18,7 @@ from rightcall.execute.trace import current_trace
 from rightcall.fs.names import shown_name
 from rightcall.fs.resolve import real_path
 from rightcall.fs.sight import Opened, Sight
-from rightcall.text.room import AnswerRoom
+from rightcall.text.cut import AnswerRoom
 
 MOST_FILES = 500
 DEEPEST = 10

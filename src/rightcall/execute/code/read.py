@@ -12,8 +12,8 @@ from rightcall.execute.code.moments import utc
 from rightcall.execute.code.tool import CodeTool
 from rightcall.fs.names import shown_name
 from rightcall.fs.sight import Opened, Sight
+from rightcall.text.cut import MOST_ANSWER, AnswerRoom, json_size, text_head
 from rightcall.text.escape import escaped
-from rightcall.text.room import MOST_ANSWER, AnswerRoom, json_size, text_head
 
 MOST_LINES = 500
 _MOST_STRUCTURE = MOST_ANSWER // 2

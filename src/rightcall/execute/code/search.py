@@ -26,7 +26,7 @@ from rightcall.execute.code.tool import CodeTool, begin_trace
 from rightcall.execute.state import untold
 from rightcall.execute.trace import Trace, current_trace
 from rightcall.fs.sight import Opened, Sight
-from rightcall.text.room import AnswerRoom
+from rightcall.text.cut import AnswerRoom
 
 MOST_MATCHES = 100
 MOST_CONTEXT = 20

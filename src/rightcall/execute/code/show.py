@@ -19,8 +19,8 @@ from rightcall.execute.code.tool import CodeTool
 from rightcall.execute.state import Untold
 from rightcall.fs.names import shown_name
 from rightcall.fs.sight import Sight, Unseen
+from rightcall.text.cut import MOST_ANSWER, json_size, text_head
 from rightcall.text.escape import escaped
-from rightcall.text.room import MOST_ANSWER, json_size, text_head
 
 _SECONDS = 10.0
 _MOST_OUTPUT = 32 << 20

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from rightcall.execute.code.languages import language_of
 from rightcall.execute.code.tokens_styles import OTHER, STYLES
-from rightcall.text.room import AnswerRoom
+from rightcall.text.cut import AnswerRoom
+from rightcall.text.escape import cut_end
 
 MOST_TOKENS = 5_000
 _LONGEST = 200
@@ -44,8 +45,7 @@ def tokens_of(text: str, path: str, first: int, last: int, room: AnswerRoom) -> 
         if line >= first or line + text.count("\n", start, token.end()) >= first:
             kind, written = token.lastgroup or "", token.group()
             kind = "keyword" if kind == "identifier" and written in keywords else kind
-            shown = written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
-            one = SyntaxToken(kind, line, start - line_start + 1, shown)
+            one = SyntaxToken(kind, line, start - line_start + 1, cut_end(written, _LONGEST))
             if len(found) == MOST_TOKENS or not room.take(one):
                 return found, False
             found.append(one)

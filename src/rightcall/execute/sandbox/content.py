@@ -10,6 +10,7 @@ from msgspec.json import encode
 
 from rightcall.execute.sandbox.content_drawings import SIGNATURE, is_shown, png_size, svg_size
 from rightcall.execute.sandbox.content_tables import Table, csv_table, json_table
+from rightcall.text.cut import text_start
 
 LOOKED_INTO = 4_000_000
 """Bytes of a file that is looked into at all; a larger one is only named."""
@@ -58,7 +59,7 @@ def look_into(path: str, content: bytes, room: int) -> File:
     if table is not None and json_size(table.text) <= room:
         shown, rows, columns = table.text, table.rows, table.columns
         return File(path, len(content), "table", named.media_type, text=shown, rows=rows, columns=columns)
-    kept = fitting(text, min(room, MOST_TEXT))
+    kept = text_start(text, min(room, MOST_TEXT) + 2)
     media = named.media_type if named.media_type != _UNKNOWN else "text/plain"
     return File(path, len(content), "text", media, text=kept, truncated=len(kept) < len(text))
 
@@ -74,22 +75,6 @@ _UNKNOWN = "application/octet-stream"
 def taken(file: File) -> int:
     """Bytes that a file takes in a result, as JSON."""
     return json_size(file.path) + json_size(file.text or "") + len(file.data or "") + 200
-
-
-def fitting(text: str, room: int) -> str:
-    """As much of a text from its beginning as is no longer than `room` bytes in JSON.
-
-    >>> fitting("abc", 10), fitting("abc", 2), fitting("a\\0b", 7)
-    ('abc', 'ab', 'a\\x00')
-    """
-    text = text[: max(room, 0)]
-    if json_size(text) <= room:
-        return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if json_size(text[:middle]) <= room else (low, middle - 1)
-    return text[:low]
 
 
 def json_size(text: str) -> int:

@@ -7,10 +7,11 @@ from msgspec import Struct
 
 from rightcall.errors import ToolFailure
 from rightcall.execute.sandbox.charts import FOLDER
-from rightcall.execute.sandbox.content import LOOKED_INTO, File, fitting, json_size, look_into, name_only, taken
+from rightcall.execute.sandbox.content import LOOKED_INTO, File, json_size, look_into, name_only, taken
 from rightcall.execute.sandbox.sandbox import Sandbox
 from rightcall.execute.sandbox.scratch import Left, Mark, changed, given_marks, listing, put, read, shown_path
 from rightcall.execute.sandbox.types import Ended, Job, LimitName, Scratch, Tier
+from rightcall.text.cut import cut_middle, text_start
 
 _LISTED = 40
 """Files that a result names, and others that it says were left out."""
@@ -147,9 +148,9 @@ def _ran(ended: Ended, output: Output, collected: Collected) -> Ran:
 
 def both_ends(text: str, room: int) -> str:
     """The beginning and the end of a text that is too long: a program says last what went wrong."""
-    whole = fitting(text, room)
+    whole = text_start(text, room + 2)
     if len(whole) == len(text):
         return text
-    head = fitting(text, room // 2)
-    tail = fitting(text[::-1], max(room // 2 - 100, 0))[::-1]
-    return f"{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}"
+    head = text_start(text, room // 2 + 2)
+    tail = text_start(text[::-1], max(room // 2 - 100, 0) + 2)[::-1]
+    return cut_middle(text, head, tail)

@@ -19,9 +19,8 @@ from rightcall.execute.write.git import Writer
 from rightcall.execute.write.git_names import guard_name
 from rightcall.execute.write.worktree import exists, prepare, tidy
 from rightcall.fs.spots import Seen, seen_file
+from rightcall.text.cut import MOST_SHOWN, bounded, cut_lines
 from rightcall.text.escape import escaped
-from rightcall.text.leaving_out import MOST_SHOWN, bounded
-from rightcall.text.room import text_head
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk
@@ -223,5 +222,4 @@ def short_list(names: Sequence[str]) -> str:
 def cut_diff(items: Sequence[Item]) -> str:
     """The diff for a result, of bounded length."""
     diff = shown_text("\n".join(item.diff for item in items))
-    shown = text_head(diff, _MOST_DIFF)
-    return shown if len(shown) == len(diff) else f"{shown}\n… cut here"
+    return cut_lines(diff, _MOST_DIFF)

@@ -17,7 +17,7 @@ from rightcall.execute.write.git import Writer
 from rightcall.execute.write.saving_places import Place, place_for
 from rightcall.fs.gitdirs import no_repository, repository_made
 from rightcall.fs.spots import opened_tree, seen_file
-from rightcall.text.leaving_out import MOST_SHOWN, bounded
+from rightcall.text.cut import MOST_SHOWN, bounded
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk

@@ -10,8 +10,8 @@ from rightcall.base.globs import path_matches
 from rightcall.errors import ToolFailure
 from rightcall.execute.code.git.run import checked, run_git
 from rightcall.execute.write.git import Writer
+from rightcall.text.cut import MOST_SHOWN, cut_preview
 from rightcall.text.escape import escaped
-from rightcall.text.leaving_out import MOST_SHOWN, cut_preview
 
 if TYPE_CHECKING:
     from rightcall.config_hands import WriteSettings

@@ -32,8 +32,8 @@ from rightcall.execute.write.pulls_git import (
     required_tip,
     shown_diff,
 )
+from rightcall.text.cut import MOST_SHOWN
 from rightcall.text.escape import escaped
-from rightcall.text.leaving_out import MOST_SHOWN
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk

@@ -19,8 +19,7 @@ from rightcall.execute.write.editing_tools import save_on_branch
 from rightcall.execute.write.saving_places import Place, outside_folders, place_for
 from rightcall.fs.spots import Seen, seen_file
 from rightcall.packs import load_pack
-from rightcall.text.leaving_out import MOST_SHOWN, bounded
-from rightcall.text.room import text_head
+from rightcall.text.cut import MOST_SHOWN, bounded, cut_lines
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk
@@ -99,11 +98,10 @@ def save(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> SaveResu
             summary = f"save {plan.place.shown}"
             change = worker.apply(tool=NAME, caller=asked.caller, summary=summary, files=[step]).id
     diff = shown_text(plan.shown())
-    short = text_head(diff, _MOST_DIFF)
     return SaveResult(
         path=plan.place.shown, bytes=len(plan.content), created=plan.seen is None, change=change,
         undo=f"rightcall undo {change}" if change else "",
-        diff=short if len(short) == len(diff) else f"{short}\n… cut here",
+        diff=cut_lines(diff, _MOST_DIFF),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from rightcall.execute.write.indexes import index_back
 from rightcall.execute.write.journal import DONE, RECORD, Contents, Filed, JournalEntry, Kept, file_step, rewritten
 from rightcall.execute.write.refs import Refs
 from rightcall.fs.spots import seen_file
+from rightcall.text.escape import cut_end
 
 if TYPE_CHECKING:
     from rightcall.execute.write.desk import Desk, Worker
@@ -226,8 +227,7 @@ def _about(entry: JournalEntry) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    line = one_line(text)
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    return cut_end(one_line(text), most)
 
 
 def _name(desk: "Desk", tree: str, path: str) -> str:

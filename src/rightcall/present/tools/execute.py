@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from rightcall.present.fields import Fields, many, number, own, records, text, texts
 from rightcall.present.view import Losses, View
+from rightcall.text.cut import cut_middle
 
 _TOOLS = ("code/execute/python", "code/execute/javascript", "ai.execute")
 _HIT = {
@@ -42,7 +43,7 @@ def _ends(errors: str) -> str:
     if len(errors) <= _ERRORS:
         return errors
     head, tail = errors[: _ERRORS // 3], errors[-_ERRORS * 2 // 3 :]
-    return f"{head}\n[… {len(errors) - len(head) - len(tail):,} characters left out …]\n{tail}"
+    return cut_middle(errors, head, tail)
 
 
 def _end(result: Fields) -> str:
