@@ -18,7 +18,7 @@ from bench.timing import all_cores, best
 from rightcall import Executor, MemoryStore, SqliteStore
 from rightcall.authorise import decide
 from rightcall.executor_calls import Who, Written, call_body
-from rightcall.executor_request import build_request, canonical
+from rightcall.executor_request import Ground, Occasion, build_request, canonical
 from rightcall.record.admission import admit
 from rightcall.record.asking import ApprovalQuestion
 from rightcall.record.entries import EndBody, encode
@@ -62,9 +62,7 @@ def deciding(store: Store, folder: str, *, record: bool) -> Callable[[Tables], o
 
     def request() -> Request:
         exact = canonical(CALL["name"], {**CALL["arguments"], "text": f"call {next(numbers)}"})
-        scopes = toolbox.scopes_of(rights, tool.tool.name)
-        now = store.clock.now()
-        return build_request(tool, exact, rights, toolbox=toolbox, at=now, root=folder, verdict=verdict, scopes=scopes)
+        return build_request(tool, exact, rights, verdict, Ground(toolbox, folder), Occasion(store.clock.now()))
 
     def one(tables: Tables) -> object:
         asked = request()

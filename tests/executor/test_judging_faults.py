@@ -67,7 +67,7 @@ def test_a_door_refuses_and_records(place: str, later: bool, monkeypatch: pytest
         passage = asyncio.run(door.ajudge("look", {})) if later else door.judge("look", {})
         assert passage.action == "deny"
         monkeypatch.undo()
-        tool = "(unknown)" if place.endswith("kept") else "look"
+        tool = "(unknown)" if place.endswith("make_storable") else "look"
         check(door.store.look(lambda tables: list(tables.entries())), passage.decision.rule, tool)
         assert door.judge("look", {}).action == "allow"
 

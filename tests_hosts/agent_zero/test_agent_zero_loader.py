@@ -17,7 +17,7 @@ from agent_zero_trees import REAL, Tree, tree_of
 
 from rightcall import SqliteStore
 from rightcall.hosts import agent_zero_install
-from rightcall.record.asking import answer
+from rightcall.record.asking import Reply, answer
 
 LAYOUTS: list[Any] = ["old", "user", "present", *REAL]
 PRESENT = ["present", *(path for path in REAL if agent_zero_install.layout_of(path) == "present")]
@@ -301,7 +301,7 @@ def said_yes(tree: Tree, approval: str) -> None:
     with closing(SqliteStore(tree.root / ".rightcall" / "audit.db")) as store:
         digest = store.look(lambda tables: tables.approval(approval)).digest  # type: ignore[union-attr]
         now = store.clock.now()
-        store.transact(lambda tables: answer(tables, approval, "approved", "ann", digest, now, 3600, ()))
+        store.transact(lambda tables: answer(tables, approval, Reply("approved", "ann", digest), now, 3600, ()))
 
 
 def statuses(tree: Tree) -> list[str]:

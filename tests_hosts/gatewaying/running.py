@@ -14,9 +14,9 @@ from rightcall.cli.serving_mcp import open_link
 from rightcall.door import Door
 from rightcall.mcp.gateway import Gateway
 from rightcall.mcp.gateway_shared import SharedGateway
-from rightcall.record.tokens import make_token
+from rightcall.record.tokens import TokenRequest, make_token
 from rightcall.serve.access import Access
-from rightcall.serve.app import build_app
+from rightcall.serve.app import Entrance, Health, Span, build_app
 from rightcall.serve.callers import Callers
 from rightcall.serve.limits import ServeLimits
 from rightcall.serve.mcp import Endpoint
@@ -41,7 +41,7 @@ class Site(Struct, frozen=True):
 
     def url_for(self, caller: str) -> str:
         """With a token that speaks for this caller."""
-        token = self.door.store.transact(lambda tables: make_token(tables, caller, "ann"))[1]
+        token = self.door.store.transact(lambda tables: make_token(tables, TokenRequest(caller, "ann")))[1]
         return self.url.replace("/mcp", f"/{token}/mcp")
 
     @property
@@ -65,9 +65,9 @@ async def gateway(servers: Mapping[str, Any], policy: Mapping[str, Any] | None =
     bound = bind("127.0.0.1", 0)
     port = bound.getsockname()[1]
     app = build_app(
-        access=Access(None, bound_to="127.0.0.1"), callers=Callers(door.store), metrics=Metrics(dict), about={},
-        beside={"/mcp": endpoint},
-        state=lambda: {"mcp": endpoint.gateway.state()}, opening=[endpoint.gateway.start], closing=[endpoint.aclose],
+        Entrance(Access(None, bound_to="127.0.0.1"), Callers(door.store)), Metrics(dict),
+        Health({}, lambda: {"mcp": endpoint.gateway.state()}), beside={"/mcp": endpoint},
+        span=Span([endpoint.gateway.start], [endpoint.aclose]),
     )  # fmt: skip
     server = Running(app, bound, ServeLimits(grace_seconds=1), on_stopping=lambda _: endpoint.stop())
     running = asyncio.create_task(server.serve(sockets=[bound]))

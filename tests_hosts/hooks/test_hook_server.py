@@ -138,12 +138,12 @@ def test_through_a_server_a_found_policy_is_as_strict(work: Path) -> None:
 
 
 def _say_yes(store: SqliteStore) -> None:
-    from rightcall.record.asking import answer
+    from rightcall.record.asking import Reply, answer
 
     try:
         (asked,) = store.look(lambda tables: tables.approvals("waiting"))
         now = store.clock.now()
-        store.transact(lambda tables: answer(tables, asked.id, "approved", "Ada", asked.digest, now, 600))
+        store.transact(lambda tables: answer(tables, asked.id, Reply("approved", "Ada", asked.digest), now, 600))
     finally:
         store.close()
 
