@@ -50,9 +50,10 @@ class Brought:
         here = run.folders[0]
         if run.program in _UNPACKERS and (fed or any(map(self.has, self._wholes(run, run.arguments)))):
             into = option_value(run.arguments, "-C", "--directory", "-d")
-            self.unpacked.append(here if into is None else self.place.whole(here, into.value))
+            folder = here if into is None else self.place.whole(here, into.value)
+            (self.unpacked if folder == here or os.path.isdir(folder) else self.folders).append(folder)
         for folder in _cloned(run):
-            self.folders.append(self.place.whole(here, folder))
+            self.folders.append(HOLE if HOLE in folder else self.place.whole(here, folder))
         operands = run.operands() if self.files and run.program in ("mv", "cp", "ln", "install") else []
         if len(operands) > 1 and self.has(self.place.whole(here, operands[0].value)):
             self.files.add(self.place.whole(here, operands[-1].value))
@@ -67,6 +68,7 @@ class Brought:
             given = [one.value for one in run.operands("-P -i -o -F -e -l -S")]
             names += [Word(f"{given[-1]}/{re.split('[:/]', one)[-1]}") for one in given[:-1] if ":" in one]
         self.files.update(self._wholes(run, names))
+        self.files.update(f"${name}" for word in names if HOLE in word.value for name in word.names)
 
     def has(self, whole: str) -> bool:
         """Whether a path is one of those files, or in one of those folders."""
@@ -87,6 +89,7 @@ class Brought:
             script = run.operands(" ".join(how.valued) if how is not None else "-o +o -O +O --rcfile")[:1]
             wholes = self._wholes(run, script)
             inside |= bool(self.unpacked) and run.program in SHELLS
+            inside |= any(f"${name}" in self.files for word in script for name in word.names)
             inside |= any(self.has(one) or self._is_unpacked(os.path.dirname(one)) for one in wholes)
             if script and "-m" not in run.values and inside:
                 return f"{run.program} {script[0].value}".replace(HOLE, "…")
@@ -118,7 +121,8 @@ def _cloned(run: Run) -> Iterator[str]:
         if action == "submodule" and operands[:1] == ["add"]:
             action, operands = "clone", operands[1:]
         if action == "clone" and operands:
-            yield _folder_of(operands)
+            above = option_value(run.arguments[:at], "-C")
+            yield os.path.join(above.value if above is not None else "", _folder_of(operands))
         elif (action == "pull" and operands and _ADDRESS.match(operands[0])) or (
             "FETCH_HEAD" in operands and action in ("checkout", "merge", "reset", "switch", "rebase")
         ):

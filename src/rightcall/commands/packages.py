@@ -11,11 +11,13 @@ from rightcall.commands.words import HOLE
 from rightcall.commands.wrappers import option_value
 from rightcall.parse.late import Late
 
-_FETCHES_ALWAYS = frozenset(("bunx", "pnpx", "uvx"))
-_FETCHERS = frozenset((*_FETCHES_ALWAYS, "npx", "pipx"))
+_FETCHES_ALWAYS = frozenset(("npx", "bunx", "pnpx", "uvx"))
+"""Without a terminal `npx` does not ask before it fetches."""
+_FETCHERS = frozenset((*_FETCHES_ALWAYS, "pipx"))
+_PACKAGE = Late(r"--package(?:=|$)|-p$")
 _VALUED = "-p --package -w --workspace --from --with --python --spec --index-url --with-requirements"
 _SOURCE = Late(
-    r"(?:-{1,2}[a-z-]+=)?(?:[\w.,\[\]-]+ ?@ ?)?(?:(?:git|hg|svn|bzr)\+|git://|git@|ssh://|https?://(?!(?:[^/@]*@)?(?:localhost|127\.)\b)"
+    r"(?:-{1,2}[A-Za-z-]+=)?(?:[\w.,\[\]-]+ ?@ ?)?(?:git::|sparse\+|(?:git|hg|svn|bzr)\+|git://|git@|ssh://|https?://(?!(?:[^/@]*@)?(?:localhost|127\.)\b)"
     r"|(?:github|gitlab|bitbucket|gist):)"
 )
 """What is not taken by its name from the index that everybody uses."""
@@ -26,7 +28,8 @@ _USUAL = Late(
 _BRINGS = frozenset(
     ("install", "i", "add", "in", "isntall", "download", "wheel", "sync", "update", "upgrade", "pip", "tool", "pin",
      "plugin", "plugins", "plugin-add", "require", "create", "init", "inject", "try-repo", "get", "global", "source",
-     "-p", "ci", "fetch")
+     "-p", "ci", "fetch", "profile", "box", "remote", "repo", "package", "archive.install", "escript.install",
+     "collection", "role", "remote-add", "dependency:get", "specific_install")
 )  # fmt: skip
 _RUNS = frozenset(("run", "exec", "x", "dlx"))
 """Of these only what stands before the words of the program counts."""
@@ -34,8 +37,15 @@ _SETS = frozenset(("composer", "poetry", "pdm", "bundle"))
 """Their `config` may name another place that packages come from."""
 _ALWAYS = frozenset(("cpanm", "cpan", "nix-shell", "nix-env"))
 _NO_SOURCE = frozenset(("--proxy", "--https-proxy", "--cert", "--homepage", "--message", "-m"))
+_INDEXES = frozenset(
+    ("--index-url", "-i", "--extra-index-url", "--index", "--find-links", "-f", "--registry", "--source")
+)
 _BY_REPOSITORY = Late(r"[A-Za-z0-9][\w.-]*/[\w.-]+(?:#.*)?")
 _WELL_KNOWN_TEXT = """
+    11ty all-contributors astro browserslist bundlesize cucumber-js depcruise eleventy ember eslint_d gatsby grunt gulp
+    hardhat jasmine karma knex msw nest newman npm-run-all2 orval pkg postcss-cli protractor remix rescript sequelize
+    slidev source-map-explorer stryker svelte-kit syncpack ts-node-dev tsc-watch tslint typechain updtr vue-cli-service
+    update-browserslist-db webdriver-manager wdio cap jsonlint json2ts dotenv sort-imports tsx-watch react-router
     ajv alembic ansible-lint autoflake autopep8 ava babel bandit biome black build bump-my-version bumpversion c8 cdk
     changeset check-jsonschema check-manifest cibuildwheel clang-format cloc codespell commitizen commitlint
     concurrently cookiecutter copier cowsay cross-env cspell cypress datamodel-codegen datasette degit depcheck deptry
@@ -76,7 +86,8 @@ _NODE = frozenset(("npm", "pnpm", "yarn", "bun"))
 PACKAGING = frozenset(
     (*_FETCHERS, *_PACKAGERS, *_NODE, *_ALWAYS, "pipenv", "cargo", "gem", "bundle", "go", "deno", "composer",
      "luarocks", "opam", "pre-commit", "asdf", "mise", "terraform", "tofu", "rustup", "mix", "dart", "flutter", "conan",
-     "vcpkg", "stack", "cabal", "raku", "zef", "swift", "rebar3", "nimble", "shards", "haxelib", "pod", "carthage")
+     "vcpkg", "stack", "cabal", "raku", "zef", "swift", "rebar3", "nimble", "shards", "haxelib", "pod", "carthage",
+     "dotnet", "nuget", "mvn", "ansible-galaxy", "vagrant", "volta", "nix", "flatpak")
 )  # fmt: skip
 
 
@@ -108,11 +119,13 @@ def _foreign(run: Run) -> str | None:
     for at, value in enumerate(values):
         if _SOURCE.match(value) and not _USUAL.fullmatch(value) and not (at and values[at - 1] in _NO_SOURCE):
             return value[:60]
-        if run.program.startswith("nix") and "fetch" in value and "://" in value:
+        if "://" in value and ((run.program.startswith("nix") and "fetch" in value) or '"url"' in value):
             return value[:60]
+        if HOLE in value and at and values[at - 1] in _INDEXES:
+            return values[at - 1]
     if run.program == "brew" and (tapped := next((one.value for one in names if one.value.count("/") == 2), "")):
         return tapped if not tapped.startswith("homebrew/") else None
-    if run.program in _NODE and action in ("install", "i", "add"):
+    if run.program in _NODE and (action in ("install", "i", "add") or (action == "create" and run.program == "bun")):
         for one in names:
             here = any(os.path.exists(os.path.join(folder, one.value)) for folder in run.folders)
             if _BY_REPOSITORY.fullmatch(one.value) and not here:
@@ -123,8 +136,10 @@ def _foreign(run: Run) -> str | None:
 def _fetches(run: Run) -> bool:
     """Whether what it runs is brought without a question where it is not here: `npx -y`, `pnpm dlx`, `uvx`."""
     action = next((word.value for word in run.operands(_VALUED)), "")
-    if run.program in ("npx", "npm"):
-        return (run.program == "npx" or action in ("exec", "x")) and run.has("-y", "--yes")
+    if run.program == "npm":
+        return action in ("exec", "x") and (run.has("-y", "--yes") or any(map(_PACKAGE.match, run.values)))
+    if run.program == "uv":
+        return [word.value for word in run.operands(_VALUED)[:2]] == ["tool", "run"]
     if run.program in ("pnpm", "yarn", "bun"):
         return action in ("dlx", "x")
     return run.program in _FETCHES_ALWAYS or (run.program == "pipx" and action == "run")
@@ -133,7 +148,7 @@ def _fetches(run: Run) -> bool:
 def _package(run: Run) -> str:
     """Its name, without a version."""
     given = option_value(run.arguments, "--from", "--spec", "--package")
-    operands = [word.value for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run")]
+    operands = [word.value for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run", "tool")]
     name = given.value if given is not None else operands[0] if operands else ""
     return "" if HOLE in name else re.sub(r"(?<=.)(?:@|[=<>~]=|\[)[^/]*$", "", name)
 

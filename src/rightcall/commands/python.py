@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
+from sys import stdlib_module_names
 from typing import NamedTuple
 
 from rightcall.parse.late import Late
@@ -28,7 +29,7 @@ _MEANS = Late(
     r"|(?P<destroys>(?:os|posix|nt)\.(?:remove|unlink|rmdir|removedirs|truncate|rename|renames|replace|kill|killpg)"
     r"|shutil\.(?:rmtree|move)|send2trash(?:\..+)?|pathlib\.\w+\(\)\.(?:unlink|rmdir)|pathlib\.\w+\.(?:unlink|rmdir)"
     r"|psutil\.Process\(\)\.(?:kill|terminate))"
-    r"|(?P<publishes>(?:smtplib|ftplib|paramiko|telnetlib|poplib|imaplib|nntplib|pysftp|asyncssh)\..+)"
+    r"|(?P<publishes>(?:smtplib|ftplib|paramiko|telnetlib|poplib|imaplib|nntplib|pysftp|asyncssh|xmlrpc\.client)\..+)"
     r"|(?P<credentials>keyring\.get_\w+|netrc(?:\..+)?|dotenv\.dotenv_values|os\.environb?\.\*|browser_cookie3(?:\..+)?)"
 )
 """Full names by what they mean. `x.*` stands for an attribute that nobody knows."""
@@ -125,6 +126,8 @@ class _Code:
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self._assigns(target, node.value)
+        elif isinstance(node, ast.AugAssign):
+            self._assigns(node.target, node.value)  # a second value: its text is not known any more
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             self._assigns(node.target, node.value)
         elif isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, (ast.List, ast.Tuple, ast.Set)):
@@ -383,7 +386,10 @@ class _Code:
                 yield "runs", name
         if not attribute:
             return
-        if not names and attribute in _METHODS:
+        if attribute in ("__subclasses__", "attrgetter", "methodcaller"):
+            yield "runs", f".{attribute}("
+        own = not any(name.partition(".")[0].removesuffix("()") in stdlib_module_names for name in names)
+        if own and attribute in _METHODS:
             yield _METHODS[attribute], f".{attribute}("
         if attribute == "delete" and not call.args and not call.keywords:
             yield "destroys", ".delete()"
