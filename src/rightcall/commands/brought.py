@@ -27,6 +27,9 @@ _LOOKS = frozenset(
     ("ls", "list", "view", "info", "outdated", "audit", "--version", "-v", "--help", "help", "search", "why", "tree",
      "metadata", "show", "freeze", "config", "download", "build-help", "-n", "--dry-run", "mod", "vet", "fmt", "get")
 )  # fmt: skip
+_COPIES = frozenset(("hg", "svn", "bzr", "jj", "fossil", "degit", "tiged", "giget"))
+_BRINGING = FETCHERS | _COPIES | {"git", "lwp-download", "rsync"}
+_GIT_BRINGS = frozenset(("clone", "submodule", "pull", "FETCH_HEAD"))
 _ADDRESS = re.compile(r"(?:\w[\w+.-]*://|git@|[\w.-]+@[\w.-]+:)")
 
 
@@ -46,6 +49,8 @@ class Brought:
 
     def note(self, run: Run, command: Simple) -> None:
         """What a command brings."""
+        if run.program not in _BRINGING and not run.fed and not self.files:
+            return
         fed = not FETCHERS.isdisjoint(run.fed)
         here = run.folders[0]
         if run.program in _UNPACKERS and (fed or any(map(self.has, self._wholes(run, run.arguments)))):
@@ -112,32 +117,33 @@ class Brought:
 def _cloned(run: Run) -> Iterator[str]:
     """The folders that a command fills with somebody else's code."""
     if run.program == "git":
-        at = action_at("git", run.arguments)
-        action = run.values[at] if at >= 0 else ""
-        rest = Run("git", run.name, run.arguments[at + 1 :], run.folders, values=run.values[at + 1 :])
-        operands = [
-            one.value for one in rest.operands("-b --branch --depth -o --origin -c --config -j --jobs --reference")
-        ]
-        if action == "submodule" and operands[:1] == ["add"]:
-            action, operands = "clone", operands[1:]
-        if action == "clone" and operands:
-            above = option_value(run.arguments[:at], "-C")
-            yield os.path.join(above.value if above is not None else "", _folder_of(operands))
-        elif (action == "pull" and operands and _ADDRESS.match(operands[0])) or (
-            "FETCH_HEAD" in operands and action in ("checkout", "merge", "reset", "switch", "rebase")
-        ):
-            yield "."
+        yield from _cloned_by_git(run)
         return
     operands = [one.value for one in run.operands("-b -r --revision --depth")]
     if run.program == "gh" and operands[:2] == ["repo", "clone"] and operands[2:]:
         yield _folder_of(operands[2:4])
-    elif run.program in ("hg", "svn", "bzr", "jj", "fossil", "degit", "tiged", "giget"):
-        rest = operands if run.program in ("degit", "tiged", "giget") else operands[1:]
-        brings = run.program == "degit" or (
-            operands[:1] and operands[0] in ("clone", "co", "checkout", "export", "git")
-        )
+    elif run.program in _COPIES:
+        named = run.program in ("degit", "tiged", "giget")
+        brings = named or operands[:1] in (["clone"], ["co"], ["checkout"], ["export"], ["git"])
+        rest = [one for one in (operands if named else operands[1:]) if one != "clone"]
         if brings and rest:
-            yield _folder_of([one for one in rest if one != "clone"])
+            yield _folder_of(rest)
+
+
+def _cloned_by_git(run: Run) -> Iterator[str]:
+    if _GIT_BRINGS.isdisjoint(run.values):
+        return
+    at = action_at("git", run.arguments)
+    action = run.values[at] if at >= 0 else ""
+    rest = Run("git", run.name, run.arguments[at + 1 :], run.folders, values=run.values[at + 1 :])
+    operands = [one.value for one in rest.operands("-b --branch --depth -o --origin -c --config -j --reference")]
+    if action == "submodule" and operands[:1] == ["add"]:
+        action, operands = "clone", operands[1:]
+    if action == "clone" and operands:
+        above = option_value(run.arguments[:at], "-C")
+        yield os.path.join(above.value if above is not None else "", _folder_of(operands))
+    elif "FETCH_HEAD" in operands or (action == "pull" and operands and _ADDRESS.match(operands[0])):
+        yield "."
 
 
 def _folder_of(operands: list[str]) -> str:

@@ -259,6 +259,8 @@ _FRAMEWORKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 def _is_framework_shell(program: str, arguments: list[Word]) -> bool:
     """`python manage.py shell`, `rails console`: they read code from their input."""
+    if program not in _SHELL_OF and not (arguments and basename(arguments[0].value) in _SHELL_OF):
+        return False
     words = [program, *(basename(word.value) for word in arguments[:3] if not word.value.startswith("-"))]
     at = next((at for at, word in enumerate(words) if word in _SHELL_OF), -1)
     return 0 <= at < 2 and words[at + 1 : at + 2] != [] and words[at + 1] in _SHELL_OF[words[at]]

@@ -452,7 +452,7 @@ class _Judge:
             named = option_value(run.arguments, "-f", "--file", "--makefile", "--justfile")
             if named is not None and self.place.whole(run.folders[0], named.value) in self.written:
                 self._asks("runs", f"{run.program} -f {named.value}")
-        for name in obeyed_files(run.program):
+        for name in obeyed_files(run.program) if self.written else ():
             text = self.written.get(self.place.whole(run.folders[0], name), "")
             for recipe in recipes_in(name, text):
                 self.script(recipe, run.folders, depth + 1)

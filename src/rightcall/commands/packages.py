@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rightcall.commands.places import Place
 from rightcall.commands.runs import Found, Run
-from rightcall.commands.words import HOLE
+from rightcall.commands.words import HOLE, Word
 from rightcall.commands.wrappers import option_value
 from rightcall.parse.late import Late
 
@@ -33,6 +33,8 @@ _BRINGS = frozenset(
 )  # fmt: skip
 _RUNS = frozenset(("run", "exec", "x", "dlx"))
 """Of these only what stands before the words of the program counts."""
+_ACTIONS = _BRINGS | _RUNS | {"config"}
+_OF_THE_PROJECT = frozenset(("test", "start", "ls", "list", "outdated", "audit", "why", "-v", "--version"))
 _SETS = frozenset(("composer", "poetry", "pdm", "bundle"))
 """Their `config` may name another place that packages come from."""
 _ALWAYS = frozenset(("cpanm", "cpan", "nix-shell", "nix-env"))
@@ -93,9 +95,17 @@ PACKAGING = frozenset(
 
 def package_rules(run: Run, place: Place) -> Iterator[Found]:
     """What a command brings that a person should look at."""
-    if (source := _foreign(run)) is not None:
+    if (
+        run.program in _NODE
+        and run.values
+        and (run.values[0] in _OF_THE_PROJECT or (run.values[0] == "run" and run.program != "bun"))
+    ):
+        return
+    operands = run.operands(_VALUED)
+    action = operands[0].value if operands else ""
+    if (source := _foreign(run, operands, action)) is not None:
         yield Found("network", f"{run.program} {source}")
-    elif _fetches(run) and (name := _package(run)) and not _is_known(name, run, place):
+    elif _fetches(run, operands, action) and (name := _package(run)) and not _is_known(name, run, place):
         yield Found("network", f"{run.program} {name}")
     if (
         run.program in _PACKAGERS
@@ -105,10 +115,10 @@ def package_rules(run: Run, place: Place) -> Iterator[Found]:
         yield Found("guards", f"{run.program} … rightcall")
 
 
-def _foreign(run: Run) -> str | None:
+def _foreign(run: Run, operands: list[Word], action: str) -> str | None:
     """A repository, an archive or an index that packages are taken from, where it is not the usual one."""
-    operands = run.operands(_VALUED)
-    action = operands[0].value if operands else ""
+    if action not in _ACTIONS and run.program not in _ALWAYS and run.program not in _FETCHERS:
+        return None
     running = run.program in ("npx", "bunx", "pnpx", "uvx") or action in _RUNS
     if not (running or action in _BRINGS or run.program in _ALWAYS or (action == "config" and run.program in _SETS)):
         return None
@@ -117,6 +127,8 @@ def _foreign(run: Run) -> str | None:
     if running and names:
         values = values[: next(at for at, word in enumerate(run.arguments) if word is names[0]) + 1]
     for at, value in enumerate(values):
+        if value.isalnum():
+            continue
         if _SOURCE.match(value) and not _USUAL.fullmatch(value) and not (at and values[at - 1] in _NO_SOURCE):
             return value[:60]
         if "://" in value and ((run.program.startswith("nix") and "fetch" in value) or '"url"' in value):
@@ -133,13 +145,12 @@ def _foreign(run: Run) -> str | None:
     return None
 
 
-def _fetches(run: Run) -> bool:
+def _fetches(run: Run, operands: list[Word], action: str) -> bool:
     """Whether what it runs is brought without a question where it is not here: `npx -y`, `pnpm dlx`, `uvx`."""
-    action = next((word.value for word in run.operands(_VALUED)), "")
     if run.program == "npm":
         return action in ("exec", "x") and (run.has("-y", "--yes") or any(map(_PACKAGE.match, run.values)))
     if run.program == "uv":
-        return [word.value for word in run.operands(_VALUED)[:2]] == ["tool", "run"]
+        return [word.value for word in operands[:2]] == ["tool", "run"]
     if run.program in ("pnpm", "yarn", "bun"):
         return action in ("dlx", "x")
     return run.program in _FETCHES_ALWAYS or (run.program == "pipx" and action == "run")
