@@ -198,7 +198,8 @@ class Scanner:
             self._variable(found.group(), pieces, quoted=quoted)
         elif following and following in _SPECIAL:
             self.at += 2
-            pieces.choice(self.variables.get("@" if following == "*" else following) or (HOLE,), quoted=quoted)
+            values = self.variables.get("@" if following == "*" else following) or (HOLE,)
+            pieces.choice(values if quoted else self._fallen_apart(values), quoted=quoted)
         else:
             self.at += 1
             pieces.fixed("$")

@@ -399,9 +399,7 @@ class Reader(Scanner):
     def _call(self, made: Simple) -> None:
         """The body of a function with the words that it is given in their places."""
         body = self.functions.pop(made.words[0].value)  # so that one that calls itself is read once
-        values = [word.value for word in made.words[1:]]
-        given = {str(at): (value,) for at, value in enumerate(values[:9], 1)}
-        variables = {**self.variables, **given, "@": (CUT.join(values),)}
+        variables = self.variables | positional([word.value for word in made.words[1:]])
         inside = Reader(body, self.home, self.folders, self.commands, variables, self.budget, self.depth + 1)
         inside.functions = self.functions
         inside.read()
@@ -442,7 +440,16 @@ class Reader(Scanner):
         elif program in ("cd", "pushd", "chdir"):
             self._change(made.words[1:])
         elif program == "read":
-            self.variables.update((word.value, None) for word in made.words[1:])
+            names = [word.value for word in made.words[1:] if not word.value.startswith("-")]
+            text = made.redirects[0].text if len(made.redirects) == 1 and len(names) == 1 else None
+            known = None if text is None or HOLE in text else (text.strip(),)
+            self.variables.update((name, known) for name in names)
+        elif program == "printf" and len(made.words) > 3 and made.words[1].value == "-v":
+            text = _formatted([word.value for word in made.words[3:]])
+            self.variables[made.words[2].value] = None if text is None or HOLE in text else (text,)
+        elif program == "set" and any(word.value == "--" for word in made.words):
+            values = [word.value for word in made.words]
+            self.variables.update(positional(values[values.index("--") + 1 :]))
         elif program == "popd":
             self.folders = _either(self.folders, (HOLE,))
 
@@ -577,6 +584,12 @@ class Reader(Scanner):
             return None
         command = self.commands[first]
         return printed(command, self.variables)
+
+
+def positional(values: list[str], first: int = 1) -> dict[str, Values | None]:
+    """`$1`, `$2` and so on, and `$@`."""
+    numbered: dict[str, Values | None] = {str(at): (value,) for at, value in enumerate(values[:9], first)}
+    return {**numbered, "@": (CUT.join(values[1 - first :]),)}
 
 
 def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:
