@@ -322,14 +322,14 @@ class _Judge:
             self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
             return True
         if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
-            self._unknown(run, commands)
+            self._unknown(run, commands) if not command.called else None
             return True
         if self.renamed and (meant := self.renamed.get(self.place.whole(run.folders[0], name))):
             same = Run(meant, Word(meant), run.arguments, run.folders, values=run.values)
             self.run(same, command, commands, depth + 1)
         if run.program in VALUED and HOLE in "".join(run.values):
             at = action_at(run.program, run.arguments)
-            if at >= 0 and run.values[at].startswith(HOLE):
+            if at >= 0 and run.values[at].startswith(HOLE) and not command.called:
                 self.add("ask", "command:unreadable", f"`{run.program} …`: what it is told to do {_CANNOT}")
         return False
 
@@ -477,6 +477,10 @@ class _Judge:
                 rule = "command:network" if fetched else "command:unreadable"
                 self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
         self.inline(run.program, code.value, run.folders)
+        if "://" in code.value:
+            self.brought.files.update(
+                self.place.whole(run.folders[0], text) for text, writes in composed(run.program, code.value) if writes
+            )
 
     def inline(self, program: str, code: str, folders: tuple[str, ...]) -> None:
         """What code names: see `inline.py`."""

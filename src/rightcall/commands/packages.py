@@ -157,9 +157,13 @@ def _fetches(run: Run, operands: list[Word], action: str) -> bool:
 
 def _package(run: Run) -> str:
     """Its name, without a version."""
-    given = option_value(run.arguments, "--from", "--spec", "--package")
-    operands = [word.value for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run", "tool")]
-    name = given.value if given is not None else operands[0] if operands else ""
+    operands = [word for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run", "tool")]
+    before = run.arguments[
+        : next((at for at, word in enumerate(run.arguments) if operands and word is operands[0]), None)
+    ]
+    options = ("--from", "--spec") if run.program in ("uvx", "uv", "pipx") else ("--package", "-p")
+    given = option_value(before, *options)
+    name = given.value if given is not None else operands[0].value if operands else ""
     return "" if HOLE in name else re.sub(r"(?<=.)(?:@|[=<>~]=|\[)[^/]*$", "", name)
 
 

@@ -63,12 +63,13 @@ _SQL = Late(
 )
 _WRITING = re.compile(r"[wax]|\+")
 _PATH_WRITERS = frozenset(("write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "chmod", "mkdir"))
-_SAVES = Late(r"to_\w+|save\w*|imsave|imwrite|urlretrieve|download_file|unparse_to")
+_SAVES = Late(r"to_\w+|save\w*|imsave|imwrite")
 """Methods that write to the file that they are given first."""
 _TARGETS = {
     "shutil.copy": (1,), "shutil.copy2": (1,), "shutil.copyfile": (1,), "shutil.copytree": (1,), "shutil.move": (0, 1),
     "os.symlink": (0, 1), "os.link": (0, 1), "os.chmod": (0,), "os.mkfifo": (0,), "os.makedirs": (0,), "os.mkdir": (0,),
     "os.chown": (0,), "shutil.chown": (0,), "shutil.unpack_archive": (1,),
+    "urllib.request.urlretrieve": (1,),
 }  # fmt: skip
 """Which of their arguments a call writes to."""
 
@@ -330,7 +331,9 @@ class _Code:
         cloud = not _CLOUDS.isdisjoint(self.roots)
         guarded = self._looked_up()
         for node in self.nodes:
-            if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and not (
+                isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            ):
                 for name in self.meant(node):
                     yield from self._by_name(name, node, guarded)
             if isinstance(node, ast.Call):
