@@ -266,10 +266,11 @@ class _Judge:
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
                 tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
-                carried=tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ())),
+                carried=self._held(words) if self.carried else (),
                 narrowed=_is_narrowed(command, commands),
             )  # fmt: skip
-            self._picked(command, commands)
+            if len(commands) > 1:
+                self._picked(command, commands)
             self.run(run, command, commands, depth)
             self._notes_written(run, command)
         for redirect in command.redirects:
@@ -334,6 +335,9 @@ class _Judge:
                     listed=inner.more and (run.program in _LISTING or (bool(run.fed) and _LISTING.issuperset(run.fed))),
                 )  # fmt: skip
                 self.run(started, command, commands, depth + 1)
+
+    def _held(self, words: list[Word]) -> tuple[str, ...]:
+        return tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ()))
 
     def _picked(self, command: Simple, commands: list[Simple]) -> None:
         """Files that a list of names is narrowed to: `ls -a | grep env | xargs cat`."""

@@ -213,6 +213,8 @@ def _second(run: Run) -> list[Word]:
 
 def _written_by_git(run: Run) -> list[Word]:
     """What is written besides the files of the work tree."""
+    if not any(one.startswith(("-o", "--o", "--se")) or one == "bundle" for one in run.values):
+        return []
     at = action_at("git", run.arguments)
     action, rest = (run.values[at], run.arguments[at + 1 :]) if at >= 0 else ("", [])
     found = value_of("git", rest, "--output", "--separate-git-dir", "--output-directory")
