@@ -198,7 +198,7 @@ class Scanner:
             self._variable(found.group(), pieces, quoted=quoted)
         elif following and following in _SPECIAL:
             self.at += 2
-            pieces.choice((HOLE,), quoted=quoted)
+            pieces.choice(self.variables.get("@" if following == "*" else following) or (HOLE,), quoted=quoted)
         else:
             self.at += 1
             pieces.fixed("$")

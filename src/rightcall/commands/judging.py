@@ -281,6 +281,8 @@ class _Judge:
             self.add("ask", f"command:{kind}", f"`{name}` {WHY[kind]}")
         if name.casefold().endswith("_proxy") and (address := parsed(value.value, "http")) is not None:
             self.address(address)
+        if command.words and " " in value.value and is_head(value.value.split()[0], " -"):  # `CC='rm x' make`
+            self._inner_code(value, "sh", Run(name, value, [], command.folders), [], depth, False)
         for inner in assigned_code(name, value):
             if inner.code is not None and inner.code.known:
                 self.script(inner.code.value, command.folders, depth + 1)
@@ -296,6 +298,9 @@ class _Judge:
             raise Unreadable("it is nested too deeply")
         if len(run.arguments) > _MOST_WORDS:
             raise Unreadable("a command has too many words")
+        if run.listed and " " in run.name.value and HOLE not in run.name.value.split()[0]:  # `parallel 'echo {}'`
+            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+            return
         if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
             self._unknown(run, commands)
             return
@@ -485,7 +490,7 @@ class _Judge:
             named = option_value(run.arguments, "-f", "--file", "--makefile", "--justfile")
             if named is not None and self.place.whole(run.folders[0], named.value) in self.written:
                 self._asks("runs", f"{run.program} -f {named.value}")
-        for name in obeyed_files(run.program):
+        for name in obeyed_files(run.program) if self.written else ():
             text = self.written.get(self.place.whole(run.folders[0], name), "")
             for recipe in recipes_in(name, text):
                 self.script(recipe, run.folders, depth + 1)
@@ -903,14 +908,24 @@ def _input_of(command: Simple, commands: list[Simple]) -> str | None:
         if redirect.target.inner and not redirect.writes:  # `< <(echo …)`
             source = commands[redirect.target.inner[0]]
             return printed(source, {}) if len(redirect.target.inner) == 1 and source.words else None
-    for source in (commands[at] for at in reversed(command.fed)):  # the nearest first
+    for at in reversed(command.fed):  # the nearest first
+        source = commands[at]
         if not source.words or source.words[0].value not in ("cat", "tee"):
-            return printed(source, {}) if source.words else None
+            return _printed_by_stage(source, at, command.fed, commands) if source.words else None
         if source.redirects:
             return source.redirects[0].text
         if source.words[0].value == "cat" and len(source.words) > 1:
             return None
     return None
+
+
+def _printed_by_stage(last: Simple, at: int, fed: tuple[int, ...], commands: list[Simple]) -> str | None:
+    """What one stage of a pipe prints, which may be a group of several commands."""
+    inner = {number for one in fed for word in commands[one].words for number in word.inner}
+    stage = [one for one in fed if one <= at and one not in inner and commands[one].fed == last.fed]
+    texts = [printed(commands[one], {}) if commands[one].words else None for one in stage]
+    known = [text for text in texts if text is not None]
+    return "\n".join(known) if len(known) == len(texts) else None
 
 
 def _is_narrowed(command: Simple, commands: list[Simple]) -> bool:

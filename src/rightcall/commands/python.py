@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
+from sys import stdlib_module_names
 from typing import NamedTuple
 
 from rightcall.parse.late import Late
@@ -28,7 +29,7 @@ _MEANS = Late(
     r"|(?P<destroys>(?:os|posix|nt)\.(?:remove|unlink|rmdir|removedirs|truncate|rename|renames|replace|kill|killpg)"
     r"|shutil\.(?:rmtree|move)|send2trash(?:\..+)?|pathlib\.\w+\(\)\.(?:unlink|rmdir)|pathlib\.\w+\.(?:unlink|rmdir)"
     r"|psutil\.Process\(\)\.(?:kill|terminate))"
-    r"|(?P<publishes>(?:smtplib|ftplib|paramiko|telnetlib|poplib|imaplib|nntplib|pysftp|asyncssh)\..+)"
+    r"|(?P<publishes>(?:smtplib|ftplib|paramiko|telnetlib|poplib|imaplib|nntplib|pysftp|asyncssh|xmlrpc\.client)\..+)"
     r"|(?P<credentials>keyring\.get_\w+|netrc(?:\..+)?|dotenv\.dotenv_values|os\.environb?\.\*|browser_cookie3(?:\..+)?)"
 )
 """Full names by what they mean. `x.*` stands for an attribute that nobody knows."""
@@ -106,6 +107,8 @@ class _Code:
         self.stars: list[str] = []
         self.roots: set[str] = set()
         self.known: dict[str, list[str]] = {}
+        self.texts: dict[str, str | None] = {}
+        self.called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
             self._binds(node)
 
@@ -125,6 +128,8 @@ class _Code:
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self._assigns(target, node.value)
+        elif isinstance(node, ast.AugAssign):
+            self._assigns(node.target, node.value)  # a second value: its text is not known any more
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             self._assigns(node.target, node.value)
         elif isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, (ast.List, ast.Tuple, ast.Set)):
@@ -221,7 +226,12 @@ class _Code:
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.Name):
             values = self.assigned.get(node.id, ())
-            return self.text(values[0], depth + 1) if len(values) == 1 and node.id not in self.names else None
+            if len(values) != 1 or node.id in self.names:
+                return None
+            if node.id not in self.texts:
+                self.texts[node.id] = None  # while it is looked for
+                self.texts[node.id] = self.text(values[0], depth + 1)
+            return self.texts[node.id]
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
             parts = [self.text(node.left, depth + 1), self.text(node.right, depth + 1)]
             return _put_together(parts, "" if isinstance(node.op, ast.Add) else "/")
@@ -356,13 +366,10 @@ class _Code:
     def _by_name(self, name: str, node: ast.AST, guarded: set[int]) -> Iterator[tuple[str, str]]:
         if found := _MEANS.fullmatch(name):
             called = node.func if isinstance(node, ast.Call) else None
-            if not (name in ("builtins.exec", "builtins.eval") and called is None and self._is_called(node)):
+            if not (name in ("builtins.exec", "builtins.eval") and called is None and id(node) in self.called):
                 yield str(found.lastgroup), name
         elif name in ("os.environ", "os.environb") and id(node) not in guarded:
             yield "credentials", name
-
-    def _is_called(self, node: ast.AST) -> bool:
-        return any(isinstance(one, ast.Call) and one.func is node for one in self.nodes)
 
     def _by_call(self, call: ast.Call, cloud: bool) -> Iterator[tuple[str, str]]:
         names = self.meant(call.func)
@@ -383,7 +390,10 @@ class _Code:
                 yield "runs", name
         if not attribute:
             return
-        if not names and attribute in _METHODS:
+        if attribute in ("__subclasses__", "attrgetter", "methodcaller"):
+            yield "runs", f".{attribute}("
+        own = not any(name.partition(".")[0].removesuffix("()") in stdlib_module_names for name in names)
+        if own and attribute in _METHODS:
             yield _METHODS[attribute], f".{attribute}("
         if attribute == "delete" and not call.args and not call.keywords:
             yield "destroys", ".delete()"
@@ -449,7 +459,7 @@ def _attribute(owner: str, name: str) -> str:
 
 def _put_together(parts: list[str | None], between: str) -> str | None:
     texts = [one for one in parts if one is not None]
-    if len(texts) < len(parts):
+    if len(texts) < len(parts) or sum(map(len, texts)) > 4096:
         return None
     if between == "/" and any(one.startswith(("/", "~")) for one in texts[1:]):
         texts = texts[max(at for at, one in enumerate(texts) if one.startswith(("/", "~"))) :]

@@ -80,6 +80,8 @@ def why_dangerous(name: str, value: str) -> str:
         return "runs" if re.search(r"--eval|-f|SHELL=|--file|--makefile", value) else ""
     if name in ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "GOPATH", "LUA_PATH"):
         return "escalates" if any(_EVERYBODYS.match(one) for one in value.split(":")) else ""
+    if name == "GOFLAGS" and re.search(r"-(?:toolexec|exec|vettool)\b", value):
+        return "runs"
     if name == "NODE_OPTIONS":
         return "runs" if re.search(r"(?:^|\s)(?:-r|--require|--import|--(?:experimental-)?loader)\b", value) else ""
     if name.startswith("GIT_CONFIG") and name != "GIT_CONFIG_NOSYSTEM":

@@ -14,7 +14,7 @@ from msgspec import Struct
 from rightcall.commands.expansion import Budget, Scanner, Values, decoded
 from rightcall.commands.paths import searched_for
 from rightcall.commands.places import names_in
-from rightcall.commands.words import HOLE, KEPT, MOST_WORDS, WILD, Pieces, Unreadable, Word, could_be
+from rightcall.commands.words import CUT, HOLE, KEPT, MOST_WORDS, WILD, Pieces, Unreadable, Word, could_be
 
 _REDIRECT = re.compile(r"(\d{0,9}|\{\w+\})(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]=]*\])?\+?=", re.DOTALL)
@@ -68,6 +68,7 @@ class Reader(Scanner):
         self.folders: tuple[str, ...] = folders
         self.commands: list[Simple] = commands
         self.waiting: list[_Here] = []
+        self.functions: dict[str, str] = {}
         self.bombs = False
 
     def read(self) -> None:
@@ -340,6 +341,8 @@ class Reader(Scanner):
         folders = self.folders
         self.command(())
         self.folders = folders
+        if "$" in self.text[start : self.at]:
+            self.functions[name] = self.text[start : self.at]
         own = [one for one in self.commands[first:] if one.words and one.words[0].value == name]
         if own and (any(one.fed for one in own) or "&" in self.text[start : self.at].replace("&&", "")):
             self.bombs = True
@@ -389,7 +392,23 @@ class Reader(Scanner):
         if self.at == begun:
             raise Unreadable(f"`{self.peek() or 'the end'}` is not expected there")
         self._add(made)
+        for redirect in made.redirects:
+            for at in redirect.target.inner if redirect.writes else ():  # `> >(sh)`
+                self.commands[at].fed = self.commands[at].fed or (len(self.commands) - 1,)
+        if made.words and made.words[0].value in self.functions:
+            self._call(made)
         self._keep(made)
+
+    def _call(self, made: Simple) -> None:
+        """The body of a function with the words that it is given in their places."""
+        body = self.functions.pop(made.words[0].value)  # so that one that calls itself is read once
+        values = [word.value for word in made.words[1:]]
+        given = {str(at): (value,) for at, value in enumerate(values[:9], 1)}
+        variables = {**self.variables, **given, "@": (CUT.join(values),)}
+        inside = Reader(body, self.home, self.folders, self.commands, variables, self.budget, self.depth + 1)
+        inside.functions = self.functions
+        inside.read()
+        self.functions[made.words[0].value] = body
 
     def _assignment(self, pieces: Pieces) -> tuple[str, Word] | None:
         first = pieces.texts[0][0] if pieces.texts else ""
@@ -421,7 +440,8 @@ class Reader(Scanner):
             for word in made.words[1:]:
                 name, equals, value = word.value.partition("=")
                 if equals:
-                    self.variables[name] = (value,)
+                    referred = any(re.fullmatch(r"-\w*n\w*", one.value) for one in made.words[1:])  # `declare -n`
+                    self.variables[name] = None if referred else (value,)
         elif program in ("cd", "pushd", "chdir"):
             self._change(made.words[1:])
         elif program == "read":
