@@ -270,7 +270,7 @@ class _Judge:
                 narrowed=_is_narrowed(command, commands),
             )  # fmt: skip
             if len(commands) > 1:
-                self._picked(command, commands)
+                self._picked(run.program, command, commands)
             self.run(run, command, commands, depth)
             self._notes_written(run, command)
         for redirect in command.redirects:
@@ -344,14 +344,13 @@ class _Judge:
     def _held(self, words: list[Word]) -> tuple[str, ...]:
         return tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ()))
 
-    def _picked(self, command: Simple, commands: list[Simple]) -> None:
+    def _picked(self, program: str, command: Simple, commands: list[Simple]) -> None:
         """Files that a list of names is narrowed to: `ls -a | grep env | xargs cat`."""
-        program = basename(command.words[0].value)
         sources = [at for word in command.words[1:] for at in word.inner]
         if program in ("xargs", "gxargs", "parallel"):
             sources += command.fed
-        elif program in ("grep", "egrep", "rg") and any(SECRET_NAME.search(one.value) for one in command.words[1:]):
-            if any(_lists_settings(commands[at]) for at in command.fed):
+        elif program in ("grep", "egrep", "rg") and command.fed and _lists_settings(commands[command.fed[-1]]):
+            if any(SECRET_NAME.search(one.value) for one in command.words[1:]):
                 self._asks("credentials", "git config")
             return
         for at in sources:
@@ -733,9 +732,9 @@ class _Judge:
             self._asks("escalates", target.value)
             return
         self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
-        if redirect.writes and command.words and not is_device(target.value):
+        if redirect.writes and command.words:
             read = [one.target for one in command.redirects if not one.writes]
-            if never_ends(command.words, read):
+            if never_ends(command.words, read) and not is_device(target.value):
                 self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
         empties = redirect.operator in (">", ">|", "&>") and (
             not command.words
@@ -860,7 +859,7 @@ _PICKED = (
 
 def _lists_settings(command: Simple) -> bool:
     values = [word.value for word in command.words]
-    return values[:2] == ["git", "config"] and not {"-l", "--list", "list"}.isdisjoint(values)
+    return "config" in values[1:4] and values[0] == "git" and not {"-l", "--list", "list"}.isdisjoint(values)
 
 
 def _picks_secrets(source: Simple) -> str:

@@ -137,17 +137,14 @@ def _allots(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("destroys", f"{run.program} {size.value}")
 
 
-_ENDLESS = frozenset(("/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
+_ENDLESS = frozenset(("yes", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
 
 
 def never_ends(words: list[Word], read: list[Word]) -> bool:
     """Whether what a command prints has no end, so that a file it is written to fills the disk; `read`: its input."""
-    program = basename(words[0].value) if words else ""
-    if program == "yes":
-        return True
-    return program not in ("head", "dd", "timeout", "od", "xxd") and any(
-        word.value in _ENDLESS for word in (*words[1:], *read)
-    )
+    if not any(word.value in _ENDLESS for word in (*words, *read)):
+        return False
+    return basename(words[0].value) not in ("head", "dd", "timeout", "od", "xxd")
 
 
 def _truncate(run: Run, place: Place) -> Iterator[Found]:

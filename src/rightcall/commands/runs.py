@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rightcall.commands.options import abbreviates, action_at, is_meant, options_of, takes_value, value_of
+from rightcall.commands.options import abbreviates, action_at, is_meant, options_of, takes_value, value_of, values_of
 from rightcall.commands.places import Place
 from rightcall.commands.words import HOLE, Word
 from rightcall.parse.late import Late
@@ -203,7 +203,7 @@ def _all(valued: str = "") -> Callable[[Run], list[Word]]:
 
 def _named(*options: str) -> Callable[[Run], list[Word]]:
     def read(run: Run) -> list[Word]:
-        return [word for option in options if (word := run.option(option)) is not None]
+        return values_of(run.program, run.arguments, options)
 
     return read
 
