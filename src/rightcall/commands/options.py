@@ -200,7 +200,8 @@ def part(word: Word, start: int) -> Word:
 
 _LOOKS = frozenset(("--help", "-help", "--dry-run", "--dryrun", "--syntax-check", "--what-if"))
 _NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku", "dd", "rm", "redis-cli", "curl"))
-_RSYNC_DRY = re.compile(r"-[^eBTfM-]*n[a-zA-Z]*")
+_DRY = re.compile(r"-[a-zA-Z]*?n[a-zA-Z]*")
+"""`-n` in a bundle of those that have it for a dry run."""
 _TEXTS_BEHIND = frozenset(("-o", "-m", "-c", "-b", "--push-option", "--message", "--title", "--body", "--notes"))
 _NOT_SO = ("false", "none", "no", "0", "off")
 
@@ -211,7 +212,9 @@ def only_looks(program: str, arguments: list[str]) -> bool:
         return True
     if program in _NO_REAL_DRY_RUN or not arguments:
         return False
-    if program == "rsync" and any(_RSYNC_DRY.fullmatch(one) for one in arguments):
+    if (program == "rsync" or (program == "git" and arguments[0] in ("clean", "push", "prune", "rm"))) and any(
+        _DRY.fullmatch(one) for one in arguments
+    ):
         return True
     if arguments[0] == "help" or (program == "aws" and arguments[-1] == "help"):
         return True
