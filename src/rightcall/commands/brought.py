@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from msgspec import DecodeError, json
 
 from rightcall.commands.inline import interpreter
+from rightcall.commands.options import action_at, option_value
 from rightcall.commands.places import Place
 from rightcall.commands.runs import FETCHERS, Run, writes_to
 from rightcall.commands.sending import addresses
 from rightcall.commands.shell import Simple
 from rightcall.commands.words import HOLE, Word
-from rightcall.commands.wrappers import SHELLS, action_at, option_value
+from rightcall.commands.wrappers import (
+    SHELLS,
+)
 
 _UNPACKERS = frozenset(("tar", "bsdtar", "gtar", "unzip", "cpio", "7z", "unrar"))
 _NAMES_BY_ADDRESS = frozenset(("wget", "fetch", "axel", "aria2c", "lwp-download"))

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from rightcall.commands import CommandRules, UrlRules
 from rightcall.commands.brought import Brought, obeyed_files, recipes_in
+from rightcall.commands.databases import is_named_dangerously, is_sql_client, sql_files, sql_rules
 from rightcall.commands.expansion import Budget
 from rightcall.commands.inline import (
     LONGEST_CODE,
@@ -29,20 +30,22 @@ from rightcall.commands.inline import (
     texts_in,
 )
 from rightcall.commands.launchers import inner_of
+from rightcall.commands.options import VALUED, action_at, option_value
 from rightcall.commands.patching import applies_patch, fed_files, patched_by, read_small
-from rightcall.commands.paths import MOST_PATHS, Use, expanded, found_words, is_plain, parts, path_words, use_of
-from rightcall.commands.patterns import VALUED, Pattern, first_hit
-from rightcall.commands.places import Place, followed, is_device, is_disk
-from rightcall.commands.rules import (
-    KILLS,
-    ends_us,
-    found_in,
-    is_named_dangerously,
-    is_sql_client,
-    seeks_us,
-    sql_files,
-    sql_rules,
+from rightcall.commands.paths import (
+    MOST_PATHS,
+    Use,
+    expanded,
+    found_words,
+    is_plain,
+    is_text_only,
+    parts,
+    path_words,
+    use_of,
 )
+from rightcall.commands.patterns import Pattern, first_hit
+from rightcall.commands.places import Place, followed, is_device, is_disk
+from rightcall.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import CONNECTS, addresses
 from rightcall.commands.shell import Reader, Redirect, Simple, positional, printed
@@ -50,7 +53,7 @@ from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
 from rightcall.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
-from rightcall.commands.wrappers import SHELLS, action_at, assigned_code, option_value, shell_code
+from rightcall.commands.wrappers import SHELLS, assigned_code, shell_code
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
@@ -78,6 +81,8 @@ _UNPACKS = frozenset(
 _TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
 """What they are given they take with all that is in it, for which `folder/*` stands."""
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+_PLAIN_NAME = re.compile(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
+"""Variables that hold what stands in many addresses."""
 _CANNOT = "cannot be judged before it runs"
 
 
@@ -182,6 +187,10 @@ class _Judge:
         """Texts that this very line writes to files, as far as they are known."""
         self.taken: dict[str, list[Word]] = {}
         """What a variable may hold that is read from a text of the line."""
+        self.carried: dict[str, tuple[str, ...]] = {}
+        """Programs whose output a variable holds."""
+        self.linked: dict[str, str] = {}
+        """Links that the line makes, and where they lead."""
         self.sought = False
         """The line looks for our own processes."""
         self.renamed: dict[str, str] = {}
@@ -228,7 +237,12 @@ class _Judge:
         told = [word for one in (*readers, *around) for word in _told_by(one, commands, self.variables)]
         words = list({word.value: word for word in told if word.known}.values())
         words.sort(key=lambda word: is_plain(word.value))  # of too many, those that matter
-        self.taken |= dict.fromkeys((name.value for one in readers for name in one.words[1:]), words[:_MOST_TAKEN])
+        names = [name.value for one in readers for name in one.words[1:]]
+        self.taken |= dict.fromkeys(names, words[:_MOST_TAKEN])
+        files = any(one.text is None and not one.writes for command in (*readers, *around) for one in command.redirects)
+        fed = tuple(_program_of(commands[at]) for one in (*readers, *around) for at in one.fed if commands[at].words)
+        if files or fed:
+            self.carried |= dict.fromkeys(names, fed or ("read",))
 
     def listed(self, words: Sequence[str]) -> None:
         for word in words:
@@ -241,6 +255,8 @@ class _Judge:
     def simple(self, command: Simple, commands: list[Simple], depth: int, elsewhere: bool) -> None:
         for name, value in (*command.assigned, *_exported(command)):
             self._assigned(name, value, command, depth)
+            if value.inner and not _PLAIN_NAME.search(name):
+                self.carried[name] = tuple(_program_of(commands[at]) for at in value.inner if commands[at].words)
         text = _input_of(command, commands)
         fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
         fed += tuple(_program_of(commands[at]) for word in command.words for at in word.inner if commands[at].words)
@@ -253,8 +269,11 @@ class _Judge:
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
                 tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
+                carried=self._held(words) if self.carried else (),
                 narrowed=_is_narrowed(command, commands),
             )  # fmt: skip
+            if len(commands) > 1:
+                self._picked(run.program, command, commands)
             self.run(run, command, commands, depth)
             self._notes_written(run, command)
         for redirect in command.redirects:
@@ -310,6 +329,7 @@ class _Judge:
                     run.elsewhere or inner.elsewhere, inner.more,
                     run.text if not inner.more else None, run.fed if not inner.more else (),
                     [word.value for word in words[1:]],
+                    carried=(run.fed or ("cat",)) if inner.more and run.program not in ("find", "gfind") else (),
                     listed=inner.more and (run.program in _LISTING or (bool(run.fed) and _LISTING.issuperset(run.fed))),
                 )  # fmt: skip
                 self.run(started, command, commands, depth + 1)
@@ -332,6 +352,23 @@ class _Judge:
             if at >= 0 and run.values[at].startswith(HOLE) and not command.called:
                 self.add("ask", "command:unreadable", f"`{run.program} …`: what it is told to do {_CANNOT}")
         return False
+
+    def _held(self, words: list[Word]) -> tuple[str, ...]:
+        return tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ()))
+
+    def _picked(self, program: str, command: Simple, commands: list[Simple]) -> None:
+        """Files that a list of names is narrowed to: `ls -a | grep env | xargs cat`."""
+        sources = [at for word in command.words[1:] for at in word.inner]
+        if program in ("xargs", "gxargs", "parallel"):
+            sources += command.fed
+        elif program in ("grep", "egrep", "rg") and command.fed and _lists_settings(commands[command.fed[-1]]):
+            if any(SECRET_NAME.search(one.value) for one in command.words[1:]):
+                self._asks("credentials", "git config")
+            return
+        for at in sources:
+            if commands[at].fed and not is_text_only(program) and (name := _picks_secrets(commands[at])):
+                self._asks("credentials", f"{program} … {name}")
+                return
 
     def _completed(self, run: Run, words: Iterable[Word], command: Simple, commands: list[Simple]) -> list[Word]:
         """The words that `xargs` and `find -exec` add, where they can be told."""
@@ -550,6 +587,9 @@ class _Judge:
     def _notes_written(self, run: Run, command: Simple) -> None:
         """Texts that are written to files in this very line, and may be run by it."""
         targets = [one.target for one in command.redirects if one.writes]
+        if run.program == "ln" and len(ends := run.operands("-t -S")) == 2:
+            source, link = (self.place.whole(run.folders[0], word.value) for word in ends)
+            self.linked[link] = self.linked[f"{link}/{source.rpartition('/')[2]}"] = source
         if run.program == "tee":
             targets += run.operands()
         if run.program in ("cp", "mv", "ln", "install") and len(operands := run.operands()) > 1:
@@ -659,6 +699,8 @@ class _Judge:
                     if use in ("reads", "names") and self.place.is_policy(whole):
                         continue
                     self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
+                    if self.linked and whole in self.linked:
+                        self._note(written, self.linked[whole], use == "writes", False, elsewhere)
         for told in self._taken(word) if self.taken and HOLE in word.value else ():
             self.see(told, folders, use, elsewhere=elsewhere)
         if (tail := _tail_of(word)) is not None and use != "names":
@@ -707,6 +749,10 @@ class _Judge:
             self._asks("escalates", target.value)
             return
         self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
+        if redirect.writes and command.words:
+            read = [one.target for one in command.redirects if not one.writes]
+            if never_ends(command.words, read) and not is_device(target.value):
+                self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
         empties = redirect.operator in (">", ">|", "&>") and (
             not command.words
             or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
@@ -812,6 +858,37 @@ def _told_by(command: Simple, commands: list[Simple], variables: dict[str, tuple
     for at in command.fed:
         told += _handed_on(commands[at], variables) if commands[at].words else []
     return told
+
+
+_PICKED = (
+    ".env",
+    "secret",
+    "id_rsa",
+    "id_ed25519",
+    "password",
+    "credentials",
+    ".pem",
+    ".netrc",
+    ".npmrc",
+    "kubeconfig",
+)
+
+
+def _lists_settings(command: Simple) -> bool:
+    values = [word.value for word in command.words]
+    return "config" in values[1:4] and values[0] == "git" and not {"-l", "--list", "list"}.isdisjoint(values)
+
+
+def _picks_secrets(source: Simple) -> str:
+    """The name of a secret that `grep` lets through from a list of names, or ""."""
+    if not source.words or basename(source.words[0].value) not in ("grep", "egrep", "rg"):
+        return ""
+    values = [word.value for word in source.words[1:]]
+    texts = [one for one in values if not one.startswith("-")]
+    if len(texts) != 1 or any(re.fullmatch(r"-[a-zA-Z]*v[a-zA-Z]*|--invert-match", one) for one in values):
+        return ""
+    choices = [re.sub(r"[\\^$*()?\[\]]", "", one) for one in texts[0].split("|")]
+    return next((name for name in _PICKED for one in choices if len(one) > 2 and one in name), "")
 
 
 def _replaced(run: Run) -> str:

@@ -4,20 +4,17 @@
 import re
 from collections.abc import Callable, Iterator
 
+from rightcall.commands.options import action_at, option_value, part, takes_value
 from rightcall.commands.words import HOLE, Word, joined, unversioned
 from rightcall.commands.wrappers import (
     PREFIXES,
     RUNNERS,
     SHELLS,
     Inner,
-    action_at,
     behind,
     hidden,
-    option_value,
-    part,
     prefix,
     shell_code,
-    takes_value,
 )
 from rightcall.parse.late import Late
 

@@ -5,10 +5,10 @@ import os
 import re
 from collections.abc import Iterator
 
+from rightcall.commands.options import option_value
 from rightcall.commands.places import Place
 from rightcall.commands.runs import Found, Run
 from rightcall.commands.words import HOLE, Word
-from rightcall.commands.wrappers import option_value
 from rightcall.parse.late import Late
 
 _FETCHES_ALWAYS = frozenset(("npx", "bunx", "pnpx", "uvx"))

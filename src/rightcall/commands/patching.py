@@ -6,10 +6,10 @@ import re
 from stat import S_ISREG
 from typing import NamedTuple
 
+from rightcall.commands.options import action_at, option_value
 from rightcall.commands.runs import Run
 from rightcall.commands.shell import Simple
 from rightcall.commands.words import HOLE, Word, basename
-from rightcall.commands.wrappers import action_at, option_value
 from rightcall.parse.late import Late
 
 _APPLIES = frozenset(("patch", "gpatch", "apply_patch", "applypatch", "git apply", "git am"))

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
+from rightcall.commands.options import action_at, option_value
 from rightcall.commands.places import Place, is_cut, names_in
 from rightcall.commands.runs import Run, gives_pattern
 from rightcall.commands.words import HOLE, WILD, Word, could_be
-from rightcall.commands.wrappers import action_at, option_value
 from rightcall.fs.refused import component
 from rightcall.parse.late import Late
 
@@ -103,6 +103,18 @@ def use_of(run: Run, word: Word) -> Use:
     if not names.isdisjoint(_READS) or (word.glob is not None and names.isdisjoint(_CHANGES)):
         return "reads"
     return "unknown"
+
+
+def seeks_protected(pattern: str) -> bool:
+    """Whether a name that is looked for means something protected: `id_*`, `*.pem`, `*/.ssh/*`."""
+    last = pattern.rstrip("/*").rpartition("/")[2] or pattern
+    return not is_plain(pattern.strip("*")) or any(_is_aimed(one, name) for one in (pattern, last)
+                                                   for name in (*_REPRESENTATIVES, *_GUARDED_FOLDERS))  # fmt: skip
+
+
+def is_text_only(program: str) -> bool:
+    """Whether its words name no files."""
+    return program in _TEXT_ONLY
 
 
 def path_words(run: Run) -> Iterator[Word]:

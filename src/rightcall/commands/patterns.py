@@ -18,40 +18,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from rightcall.commands.options import VALUED, abbreviates, is_meant
 from rightcall.commands.words import alternatives, basename, unversioned
 from rightcall.commands.wrappers import SHELLS
 from rightcall.text.patterns import matches
 
 _LONGEST = 500
 _PROGRAM = re.compile(r"[^\s'\"`$;&<>()\\]+")
-
-VALUED: dict[str, frozenset[str]] = {
-    "git": frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env")),
-    "docker": frozenset(("-H", "--host", "-c", "--context", "--config", "-l", "--log-level")),
-    "podman": frozenset(("--connection", "-c", "--root", "--url", "--log-level")),
-    "kubectl": frozenset(
-        ("-n", "--namespace", "--context", "--cluster", "--kubeconfig", "--user", "-s", "--server", "--token", "--as")
-    ),
-    "helm": frozenset(("-n", "--namespace", "--kube-context", "--kubeconfig")),
-    "aws": frozenset(("--profile", "--region", "--output", "--endpoint-url", "--query", "--color")),
-    "gcloud": frozenset(("--project", "--account", "--format", "--configuration", "--region", "--zone")),
-    "az": frozenset(("--subscription", "--output", "-o", "--query")),
-    "gh": frozenset(("-R", "--repo", "--hostname")),
-    "npm": frozenset(("--prefix", "-w", "--workspace", "--registry", "-C")),
-    "pnpm": frozenset(("-C", "--dir", "-F", "--filter")),
-    "yarn": frozenset(("--cwd",)),
-    "make": frozenset(("-C", "--directory", "-f", "--file", "-j", "-I", "-o", "-W")),
-    "terraform": frozenset(("-chdir",)),
-    "systemctl": frozenset(("-H", "--host", "-M", "--machine", "-t", "--type", "-p", "--property")),
-    "cargo": frozenset(("--manifest-path", "-C", "--config", "--color")),
-    "go": frozenset(("-C",)),
-    "pip": frozenset(("--python", "--log", "--proxy", "--cache-dir")),
-    "uv": frozenset(("--directory", "--project", "--python", "-p", "--with", "--config-file", "--cache-dir")),
-    "poetry": frozenset(("-C", "--directory", "-P", "--project")),
-    "find": frozenset(),
-}  # fmt: skip
-"""Options of well-known programs that take the next word, and stand before the word that says what is to be done."""
-
 
 _RECURSIVE = (("-r", "-R", "--recursive"), ("-f", "--force"), ("-v", "--verbose"))
 TWINS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -118,7 +91,8 @@ class Pattern(NamedTuple):
             return False
         if self.options:
             flags = _flags(plain, arguments)
-            if not all(any(_is_option(choice, flag) for choice in one for flag in flags) for one in self.options):
+            short = not surely and abbreviates(plain)
+            if not all(any(_is_option(wish, flag, short) for wish in one for flag in flags) for one in self.options):
                 return False
         return not self.operands or _operands(self.operands, program, arguments, surely)
 
@@ -137,15 +111,16 @@ def _flags(program: str, arguments: Sequence[str]) -> list[str]:
     if program == "git":
         twins = next((found for one in operands[:3] if (found := TWINS.get(f"git {one}"))), ())
     for spellings in twins:
-        if any(_is_option(one, flag) for one in spellings for flag in flags):
+        if any(_is_option(one, flag, abbreviates(program)) for one in spellings for flag in flags):
             flags += spellings
     return flags
 
 
-def _is_option(wanted: str, given: str) -> bool:
-    """`-f` is met by `-f`, `-xf` and `-f=1`; `--force*` by every option that begins so."""
+def _is_option(wanted: str, given: str, short: bool = False) -> bool:
+    """`-f` is met by `-f`, `-xf` and `-f=1`; `--force*` by every option that begins so; `short`: also `--forc`."""
     if wanted.startswith("--") or len(wanted) != 2:
-        return matches(wanted, given.partition("=")[0]) or (("=" in wanted) and matches(wanted, given))
+        name = given.partition("=")[0]
+        return matches(wanted, name) or (short and is_meant(wanted, name)) or ("=" in wanted and matches(wanted, given))
     return given == wanted or (given[:1] == "-" and given[1:2] != "-" and wanted[1] in given.partition("=")[0][1:])
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from rightcall.commands.words import HOLE, WILD
+from rightcall.fs.refused import is_source
 from rightcall.parse.late import Late
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders", "/private/var/folders")
@@ -33,7 +34,11 @@ _CREDENTIALS = Late(
     r"~/\.ssh(/(?!known_hosts|[^/]*\.pub$|config$).*)?|~/\.aws(/.*)?|~/\.azure(/.*)?|~/\.config/gcloud(/.*)?"
     r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh/hosts\.ya?ml|~/\.docker/config\.json|~/\.kube(/config.*)?"
     r"|~/\.config/(op|rclone|hub|glab-cli|doctl|heroku|netlify|configstore)(/.*)?|~/\.terraform\.d/credentials.*"
-    r"|~/\.cargo/credentials.*|~/\.gem/credentials|~/\.bundle/config|~/\.gradle/gradle\.properties"
+    r"|~/\.cargo/credentials.*|~/\.(config/)?composer/auth\.json|~/\.(cache/)?huggingface/(stored_)?tokens?|~/\.kaggle(/.*)?"
+    r"|~/\.config/(pip/pip\.conf|gh-copilot|github-copilot|stripe|fly|sops|age|containers/auth\.json|atuin)(/.*)?"
+    r"|~/\.(fly|oci|databrickscfg|snowsql|vault|netlify|wrangler|supabase|ngrok2|minikube)(/.*)?|~/\.config/\.wrangler(/.*)?"
+    r"|(.*/)?(wp-config\.php|deploy_key|[^/]*adminsdk[^/]*\.json|master\.key)"
+    r"|~/\.gem/credentials|~/\.bundle/config|~/\.gradle/gradle\.properties"
     r"|~/\.m2/settings.*\.xml"
     r"|~/\.(claude|codex|gemini)/(\.credentials\.json|auth\.json|oauth_creds\.json|.*token.*)|~/\.claude\.json"
     r"|~/\.(mozilla|thunderbird)(/.*)?|~/\.config/(google-chrome|chromium|brave[^/]*|microsoft-edge|vivaldi)(/.*)?"
@@ -49,6 +54,28 @@ _CREDENTIALS = Late(
     r"|/proc/(kcore|kmem)|/dev/k?mem|/(var/)?run/secrets(/.*)?|/var/lib/(docker|kubelet|rancher)(/.*)?"
     r"|/var/run/docker\.sock|/run/docker\.sock"
 )  # fmt: skip
+_NAMED_LIKE_ONE = Late(
+    r"(.*[._-])?(client_?secrets?|api_?keys?|access_?keys?|private_?key|auth_?token|oauth_?token|vault[_-]pass(word)?"
+    r"|credentials?|passw(or)?ds?|secret_?key)([._-]?[0-9][^/]*)?(\.(json|txt|csv|ya?ml|toml|ini|cfg|conf|asc|gpg|xml|bin))"
+    r"|\.?vault[_-]pass(word)?|token\.(txt|json)|(.*[-_])?key\.(json|properties|txt)|.*\.p8|\.dev\.vars|kubeconfig[._-].*|.*[._-]kubeconfig"
+    r"|appsettings\.prod[a-z]*\.json|fish_history|history\.sqlite"
+)
+"""Names of files that hold credentials by custom, wherever they lie."""
+_ONLY_LIKE_ONE = ("example", "sample", "template", "schema", "mock", "fake", "dummy", "/locales/", "/i18n/", "/lang/",
+                  "/fixtures/", "/docs/", "/node_modules/", "/testdata/", "/site-packages/")  # fmt: skip
+_TELLING = Late(r"key|token|secret|passw|cred|\.dev\.vars|kubeconfig|appsettings\.|history|\.p8|_pass")
+_SETTINGS = Late(
+    r"~/\.(?!config/|ssh/|cargo/|local/|cache/|claude/|codex/|gemini/|cursor/|git/|vim/|nvm/|rustup/|pyenv/|oh-my-zsh/)"
+    r"[^/]+/(.*/)?(config(\.(json|toml|ya?ml|ini|cfg))?|(token|key|auth|session|api_key|[^/]*history)(\.[a-z]+)?"
+    r"|nuget\.config|jupyter_[a-z_]*config\.(json|py))"
+    r"|~/\.config/(?!git/|nvim/|alacritty/|kitty/|i3/|sway/|bat/|zed/|helix/|lazygit/|tmux/|wezterm/|ghostty/|yazi/|ruff/"
+    r"|gh/|mise/|htop/|fish/)[^/]+/(.*/)?(config(\.(json|toml|ya?ml|ini|cfg))?|cli\.toml|token|key|auth(\.json)?|api_key"
+    r"|nuget\.config|state\.vscdb)"
+    r"|~/\.(terraformrc|sentryclirc|yarnrc(\.yml)?|databrickscfg|snowsql|config/openai\.key)"
+    r"|/etc/(rancher|wireguard|openvpn|networkmanager/system-connections|docker/key\.json|letsencrypt)(/.*)?"
+    r"|/run/user/[^/]+/keyring(/.*)?"
+)
+"""Settings of programs in the home folder, in which their tokens stand."""
 _STARTS = Late(
     r"~/\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout"
     r"|kshrc|cshrc"
@@ -79,7 +106,8 @@ _GUARDS = Late(
 _OWN_PLACES = Late(r"/proc/(?:self|thread-self|[0-9]+|\$\$)(?:/task/[0-9]+)?/(cwd|root)(?=/|$)")
 """The folder and the root of a process, which is the command's own or one of its parents'."""
 _ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/run", "/var", "/dev")
-_ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite")
+_ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite",
+             "wp-config.php", "deploy_key")  # fmt: skip
 _MOST_READ = 2000
 
 
@@ -167,9 +195,13 @@ class Place(Struct, frozen=True):
         short = self._short(path)
         if (short == "/root" or short.startswith("/root/")) and not self.is_inside(path):
             return True  # another's home
-        if not short.startswith(_ODD_STARTS) and "/." not in short and not short.endswith(_ODD_ENDS):
+        last = short.rpartition("/")[2]
+        if _TELLING.search(last) and _NAMED_LIKE_ONE.fullmatch(last) and not is_source(last):
+            return not any(one in short for one in _ONLY_LIKE_ONE)
+        odd = short.startswith(_ODD_STARTS) or "/." in short or short.endswith(_ODD_ENDS) or "adminsdk" in short
+        if not odd:
             return False  # the long expression is compiled for few
-        return _CREDENTIALS.fullmatch(short) is not None
+        return _CREDENTIALS.fullmatch(short) is not None or _SETTINGS.fullmatch(short) is not None
 
     def is_started_from(self, path: str) -> bool:
         """Something runs or obeys what is written there, or it is the system's."""

@@ -5,13 +5,16 @@ Each looks at one command with the folder it runs in, and says what it finds. `s
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
+from rightcall.commands.databases import CLIENTS, console_rules, redis_rules, restore_rules
 from rightcall.commands.git import git_rules
 from rightcall.commands.inline import codes, interpreter
+from rightcall.commands.options import options_of
 from rightcall.commands.packages import PACKAGING, package_rules
-from rightcall.commands.paths import searched_for
+from rightcall.commands.paths import searched_for, seeks_protected
 from rightcall.commands.places import Place, is_device, is_disk
-from rightcall.commands.runs import SECRET_NAME, Found, Run, why_dangerous, writes_to
+from rightcall.commands.runs import SECRET_NAME, Found, Run, seeks_secrets, unpacks, why_dangerous, writes_to
 from rightcall.commands.sending import (
     bucket_rules,
     copy_rules,
@@ -23,39 +26,10 @@ from rightcall.commands.sending import (
     ssh_rules,
     wget_rules,
 )
+from rightcall.commands.verbs import DEPLOYS, TASKS, started_by_options, verb_rules
 from rightcall.commands.words import HOLE, Word, basename, joined, unversioned
-from rightcall.commands.wrappers import SHELLS, option_value, shell_code
+from rightcall.commands.wrappers import SHELLS, shell_code
 from rightcall.parse.late import Late
-
-_DEPLOYS = Late(
-    r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
-    r"|tear-down"
-    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
-    r"|test|lint|info|status|preview)\b))", re.IGNORECASE,
-)  # fmt: skip
-_SQL = frozenset(
-    ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
-     "sqlcmd", "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline",
-     "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql")
-)  # fmt: skip
-_SQL_DESTROYS = Late(
-    r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
-    r"|SEQUENCE|TYPE|OWNED|"
-    r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM"
-    r"|UPDATE\s+\S+\s+SET|REPLACE\s+INTO"
-    r"|ALTER\s+(?:TABLE|DATABASE|SYSTEM)|OVERWRITE\b)|\.(?:drop|dropDatabase|deleteMany|deleteOne|remove"
-    r"|dropIndexes|updateMany"
-    r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,
-)  # fmt: skip
-_SQL_RIGHTS = Late(r"\b(?:GRANT|REVOKE)\s|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
-                         r"|INTO\s+(?:OUT|DUMP)FILE|xp_cmdshell|pg_read_file|lo_import"
-                         r"|createUser\(", re.IGNORECASE)  # fmt: skip
-_SQL_RUNS = Late(
-    r"\\!\s*(.*)|^\s*\.(?:shell|system)\s+(.*)|PROGRAM\s+'([^']*)'|^\s*system\s+(.*)", re.MULTILINE | re.IGNORECASE
-)
-_SQL_SECRET = Late(
-    r"pg_shadow|pg_authid|mysql\.user|authentication_string|\bpassword_hash\b|rolpassword", re.IGNORECASE
-)
 
 
 def found_in(run: Run, place: Place) -> Iterator[Found]:
@@ -63,40 +37,18 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
     rule = _RULES.get(run.program) or _RULES.get(unversioned(run.program))
     if rule is not None:
         yield from rule(run, place)
-    if run.program in _SQL:
-        yield from _sql(run)
+    if run.program in CLIENTS:
+        yield from console_rules(run)
     if run.program.startswith("mkfs") or run.program in ("newfs", "mke2fs", "mkntfs"):
         yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
-    if _runs_scripts(run) and (script := _script_of(run)) and _DEPLOYS.search(script):
+    if _runs_scripts(run) and (script := _script_of(run)) and DEPLOYS.search(script) and not _only_shows(run):
         yield Found("publishes", script)
-    yield from _by_its_words(run)
+    yield from verb_rules(run)
+    yield from started_by_options(run)
     if run.program in PACKAGING:
         yield from package_rules(run, place)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
         yield Found("escalates", "/dev/tcp")
-
-
-_ABOUT_FILES = frozenset(
-    ("cat", "ls", "cd", "mkdir", "rm", "cp", "mv", "touch", "vim", "vi", "nano", "code", "tree", "head", "tail",
-     "test", "[", "du", "find", "grep", "rg", "less", "more", "wc", "stat", "file", "open", "echo", "printf", "man",
-     "which", "git", "kubectl", "docker", "tar", "zip", "rmdir", "pushd", "chmod", "diff", "sort", "source", ".",
-     "read", "for", "export", "cut", "type", "terraform", "helm", "pip", "python", "python3", "node", "jq",
-     "basename", "dirname", "command", "alias", "tmux", "xargs")
-)  # fmt: skip
-
-
-def _by_its_words(run: Run) -> Iterator[Found]:
-    """A program that nobody knows, told to deploy or to destroy."""
-    if run.program in _ABOUT_FILES or not run.values:
-        return
-    words = [one for one in run.values[:6] if not one.startswith("-")][:2]
-    if words and words[0] in ("deploy", "publish", "destroy", "undeploy", "teardown"):
-        yield Found("publishes", f"{run.program} {words[0]}")
-    elif len(words) > 1 and words[0] in ("db", "database") and words[1] in _LOSES:
-        yield Found("destroys", f"{run.program} {' '.join(words)}")
-
-
-_LOSES = ("reset", "drop", "downgrade", "wipe", "purge", "rollback", "truncate", "clean")
 
 
 # ── what is removed ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,9 +100,51 @@ def _find(run: Run, place: Place) -> Iterator[Found]:
             and all(place.is_inside(path) for word in starts for path in run.wholes(word, place))
         ):  # fmt: skip
             yield Found("destroys", "find -delete", ("-delete",))
-    for option in ("-fprint", "-fprintf", "-fls"):
+    for option in ("-fprint", "-fprint0", "-fprintf", "-fls"):
         if option in run.values:
             yield Found("destroys", f"find {option}", (option,))
+    if any(place.is_home_of_many(path) for word in run.arguments[:3] for path in run.wholes(word, place)):
+        if any(seeks_protected(name) for way in searched_for(run.values) for _, name in way):
+            yield Found("credentials", "find " + " ".join(run.values[:3]))
+        elif any(basename(one) not in _LOOKS_AT_FOUND for one in _started_by_find(run.values)):
+            yield Found("destroys", "find " + " ".join(run.values[:3]))
+
+
+_LOOKS_AT_FOUND = frozenset(
+    ("grep", "egrep", "rg", "ls", "wc", "stat", "file", "du", "md5sum", "sha256sum", "echo", "test", "basename",
+     "dirname", "readlink", "realpath", "printf", "head")
+)  # fmt: skip
+
+
+def _started_by_find(values: list[str]) -> list[str]:
+    starts = ("-exec", "-execdir", "-ok", "-okdir")
+    return [after for before, after in pairwise(values) if before in starts]
+
+
+_HUGE = 20 << 30
+
+
+def _is_huge(size: str) -> bool:
+    """Whether a file of such a size may fill the disk: `500G`."""
+    found = re.fullmatch(r"[+<>/%]?(\d{1,18})\s*([KMGTPE]?)i?B?", size, re.IGNORECASE)
+    return found is not None and int(found[1]) << (10 * "KMGTPE".find(found[2].upper()) + 10 if found[2] else 0) > _HUGE
+
+
+def _allots(run: Run, _place: Place) -> Iterator[Found]:
+    """`head -c 500G /dev/zero`, `fallocate -l 1T`."""
+    size = run.option("-l", "--length") if run.program == "fallocate" else run.option("-c", "--bytes")
+    if size is not None and _is_huge(size.value):
+        yield Found("destroys", f"{run.program} {size.value}")
+
+
+_ENDLESS = frozenset(("yes", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
+
+
+def never_ends(words: list[Word], read: list[Word]) -> bool:
+    """Whether what a command prints has no end, so that a file it is written to fills the disk; `read`: its input."""
+    if not any(word.value in _ENDLESS for word in (*words, *read)):
+        return False
+    return basename(words[0].value) not in ("head", "dd", "timeout", "od", "xxd")
 
 
 def _truncate(run: Run, place: Place) -> Iterator[Found]:
@@ -174,7 +168,7 @@ def _mv(run: Run, place: Place) -> Iterator[Found]:
     operands = run.operands("-t -S --target-directory --suffix")
     if operands and operands[-1].value == "/dev/null":
         yield Found("destroys", "mv … /dev/null")
-    into = option_value(run.arguments, "-t", "--target-directory")
+    into = run.option("-t", "--target-directory")
     for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
             kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
@@ -200,7 +194,8 @@ def _kill(run: Run, _place: Place) -> Iterator[Found]:
         if any(one in ("-1", "1", "0") for one in operands if one != "--") and "-l" not in run.values:
             yield Found("destroys", "kill " + " ".join(run.values[:3]))
     elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
-        one.value in (".", ".*", "", "*") for one in run.operands()
+        one.value in (".", ".*", "", "*") or (run.has("-f", "--full") and interpreter(one.value) is not None)
+        for one in run.operands()
     ):
         yield Found("destroys", run.program)
     elif not {"-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"}.isdisjoint(run.values):  # all of a name, without a warning
@@ -247,6 +242,8 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
     ):
         yield Found("escalates", f"chmod {mode}")
     for word in targets:
+        if any("/.git/hooks/" in path for path in run.wholes(word, place)):
+            yield Found("persists", f"{run.program} {word.value}")
         if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
             yield Found("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
             return
@@ -279,7 +276,8 @@ def _environment(run: Run, _place: Place) -> Iterator[Found]:
             yield Found("credentials", "printenv " + " ".join(names[:1]))
     elif program in ("export", "declare", "typeset", "readonly", "set"):
         dumps = not values or (program != "set" and all(re.fullmatch(r"-[pxgr]+", one) for one in values))
-        if dumps:
+        shown = [one for one in values if SECRET_NAME.search(one) and "=" not in one]
+        if dumps or (shown and any(re.fullmatch(r"-[a-z]*p[a-z]*", one) for one in values)):
             yield Found("credentials", program)
     elif program == "compgen" and any(one in ("-v", "-e") for one in values):
         yield Found("credentials", "compgen")
@@ -301,50 +299,6 @@ def _prints(run: Run, _place: Place) -> Iterator[Found]:
     names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
     if names:
         yield Found("credentials", f"${names[0]}")
-
-
-# ── databases ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-_SQL_READS = Late(r"(?:^|\s)(?:\.read|\\ir?|source)\s+['\"]?([^\s'\";]+)")
-
-
-def sql_files(run: Run) -> list[Word]:
-    """The scripts that a client of a database is told to run."""
-    if run.program not in _SQL:
-        return []
-    named = option_value(run.arguments, "-f", "--file", "--queries-file", "--init", "-init", "-i")
-    told = [Word(one) for value in run.values if len(value) < 5000 for one in _SQL_READS.findall(value)]
-    return [*([named] if named is not None else []), *told]
-
-
-def is_sql_client(run: Run) -> bool:
-    return run.program in _SQL
-
-
-def is_named_dangerously(file: str) -> bool:
-    """A script that nobody can look into, named after what it does: `wipe.sql`."""
-    return _DEPLOYS.search(basename(file)) is not None
-
-
-def _sql(run: Run) -> Iterator[Found]:
-    yield from sql_rules(run.program, "\n".join((*run.values, run.text or ""))[:100_000])
-
-
-def sql_rules(program: str, text: str) -> Iterator[Found]:
-    """What a text of SQL does."""
-    for kind, expression in (
-        ("destroys", _SQL_DESTROYS), ("escalates", _SQL_RIGHTS), ("runs", _SQL_RUNS), ("credentials", _SQL_SECRET),
-    ):  # fmt: skip
-        found = expression.search(text)
-        if found:
-            yield Found(kind, f"{program} {' '.join(found.group().split())[:40]}")
-            return
-
-
-def _pg_restore(run: Run, _place: Place) -> Iterator[Found]:
-    if run.has("-c", "--clean", "--create", "-C"):
-        yield Found("destroys", "pg_restore --clean", ("--clean",))
 
 
 # ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
@@ -371,28 +325,26 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
         yield Found("escalates", f"{run.program} --network=host")
 
 
-_TASKS = frozenset(
-    ("npm", "yarn", "pnpm", "bun", "make", "gmake", "just", "task", "rake", "composer", "invoke", "inv", "nox",
-     "tox", "grunt", "gulp", "turbo", "nx", "lerna", "deno", "hatch", "pdm", "poe", "doit", "mage", "earthly",
-     "cargo-make", "sbt", "ant", "fab", "fabric", "cap")
-)  # fmt: skip
-
-
 _SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
 
 
 def _runs_scripts(run: Run) -> bool:
     return (
-        run.program in _TASKS or run.program in SHELLS or run.program.endswith(_SCRIPTS)
+        run.program in TASKS or run.program in SHELLS or run.program.endswith(_SCRIPTS)
         or interpreter(run.program) is not None
     )  # fmt: skip
+
+
+def _only_shows(run: Run) -> bool:
+    """`make -n`: what would be done."""
+    return run.program in ("make", "gmake") and run.has("-n", "--dry-run", "--just-print", "--recon")
 
 
 def _script_of(run: Run) -> str:
     """The name of the task or script that runs: `deploy` in `npm run deploy` and `./deploy.sh`."""
     if run.program.endswith(_SCRIPTS):
         return run.program
-    if run.program not in _TASKS and (how := interpreter(run.program)) is not None:
+    if run.program not in TASKS and (how := interpreter(run.program)) is not None:
         looks = how.first or run.has("--check", "-m") or codes(run.program, run.arguments)
         scripts = [] if looks else run.operands(" ".join(how.valued))[:1]
         return next((basename(word.value) for word in scripts if word.value.endswith(_SCRIPTS)), "")
@@ -408,7 +360,7 @@ def _script_of(run: Run) -> str:
         "search", "uninstall", "link", "create", "init", "help", "docs", "show", "update", "upgrade", "version", "pack",
     ):  # fmt: skip
         return ""
-    return next((one for one in operands if _DEPLOYS.search(one)), "")
+    return next((one for one in operands if DEPLOYS.search(one)), "")
 
 
 def _kubectl(run: Run, _place: Place) -> Iterator[Found]:
@@ -434,11 +386,34 @@ _SED_ALL = Late(r"\s*(?:1,\$|0,\$|1~1|0~1|/\.?\*?/)?\s*d\s*;?\s*|\s*s(\W)\^?\.\*
 
 def _sed(run: Run, place: Place) -> Iterator[Found]:
     """A script that leaves nothing of a file."""
-    if any(_SED_ALL.fullmatch(code.value) for code in codes(run.program, run.arguments)):
+    scripts = [code.value for code in codes(run.program, run.arguments)]
+    silent = run.has("-n", "--quiet", "--silent") and not any(re.search(r"[pPwi]", one) for one in scripts)
+    if silent or any(_SED_ALL.fullmatch(one) for one in scripts):
         for word in writes_to(run):
             if not _may_go(run, word, place):
                 yield Found("destroys", f"sed -i on {word.value}".replace(HOLE, "…"))
                 return
+
+
+_EDIT_ALL = Late(r"(?:^|[|:\n])\s*(?:%|1,\$|,|g/\.?\*?/)\s*d\b")
+
+
+def _edits(run: Run, place: Place) -> Iterator[Found]:
+    """Editors that are told what to do: all lines deleted."""
+    told = [
+        word.value for name, word in options_of(run.program, run.arguments) if name in ("-c", "--cmd", "-s") and word
+    ]
+    told += [one[1:] for one in run.values if one.startswith("+")]
+    files = [word for word in run.operands("-c --cmd -S -u -s") if not word.value.startswith("+")]
+    if any(_EDIT_ALL.search(one) for one in (*told, run.text or "") if len(one) < 5000) and not all(
+        _may_go(run, word, place) for word in files
+    ):
+        yield Found("destroys", f"{run.program} … {files[-1].value}".replace(HOLE, "…"))
+
+
+def _pager(run: Run, _place: Place) -> Iterator[Found]:
+    if any(one.startswith("+!") for one in run.values):
+        yield Found("runs", f"{run.program} +!")
 
 
 _LOOKING = frozenset(
@@ -475,20 +450,37 @@ def _keyring(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("credentials", "keyring")
 
 
+def _clipboard(run: Run, _place: Place) -> Iterator[Found]:
+    if not {"-o", "-out"}.isdisjoint(run.values):
+        yield Found("credentials", f"{run.program} -o")
+
+
 def _vercel(run: Run, _place: Place) -> Iterator[Found]:
     """Without a word it deploys."""
     if not run.operands("--cwd --token -t --scope -S") and not run.has("--help", "--version", "-v"):
         yield Found("publishes", run.program)
 
 
-def _redis(run: Run, _place: Place) -> Iterator[Found]:
-    if run.text and re.search(r"\b(?:FLUSHALL|FLUSHDB|DEL|UNLINK|SHUTDOWN|CONFIG)\b", run.text, re.IGNORECASE):
-        yield Found("destroys", "redis-cli")
-
-
 def _search(run: Run, place: Place) -> Iterator[Found]:
     if "grep" not in run.program or run.has("-r", "-R", "--recursive", "--dereference-recursive"):
         yield from _takes_in(run, place)
+        yield from _seeks(run, place)
+
+
+def _seeks(run: Run, place: Place) -> Iterator[Found]:
+    """A search for secrets in all that is there, hidden files among it."""
+    hidden = "grep" in run.program or run.has("--hidden", "--no-ignore", "-u", "-uu", "-uuu", "--unrestricted", "-.")
+    chosen = run.option("--include", "-g", "--glob", "--iglob")
+    narrowed = (chosen is not None and chosen.value not in ("*", "**", "*.*")) or run.has("-t", "--type")
+    if not hidden or narrowed or run.fed:
+        return
+    operands = run.operands("-e -f -A -B -C -m --regexp --file --max-depth")
+    given = [word for name, word in options_of(run.program, run.arguments) if name in ("-e", "--regexp") and word]
+    patterns, places = (given, operands) if given else (operands[:1], operands[1:])
+    if not any(seeks_secrets(word.value) for word in patterns):
+        return
+    if not places or any(place.is_above(path) for word in places for path in run.wholes(word, place)):
+        yield Found("credentials", f"{run.program} {patterns[0].value}")
 
 
 def _takes_in(run: Run, place: Place) -> Iterator[Found]:
@@ -500,16 +492,20 @@ def _takes_in(run: Run, place: Place) -> Iterator[Found]:
 
 
 def _tar(run: Run, place: Place) -> Iterator[Found]:
-    if re.match(r"-?[a-zA-Z]*[cru]|--(?:create|append|update)", run.values[0] if run.values else ""):
+    given = {name for name, _ in options_of(run.program, run.arguments)}
+    if not given.isdisjoint(("-c", "-r", "-u", "--create", "--append", "--update")):
         yield from _takes_in(run, place)
-    if any(one.startswith(("--checkpoint-action", "--to-command")) for one in run.values):
+    if run.has("--checkpoint-action", "--to-command", "--info-script", "--new-volume-script") or "-F" in given:
         yield Found("runs", "tar --checkpoint-action")
     if run.has("--remove-files"):
         yield Found("destroys", "tar --remove-files", ("--remove-files",))
-    into = option_value(run.arguments, "-C", "--directory")
-    unpacks = into is not None and not run.has("-c", "--create")
-    if into is not None and unpacks and any(place.is_everything(path) for path in run.wholes(into, place)):
+    if not unpacks(run):
+        return
+    into = run.option("-C", "--directory")
+    if into is not None and any(place.is_everything(path) for path in run.wholes(into, place)):
         yield Found("persists", f"tar -C {into.value}")
+    if "-P" in given or run.has("--absolute-names"):
+        yield Found("persists", "tar -P", ("-P",))
 
 
 def _tee(run: Run, _place: Place) -> Iterator[Found]:
@@ -520,7 +516,7 @@ def _tee(run: Run, _place: Place) -> Iterator[Found]:
 
 def _make(run: Run, _place: Place) -> Iterator[Found]:
     """Rules that come from elsewhere than a file of the project."""
-    file = option_value(run.arguments, "-f", "--file", "--makefile")
+    file = run.option("-f", "--file", "--makefile")
     if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or any(
         one == "-E" or one.startswith(("--eval", "-E")) for one in run.values
     ):
@@ -552,11 +548,15 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("rm", "grm", "unlink", "rimraf", "srm", "del-cli"), _rm),
     **dict.fromkeys(("find", "gfind"), _find),
     "truncate": _truncate,
+    **dict.fromkeys(("head", "fallocate", "ghead"), _allots),
+    **dict.fromkeys(("ed", "ex", "vi", "vim", "nvim"), _edits),
+    **dict.fromkeys(("less", "more"), _pager),
     "dd": _dd,
     "mv": _mv,
     "gmv": _mv,
     "cp": _cp,
     "install": _cp,
+    "ln": _cp,
     **dict.fromkeys(KILLS, _kill),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod),
     "crontab": _crontab,
@@ -569,7 +569,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("env", "printenv", "export", "declare", "typeset", "readonly", "compgen"), _environment),
     "set": _words_only,
     **dict.fromkeys(("echo", "printf", "print", "cat", "logger", "base64", "xxd", "od"), _prints),
-    "pg_restore": _pg_restore,
+    "pg_restore": restore_rules,
     "cmake": _cmake,
     **dict.fromkeys(("kubectl", "oc", "k"), _kubectl),
     **dict.fromkeys(("sed", "gsed"), _sed),
@@ -579,9 +579,10 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "rightcall": _rightcall,
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
+    "xclip": _clipboard,
     "tee": _tee,
     **dict.fromkeys(("jq", "gojq", "jaq"), _jq),
-    "redis-cli": _redis,
+    "redis-cli": redis_rules,
     "gh": gh_rules,
     **dict.fromkeys(("aws", "gcloud", "gsutil", "rclone", "mc", "s3cmd", "s5cmd"), bucket_rules),
     **dict.fromkeys(("nc", "ncat", "netcat"), netcat_rules),
@@ -591,5 +592,5 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), lookup_rules),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
 }
-RULED = frozenset((*_RULES, *_SQL))
+RULED = frozenset((*_RULES, *CLIENTS))
 """Programs that have a rule of their own."""

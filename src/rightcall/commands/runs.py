@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from rightcall.commands.options import abbreviates, action_at, is_meant, options_of, takes_value, value_of, values_of
 from rightcall.commands.places import Place
 from rightcall.commands.words import HOLE, Word
-from rightcall.commands.wrappers import option_value, takes_value
 from rightcall.parse.late import Late
 
 SECRET_NAME = Late(
@@ -19,6 +19,23 @@ SECRET_NAME = Late(
     re.IGNORECASE,
 )  # fmt: skip
 """Variables that are named like secrets."""
+_SECRET_VALUE = Late(
+    r"AKIA|ASIA|sk_live|sk-(?:ant|proj|live)|gh[pousr]_|github_pat|xox[bpas]|glpat|AIza|PRIVATE KEY|BEGIN (?:RSA|EC)"
+    r"|(?:AWS|API|AUTH|ACCESS|PRIVATE|CLIENT|SECRET|DB|STRIPE|OPENAI|GITHUB|NPM|SLACK)_(?:SECRET|KEY|TOKEN|PASS)"
+    r"|^\W*(?:SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIALS?|API_?KEY)S?\W*$"
+    r"|(?i:(?:passw(?:or)?d|passwd|secret|token|api[-_.?\[\]]*key|credentials?)s?\)?(?:\\s|[\s*+?]|\[\^?[^\]]*\])*[=:])"
+)
+
+
+def seeks_secrets(pattern: str) -> bool:
+    """Whether a search is for secrets themselves, and not for where code speaks of them.
+
+    >>> [seeks_secrets(one) for one in ("AWS_SECRET", "password=", "password", "token_count", "resetPassword")]
+    [True, True, False, False, False]
+    """
+    return len(pattern) < 1000 and _SECRET_VALUE.search(pattern) is not None
+
+
 FETCHERS = frozenset(
     ("curl", "wget", "http", "https", "xh", "fetch", "aria2c", "lynx", "links", "w3m", "nc", "ncat", "netcat",
      "socat", "ftp", "lftp", "gsutil", "axel", "curlie", "invoke-webrequest", "iwr", "irm", "invoke-restmethod",
@@ -109,6 +126,8 @@ class Run(Struct):
     redirected: bool = False
     printed: tuple[str, ...] = ()
     """Programs whose output stands in its words."""
+    carried: tuple[str, ...] = ()
+    """Programs whose output comes to it in variables, or from `xargs`."""
     listed: bool = False
     """Its further words are names of files, or numbers."""
     narrowed: bool = False
@@ -136,15 +155,29 @@ class Run(Struct):
         for value in self.values:
             if value == "--":
                 return False
-            if value in options or (value.startswith("--") and value.partition("=")[0] in options):
+            if value in options:
                 return True
+            if value.startswith("--"):
+                name = value.partition("=")[0]
+                if name in options or (abbreviates(self.program) and any(is_meant(one, name) for one in options)):
+                    return True
             bundle = value[1:] if value[:1] == "-" and value[1:2] != "-" else ""
             if any(len(option) == 2 and option[1] in bundle for option in options):
                 return True
         return False
 
+    def option(self, *names: str) -> Word | None:
+        """The value of an option, as `options.py` reads it."""
+        return value_of(self.program, self.arguments, *names)
+
     def wholes(self, word: Word, place: Place) -> list[str]:
         return [place.whole(folder, word.value) for folder in self.folders]
+
+
+def unpacks(run: Run) -> bool:
+    """Whether `tar` writes what is in an archive."""
+    given = {name for name, _ in options_of("tar", run.arguments)}
+    return not given.isdisjoint(("-x", "--extract", "--get")) or given.isdisjoint(("-c", "--create", "-t", "--list"))
 
 
 def writes_to(run: Run) -> list[Word]:
@@ -155,9 +188,9 @@ def writes_to(run: Run) -> list[Word]:
 
 def _last(valued: str) -> Callable[[Run], list[Word]]:
     def read(run: Run) -> list[Word]:
-        into = option_value(run.arguments, "-t", "--target-directory")
+        into = run.option("-t", "--target-directory") if run.program not in ("rsync", "scp") else None
         operands = run.operands(valued)
-        if into is not None and any(one in ("-t", "--target-directory") for one in run.values):
+        if into is not None:
             return [into]
         return operands[-1:] if len(operands) > 1 else []
 
@@ -170,21 +203,52 @@ def _all(valued: str = "") -> Callable[[Run], list[Word]]:
 
 def _named(*options: str) -> Callable[[Run], list[Word]]:
     def read(run: Run) -> list[Word]:
-        return [word for option in options if (word := option_value(run.arguments, option)) is not None and (
-            len(option) > 2 or any(value.startswith(option) for value in run.values)
-        )]  # fmt: skip
+        return values_of(run.program, run.arguments, options)
 
     return read
 
 
-def _bundled(run: Run) -> list[Word]:
-    """`curl -sSLo file`."""
-    return [word for value, word in zip(run.values, run.arguments[1:], strict=False)
-            if re.fullmatch(r"-[a-zA-Z#]+[oD]", value)]  # fmt: skip
+def _second(run: Run) -> list[Word]:
+    """`uniq a b`, `xxd -r a b`."""
+    return run.operands("-f -s -w -c -g -l -o -n")[1:2]
+
+
+def _written_by_git(run: Run) -> list[Word]:
+    """What is written besides the files of the work tree."""
+    if not any(one.startswith(("-o", "--o", "--se")) or one == "bundle" for one in run.values):
+        return []
+    at = action_at("git", run.arguments)
+    action, rest = (run.values[at], run.arguments[at + 1 :]) if at >= 0 else ("", [])
+    found = value_of("git", rest, "--output", "--separate-git-dir", "--output-directory")
+    if found is None and action in ("archive", "format-patch"):
+        found = value_of("git", rest, "-o")
+    if action == "bundle" and rest and rest[0].value == "create":
+        found = next((word for word in rest[1:] if word.value == "-" or not word.value.startswith("-")), None)
+    return [found] if found is not None and found.value != "-" else []
+
+
+_CONSOLE_WRITES = Late(r"(?:^|[\s;])(?:\.(?:output|once|backup|save|clone|log)|\\[oT])\s+(?!stdout)['\"]?([^\s'\";]+)")
+
+
+def _written_by_console(run: Run) -> list[Word]:
+    """Files that a client of a database is told to write: `.output x`, `\\o x`."""
+    texts = [one for one in (*run.values, run.text or "") if len(one) < 5000]
+    return [Word(path) for text in texts for path in _CONSOLE_WRITES.findall(text)]
+
+
+_SED_WRITES = Late(r"(?:^|[;{}\n]|s(.).*\1[a-zA-Z0-9]*|/|\d|\$)[wW]\s+([^\s;}]+)")
+
+
+def _written_by_sed(run: Run) -> list[Word]:
+    """Files edited in their place, and those that `w` names."""
+    scripts = [word for name, word in options_of(run.program, run.arguments) if name in ("-e", "--expression") and word]
+    scripts = scripts or run.operands("-e -f --expression --file -l -E")[:1]
+    named = [Word(found[2]) for word in scripts if len(word.value) < 5000 for found in _SED_WRITES.finditer(word.value)]
+    return [*_in_place(run), *named]
 
 
 def _in_place(run: Run) -> list[Word]:
-    if not any(re.match(r"-[a-zA-Z]*i|--in-place", value) for value in run.values):
+    if not any(re.match(r"-[a-zA-Z]*i|--in?-?p?l?a?c?e?", value) for value in run.values):
         return []
     operands = run.operands("-e -f --expression --file -l")
     given = gives_pattern(run.program, run.values)
@@ -225,16 +289,21 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     **dict.fromkeys(
         ("tee", "touch", "mkdir", "truncate", "rmdir", "patch", "mkfifo", "sponge"), _all("-s -r -d -m -t -p -i -S")
     ),
-    **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _in_place),
+    **dict.fromkeys(("sed", "gsed"), _written_by_sed),
+    **dict.fromkeys(("perl", "ruby"), _in_place),
+    **dict.fromkeys(("gawk", "awk"), lambda run: run.operands("-i -v -f -F")[1:] if "inplace" in run.values else []),
     "dd": lambda run: [Word(word.value[3:]) for word in run.arguments if word.value.startswith("of=")],
-    "curl": lambda run: [*_named("-o", "--output", "--output-dir", "-c", "--cookie-jar", "-D")(run), *_bundled(run)],
-    "wget": _named("-O", "--output-document", "-P", "--directory-prefix", "-o"),
-    **dict.fromkeys(
-        ("tar", "bsdtar", "gtar"), lambda run: [] if run.has("-c", "-t") else _named("-C", "--directory")(run)
-    ),
+    "curl": _named("-o", "--output", "--output-dir", "-c", "--cookie-jar", "-D", "--dump-header", "--stderr"),
+    "wget": _named("-O", "--output-document", "-P", "--directory-prefix", "-o", "-a", "--save-cookies"),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), lambda run: _named("-C", "--directory")(run) if unpacks(run) else []),
     "unzip": _named("-d"),
-    "git": lambda run: _named("--output", "--separate-git-dir")(run),
+    "git": _written_by_git,
+    **dict.fromkeys(("diff", "shuf", "tree", "jc", "pandoc", "dot", "pdftotext"), _named("-o", "--output")),
+    "uniq": _second,
+    "xxd": lambda run: _second(run) if run.has("-r", "-revert") else [],
     "ssh-keygen": _named("-f"),
+    **dict.fromkeys(("sqlite3", "psql", "mysql", "duckdb"), _written_by_console),
+    **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root")),
     "sort": _named("-o", "--output"),
     "openssl": _named("-out"),
     "gpg": _named("-o", "--output"),

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Iterator
 
+from rightcall.commands.options import is_meant, options_of
 from rightcall.commands.places import Place
 from rightcall.commands.runs import SECRET_NAME, Found, Run
 from rightcall.commands.urls import Address, canonical_host, parsed
 from rightcall.commands.words import HOLE, Word, braces
-from rightcall.commands.wrappers import option_value
 
 _CURL_VALUED = (
     "-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --user-agent --cookie "
@@ -75,11 +75,11 @@ def _copied_between(run: Run) -> list[str]:
 
 def _given(run: Run, *options: str) -> Iterator[tuple[str, str]]:
     """Those of some options that are there, each with its value."""
-    for option in options:
-        if any(one.startswith(option) for one in run.values):
-            value = option_value(run.arguments, option)
-            if value is not None:
-                yield option, value.value
+    for name, value in options_of(run.program, run.arguments):
+        if value is not None and (
+            found := name if name in options else next((one for one in options if is_meant(one, name)), "")
+        ):
+            yield found, value.value
 
 
 _OVER_SSH = frozenset(("ssh", "scp", "sftp", "rsync", "git", "autossh", "mosh"))
@@ -100,7 +100,7 @@ _HOSTS: dict[str, Callable[[Run], list[str]]] = {
 
 def _named_addresses(run: Run) -> list[Address]:
     if run.program in ("curl", "curlie"):
-        words = [*run.operands(_CURL_VALUED), *filter(None, [option_value(run.arguments, "--url")])]
+        words = [*run.operands(_CURL_VALUED), *filter(None, [run.option("--url")])]
         if any(re.search(r"[{\[]", word.value) for word in words) and not run.has("-g", "--globoff"):
             texts = [re.sub(r"\[(\w+)-(\w+)(?::\d+)?\]", r"{\1..\2}", word.value) for word in words[:10]]
             words += [Word(one) for text in texts for one in braces(text)]
@@ -136,34 +136,33 @@ def _reaches_out(run: Run) -> bool:
 
 
 def curl_rules(run: Run, _place: Place) -> Iterator[Found]:
-    method = option_value(run.arguments, "-X", "--request")
+    method = run.option("-X", "--request")
     changes = method is not None and method.value.upper() not in ("GET", "HEAD", "OPTIONS")
-    sends = [option for option in _SENDING if _gives(run, option)]
-    asks_only = run.has("-G", "--get") and method is None
-    if (changes or (sends and not asks_only)) and _reaches_out(run):
-        word = sends[0] if sends else f"-X {method.value if method else ''}"
+    sends = list(_given(run, *_SENDING, "--url-query"))
+    files = [one for one, value in sends if re.match(r"[^=&]*@", value) and not one.endswith(("-raw", "-string"))]
+    asks_only = not files and (run.has("-G", "--get") or all(one == "--url-query" for one, _ in sends))
+    if (changes or (sends and not (asks_only and method is None))) and _reaches_out(run):
+        word = (files or [one for one, _ in sends] or [f"-X {method.value if method else ''}"])[0]
         yield Found("publishes", f"curl {word}")
-    if _gives(run, "-K") or _gives(run, "--config"):
+    if any(_given(run, "-K", "--config")):
         yield Found("runs", "curl -K", ("-K",))
+    if any(_is_away(value) for _, value in _given(run, "-x", "--proxy", "--preproxy")):
+        yield Found("publishes", "curl --proxy")
     yield from _sends_credentials(run)
 
 
-def _gives(run: Run, option: str) -> bool:
-    for value in run.values:
-        if value == option or (option.startswith("--") and value.startswith(option + "=")):
-            return True
-        if len(option) == 2 and value[:1] == "-" and value[1:2] != "-" and option[1] in value:
-            at = value.index(option[1])
-            if not any(f"-{letter}" in _CURL_VALUED.split() for letter in value[1:at]):
-                return True
-    return False
+def _is_away(host: str) -> bool:
+    address = parsed(host, "http")
+    return address is not None and not address.is_local
 
 
 def wget_rules(run: Run, _place: Place) -> Iterator[Found]:
-    method = option_value(run.arguments, "--method")
-    sends = any(one.startswith(("--post-", "--body-")) for one in run.values)
+    method = run.option("--method")
+    sends = any(_given(run, "--post-data", "--post-file", "--body-data", "--body-file"))
     if (sends or (method is not None and method.value.upper() not in ("GET", "HEAD"))) and _reaches_out(run):
         yield Found("publishes", "wget --post-data")
+    if "askpass" in "".join(value for _, value in _given(run, "-e", "--execute")):
+        yield Found("runs", "wget -e use_askpass")
     yield from _sends_credentials(run)
 
 
@@ -174,6 +173,7 @@ def httpie_rules(run: Run, _place: Place) -> Iterator[Found]:
     method = operands[0].upper() if operands and operands[0].upper() in _METHODS else ""
     items = operands[2:] if method else operands[1:]
     sends = any(re.match(r"[\w.\[\]-]+(?::?=|@)", one) and "==" not in one for one in items)
+    sends |= run.redirected or bool(run.fed and not run.has("--ignore-stdin", "-I"))
     if (method not in ("", "GET", "HEAD", "OPTIONS") or sends) and _reaches_out(run):
         yield Found("publishes", f"{run.program} {method or 'POST'}")
     yield from _sends_credentials(run)
@@ -183,7 +183,7 @@ def gh_rules(run: Run, _place: Place) -> Iterator[Found]:
     """`gh api` changes what it is told to."""
     if run.values[:1] != ["api"]:
         return
-    method = option_value(run.arguments, "-X", "--method")
+    method = run.option("-X", "--method")
     sends = run.has("-f", "-F", "--field", "--raw-field", "--input")
     if (method is not None and method.value.upper() not in ("GET", "HEAD")) or (sends and method is None):
         yield Found("publishes", f"gh api {'-X ' + method.value if method else '-f'}")
@@ -198,11 +198,16 @@ def _sends_credentials(run: Run) -> Iterator[Found]:
     carried = [one for one in run.printed if one not in _HARMLESS_OUTPUT]
     if carried and _reaches_out(run):
         yield Found("publishes", f"{run.program} … $({carried[0]} …)")
+    handed = [one for one in run.carried if one not in _HARMLESS_OUTPUT]
+    if handed and any(_CARRIES.search(word.value) for word in run.arguments) and _reaches_out(run):
+        yield Found("publishes", f"{run.program} … what `{handed[0]}` printed")
     names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
     if names and _reaches_out(run):
         yield Found("credentials", f"${names[0]}")
 
 
+_CARRIES = re.compile(rf"(?:://|^)[\w.-]+(?::\d+)?[/?#].*{HOLE}|^{HOLE}\.[\w-]+\.\w|^[\w-]+: .*{HOLE}", re.DOTALL)
+"""What is not known stands behind a host that is, before its name, or in a header."""
 _HARMLESS_OUTPUT = frozenset(
     ("date", "echo", "printf", "uuidgen", "git", "seq", "uname", "nproc", "jq", "tr", "cut", "basename", "dirname",
      "pwd", "curl", "wget", "arch", "dpkg", "lsb_release", "sw_vers", "npm", "node", "go", "rustc", "python3", "sed",
@@ -247,7 +252,10 @@ def bucket_rules(run: Run, _place: Place) -> Iterator[Found]:
     if (
         action in ("cp", "sync", "copy", "copyto", "rsync")
         and places
-        and re.match(r"\w[\w.-]*:(?!\\)|/?\w+:/", places[-1])
+        and (
+            re.match(r"\w[\w.-]*:(?!\\)|/?\w+:/", places[-1])
+            or (run.program == "mc" and not places[-1].startswith((".", "/", "~")))
+        )
     ):
         yield Found("publishes", f"{run.program} {action} … {places[-1]}")
 

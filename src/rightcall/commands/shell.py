@@ -281,6 +281,9 @@ class Reader(Scanner):
             if self._closes(("in",)):
                 self.at += 2
                 while (pieces := self._next_word()) is not None:
+                    if pieces.inner:  # what is printed there is what the variable holds
+                        held = [(name, Word(HOLE, inner=tuple(pieces.inner)))]
+                        self._add(Simple([], held, [], self.folders))
                     for word in pieces.words(self.home):
                         values.append(HOLE if word.glob is not None else word.value)
                         if word.glob is not None:

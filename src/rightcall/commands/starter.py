@@ -4,6 +4,7 @@ the network, escalates, persists, or switches a guard off. Data in the language 
 from functools import lru_cache
 from typing import Literal
 
+from rightcall.commands.options import only_looks
 from rightcall.commands.patterns import Pattern, compiled
 
 Kind = Literal["destroys", "publishes", "credentials", "network", "escalates", "persists", "guards", "runs"]
@@ -46,7 +47,10 @@ _LISTS: dict[Kind, str] = {
         git rebase --root
         git checkout-index -f|-a
         git read-tree --reset|-u
-        git replace|lfs prune
+        git lfs prune
+        git replace -d|--delete|-f|--force
+        git notes remove|prune
+        git repack --unpack-unreachable*
         git apply --unsafe-paths
         git annex drop|forget
         hg strip|purge
@@ -104,7 +108,7 @@ _LISTS: dict[Kind, str] = {
         dropdb|dropuser|pg_dropcluster
         mysqladmin drop|shutdown|flush*
         redis-cli ** FLUSHALL|FLUSHDB|flushall|flushdb|FlushAll|DEL|del
-        redis-cli ** UNLINK|unlink|SHUTDOWN|shutdown|CONFIG|config|EVAL
+        redis-cli ** UNLINK|unlink|SHUTDOWN|shutdown|CONFIG|config|EVAL|eval|EVALSHA|evalsha
         redis-cli --eval*
         redis-cli ** DEBUG|SWAPDB|RENAME|MIGRATE|SCRIPT
         etcdctl del|rm
@@ -115,6 +119,10 @@ _LISTS: dict[Kind, str] = {
         rails|rake db:drop*|db:reset*|db:purge*|db:schema:load|db:migrate:reset|db:truncate_all|db:rollback
         alembic downgrade
         flyway clean|undo
+        goose|dbmate|sql-migrate|migrate|golang-migrate ** down|down-to|reset|drop|redo
+        sea-orm-cli migrate fresh|down|reset|refresh
+        nomad job stop|purge|dispatch|revert
+        railway|render|nhost ** down|delete
         liquibase dropAll|drop-all|rollback
         prisma migrate reset
         prisma db push --force-reset|--accept-data-loss
@@ -126,13 +134,21 @@ _LISTS: dict[Kind, str] = {
         mix ecto.drop|ecto.reset|ecto.rollback
         manage.py|django-admin flush|reset_db|sqlflush
         python|python3 *manage.py flush|reset_db|sqlflush
-        python|python3 *setup.py upload|register
+        python|python3 *manage.py migrate ** zero
         kubectl|oc|k delete|drain|cordon|evict
         kubectl|oc|k replace --force
         helm uninstall|delete|rollback|del
         argocd app delete|terminate-op|rollback
         flux delete|uninstall|suspend
-        terraform|tofu|terragrunt destroy|taint|force-unlock
+        terraform|tofu|terragrunt destroy|taint|untaint|refresh|force-unlock
+        velero restore|backup create|delete
+        kafka-consumer-groups|kafka-consumer-groups.sh --reset-offsets --execute
+        celery ** purge|shutdown
+        rq empty
+        airflow tasks clear
+        p4 submit|revert
+        nvme format|sanitize
+        supabase migration repair|down
         terraform|tofu|terragrunt state rm|mv|push|replace-provider
         terraform|tofu|terragrunt workspace delete
         terraform|tofu|terragrunt apply -destroy|--destroy
@@ -209,6 +225,7 @@ _LISTS: dict[Kind, str] = {
     "publishes": """
         git push
         git send-email
+        git daemon|instaweb|http-backend
         git request-pull
         git svn dcommit
         git p4 submit
@@ -228,6 +245,11 @@ _LISTS: dict[Kind, str] = {
         changeset|changesets publish
         semantic-release|release-it|np|standard-version|auto|shipit|gh-pages|surge|now
         twine upload|register
+        goreleaser|release-please|cargo-release
+        cargo release
+        python|python3 *setup.py ** upload|register
+        pastebinit|wgetpaste|fpaste|pastebin|termbin|gist|ffsend|0x0|dpaste|haste *
+        pastebinit|wgetpaste|fpaste|termbin|gist|haste
         flit|poetry|pdm|hatch|uv|rye|maturin publish|upload
         maturin upload
         cargo publish|yank|owner|login
@@ -256,7 +278,7 @@ _LISTS: dict[Kind, str] = {
         docker context create
         crane|oras|regctl|cosign push|copy|attach|sign|cp|append
         ko apply|publish|resolve
-        gh pr create|merge|close|comment|edit|review|ready|reopen|lock
+        gh pr create|merge|close|comment|edit|review|ready|reopen|lock|unlock|update-branch|revert
         gh issue create|close|comment|edit|delete|reopen|transfer|lock|pin
         gh release create|upload|edit|delete*
         gh repo create|fork|edit|sync|deploy-key|rename
@@ -281,6 +303,8 @@ _LISTS: dict[Kind, str] = {
         kubectl|oc|k replace
         kubectl|oc|k certificate approve|deny
         skaffold run|deploy|delete
+        nomad job run
+        kubectl|oc|k auth reconcile
         argocd app sync|create|set|patch
         argocd login
         flux bootstrap|create|reconcile|resume
@@ -299,9 +323,12 @@ _LISTS: dict[Kind, str] = {
         vercel env add|rm|pull
         vercel --prod
         netlify deploy|env:set|sites:create
+        fly|flyctl ssh|sftp|console|postgres|proxy
         fly|flyctl deploy|launch|secrets|scale|apps|machine|volumes|certs
         heroku *:*|create|destroy|run|scale|restart|config|git|container|domains|addons|maintenance|rollback|login|auth
-        firebase deploy|functions:config:set
+        firebase deploy|functions:config:set|database:set|database:update|database:push|auth:import
+        onionshare *
+        autossh -R|-D
         wrangler deploy|publish|secret|kv:key|r2|d1|pages
         railway up|deploy|run|redeploy|variables
         render deploys|services
@@ -334,7 +361,8 @@ _LISTS: dict[Kind, str] = {
         ngrok|localtunnel|lt|cloudflared|tailscale|bore|frpc|serveo|zrok|pagekite *
         ipfs add|pin|name
         slackcat|slack|telegram-send|ntfy|pushover|twurl|toot|discord *
-        twilio|sendgrid|mailgun|stripe *
+        twilio|sendgrid|mailgun *
+        stripe ** create|update|delete|cancel|confirm|capture|refund|post|trigger|fixtures|login
         mlflow deployments|models create|update|serve
         huggingface-cli|hf upload|upload-large-folder|repo|repo-files|login|delete-cache
         wandb login|sync|artifact|launch
@@ -428,6 +456,8 @@ _LISTS: dict[Kind, str] = {
         tcpdump|tshark|wireshark|ettercap|dsniff|ngrep|bettercap *
         pbpaste|wl-paste|get-clipboard|screencapture|scrot|xwd
         xsel -o|--output
+        terraform|tofu show -json|--json
+        pulumi config --show-secrets
         dscl . -read
         nmcli ** -s|--show-secrets
         wpa_passphrase *
@@ -481,6 +511,7 @@ _LISTS: dict[Kind, str] = {
         gdb|lldb -p|--pid*
         strace|ltrace|ptrace -p
         xhost *
+        xattr -d|-c|-w
         csrutil|spctl|nvram|kextload|tccutil *
         set-executionpolicy|enable-psremoting|add-mppreference|set-mppreference *
         net user|localgroup|share|stop|accounts
@@ -539,8 +570,9 @@ _LISTS: dict[Kind, str] = {
         direnv|mise|asdf allow|trust|permit
         crudini|augtool *
         git lfs install --system
+        git maintenance start|register
         pre-commit uninstall
-        husky uninstall
+        husky uninstall|add|set
         claude|gemini|codex mcp|config|plugin|plugins add*|remove|set|install|update
         code|cursor|code-insiders --install-extension|--uninstall-extension
         jupyter|ipython server|profile --allow-root
@@ -567,11 +599,6 @@ _LISTS: dict[Kind, str] = {
         wmic ** call
     """,
 }
-
-_LOOKS = frozenset(
-    ("--help", "-help", "-h", "--version", "-V", "help", "--dry-run", "--dryrun", "--check", "--syntax-check")
-)
-_NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku", "dd", "rm", "redis-cli", "curl"))
 
 
 @lru_cache(1)
@@ -613,18 +640,4 @@ def listed(program: str, arguments: list[str]) -> tuple[Kind, Pattern] | None:
             pattern = compiled(line)
             if pattern.hits(program, arguments) and (found is None or len(pattern.options) > len(found[1].options)):
                 found = kind, pattern
-    return None if found is None or _only_looks(program, arguments) else found
-
-
-def _only_looks(program: str, arguments: list[str]) -> bool:
-    """It asks for help, or for what would be done."""
-    if program in _NO_REAL_DRY_RUN:
-        return arguments in (["--help"], ["--version"], ["-V"], ["-h"]) or arguments[-1:] == ["--help"]
-    for one in arguments[:20]:
-        if one == "--":
-            return False
-        if one in _LOOKS and (one.startswith("--") or one == arguments[-1]):
-            return True
-        if one.startswith("--dry-run=") and not one.endswith(("false", "none")):
-            return True
-    return False
+    return None if found is None or only_looks(program, arguments) else found

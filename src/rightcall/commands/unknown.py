@@ -54,6 +54,11 @@ def _known() -> frozenset[str]:
     return frozenset((*RULED, *programs(), *SHELLS, *RUNNING))
 
 
+def is_listed(program: str) -> bool:
+    """Whether a rule or a list speaks of a program, or its words are known to be harmless."""
+    return program in _HARMLESS or program in _known() or interpreter(program) is not None
+
+
 @lru_cache(1)
 def _heads() -> frozenset[str]:
     return frozenset(name for name in _known() if name not in _WORDS or name in _STILL)
@@ -63,7 +68,7 @@ def tails(program: str, arguments: list[Word]) -> Iterator[Inner]:
     """What a program may start that the rules do not know; of one they know only what stands behind `exec` or
     `--`."""
     start = 0
-    if program in _HARMLESS or program in _known() or interpreter(program) is not None:
+    if is_listed(program):
         if program not in _EXECUTES:
             return
         start = next((at for at, word in enumerate(arguments[:8], 1) if word.value in ("exec", "run", "shell")), -1)

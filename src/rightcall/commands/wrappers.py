@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from rightcall.commands.options import part, takes_value
 from rightcall.commands.words import HOLE, Word
 from rightcall.parse.late import Late
 
@@ -161,22 +162,6 @@ RUNNERS: dict[tuple[str, str], Prefix] = {
 }  # fmt: skip
 
 
-def action_at(program: str, arguments: list[Word]) -> int:
-    """Where the word stands that says what is to be done, such as `push` in `git -C x push`; -1 for nowhere."""
-    from rightcall.commands.patterns import VALUED
-
-    valued = VALUED.get(program, frozenset[str]())
-    skip = False
-    for at, word in enumerate(arguments):
-        if skip:
-            skip = False
-        elif word.value in valued:
-            skip = True
-        elif not word.value.startswith("-"):
-            return at
-    return -1
-
-
 def behind(program: str, arguments: list[Word], how: Prefix) -> Iterator[Inner]:
     """The command behind a wrapper's own options, operands and assignments."""
     left = how.operands
@@ -217,36 +202,6 @@ def behind(program: str, arguments: list[Word], how: Prefix) -> Iterator[Inner]:
         if program == "uv" and (rest[0].value == "-" or rest[0].value.endswith(".py")):
             yield Inner((Word("python"), *rest), folder=folder)
         yield Inner(rest, more=how.more, elsewhere=how.elsewhere, folder=folder)
-
-
-def takes_value(option: str, valued: frozenset[str]) -> int:
-    """1 where an option takes the next word, which may be the last of a bundle (`-Eu user`)."""
-    if option.startswith("--"):
-        return int("=" not in option and option in valued)
-    for at in range(1, len(option)):
-        if f"-{option[at]}" in valued:
-            return int(at == len(option) - 1)
-    return int(option in valued)
-
-
-def option_value(arguments: list[Word], *names: str) -> Word | None:
-    """The value of an option: behind it, behind `=`, or attached to a single letter; the last that counts."""
-    found: Word | None = None
-    for at, word in enumerate(arguments):
-        value = word.value
-        for name in names:
-            if value == name and at + 1 < len(arguments):
-                found = arguments[at + 1]
-            elif value.startswith(name + "="):
-                found = part(word, len(name) + 1)
-            elif len(name) == 2 and value.startswith(name) and len(value) > 2 and value[1] != "-":
-                found = part(word, 2)
-    return found
-
-
-def part(word: Word, start: int) -> Word:
-    return Word(word.value[start:], word.glob[start:] if word.glob is not None else None, word.quoted, word.names,
-                word.inner)  # fmt: skip
 
 
 def assigned_code(name: str, value: Word) -> Iterator[Inner]:
