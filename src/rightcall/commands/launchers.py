@@ -372,7 +372,7 @@ def _fzf(arguments: list[Word]) -> Iterator[Inner]:
     yield from _option_code("--preview")(arguments)
     for word in arguments:
         for code in re.findall(r"(?:execute(?:-silent)?|become|reload|preview|transform)[(\[{:~!@#](.*)", word.value):
-            yield Inner(code=Word(code.rstrip(")]}~!@#").replace("{}", "x"), None, True))
+            yield Inner(code=Word(re.sub(r"[)\]}]$", "", code).replace("{}", "x"), None, True))
 
 
 def _settings(arguments: list[Word]) -> Iterator[Inner]:
