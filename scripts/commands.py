@@ -21,7 +21,9 @@ TOOL = {"name": "sh", "parameters": {"type": "object", "properties": {"command":
 
 
 def main(files: list[str]) -> None:
-    for file in map(Path, files or [str(TABLES / f"{name}.jsonl") for name in ("commands", "second", "held_out")]):
+    for file in map(
+        Path, files or [str(TABLES / f"{name}.jsonl") for name in ("commands", "second", "third", "fourth", "held_out")]
+    ):
         figures(file.name, [json.decode(line) for line in file.read_bytes().splitlines()])
     speed(["ls -la", "git status", "npm run build && npm test", "cat a.py | grep x | sort > out.txt"])
 

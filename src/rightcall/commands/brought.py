@@ -30,6 +30,9 @@ _LOOKS = frozenset(
     ("ls", "list", "view", "info", "outdated", "audit", "--version", "-v", "--help", "help", "search", "why", "tree",
      "metadata", "show", "freeze", "config", "download", "build-help", "-n", "--dry-run", "mod", "vet", "fmt", "get")
 )  # fmt: skip
+_COPIES = frozenset(("hg", "svn", "bzr", "jj", "fossil", "degit", "tiged", "giget"))
+_BRINGING = FETCHERS | _COPIES | {"git", "lwp-download", "rsync"}
+_GIT_BRINGS = frozenset(("clone", "submodule", "pull", "FETCH_HEAD"))
 _ADDRESS = re.compile(r"(?:\w[\w+.-]*://|git@|[\w.-]+@[\w.-]+:)")
 
 
@@ -49,13 +52,16 @@ class Brought:
 
     def note(self, run: Run, command: Simple) -> None:
         """What a command brings."""
+        if run.program not in _BRINGING and not run.fed and not self.files:
+            return
         fed = not FETCHERS.isdisjoint(run.fed)
         here = run.folders[0]
         if run.program in _UNPACKERS and (fed or any(map(self.has, self._wholes(run, run.arguments)))):
             into = option_value(run.arguments, "-C", "--directory", "-d")
-            self.unpacked.append(here if into is None else self.place.whole(here, into.value))
+            folder = here if into is None else self.place.whole(here, into.value)
+            (self.unpacked if folder == here or os.path.isdir(folder) else self.folders).append(folder)
         for folder in _cloned(run):
-            self.folders.append(self.place.whole(here, folder))
+            self.folders.append(HOLE if HOLE in folder else self.place.whole(here, folder))
         operands = run.operands() if self.files and run.program in ("mv", "cp", "ln", "install") else []
         if len(operands) > 1 and self.has(self.place.whole(here, operands[0].value)):
             self.files.add(self.place.whole(here, operands[-1].value))
@@ -70,6 +76,7 @@ class Brought:
             given = [one.value for one in run.operands("-P -i -o -F -e -l -S")]
             names += [Word(f"{given[-1]}/{re.split('[:/]', one)[-1]}") for one in given[:-1] if ":" in one]
         self.files.update(self._wholes(run, names))
+        self.files.update(f"${name}" for word in names if HOLE in word.value for name in word.names)
 
     def has(self, whole: str) -> bool:
         """Whether a path is one of those files, or in one of those folders."""
@@ -90,6 +97,7 @@ class Brought:
             script = run.operands(" ".join(how.valued) if how is not None else "-o +o -O +O --rcfile")[:1]
             wholes = self._wholes(run, script)
             inside |= bool(self.unpacked) and run.program in SHELLS
+            inside |= any(f"${name}" in self.files for word in script for name in word.names)
             inside |= any(self.has(one) or self._is_unpacked(os.path.dirname(one)) for one in wholes)
             if script and "-m" not in run.values and inside:
                 return f"{run.program} {script[0].value}".replace(HOLE, "…")
@@ -112,31 +120,33 @@ class Brought:
 def _cloned(run: Run) -> Iterator[str]:
     """The folders that a command fills with somebody else's code."""
     if run.program == "git":
-        at = action_at("git", run.arguments)
-        action = run.values[at] if at >= 0 else ""
-        rest = Run("git", run.name, run.arguments[at + 1 :], run.folders, values=run.values[at + 1 :])
-        operands = [
-            one.value for one in rest.operands("-b --branch --depth -o --origin -c --config -j --jobs --reference")
-        ]
-        if action == "submodule" and operands[:1] == ["add"]:
-            action, operands = "clone", operands[1:]
-        if action == "clone" and operands:
-            yield _folder_of(operands)
-        elif (action == "pull" and operands and _ADDRESS.match(operands[0])) or (
-            "FETCH_HEAD" in operands and action in ("checkout", "merge", "reset", "switch", "rebase")
-        ):
-            yield "."
+        yield from _cloned_by_git(run)
         return
     operands = [one.value for one in run.operands("-b -r --revision --depth")]
     if run.program == "gh" and operands[:2] == ["repo", "clone"] and operands[2:]:
         yield _folder_of(operands[2:4])
-    elif run.program in ("hg", "svn", "bzr", "jj", "fossil", "degit", "tiged", "giget"):
-        rest = operands if run.program in ("degit", "tiged", "giget") else operands[1:]
-        brings = run.program == "degit" or (
-            operands[:1] and operands[0] in ("clone", "co", "checkout", "export", "git")
-        )
+    elif run.program in _COPIES:
+        named = run.program in ("degit", "tiged", "giget")
+        brings = named or operands[:1] in (["clone"], ["co"], ["checkout"], ["export"], ["git"])
+        rest = [one for one in (operands if named else operands[1:]) if one != "clone"]
         if brings and rest:
-            yield _folder_of([one for one in rest if one != "clone"])
+            yield _folder_of(rest)
+
+
+def _cloned_by_git(run: Run) -> Iterator[str]:
+    if _GIT_BRINGS.isdisjoint(run.values):
+        return
+    at = action_at("git", run.arguments)
+    action = run.values[at] if at >= 0 else ""
+    rest = Run("git", run.name, run.arguments[at + 1 :], run.folders, values=run.values[at + 1 :])
+    operands = [one.value for one in rest.operands("-b --branch --depth -o --origin -c --config -j --reference")]
+    if action == "submodule" and operands[:1] == ["add"]:
+        action, operands = "clone", operands[1:]
+    if action == "clone" and operands:
+        above = option_value(run.arguments[:at], "-C")
+        yield os.path.join(above.value if above is not None else "", _folder_of(operands))
+    elif "FETCH_HEAD" in operands or (action == "pull" and operands and _ADDRESS.match(operands[0])):
+        yield "."
 
 
 def _folder_of(operands: list[str]) -> str:

@@ -24,7 +24,7 @@ _GIT_SET = Late(
 
 def git_rules(run: Run, _place: Place) -> Iterator[Found]:
     at = action_at("git", run.arguments)
-    for option, word in options_of("git ", run.arguments[: max(at, 0)]):
+    for option, word in options_of("git ", run.arguments[:at]) if at > 0 else ():
         name, _, value = word.value.partition("=") if word is not None else ("", "", "")
         if option in ("-c", "--config-env"):
             if _GIT_SET.fullmatch(name) and (option != "-c" or not _shows_only(name, value)):

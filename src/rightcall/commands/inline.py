@@ -43,16 +43,22 @@ INTERPRETERS: dict[str, Interpreter] = {
     "osascript": Interpreter(("-e",)), "elixir": Interpreter(("-e", "--eval")), "erl": Interpreter(("-eval",), False),
     "ghc": Interpreter(("-e",), False), "scala": Interpreter(("-e",), False), "groovy": Interpreter(("-e",)),
     "tclsh": Interpreter(()), "expect": Interpreter(("-c",)), "jshell": Interpreter(()),
-    "deno": Interpreter((), False), "lldb": Interpreter(("-o", "--one-line")), "timeit": Interpreter((), False),
+    "deno": Interpreter((), False), "crystal": Interpreter((), False), "timeit": Interpreter((), False),
+    "lldb": Interpreter(("-o", "--one-line")),
     "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK, "sed": _AWK, "gsed": _AWK, "ed": Interpreter(()),
-    "emacs": Interpreter(("--eval", "-eval"), False), "gdb": Interpreter(("-ex", "-eval-command")),
+    "emacs": Interpreter(("--eval", "-eval"), False),
+    "gdb": Interpreter(("-ex", "-eval-command", "--ex", "--eval-command")),
+    "pdb": Interpreter(("-c",), False), "emacsclient": Interpreter(("-e", "--eval"), False),
+    **dict.fromkeys(("racket", "clojure", "clj", "bb", "ocaml", "swift", "raku", "gosh", "csi", "nim"),
+                    Interpreter(("-e", "--eval"), False)),
+    "guile": Interpreter(("-c",), False), "sbcl": Interpreter(("--eval", "--load"), False),
 }  # fmt: skip
 
 _DELETES = Late(
     r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate|rename|renames|replace)\b|shutil\.move"
     r"|from\s+(?:os|shutil|pathlib)\s+import[^;\n]{0,200}\b(?:remove|unlink|rmdir|removedirs|rename|replace|move|truncate)"
     r"|(?:promises|fs)\.(?:rm|rmdir|unlink|rename|truncate)\w*|import\s*\{[^{}]{0,200}\b(?:rm|rmdir|unlink|rename)\b"
-    r"|Deno\.(?:remove|rename|truncate)\w*|remove_(?:dir|entry)\w*|delete-(?:file|directory)|rmdir\b|\.unlink\(|unlink(?:Sync)?\b|rm(?:dir)?Sync"
+    r"|Deno\.(?:remove|rename|truncate)\w*|remove_(?:dir|entry)\w*|delete-(?:file|directory|tree)|removeItem|process\.kill\b|rmdir\b|\.unlink\(|unlink(?:Sync)?\b|rm(?:dir)?Sync"
     r"|fs\.(?:rm|rmdir)\b"
     r"|fsp?\.rm\b|\.rmdir\(|rimraf|del\(|FileUtils\.rm\w*|File\.(?:delete|unlink)|Dir\.(?:rmdir|delete|unlink)"
     r"|rm_rf?|remove_tree"
@@ -70,7 +76,8 @@ _STARTS = Late(
     r"|pcntl_exec|Kernel\.(?:system|exec|spawn)|IO\.popen|Open3|os\.execute|io\.popen|do shell script"
     r"|__import__|importlib"
     r"|ctypes|marshal\.loads|pickle\.loads|runpy|process\.binding|vm\.run\w*|code\.interact|readpipe"
-    r"|shell-command|call-process|start-process)"
+    r"|shell-command|call-process|start-process|run-program|Sys\.command|System\.Process|clojure\.java\.shell"
+    r"|install_(?:github|git|url|gitlab|bitbucket)|process\.dlopen|__subclasses__)"
     r"|(?<![\w.])(?:exec|eval|system|syscall|compile)\s*[(\"'`]|%x[({\[]|\bqx[({/]",
 )  # fmt: skip
 _TEMPLATE = Late(r"`[^`]{0,300}`")
@@ -79,7 +86,7 @@ _SENDS = Late(
     r"|urlopen\([^)]{0,300}data|socket\.(?:socket"
     r"|create_connection)|smtplib|ftplib|paramiko|telnetlib|net\.(?:connect|createConnection|Socket)|TCPSocket"
     r"|IO::Socket"
-    r"|fsockopen|Net::(?:HTTP::(?:Post|Put|Delete)|FTP|SMTP)|curl_exec|/inet/tcp/|new WebSocket|dgram"
+    r"|fsockopen|Net::(?:HTTP::(?:Post|Put|Delete)|HTTP\.post|FTP|SMTP)|curl_exec|/inet/tcp/|new WebSocket|dgram"
     r"|method\s*:\s*['\"](?:POST|PUT|PATCH|DELETE))",
     re.IGNORECASE,
 )  # fmt: skip
@@ -89,10 +96,10 @@ _LOADS = Late(
 _CREDENTIALS = Late(
     r"\bos\.environ\b(?!\s*(?:\.get\(|\[)\s*['\"](?![^'\"]*(?:SECRET|TOKEN|PASSW|KEY|CREDENTIAL))[^'\"]*['\"])"
     r"|\bos\.getenv\(\s*['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY|CREDENTIAL)|process\.env\b(?!\.(?!\w*(?:SECRET"
-    r"|TOKEN|PASSW|KEY"
+    r"|TOKEN|PASSW|KEY|DATABASE_URL|_DSN|MONGO\w*URI"
     r"|CREDENTIAL))\w+)|\bENV\.(?:to_h|each|inspect)|\bENV\[['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY)"
     r"|\$ENV\{[^}]*(?:SECRET|TOKEN"
-    r"|PASSW|_KEY)|%ENV\b|(?-i:\bENVIRON\b)|import\s+environ\b|getenv\(\s*\)|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
+    r"|PASSW|_KEY)|%ENV\b|(?-i:\bENVIRON\b)|import\s+environ\b|getenv\(\s*\)|Deno\.env\.toObject|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
     re.IGNORECASE,
 )  # fmt: skip
 _OURSELVES = Late(
@@ -131,7 +138,7 @@ _WRITES_BEHIND = Late(
 """The same for what stands behind: `writeFileSync('x', …)`."""
 _MAY_WRITE = Late(r"open|rite|touch|link|chmod|append|cop|output|contents|cp|mv|ln|mk|make|move|spit|name|>")
 """A look before the longer expressions are compiled."""
-_WRITES_SHELL = Late(r"['\"]\s{0,3}\+?>{1,2}|>{1,2}\s{0,3}['\"]")
+_WRITES_SHELL = Late(r"\b(?:chmod|chown|symlink|copy)\b|['\"]\s{0,3}\+?>{1,2}|>{1,2}\s{0,3}['\"]")
 """As awk and perl do: `print > "x"`, `open(F, ">x")`."""
 _AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|&|/inet/|print[^;}]{0,300}\|\s*\w|\|\s*\"")
 _AWK_HARMLESS = Late(
@@ -151,7 +158,8 @@ _ALSO: dict[str, tuple[str, Late]] = {
                           r"|\bqx\W|\brename\b|\beval\b\s*[^{\s]|\bkill\b\s*[\s('\"\w-]*[,=]|\bfork\b|\brequire\s+['\"$]|\bdo\s+['\"]")),
     "tclsh": ("runs", Late(r"\bexec\b|\bopen\s+[\"{]?\s*\||\bfile\s+(?:delete|rename)|\bsocket\b")),
     "expect": ("runs", Late(r"\b(?:spawn|exec|system)\b|\bfile\s+(?:delete|rename)")),
-    "julia": ("runs", Late(r"\b(?:run|pipeline|readchomp|success|ccall|rm|mv)\s*\(|\bread\(`")),
+    "julia": ("runs", Late(r"\bdownload\s*\(|Pkg\.add\s*\([^)]*url"
+                           r"|\b(?:run|pipeline|readchomp|success|ccall|rm|mv)\s*\(|\bread\(`")),
     "groovy": ("runs", Late(r"\.execute\(|\.delete(?:Dir|OnExit)?\(|ProcessBuilder|getRuntime")),
     "scala": ("runs", Late(r"\.!|sys\.process|ProcessBuilder|getRuntime|\.delete\(")),
     "jshell": ("runs", Late(r"ProcessBuilder|getRuntime|\.delete")),
@@ -164,17 +172,17 @@ _ALSO: dict[str, tuple[str, Late]] = {
     "ruby": ("runs", Late(r"\b(?:open|read|readlines|foreach|write|binread)\s*\(?\s*['\"]\s*\|"
                           r"|\b(?:eval|instance_eval|class_eval|system|exec|spawn|fork)\b\s*[\w\"'(%{:]"
                           r"|\b(?:send|__send__|public_send|method)\s*\(?\s*(?::|['\"])(?:system|exec|eval|spawn|`|fork|rm)"
-                          r"|\bENV(?!\s*(?:\[|\.(?:fetch|key\?|has_key\?|include\?)))\b|\bProcess\.(?:kill|spawn)")),
+                          r"|\bENV(?!\s*(?:\[|\.(?:fetch|key\?|has_key\?|include\?)))\b|\bProcess\.(?:kill|spawn)|\bload\s*\(?\s*['\"]")),
     "emacs": ("runs", Late(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
-    "php": ("runs", Late(r"\brename\s*\(|\$\w+\s*\((?!\s*function)|\b(?:include|require)(?:_once)?\b[^;]{0,200}://"
+    "php": ("runs", Late(r"\brename\s*\(|\$\w+\s*\((?!\s*function)|\b(?:include|require|copy)(?:_once)?\b[^;]{0,200}://"
                          r"|call_user_func|\bcreate_function|array_map\s*\(\s*['\"]|\bassert\s*\(")),
     "ed": ("runs", Late(r"^[\d,.$%;]*\s*[rwe]?\s*!", re.MULTILINE)),
     **dict.fromkeys(("node", "nodejs", "bun", "deno", "tsx", "ts-node"), ("runs", Late(
-        r"\bFunction\s*\(|runIn\w*Context|\brequire\s*\(\s*[^'\"`\s)]|\btruncate\w*\(|\)\s*\[\s*['\"`]?\w+['\"`]?\s*\]\s*\("
+        r"\bFunction\s*\(|runIn\w*Context|\brequire\s*\(\s*(?:[^'\"`\s)]|['\"`](?:/|~))|\btruncate\w*\(|\)\s*\[\s*['\"`]?\w+['\"`]?\s*\]\s*\("
         r"|(?<![\w.])fs\w*\s*\[|import\s*\(\s*[^'\"`\s)]|(?:['\"`]|node:)(?:net|tls|dgram|vm|worker_threads|cluster|repl|inspector)['\"`]"
         r"|fs/promises.{0,300}\.rm\s*\(|['\"`:]fs['\"`].{0,300}\.(?:rm|rmdir|unlink|truncate)\s*\(", re.DOTALL))),
     **dict.fromkeys(("r", "rscript"), ("runs", Late(
-        r"\bsystem2?\s*\(|\bshell\s*\(|file\.(?:remove|rename)|\bunlink\s*\(|\bsource\s*\(\s*['\"]https?:"))),
+        r"\bsystem2?\s*\(|\bshell\s*\(|file\.(?:remove|rename)|\bunlink\s*\(|\bsource\s*\(\s*['\"]https?:|install\.packages\([^)]*repos"))),
 }  # fmt: skip
 """What only one language calls so."""
 _SED_FILES = Late(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
@@ -203,7 +211,7 @@ def codes(program: str, arguments: list[Word]) -> list[Word]:
             return [framework]
     if how is None:
         return []
-    if program == "deno":
+    if program in ("deno", "crystal"):
         words = [word for word in arguments[1:] if not word.value.startswith("-")]
         return words[:1] if arguments and arguments[0].value == "eval" else []
     if program == "timeit":
@@ -251,6 +259,8 @@ _FRAMEWORKS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 def _is_framework_shell(program: str, arguments: list[Word]) -> bool:
     """`python manage.py shell`, `rails console`: they read code from their input."""
+    if program not in _SHELL_OF and not (arguments and basename(arguments[0].value) in _SHELL_OF):
+        return False
     words = [program, *(basename(word.value) for word in arguments[:3] if not word.value.startswith("-"))]
     at = next((at for at, word in enumerate(words) if word in _SHELL_OF), -1)
     return 0 <= at < 2 and words[at + 1 : at + 2] != [] and words[at + 1] in _SHELL_OF[words[at]]
@@ -372,7 +382,7 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
     return None
 
 
-_PYTHONS = frozenset(("manage.py", "django-admin", "flask", "timeit"))
+_PYTHONS = frozenset(("manage.py", "django-admin", "flask", "timeit", "pdb"))
 
 
 def is_python(program: str) -> bool:

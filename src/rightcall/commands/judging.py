@@ -30,7 +30,7 @@ from rightcall.commands.inline import (
     texts_in,
 )
 from rightcall.commands.launchers import inner_of
-from rightcall.commands.options import option_value
+from rightcall.commands.options import VALUED, action_at, option_value
 from rightcall.commands.patching import applies_patch, fed_files, patched_by, read_small
 from rightcall.commands.paths import (
     MOST_PATHS,
@@ -48,7 +48,7 @@ from rightcall.commands.places import Place, followed, is_device, is_disk
 from rightcall.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import CONNECTS, addresses
-from rightcall.commands.shell import Reader, Redirect, Simple, printed
+from rightcall.commands.shell import Reader, Redirect, Simple, positional, printed
 from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
@@ -214,10 +214,13 @@ class _Judge:
 
     # ── from text to programs ──────────────────────────────────────────────────────────────────────────────────────
 
-    def script(self, text: str, folders: tuple[str, ...], depth: int, *, elsewhere: bool = False) -> None:
-        """All commands of a text. Raises Unreadable."""
+    def script(
+        self, text: str, folders: tuple[str, ...], depth: int, *, elsewhere: bool = False, given: Sequence[Word] = ()
+    ) -> None:
+        """All commands of a text; `given` are its `$0`, `$1` and so on. Raises Unreadable."""
         commands: list[Simple] = []
-        reader = Reader(text, self.place.home, folders, commands, dict(self.variables), self.budget, depth)
+        variables = self.variables | positional([word.value for word in given], 0) if given else dict(self.variables)
+        reader = Reader(text, self.place.home, folders, commands, variables, self.budget, depth)
         reader.read()
         if reader.bombs and self.commands.starter:
             self.add("deny", "command:catastrophic", "a function that starts itself without end fills the machine")
@@ -267,10 +270,11 @@ class _Judge:
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
                 tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
-                carried=tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ())),
+                carried=self._held(words) if self.carried else (),
                 narrowed=_is_narrowed(command, commands),
             )  # fmt: skip
-            self._picked(command, commands)
+            if len(commands) > 1:
+                self._picked(run.program, command, commands)
             self.run(run, command, commands, depth)
             self._notes_written(run, command)
         for redirect in command.redirects:
@@ -281,6 +285,8 @@ class _Judge:
             self.add("ask", f"command:{kind}", f"`{name}` {WHY[kind]}")
         if name.casefold().endswith("_proxy") and (address := parsed(value.value, "http")) is not None:
             self.address(address)
+        if command.words and " " in value.value and is_head(value.value.split()[0], " -"):  # `CC='rm x' make`
+            self._inner_code(value, "sh", Run(name, value, [], command.folders), [], depth, False)
         for inner in assigned_code(name, value):
             if inner.code is not None and inner.code.known:
                 self.script(inner.code.value, command.folders, depth + 1)
@@ -296,15 +302,7 @@ class _Judge:
             raise Unreadable("it is nested too deeply")
         if len(run.arguments) > _MOST_WORDS:
             raise Unreadable("a command has too many words")
-        if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
-            self._unknown(run, commands)
-            return
-        if self.renamed and (meant := self.renamed.get(self.place.whole(run.folders[0], run.name.value))):
-            self.run(
-                Run(meant, Word(meant), run.arguments, run.folders, values=run.values), command, commands, depth + 1
-            )
-        if " " in run.name.value.strip() and is_head(run.name.value.split()[0], " -"):  # `yarn exec 'rm x'`
-            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+        if self._means_another(run, command, commands, depth):
             return
         allowed = self._by_pattern(run)
         if self.commands.starter:
@@ -323,7 +321,8 @@ class _Judge:
             if inner.folder is not None:
                 folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)
             if inner.code is not None:
-                self._inner_code(inner.code, inner.language, run, commands, depth, inner.elsewhere)
+                given = () if run.more else inner.given
+                self._inner_code(inner.code, inner.language, run, commands, depth, inner.elsewhere, given)
             elif inner.words:
                 words = self._completed(run, inner.words, command, commands) if inner.more else list(inner.words)
                 started = Run(
@@ -336,14 +335,35 @@ class _Judge:
                 )  # fmt: skip
                 self.run(started, command, commands, depth + 1)
 
-    def _picked(self, command: Simple, commands: list[Simple]) -> None:
+    def _means_another(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> bool:
+        """Whether the name of a program is not that of one: nobody knows it, or it is a whole command."""
+        name = run.name.value
+        words = name.split() if " " in name else []
+        if words and ((run.listed and HOLE not in words[0]) or is_head(words[0], " -")):  # `parallel 'echo {}'`
+            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+            return True
+        if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
+            self._unknown(run, commands) if not command.called else None
+            return True
+        if self.renamed and (meant := self.renamed.get(self.place.whole(run.folders[0], name))):
+            same = Run(meant, Word(meant), run.arguments, run.folders, values=run.values)
+            self.run(same, command, commands, depth + 1)
+        if run.program in VALUED and HOLE in "".join(run.values):
+            at = action_at(run.program, run.arguments)
+            if at >= 0 and run.values[at].startswith(HOLE) and not command.called:
+                self.add("ask", "command:unreadable", f"`{run.program} …`: what it is told to do {_CANNOT}")
+        return False
+
+    def _held(self, words: list[Word]) -> tuple[str, ...]:
+        return tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ()))
+
+    def _picked(self, program: str, command: Simple, commands: list[Simple]) -> None:
         """Files that a list of names is narrowed to: `ls -a | grep env | xargs cat`."""
-        program = basename(command.words[0].value)
         sources = [at for word in command.words[1:] for at in word.inner]
         if program in ("xargs", "gxargs", "parallel"):
             sources += command.fed
-        elif program in ("grep", "egrep", "rg") and any(SECRET_NAME.search(one.value) for one in command.words[1:]):
-            if any(_lists_settings(commands[at]) for at in command.fed):
+        elif program in ("grep", "egrep", "rg") and command.fed and _lists_settings(commands[command.fed[-1]]):
+            if any(SECRET_NAME.search(one.value) for one in command.words[1:]):
                 self._asks("credentials", "git config")
             return
         for at in sources:
@@ -391,8 +411,9 @@ class _Judge:
         self.add("ask", rule, f"`{spelled([run.name, *run.arguments])}`: which program it starts {_CANNOT}")
 
     def _inner_code(
-        self, code: Word, language: str, run: Run, commands: list[Simple], depth: int, elsewhere: bool
-    ) -> None:
+        self, code: Word, language: str, run: Run, commands: list[Simple], depth: int, elsewhere: bool,
+        given: Sequence[Word] = (),
+    ) -> None:  # fmt: skip
         fetched = any(_program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
         if not code.known and not elsewhere and not run.listed:
             rule = "command:network" if fetched else "command:unreadable"
@@ -403,7 +424,7 @@ class _Judge:
             self.windows(language, code.value, run.folders)
             return
         try:
-            self.script(code.value, run.folders, depth + 1, elsewhere=run.elsewhere or elsewhere)
+            self.script(code.value, run.folders, depth + 1, elsewhere=run.elsewhere or elsewhere, given=given)
         except Unreadable:
             if code.known:
                 raise
@@ -482,7 +503,7 @@ class _Judge:
             named = option_value(run.arguments, "-f", "--file", "--makefile", "--justfile")
             if named is not None and self.place.whole(run.folders[0], named.value) in self.written:
                 self._asks("runs", f"{run.program} -f {named.value}")
-        for name in obeyed_files(run.program):
+        for name in obeyed_files(run.program) if self.written else ():
             text = self.written.get(self.place.whole(run.folders[0], name), "")
             for recipe in recipes_in(name, text):
                 self.script(recipe, run.folders, depth + 1)
@@ -494,6 +515,10 @@ class _Judge:
                 rule = "command:network" if fetched else "command:unreadable"
                 self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
         self.inline(run.program, code.value, run.folders)
+        if "://" in code.value:
+            self.brought.files.update(
+                self.place.whole(run.folders[0], text) for text, writes in composed(run.program, code.value) if writes
+            )
 
     def inline(self, program: str, code: str, folders: tuple[str, ...]) -> None:
         """What code names: see `inline.py`."""
@@ -725,9 +750,9 @@ class _Judge:
             self._asks("escalates", target.value)
             return
         self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
-        if redirect.writes and command.words and not is_device(target.value):
+        if redirect.writes and command.words:
             read = [one.target for one in command.redirects if not one.writes]
-            if never_ends(command.words, read):
+            if never_ends(command.words, read) and not is_device(target.value):
                 self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
         empties = redirect.operator in (">", ">|", "&>") and (
             not command.words
@@ -852,7 +877,7 @@ _PICKED = (
 
 def _lists_settings(command: Simple) -> bool:
     values = [word.value for word in command.words]
-    return values[:2] == ["git", "config"] and not {"-l", "--list", "list"}.isdisjoint(values)
+    return "config" in values[1:4] and values[0] == "git" and not {"-l", "--list", "list"}.isdisjoint(values)
 
 
 def _picks_secrets(source: Simple) -> str:
@@ -900,14 +925,24 @@ def _input_of(command: Simple, commands: list[Simple]) -> str | None:
         if redirect.target.inner and not redirect.writes:  # `< <(echo …)`
             source = commands[redirect.target.inner[0]]
             return printed(source, {}) if len(redirect.target.inner) == 1 and source.words else None
-    for source in (commands[at] for at in reversed(command.fed)):  # the nearest first
+    for at in reversed(command.fed):  # the nearest first
+        source = commands[at]
         if not source.words or source.words[0].value not in ("cat", "tee"):
-            return printed(source, {}) if source.words else None
+            return _printed_by_stage(source, at, command.fed, commands) if source.words else None
         if source.redirects:
             return source.redirects[0].text
         if source.words[0].value == "cat" and len(source.words) > 1:
             return None
     return None
+
+
+def _printed_by_stage(last: Simple, at: int, fed: tuple[int, ...], commands: list[Simple]) -> str | None:
+    """What one stage of a pipe prints, which may be a group of several commands."""
+    inner = {number for one in fed for word in commands[one].words for number in word.inner}
+    stage = [one for one in fed if one <= at and one not in inner and commands[one].fed == last.fed]
+    texts = [printed(commands[one], {}) if commands[one].words else None for one in stage]
+    known = [text for text in texts if text is not None]
+    return "\n".join(known) if len(known) == len(texts) else None
 
 
 def _is_narrowed(command: Simple, commands: list[Simple]) -> bool:

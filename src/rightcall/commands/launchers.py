@@ -73,7 +73,8 @@ _WITH_ACTIONS = frozenset(name for name, _ in RUNNERS)
 def _shell(arguments: list[Word]) -> Iterator[Inner]:
     code = shell_code(arguments)
     if code is not None:
-        yield Inner(code=code)
+        at = next((at for at, word in enumerate(arguments, 1) if word is code), len(arguments))
+        yield Inner(code=code, given=tuple(arguments[at:]))
 
 
 def _fish(arguments: list[Word]) -> Iterator[Inner]:
@@ -125,6 +126,7 @@ def _loads(pattern: str, *names: str) -> Callable[[list[Word]], Iterator[Inner]]
 
 
 def _trap(arguments: list[Word]) -> Iterator[Inner]:
+    arguments = arguments[1:] if arguments and arguments[0].value == "--" else arguments
     if len(arguments) > 1 and arguments[0].value not in ("-", "", "-l", "-p"):
         yield Inner(code=arguments[0])
 
@@ -289,7 +291,11 @@ def _tmux(arguments: list[Word]) -> Iterator[Inner]:
     ):  # fmt: skip
         return
     sent = arguments[at].value.startswith("send")
-    for inner in behind("tmux", arguments[at + 1 :], prefix("-s -t -n -c -x -y -F -e -l -p")):
+    if arguments[at].value == "if-shell":
+        yield from (
+            Inner(code=Word(f"tmux {one.value}", None, True)) for one in arguments[at + 1 :] if " " in one.value
+        )
+    for inner in behind("tmux", arguments[at + 1 :], prefix("-s -t -n -c -x -y -F -e -p" + " -l" * (not sent))):
         keys = [one for one in inner.words if not (sent and one.value in ("Enter", "C-m", "C-c", "C-d"))]
         if keys:
             yield Inner(code=Word(joined(keys), None, True))
@@ -348,6 +354,33 @@ def _option_code(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
             yield Inner(code=code)
 
     return read
+
+
+def _tool(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
+    """Options that put a program between a compiler and its tools."""
+
+    def read(arguments: list[Word]) -> Iterator[Inner]:
+        tool = option_value(arguments, *names)
+        if tool is not None:
+            yield Inner(code=hidden(Word(tool.value.replace(",", " "), None, True)))
+
+    return read
+
+
+def _fzf(arguments: list[Word]) -> Iterator[Inner]:
+    """`fzf --preview 'command'`, `--bind 'enter:execute(command)'`."""
+    yield from _option_code("--preview")(arguments)
+    for word in arguments:
+        for code in re.findall(r"(?:execute(?:-silent)?|become|reload|preview|transform)[(\[{:~!@#](.*)", word.value):
+            yield Inner(code=Word(re.sub(r"[)\]}]$", "", code).replace("{}", "x"), None, True))
+
+
+def _settings(arguments: list[Word]) -> Iterator[Inner]:
+    """`make CC='rm x'`: what a variable holds is run by the recipes."""
+    for word in arguments:
+        name, _, value = word.value.partition("=")
+        if " " in value.strip() and name.isidentifier():
+            yield Inner(code=Word(value, None, True, word.names, word.inner))
 
 
 def _vim(arguments: list[Word]) -> Iterator[Inner]:
@@ -536,7 +569,15 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     "hyperfine": lambda arguments: (
         Inner(code=word) for word in arguments if not word.value.startswith("-") and " " in word.value
     ),
-    **dict.fromkeys(("vi", "vim", "nvim", "ex", "view", "gvim"), _vim),
+    **dict.fromkeys(("vi", "vim", "nvim", "ex", "view", "gvim", "vimdiff", "rvim", "gvimdiff"), _vim),
+    "go": _tool("-toolexec", "--toolexec", "-exec", "--exec", "-vettool", "--vettool"),
+    **dict.fromkeys(("gcc", "g++", "cc", "clang"), _tool("-wrapper")),
+    "rg": _tool("--pre"),
+    "ag": _option_code("--pager"),
+    "fzf": _fzf,
+    "cargo": _loads(r".*(?:wrapper|runner|linker).*", "--config"),
+    **dict.fromkeys(("make", "gmake"), _settings),
+    **dict.fromkeys(("fly", "flyctl"), _option_code("-C", "--command")),
     "cmd": _cmd,
     "powershell": _powershell,
     "pwsh": _powershell,

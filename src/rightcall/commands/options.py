@@ -2,7 +2,7 @@
 (`--forc`), and `--`, behind which nothing is an option. Where a word can be read in two ways, both count."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from rightcall.commands.words import Word
@@ -134,14 +134,23 @@ def _old_style(arguments: Sequence[Word], letters: str) -> Iterator[Option]:
         yield Option(f"-{letter}", next(following, None) if letter in letters else None)
 
 
+def values_of(program: str, arguments: Sequence[Word], names: Collection[str]) -> list[Word]:
+    """What these options are given, in the order they stand in."""
+    if program not in _OLD_STYLE and not any(word.value[:1] == "-" for word in arguments):
+        return []
+    short = program in _ABBREVIATING
+    return [
+        value
+        for name, value in options_of(program, arguments)
+        if value is not None
+        and (name in names or (short and name[:2] == "--" and any(is_meant(one, name) for one in names)))
+    ]
+
+
 def value_of(program: str, arguments: Sequence[Word], *names: str) -> Word | None:
     """The value of an option, of which the last counts."""
-    found: Word | None = None
-    short = abbreviates(program)
-    for name, value in options_of(program, arguments):
-        if value is not None and (name in names or (short and any(is_meant(one, name) for one in names))):
-            found = value
-    return found
+    found = values_of(program, arguments, names)
+    return found[-1] if found else None
 
 
 def option_value(arguments: Sequence[Word], *names: str) -> Word | None:
@@ -191,7 +200,8 @@ def part(word: Word, start: int) -> Word:
 
 _LOOKS = frozenset(("--help", "-help", "--dry-run", "--dryrun", "--syntax-check", "--what-if"))
 _NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku", "dd", "rm", "redis-cli", "curl"))
-_RSYNC_DRY = re.compile(r"-[^eBTfM-]*n[a-zA-Z]*")
+_DRY = re.compile(r"-[a-zA-Z]*?n[a-zA-Z]*")
+"""`-n` in a bundle of those that have it for a dry run."""
 _TEXTS_BEHIND = frozenset(("-o", "-m", "-c", "-b", "--push-option", "--message", "--title", "--body", "--notes"))
 _NOT_SO = ("false", "none", "no", "0", "off")
 
@@ -202,7 +212,9 @@ def only_looks(program: str, arguments: list[str]) -> bool:
         return True
     if program in _NO_REAL_DRY_RUN or not arguments:
         return False
-    if program == "rsync" and any(_RSYNC_DRY.fullmatch(one) for one in arguments):
+    if (program == "rsync" or (program == "git" and arguments[0] in ("clean", "push", "prune", "rm"))) and any(
+        _DRY.fullmatch(one) for one in arguments
+    ):
         return True
     if arguments[0] == "help" or (program == "aws" and arguments[-1] == "help"):
         return True

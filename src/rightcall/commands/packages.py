@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from rightcall.commands.options import option_value
 from rightcall.commands.places import Place
 from rightcall.commands.runs import Found, Run
-from rightcall.commands.words import HOLE
+from rightcall.commands.words import HOLE, Word
 from rightcall.parse.late import Late
 
-_FETCHES_ALWAYS = frozenset(("bunx", "pnpx", "uvx"))
-_FETCHERS = frozenset((*_FETCHES_ALWAYS, "npx", "pipx"))
+_FETCHES_ALWAYS = frozenset(("npx", "bunx", "pnpx", "uvx"))
+"""Without a terminal `npx` and `npm exec` do not ask before they fetch."""
+_FETCHERS = frozenset((*_FETCHES_ALWAYS, "pipx"))
 _VALUED = "-p --package -w --workspace --from --with --python --spec --index-url --with-requirements"
 _SOURCE = Late(
-    r"(?:-{1,2}[a-z-]+=)?(?:[\w.,\[\]-]+ ?@ ?)?(?:(?:git|hg|svn|bzr)\+|git://|git@|ssh://|https?://(?!(?:[^/@]*@)?(?:localhost|127\.)\b)"
+    r"(?:-{1,2}[A-Za-z-]+=)?(?:[\w.,\[\]-]+ ?@ ?)?(?:git::|sparse\+|(?:git|hg|svn|bzr)\+|git://|git@|ssh://|https?://(?!(?:[^/@]*@)?(?:localhost|127\.)\b)"
     r"|(?:github|gitlab|bitbucket|gist):)"
 )
 """What is not taken by its name from the index that everybody uses."""
@@ -26,16 +27,26 @@ _USUAL = Late(
 _BRINGS = frozenset(
     ("install", "i", "add", "in", "isntall", "download", "wheel", "sync", "update", "upgrade", "pip", "tool", "pin",
      "plugin", "plugins", "plugin-add", "require", "create", "init", "inject", "try-repo", "get", "global", "source",
-     "-p", "ci", "fetch")
+     "-p", "ci", "fetch", "profile", "box", "remote", "repo", "package", "archive.install", "escript.install",
+     "collection", "role", "remote-add", "dependency:get", "specific_install")
 )  # fmt: skip
 _RUNS = frozenset(("run", "exec", "x", "dlx"))
 """Of these only what stands before the words of the program counts."""
+_ACTIONS = _BRINGS | _RUNS | {"config"}
+_OF_THE_PROJECT = frozenset(("test", "start", "ls", "list", "outdated", "audit", "why", "-v", "--version"))
 _SETS = frozenset(("composer", "poetry", "pdm", "bundle"))
 """Their `config` may name another place that packages come from."""
 _ALWAYS = frozenset(("cpanm", "cpan", "nix-shell", "nix-env"))
 _NO_SOURCE = frozenset(("--proxy", "--https-proxy", "--cert", "--homepage", "--message", "-m"))
+_INDEXES = frozenset(
+    ("--index-url", "-i", "--extra-index-url", "--index", "--find-links", "-f", "--registry", "--source")
+)
 _BY_REPOSITORY = Late(r"[A-Za-z0-9][\w.-]*/[\w.-]+(?:#.*)?")
 _WELL_KNOWN_TEXT = """
+    11ty all-contributors astro browserslist bundlesize cucumber-js depcruise eleventy ember eslint_d gatsby grunt gulp
+    hardhat jasmine karma knex msw nest newman npm-run-all2 orval pkg postcss-cli protractor remix rescript sequelize
+    slidev source-map-explorer stryker svelte-kit syncpack ts-node-dev tsc-watch tslint typechain updtr vue-cli-service
+    update-browserslist-db webdriver-manager wdio cap jsonlint json2ts dotenv sort-imports tsx-watch react-router
     ajv alembic ansible-lint autoflake autopep8 ava babel bandit biome black build bump-my-version bumpversion c8 cdk
     changeset check-jsonschema check-manifest cibuildwheel clang-format cloc codespell commitizen commitlint
     concurrently cookiecutter copier cowsay cross-env cspell cypress datamodel-codegen datasette degit depcheck deptry
@@ -76,15 +87,24 @@ _NODE = frozenset(("npm", "pnpm", "yarn", "bun"))
 PACKAGING = frozenset(
     (*_FETCHERS, *_PACKAGERS, *_NODE, *_ALWAYS, "pipenv", "cargo", "gem", "bundle", "go", "deno", "composer",
      "luarocks", "opam", "pre-commit", "asdf", "mise", "terraform", "tofu", "rustup", "mix", "dart", "flutter", "conan",
-     "vcpkg", "stack", "cabal", "raku", "zef", "swift", "rebar3", "nimble", "shards", "haxelib", "pod", "carthage")
+     "vcpkg", "stack", "cabal", "raku", "zef", "swift", "rebar3", "nimble", "shards", "haxelib", "pod", "carthage",
+     "dotnet", "nuget", "mvn", "ansible-galaxy", "vagrant", "volta", "nix", "flatpak")
 )  # fmt: skip
 
 
 def package_rules(run: Run, place: Place) -> Iterator[Found]:
     """What a command brings that a person should look at."""
-    if (source := _foreign(run)) is not None:
+    if (
+        run.program in _NODE
+        and run.values
+        and (run.values[0] in _OF_THE_PROJECT or (run.values[0] == "run" and run.program != "bun"))
+    ):
+        return
+    operands = run.operands(_VALUED)
+    action = operands[0].value if operands else ""
+    if (source := _foreign(run, operands, action)) is not None:
         yield Found("network", f"{run.program} {source}")
-    elif _fetches(run) and (name := _package(run)) and not _is_known(name, run, place):
+    elif _fetches(run, operands, action) and (name := _package(run)) and not _is_known(name, run, place):
         yield Found("network", f"{run.program} {name}")
     if (
         run.program in _PACKAGERS
@@ -94,10 +114,10 @@ def package_rules(run: Run, place: Place) -> Iterator[Found]:
         yield Found("guards", f"{run.program} … rightcall")
 
 
-def _foreign(run: Run) -> str | None:
+def _foreign(run: Run, operands: list[Word], action: str) -> str | None:
     """A repository, an archive or an index that packages are taken from, where it is not the usual one."""
-    operands = run.operands(_VALUED)
-    action = operands[0].value if operands else ""
+    if action not in _ACTIONS and run.program not in _ALWAYS and run.program not in _FETCHERS:
+        return None
     running = run.program in ("npx", "bunx", "pnpx", "uvx") or action in _RUNS
     if not (running or action in _BRINGS or run.program in _ALWAYS or (action == "config" and run.program in _SETS)):
         return None
@@ -106,13 +126,17 @@ def _foreign(run: Run) -> str | None:
     if running and names:
         values = values[: next(at for at, word in enumerate(run.arguments) if word is names[0]) + 1]
     for at, value in enumerate(values):
+        if value.isalnum():
+            continue
         if _SOURCE.match(value) and not _USUAL.fullmatch(value) and not (at and values[at - 1] in _NO_SOURCE):
             return value[:60]
-        if run.program.startswith("nix") and "fetch" in value and "://" in value:
+        if "://" in value and ((run.program.startswith("nix") and "fetch" in value) or '"url"' in value):
             return value[:60]
+        if HOLE in value and at and values[at - 1] in _INDEXES:
+            return values[at - 1]
     if run.program == "brew" and (tapped := next((one.value for one in names if one.value.count("/") == 2), "")):
         return tapped if not tapped.startswith("homebrew/") else None
-    if run.program in _NODE and action in ("install", "i", "add"):
+    if run.program in _NODE and (action in ("install", "i", "add") or (action == "create" and run.program == "bun")):
         for one in names:
             here = any(os.path.exists(os.path.join(folder, one.value)) for folder in run.folders)
             if _BY_REPOSITORY.fullmatch(one.value) and not here:
@@ -120,11 +144,12 @@ def _foreign(run: Run) -> str | None:
     return None
 
 
-def _fetches(run: Run) -> bool:
+def _fetches(run: Run, operands: list[Word], action: str) -> bool:
     """Whether what it runs is brought without a question where it is not here: `npx -y`, `pnpm dlx`, `uvx`."""
-    action = next((word.value for word in run.operands(_VALUED)), "")
-    if run.program in ("npx", "npm"):
-        return (run.program == "npx" or action in ("exec", "x")) and run.has("-y", "--yes")
+    if run.program == "npm":
+        return action in ("exec", "x")
+    if run.program == "uv":
+        return [word.value for word in operands[:2]] == ["tool", "run"]
     if run.program in ("pnpm", "yarn", "bun"):
         return action in ("dlx", "x")
     return run.program in _FETCHES_ALWAYS or (run.program == "pipx" and action == "run")
@@ -132,9 +157,13 @@ def _fetches(run: Run) -> bool:
 
 def _package(run: Run) -> str:
     """Its name, without a version."""
-    given = option_value(run.arguments, "--from", "--spec", "--package")
-    operands = [word.value for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run")]
-    name = given.value if given is not None else operands[0] if operands else ""
+    operands = [word for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run", "tool")]
+    before = run.arguments[
+        : next((at for at, word in enumerate(run.arguments) if operands and word is operands[0]), None)
+    ]
+    options = ("--from", "--spec") if run.program in ("uvx", "uv", "pipx") else ("--package", "-p")
+    given = option_value(before, *options)
+    name = given.value if given is not None else operands[0].value if operands else ""
     return "" if HOLE in name else re.sub(r"(?<=.)(?:@|[=<>~]=|\[)[^/]*$", "", name)
 
 

@@ -63,7 +63,7 @@ _NAMED_LIKE_ONE = Late(
 """Names of files that hold credentials by custom, wherever they lie."""
 _ONLY_LIKE_ONE = ("example", "sample", "template", "schema", "mock", "fake", "dummy", "/locales/", "/i18n/", "/lang/",
                   "/fixtures/", "/docs/", "/node_modules/", "/testdata/", "/site-packages/")  # fmt: skip
-_TELLING = ("key", "token", "secret", "passw", "cred", "vars", "kubeconfig", "appsettings.", "history", ".p8", "_pass")
+_TELLING = Late(r"key|token|secret|passw|cred|\.dev\.vars|kubeconfig|appsettings\.|history|\.p8|_pass")
 _SETTINGS = Late(
     r"~/\.(?!config/|ssh/|cargo/|local/|cache/|claude/|codex/|gemini/|cursor/|git/|vim/|nvm/|rustup/|pyenv/|oh-my-zsh/)"
     r"[^/]+/(.*/)?(config(\.(json|toml|ya?ml|ini|cfg))?|(token|key|auth|session|api_key|[^/]*history)(\.[a-z]+)?"
@@ -196,7 +196,7 @@ class Place(Struct, frozen=True):
         if (short == "/root" or short.startswith("/root/")) and not self.is_inside(path):
             return True  # another's home
         last = short.rpartition("/")[2]
-        if any(one in last for one in _TELLING) and _NAMED_LIKE_ONE.fullmatch(last) and not is_source(last):
+        if _TELLING.search(last) and _NAMED_LIKE_ONE.fullmatch(last) and not is_source(last):
             return not any(one in short for one in _ONLY_LIKE_ONE)
         odd = short.startswith(_ODD_STARTS) or "/." in short or short.endswith(_ODD_ENDS) or "adminsdk" in short
         if not odd:

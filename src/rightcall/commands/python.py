@@ -8,8 +8,10 @@ import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
+from sys import stdlib_module_names
 from typing import NamedTuple
 
+from rightcall.commands.runs import SECRET_NAME
 from rightcall.parse.late import Late
 
 _MOST_NODES = 20_000
@@ -28,7 +30,7 @@ _MEANS = Late(
     r"|(?P<destroys>(?:os|posix|nt)\.(?:remove|unlink|rmdir|removedirs|truncate|rename|renames|replace|kill|killpg)"
     r"|shutil\.(?:rmtree|move)|send2trash(?:\..+)?|pathlib\.\w+\(\)\.(?:unlink|rmdir)|pathlib\.\w+\.(?:unlink|rmdir)"
     r"|psutil\.Process\(\)\.(?:kill|terminate))"
-    r"|(?P<publishes>(?:smtplib|ftplib|paramiko|telnetlib|poplib|imaplib|nntplib|pysftp|asyncssh)\..+)"
+    r"|(?P<publishes>(?:smtplib|ftplib|paramiko|telnetlib|poplib|imaplib|nntplib|pysftp|asyncssh|xmlrpc\.client)\..+)"
     r"|(?P<credentials>keyring\.get_\w+|netrc(?:\..+)?|dotenv\.dotenv_values|os\.environb?\.\*|browser_cookie3(?:\..+)?)"
 )
 """Full names by what they mean. `x.*` stands for an attribute that nobody knows."""
@@ -59,13 +61,15 @@ _SQL = Late(
     r"(?:^|;)\s*(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLLECTION)\b|TRUNCATE\b|DELETE\s+FROM\b)",
     re.IGNORECASE,
 )
-_SECRET = Late(r"SECRET|TOKEN|PASSW|_KEY|^KEY|APIKEY|CREDENTIAL", re.IGNORECASE)
 _WRITING = re.compile(r"[wax]|\+")
 _PATH_WRITERS = frozenset(("write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "chmod", "mkdir"))
+_SAVES = Late(r"to_\w+|save\w*|imsave|imwrite")
+"""Methods that write to the file that they are given first."""
 _TARGETS = {
     "shutil.copy": (1,), "shutil.copy2": (1,), "shutil.copyfile": (1,), "shutil.copytree": (1,), "shutil.move": (0, 1),
     "os.symlink": (0, 1), "os.link": (0, 1), "os.chmod": (0,), "os.mkfifo": (0,), "os.makedirs": (0,), "os.mkdir": (0,),
     "os.chown": (0,), "shutil.chown": (0,), "shutil.unpack_archive": (1,),
+    "urllib.request.urlretrieve": (1,),
 }  # fmt: skip
 """Which of their arguments a call writes to."""
 
@@ -106,6 +110,8 @@ class _Code:
         self.stars: list[str] = []
         self.roots: set[str] = set()
         self.known: dict[str, list[str]] = {}
+        self.texts: dict[str, str | None] = {}
+        self.called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
             self._binds(node)
 
@@ -125,6 +131,8 @@ class _Code:
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self._assigns(target, node.value)
+        elif isinstance(node, ast.AugAssign):
+            self._assigns(node.target, node.value)  # a second value: its text is not known any more
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             self._assigns(node.target, node.value)
         elif isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, (ast.List, ast.Tuple, ast.Set)):
@@ -221,7 +229,12 @@ class _Code:
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.Name):
             values = self.assigned.get(node.id, ())
-            return self.text(values[0], depth + 1) if len(values) == 1 and node.id not in self.names else None
+            if len(values) != 1 or node.id in self.names:
+                return None
+            if node.id not in self.texts:
+                self.texts[node.id] = None  # while it is looked for
+                self.texts[node.id] = self.text(values[0], depth + 1)
+            return self.texts[node.id]
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
             parts = [self.text(node.left, depth + 1), self.text(node.right, depth + 1)]
             return _put_together(parts, "" if isinstance(node.op, ast.Add) else "/")
@@ -303,6 +316,8 @@ class _Code:
             return [file] if file is not None else call.args[:1]
         if attribute in _PATH_WRITERS and isinstance(call.func, ast.Attribute):
             return [call.func.value]
+        if _SAVES.fullmatch(attribute):
+            return call.args[:1]
         if attribute in ("extractall", "extract"):
             into = next((one.value for one in call.keywords if one.arg == "path"), None)
             return [into] if into is not None else call.args[-1:]
@@ -316,7 +331,9 @@ class _Code:
         cloud = not _CLOUDS.isdisjoint(self.roots)
         guarded = self._looked_up()
         for node in self.nodes:
-            if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and not (
+                isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            ):
                 for name in self.meant(node):
                     yield from self._by_name(name, node, guarded)
             if isinstance(node, ast.Call):
@@ -349,20 +366,17 @@ class _Code:
                 found.add(id(node.value))  # what is done with it afterwards counts
             if owner is not None and key is not None:
                 text = self.text(key)
-                if text is not None and not _SECRET.search(text):
+                if text is not None and not SECRET_NAME.search(text):
                     found.add(id(owner))
         return found
 
     def _by_name(self, name: str, node: ast.AST, guarded: set[int]) -> Iterator[tuple[str, str]]:
         if found := _MEANS.fullmatch(name):
             called = node.func if isinstance(node, ast.Call) else None
-            if not (name in ("builtins.exec", "builtins.eval") and called is None and self._is_called(node)):
+            if not (name in ("builtins.exec", "builtins.eval") and called is None and id(node) in self.called):
                 yield str(found.lastgroup), name
         elif name in ("os.environ", "os.environb") and id(node) not in guarded:
             yield "credentials", name
-
-    def _is_called(self, node: ast.AST) -> bool:
-        return any(isinstance(one, ast.Call) and one.func is node for one in self.nodes)
 
     def _by_call(self, call: ast.Call, cloud: bool) -> Iterator[tuple[str, str]]:
         names = self.meant(call.func)
@@ -373,7 +387,7 @@ class _Code:
             if (
                 name == "os.getenv"
                 and call.args
-                and ((text := self.text(call.args[0])) is None or _SECRET.search(text))
+                and ((text := self.text(call.args[0])) is None or SECRET_NAME.search(text))
             ):
                 yield "credentials", name
             if name.startswith("sys.path.") and any(
@@ -383,7 +397,10 @@ class _Code:
                 yield "runs", name
         if not attribute:
             return
-        if not names and attribute in _METHODS:
+        if attribute in ("__subclasses__", "attrgetter", "methodcaller"):
+            yield "runs", f".{attribute}("
+        own = not any(name.partition(".")[0].removesuffix("()") in stdlib_module_names for name in names)
+        if own and attribute in _METHODS:
             yield _METHODS[attribute], f".{attribute}("
         if attribute == "delete" and not call.args and not call.keywords:
             yield "destroys", ".delete()"
@@ -442,14 +459,14 @@ def _attribute(owner: str, name: str) -> str:
     """`owner.name`, with modules that are reached through another one in their own place."""
     if owner in ("builtins", "") or owner.endswith("__builtins__"):
         return f"builtins.{name}" if name in _BUILTINS or name == "*" else name
-    if name in ("os", "sys", "subprocess", "shutil", "builtins", "__builtins__"):  # `shutil.os.system`
+    if name.strip("_") in ("os", "sys", "subprocess", "shutil", "builtins"):  # `shutil.os.system`
         return name.strip("_")
     return f"{owner}.{name}"
 
 
 def _put_together(parts: list[str | None], between: str) -> str | None:
     texts = [one for one in parts if one is not None]
-    if len(texts) < len(parts):
+    if len(texts) < len(parts) or sum(map(len, texts)) > 4096:
         return None
     if between == "/" and any(one.startswith(("/", "~")) for one in texts[1:]):
         texts = texts[max(at for at, one in enumerate(texts) if one.startswith(("/", "~"))) :]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from rightcall.commands.databases import CLIENTS, console_rules, is_sql_client, redis_rules, restore_rules
+from rightcall.commands.databases import CLIENTS, console_rules, redis_rules, restore_rules
 from rightcall.commands.git import git_rules
 from rightcall.commands.inline import codes, interpreter
 from rightcall.commands.options import options_of
@@ -37,7 +37,7 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
     rule = _RULES.get(run.program) or _RULES.get(unversioned(run.program))
     if rule is not None:
         yield from rule(run, place)
-    if is_sql_client(run):
+    if run.program in CLIENTS:
         yield from console_rules(run)
     if run.program.startswith("mkfs") or run.program in ("newfs", "mke2fs", "mkntfs"):
         yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
@@ -137,17 +137,14 @@ def _allots(run: Run, _place: Place) -> Iterator[Found]:
         yield Found("destroys", f"{run.program} {size.value}")
 
 
-_ENDLESS = frozenset(("/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
+_ENDLESS = frozenset(("yes", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
 
 
 def never_ends(words: list[Word], read: list[Word]) -> bool:
     """Whether what a command prints has no end, so that a file it is written to fills the disk; `read`: its input."""
-    program = basename(words[0].value) if words else ""
-    if program == "yes":
-        return True
-    return program not in ("head", "dd", "timeout", "od", "xxd") and any(
-        word.value in _ENDLESS for word in (*words[1:], *read)
-    )
+    if not any(word.value in _ENDLESS for word in (*words, *read)):
+        return False
+    return basename(words[0].value) not in ("head", "dd", "timeout", "od", "xxd")
 
 
 def _truncate(run: Run, place: Place) -> Iterator[Found]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rightcall.commands.options import abbreviates, action_at, is_meant, options_of, takes_value, value_of
+from rightcall.commands.options import abbreviates, action_at, is_meant, options_of, takes_value, value_of, values_of
 from rightcall.commands.places import Place
 from rightcall.commands.words import HOLE, Word
 from rightcall.parse.late import Late
@@ -80,6 +80,8 @@ def why_dangerous(name: str, value: str) -> str:
         return "runs" if re.search(r"--eval|-f|SHELL=|--file|--makefile", value) else ""
     if name in ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "GOPATH", "LUA_PATH"):
         return "escalates" if any(_EVERYBODYS.match(one) for one in value.split(":")) else ""
+    if name == "GOFLAGS" and re.search(r"-(?:toolexec|exec|vettool)\b", value):
+        return "runs"
     if name == "NODE_OPTIONS":
         return "runs" if re.search(r"(?:^|\s)(?:-r|--require|--import|--(?:experimental-)?loader)\b", value) else ""
     if name.startswith("GIT_CONFIG") and name != "GIT_CONFIG_NOSYSTEM":
@@ -201,7 +203,7 @@ def _all(valued: str = "") -> Callable[[Run], list[Word]]:
 
 def _named(*options: str) -> Callable[[Run], list[Word]]:
     def read(run: Run) -> list[Word]:
-        return [word for option in options if (word := run.option(option)) is not None]
+        return values_of(run.program, run.arguments, options)
 
     return read
 
@@ -213,6 +215,8 @@ def _second(run: Run) -> list[Word]:
 
 def _written_by_git(run: Run) -> list[Word]:
     """What is written besides the files of the work tree."""
+    if not any(one.startswith(("-o", "--o", "--se")) or one == "bundle" for one in run.values):
+        return []
     at = action_at("git", run.arguments)
     action, rest = (run.values[at], run.arguments[at + 1 :]) if at >= 0 else ("", [])
     found = value_of("git", rest, "--output", "--separate-git-dir", "--output-directory")

@@ -467,16 +467,8 @@ _LISTS: dict[Kind, str] = {
         launchctl getenv|export
     """,
     "network": """
-        pip|pip3 install git+*|http:*|https:*|git:*
-        pip|pip3 install --index-url*|--extra-index-url*|-i|--trusted-host*|--find-links*
-        uv pip install --index-url*|--extra-index-url*
-        uv pip install git+*|http:*|https:*
-        uv add|tool git+*|http:*|https:*
-        pipx install|run git+*|http:*|https:*
-        npm|yarn|pnpm|bun install|i|add|exec|dlx git+*|http:*|https:*|git:*
-        npm|yarn|pnpm|bun install|i|add --registry*
-        npx|bunx|uvx git+*|http:*|https:*|github:*
-        gem install --source|-s|--clear-sources
+        pip|pip3 install --trusted-host*
+        gem install --clear-sources
         go run *.*/*@*
         deno run|install|eval http:*|https:*
         deno run -A|--allow-all|--allow-run*
