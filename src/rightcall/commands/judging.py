@@ -253,7 +253,7 @@ class _Judge:
         for name, value in (*command.assigned, *_exported(command)):
             self._assigned(name, value, command, depth)
             if value.inner and not _PLAIN_NAME.search(name):
-                self.carried[name] = tuple(_program_of(commands[at]) for at in value.inner if commands[at].words)
+                self.carried[name] = _printers(value, commands)
         text = _input_of(command, commands)
         fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
         fed += tuple(_program_of(commands[at]) for word in command.words for at in word.inner if commands[at].words)
@@ -265,7 +265,7 @@ class _Judge:
             run = Run(
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
-                tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
+                tuple(one for word in words[1:] if word.inner for one in _printers(word, commands)),
                 carried=self._held(words) if self.carried else (),
                 narrowed=_is_narrowed(command, commands),
             )  # fmt: skip
@@ -889,6 +889,12 @@ def _program_of(command: Simple) -> str:
         if name not in _PASSED_OVER and not name.startswith("-") and "=" not in name and not name.isdigit():
             return name
     return ""
+
+
+def _printers(word: Word, commands: list[Simple]) -> tuple[str, ...]:
+    """The programs whose output stands in a word; `$(<file)` prints like `cat`."""
+    found = (commands[at] for at in word.inner)
+    return tuple(_program_of(one) if one.words else "cat" for one in found if one.words or one.redirects)
 
 
 def _exported(command: Simple) -> list[tuple[str, Word]]:
