@@ -59,6 +59,8 @@ class Scanner:
         self.variables: dict[str, Values | None] = variables
         self.budget = budget
         self.depth: int = depth
+        self.outward: list[int] = []
+        """Commands that read what the one around them writes: `tee >(sh)`."""
 
     # `shell.py` reads what stands in a substitution, and says what it would print where that is plain
     def substituted(self, closing: str, pieces: Pieces) -> str | None:
@@ -103,7 +105,9 @@ class Scanner:
             self._backticks(pieces, quoted=False)
         elif character in "<>" and self.peek(1) == "(":
             self.at += 2
+            before = len(pieces.inner)
             self.substituted(")", pieces)
+            self.outward += pieces.inner[before:] if character == ">" else ()
             pieces.fixed(f"/dev/fd/{HOLE}")
         elif character == "(" and pieces.texts and pieces.texts[-1][0][-1:] in tuple("?*+@!="):
             self._extended(pieces)
@@ -198,7 +202,8 @@ class Scanner:
             self._variable(found.group(), pieces, quoted=quoted)
         elif following and following in _SPECIAL:
             self.at += 2
-            pieces.choice(self.variables.get("@" if following == "*" else following) or (HOLE,), quoted=quoted)
+            values = self.variables.get("@" if following == "*" else following) or (HOLE,)
+            pieces.choice(values if quoted else self._fallen_apart(values), quoted=quoted)
         else:
             self.at += 1
             pieces.fixed("$")

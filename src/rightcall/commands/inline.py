@@ -96,7 +96,7 @@ _LOADS = Late(
 _CREDENTIALS = Late(
     r"\bos\.environ\b(?!\s*(?:\.get\(|\[)\s*['\"](?![^'\"]*(?:SECRET|TOKEN|PASSW|KEY|CREDENTIAL))[^'\"]*['\"])"
     r"|\bos\.getenv\(\s*['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY|CREDENTIAL)|process\.env\b(?!\.(?!\w*(?:SECRET"
-    r"|TOKEN|PASSW|KEY"
+    r"|TOKEN|PASSW|KEY|DATABASE_URL|_DSN|MONGO\w*URI"
     r"|CREDENTIAL))\w+)|\bENV\.(?:to_h|each|inspect)|\bENV\[['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY)"
     r"|\$ENV\{[^}]*(?:SECRET|TOKEN"
     r"|PASSW|_KEY)|%ENV\b|(?-i:\bENVIRON\b)|import\s+environ\b|getenv\(\s*\)|Deno\.env\.toObject|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",

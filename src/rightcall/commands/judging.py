@@ -30,7 +30,7 @@ from rightcall.commands.inline import (
     texts_in,
 )
 from rightcall.commands.launchers import inner_of
-from rightcall.commands.options import option_value
+from rightcall.commands.options import VALUED, action_at, option_value
 from rightcall.commands.patching import applies_patch, fed_files, patched_by, read_small
 from rightcall.commands.paths import (
     MOST_PATHS,
@@ -48,7 +48,7 @@ from rightcall.commands.places import Place, followed, is_device, is_disk
 from rightcall.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
 from rightcall.commands.runs import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.commands.sending import CONNECTS, addresses
-from rightcall.commands.shell import Reader, Redirect, Simple, printed
+from rightcall.commands.shell import Reader, Redirect, Simple, positional, printed
 from rightcall.commands.starter import WHY, listed
 from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
@@ -213,10 +213,13 @@ class _Judge:
 
     # ── from text to programs ──────────────────────────────────────────────────────────────────────────────────────
 
-    def script(self, text: str, folders: tuple[str, ...], depth: int, *, elsewhere: bool = False) -> None:
-        """All commands of a text. Raises Unreadable."""
+    def script(
+        self, text: str, folders: tuple[str, ...], depth: int, *, elsewhere: bool = False, given: Sequence[Word] = ()
+    ) -> None:
+        """All commands of a text; `given` are its `$0`, `$1` and so on. Raises Unreadable."""
         commands: list[Simple] = []
-        reader = Reader(text, self.place.home, folders, commands, dict(self.variables), self.budget, depth)
+        variables = self.variables | positional([word.value for word in given], 0) if given else dict(self.variables)
+        reader = Reader(text, self.place.home, folders, commands, variables, self.budget, depth)
         reader.read()
         if reader.bombs and self.commands.starter:
             self.add("deny", "command:catastrophic", "a function that starts itself without end fills the machine")
@@ -298,18 +301,7 @@ class _Judge:
             raise Unreadable("it is nested too deeply")
         if len(run.arguments) > _MOST_WORDS:
             raise Unreadable("a command has too many words")
-        if run.listed and " " in run.name.value and HOLE not in run.name.value.split()[0]:  # `parallel 'echo {}'`
-            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
-            return
-        if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
-            self._unknown(run, commands)
-            return
-        if self.renamed and (meant := self.renamed.get(self.place.whole(run.folders[0], run.name.value))):
-            self.run(
-                Run(meant, Word(meant), run.arguments, run.folders, values=run.values), command, commands, depth + 1
-            )
-        if " " in run.name.value.strip() and is_head(run.name.value.split()[0], " -"):  # `yarn exec 'rm x'`
-            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+        if self._means_another(run, command, commands, depth):
             return
         allowed = self._by_pattern(run)
         if self.commands.starter:
@@ -328,7 +320,8 @@ class _Judge:
             if inner.folder is not None:
                 folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)
             if inner.code is not None:
-                self._inner_code(inner.code, inner.language, run, commands, depth, inner.elsewhere)
+                given = () if run.more else inner.given
+                self._inner_code(inner.code, inner.language, run, commands, depth, inner.elsewhere, given)
             elif inner.words:
                 words = self._completed(run, inner.words, command, commands) if inner.more else list(inner.words)
                 started = Run(
@@ -340,6 +333,25 @@ class _Judge:
                     listed=inner.more and (run.program in _LISTING or (bool(run.fed) and _LISTING.issuperset(run.fed))),
                 )  # fmt: skip
                 self.run(started, command, commands, depth + 1)
+
+    def _means_another(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> bool:
+        """Whether the name of a program is not that of one: nobody knows it, or it is a whole command."""
+        name = run.name.value
+        words = name.split() if " " in name else []
+        if words and ((run.listed and HOLE not in words[0]) or is_head(words[0], " -")):  # `parallel 'echo {}'`
+            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+            return True
+        if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
+            self._unknown(run, commands) if not command.called else None
+            return True
+        if self.renamed and (meant := self.renamed.get(self.place.whole(run.folders[0], name))):
+            same = Run(meant, Word(meant), run.arguments, run.folders, values=run.values)
+            self.run(same, command, commands, depth + 1)
+        if run.program in VALUED and HOLE in "".join(run.values):
+            at = action_at(run.program, run.arguments)
+            if at >= 0 and run.values[at].startswith(HOLE) and not command.called:
+                self.add("ask", "command:unreadable", f"`{run.program} …`: what it is told to do {_CANNOT}")
+        return False
 
     def _held(self, words: list[Word]) -> tuple[str, ...]:
         return tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ()))
@@ -398,8 +410,9 @@ class _Judge:
         self.add("ask", rule, f"`{spelled([run.name, *run.arguments])}`: which program it starts {_CANNOT}")
 
     def _inner_code(
-        self, code: Word, language: str, run: Run, commands: list[Simple], depth: int, elsewhere: bool
-    ) -> None:
+        self, code: Word, language: str, run: Run, commands: list[Simple], depth: int, elsewhere: bool,
+        given: Sequence[Word] = (),
+    ) -> None:  # fmt: skip
         fetched = any(_program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
         if not code.known and not elsewhere and not run.listed:
             rule = "command:network" if fetched else "command:unreadable"
@@ -410,7 +423,7 @@ class _Judge:
             self.windows(language, code.value, run.folders)
             return
         try:
-            self.script(code.value, run.folders, depth + 1, elsewhere=run.elsewhere or elsewhere)
+            self.script(code.value, run.folders, depth + 1, elsewhere=run.elsewhere or elsewhere, given=given)
         except Unreadable:
             if code.known:
                 raise
@@ -501,6 +514,10 @@ class _Judge:
                 rule = "command:network" if fetched else "command:unreadable"
                 self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
         self.inline(run.program, code.value, run.folders)
+        if "://" in code.value:
+            self.brought.files.update(
+                self.place.whole(run.folders[0], text) for text, writes in composed(run.program, code.value) if writes
+            )
 
     def inline(self, program: str, code: str, folders: tuple[str, ...]) -> None:
         """What code names: see `inline.py`."""

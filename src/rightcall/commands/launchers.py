@@ -73,7 +73,8 @@ _WITH_ACTIONS = frozenset(name for name, _ in RUNNERS)
 def _shell(arguments: list[Word]) -> Iterator[Inner]:
     code = shell_code(arguments)
     if code is not None:
-        yield Inner(code=code)
+        at = next((at for at, word in enumerate(arguments, 1) if word is code), len(arguments))
+        yield Inner(code=code, given=tuple(arguments[at:]))
 
 
 def _fish(arguments: list[Word]) -> Iterator[Inner]:

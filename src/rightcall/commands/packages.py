@@ -12,9 +12,8 @@ from rightcall.commands.words import HOLE, Word
 from rightcall.parse.late import Late
 
 _FETCHES_ALWAYS = frozenset(("npx", "bunx", "pnpx", "uvx"))
-"""Without a terminal `npx` does not ask before it fetches."""
+"""Without a terminal `npx` and `npm exec` do not ask before they fetch."""
 _FETCHERS = frozenset((*_FETCHES_ALWAYS, "pipx"))
-_PACKAGE = Late(r"--package(?:=|$)|-p$")
 _VALUED = "-p --package -w --workspace --from --with --python --spec --index-url --with-requirements"
 _SOURCE = Late(
     r"(?:-{1,2}[A-Za-z-]+=)?(?:[\w.,\[\]-]+ ?@ ?)?(?:git::|sparse\+|(?:git|hg|svn|bzr)\+|git://|git@|ssh://|https?://(?!(?:[^/@]*@)?(?:localhost|127\.)\b)"
@@ -148,7 +147,7 @@ def _foreign(run: Run, operands: list[Word], action: str) -> str | None:
 def _fetches(run: Run, operands: list[Word], action: str) -> bool:
     """Whether what it runs is brought without a question where it is not here: `npx -y`, `pnpm dlx`, `uvx`."""
     if run.program == "npm":
-        return action in ("exec", "x") and (run.has("-y", "--yes") or any(map(_PACKAGE.match, run.values)))
+        return action in ("exec", "x")
     if run.program == "uv":
         return [word.value for word in operands[:2]] == ["tool", "run"]
     if run.program in ("pnpm", "yarn", "bun"):
@@ -158,9 +157,13 @@ def _fetches(run: Run, operands: list[Word], action: str) -> bool:
 
 def _package(run: Run) -> str:
     """Its name, without a version."""
-    given = option_value(run.arguments, "--from", "--spec", "--package")
-    operands = [word.value for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run", "tool")]
-    name = given.value if given is not None else operands[0] if operands else ""
+    operands = [word for word in run.operands(_VALUED) if word.value not in ("dlx", "x", "exec", "run", "tool")]
+    before = run.arguments[
+        : next((at for at, word in enumerate(run.arguments) if operands and word is operands[0]), None)
+    ]
+    options = ("--from", "--spec") if run.program in ("uvx", "uv", "pipx") else ("--package", "-p")
+    given = option_value(before, *options)
+    name = given.value if given is not None else operands[0].value if operands else ""
     return "" if HOLE in name else re.sub(r"(?<=.)(?:@|[=<>~]=|\[)[^/]*$", "", name)
 
 

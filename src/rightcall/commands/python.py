@@ -11,6 +11,7 @@ from itertools import islice
 from sys import stdlib_module_names
 from typing import NamedTuple
 
+from rightcall.commands.runs import SECRET_NAME
 from rightcall.parse.late import Late
 
 _MOST_NODES = 20_000
@@ -60,13 +61,15 @@ _SQL = Late(
     r"(?:^|;)\s*(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLLECTION)\b|TRUNCATE\b|DELETE\s+FROM\b)",
     re.IGNORECASE,
 )
-_SECRET = Late(r"SECRET|TOKEN|PASSW|_KEY|^KEY|APIKEY|CREDENTIAL", re.IGNORECASE)
 _WRITING = re.compile(r"[wax]|\+")
 _PATH_WRITERS = frozenset(("write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "chmod", "mkdir"))
+_SAVES = Late(r"to_\w+|save\w*|imsave|imwrite")
+"""Methods that write to the file that they are given first."""
 _TARGETS = {
     "shutil.copy": (1,), "shutil.copy2": (1,), "shutil.copyfile": (1,), "shutil.copytree": (1,), "shutil.move": (0, 1),
     "os.symlink": (0, 1), "os.link": (0, 1), "os.chmod": (0,), "os.mkfifo": (0,), "os.makedirs": (0,), "os.mkdir": (0,),
     "os.chown": (0,), "shutil.chown": (0,), "shutil.unpack_archive": (1,),
+    "urllib.request.urlretrieve": (1,),
 }  # fmt: skip
 """Which of their arguments a call writes to."""
 
@@ -313,6 +316,8 @@ class _Code:
             return [file] if file is not None else call.args[:1]
         if attribute in _PATH_WRITERS and isinstance(call.func, ast.Attribute):
             return [call.func.value]
+        if _SAVES.fullmatch(attribute):
+            return call.args[:1]
         if attribute in ("extractall", "extract"):
             into = next((one.value for one in call.keywords if one.arg == "path"), None)
             return [into] if into is not None else call.args[-1:]
@@ -326,7 +331,9 @@ class _Code:
         cloud = not _CLOUDS.isdisjoint(self.roots)
         guarded = self._looked_up()
         for node in self.nodes:
-            if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+            if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) and not (
+                isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            ):
                 for name in self.meant(node):
                     yield from self._by_name(name, node, guarded)
             if isinstance(node, ast.Call):
@@ -359,7 +366,7 @@ class _Code:
                 found.add(id(node.value))  # what is done with it afterwards counts
             if owner is not None and key is not None:
                 text = self.text(key)
-                if text is not None and not _SECRET.search(text):
+                if text is not None and not SECRET_NAME.search(text):
                     found.add(id(owner))
         return found
 
@@ -380,7 +387,7 @@ class _Code:
             if (
                 name == "os.getenv"
                 and call.args
-                and ((text := self.text(call.args[0])) is None or _SECRET.search(text))
+                and ((text := self.text(call.args[0])) is None or SECRET_NAME.search(text))
             ):
                 yield "credentials", name
             if name.startswith("sys.path.") and any(
@@ -452,7 +459,7 @@ def _attribute(owner: str, name: str) -> str:
     """`owner.name`, with modules that are reached through another one in their own place."""
     if owner in ("builtins", "") or owner.endswith("__builtins__"):
         return f"builtins.{name}" if name in _BUILTINS or name == "*" else name
-    if name in ("os", "sys", "subprocess", "shutil", "builtins", "__builtins__"):  # `shutil.os.system`
+    if name.strip("_") in ("os", "sys", "subprocess", "shutil", "builtins"):  # `shutil.os.system`
         return name.strip("_")
     return f"{owner}.{name}"
 

@@ -47,6 +47,8 @@ class Simple(Struct):
     depth: int = 0
     fed: tuple[int, ...] = ()
     """The commands whose output it reads, as positions in the list of all."""
+    called: bool = False
+    """It stands in a function that is called later, where it is read again with the words that are given."""
 
 
 class _Here(NamedTuple):
@@ -68,7 +70,7 @@ class Reader(Scanner):
         self.folders: tuple[str, ...] = folders
         self.commands: list[Simple] = commands
         self.waiting: list[_Here] = []
-        self.functions: dict[str, str] = {}
+        self.functions: dict[str, tuple[str, range]] = {}
         self.bombs = False
 
     def read(self) -> None:
@@ -342,7 +344,7 @@ class Reader(Scanner):
         self.command(())
         self.folders = folders
         if "$" in self.text[start : self.at]:
-            self.functions[name] = self.text[start : self.at]
+            self.functions[name] = self.text[start : self.at], range(first, len(self.commands))
         own = [one for one in self.commands[first:] if one.words and one.words[0].value == name]
         if own and (any(one.fed for one in own) or "&" in self.text[start : self.at].replace("&&", "")):
             self.bombs = True
@@ -392,23 +394,23 @@ class Reader(Scanner):
         if self.at == begun:
             raise Unreadable(f"`{self.peek() or 'the end'}` is not expected there")
         self._add(made)
-        for redirect in made.redirects:
-            for at in redirect.target.inner if redirect.writes else ():  # `> >(sh)`
-                self.commands[at].fed = self.commands[at].fed or (len(self.commands) - 1,)
+        for at in self.outward:
+            self.commands[at].fed = self.commands[at].fed or (len(self.commands) - 1,)
+        self.outward = []
         if made.words and made.words[0].value in self.functions:
             self._call(made)
         self._keep(made)
 
     def _call(self, made: Simple) -> None:
         """The body of a function with the words that it is given in their places."""
-        body = self.functions.pop(made.words[0].value)  # so that one that calls itself is read once
-        values = [word.value for word in made.words[1:]]
-        given = {str(at): (value,) for at, value in enumerate(values[:9], 1)}
-        variables = {**self.variables, **given, "@": (CUT.join(values),)}
+        body, defined = self.functions.pop(made.words[0].value)  # so that one that calls itself is read once
+        for at in defined:
+            self.commands[at].called = True
+        variables = self.variables | positional([word.value for word in made.words[1:]])
         inside = Reader(body, self.home, self.folders, self.commands, variables, self.budget, self.depth + 1)
         inside.functions = self.functions
         inside.read()
-        self.functions[made.words[0].value] = body
+        self.functions[made.words[0].value] = body, defined
 
     def _assignment(self, pieces: Pieces) -> tuple[str, Word] | None:
         first = pieces.texts[0][0] if pieces.texts else ""
@@ -445,7 +447,21 @@ class Reader(Scanner):
         elif program in ("cd", "pushd", "chdir"):
             self._change(made.words[1:])
         elif program == "read":
-            self.variables.update((word.value, None) for word in made.words[1:])
+            names = [word.value for word in made.words[1:] if not word.value.startswith("-")]
+            text = made.redirects[0].text if len(made.redirects) == 1 and len(names) == 1 else None
+            known = None if text is None or HOLE in text else (text.strip(),)
+            self.variables.update((name, known) for name in names)
+        elif program == "printf" and len(made.words) > 3 and made.words[1].value == "-v":
+            text = _formatted([word.value for word in made.words[3:]])
+            self.variables[made.words[2].value] = None if text is None or HOLE in text else (text,)
+        elif program == "shift" and (known := self.variables.get("@")):
+            left = known[0].split(CUT)[
+                int(made.words[1].value) if made.words[1:] and made.words[1].value.isdigit() else 1 :
+            ]
+            self.variables.update({**dict.fromkeys("123456789"), **positional(left)})
+        elif program == "set" and any(word.value == "--" for word in made.words):
+            values = [word.value for word in made.words]
+            self.variables.update(positional(values[values.index("--") + 1 :]))
         elif program == "popd":
             self.folders = _either(self.folders, (HOLE,))
 
@@ -580,6 +596,12 @@ class Reader(Scanner):
             return None
         command = self.commands[first]
         return printed(command, self.variables)
+
+
+def positional(values: list[str], first: int = 1) -> dict[str, Values | None]:
+    """`$1`, `$2` and so on, and `$@`."""
+    numbered: dict[str, Values | None] = {str(at): (value,) for at, value in enumerate(values[:9], first)}
+    return {**numbered, "@": (CUT.join(values[1 - first :]),)}
 
 
 def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:

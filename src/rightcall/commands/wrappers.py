@@ -28,6 +28,8 @@ class Inner(NamedTuple):
     elsewhere: bool = False
     """On another machine, or in a container."""
     folder: str | None = None
+    given: tuple[Word, ...] = ()
+    """What code finds in `$0`, `$1` and so on."""
 
 
 class Prefix(NamedTuple):
@@ -222,7 +224,7 @@ def shell_code(arguments: list[Word]) -> Word | None:
             return part(arguments[at], 10) if "=" in value else next(iter(arguments[at + 1 :]), None)
         if not value.startswith(("-", "+")) or value in ("-", "--"):
             return None
-        taken = sum(value.count(letter) for letter in "oO") if not value.startswith("--") else 0
+        taken = 0 if value.startswith("--") else value.count("o") + value.count("O")
         if value.startswith("-") and not value.startswith("--") and "c" in value[1:]:
             following = [one for one in arguments[at + 1 :] if not re.fullmatch(r"[-+][a-zA-Z]+|--", one.value)]
             return following[taken] if len(following) > taken else None
