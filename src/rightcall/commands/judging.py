@@ -749,10 +749,8 @@ class _Judge:
             self._asks("escalates", target.value)
             return
         self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
-        if redirect.writes and command.words:
-            read = [one.target for one in command.redirects if not one.writes]
-            if never_ends(command.words, read) and not is_device(target.value):
-                self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
+        if redirect.writes and never_ends(command) and not is_device(target.value):
+            self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
         empties = redirect.operator in (">", ">|", "&>") and (
             not command.words
             or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])

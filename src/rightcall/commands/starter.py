@@ -459,6 +459,7 @@ _LISTS: dict[Kind, str] = {
         rails credentials:show|credentials:edit
         rake secret
         cmdkey|vaultcmd /list|/listcreds
+        get-childitem|get-item|get-content env:*|Env:*|ENV:*
         get-credential|get-secret|convertfrom-securestring *
         history|fc
         tcpdump|tshark|wireshark|ettercap|dsniff|ngrep|bettercap *
