@@ -54,6 +54,7 @@ from rightcall.commands.unknown import is_head, tails
 from rightcall.commands.urls import Address, first_url_hit, parsed, readings
 from rightcall.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
 from rightcall.commands.wrappers import SHELLS, assigned_code, shell_code
+from rightcall.parse.late import Late
 from rightcall.text.escape import escaped
 from rightcall.types_running import Finding
 
@@ -81,7 +82,7 @@ _UNPACKS = frozenset(
 _TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
 """What they are given they take with all that is in it, for which `folder/*` stands."""
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
-_PLAIN_NAME = re.compile(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
+_PLAIN_NAME = Late(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
 """Variables that hold what stands in many addresses."""
 _CANNOT = "cannot be judged before it runs"
 

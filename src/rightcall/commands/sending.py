@@ -8,6 +8,7 @@ from rightcall.commands.places import Place
 from rightcall.commands.runs import SECRET_NAME, Found, Run
 from rightcall.commands.urls import Address, canonical_host, parsed
 from rightcall.commands.words import HOLE, Word, braces
+from rightcall.parse.late import Late
 
 _CURL_VALUED = (
     "-A -b -c -C -d -D -e -E -F -h -H -K -m -o -P -Q -r -t -T -u -U -w -x -X -y -Y -z --user-agent --cookie "
@@ -206,7 +207,7 @@ def _sends_credentials(run: Run) -> Iterator[Found]:
         yield Found("credentials", f"${names[0]}")
 
 
-_CARRIES = re.compile(rf"(?:://|^)[\w.-]+(?::\d+)?[/?#].*{HOLE}|^{HOLE}\.[\w-]+\.\w|^[\w-]+: .*{HOLE}", re.DOTALL)
+_CARRIES = Late(rf"(?:://|^)[\w.-]+(?::\d+)?[/?#].*{HOLE}|^{HOLE}\.[\w-]+\.\w|^[\w-]+: .*{HOLE}", re.DOTALL)
 """What is not known stands behind a host that is, before its name, or in a header."""
 _HARMLESS_OUTPUT = frozenset(
     ("date", "echo", "printf", "uuidgen", "git", "seq", "uname", "nproc", "jq", "tr", "cut", "basename", "dirname",
