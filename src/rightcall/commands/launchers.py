@@ -367,6 +367,14 @@ def _tool(*names: str) -> Callable[[list[Word]], Iterator[Inner]]:
     return read
 
 
+def _fzf(arguments: list[Word]) -> Iterator[Inner]:
+    """`fzf --preview 'command'`, `--bind 'enter:execute(command)'`."""
+    yield from _option_code("--preview")(arguments)
+    for word in arguments:
+        for code in re.findall(r"(?:execute(?:-silent)?|become|reload|preview|transform)[(\[{:~!@#](.*)", word.value):
+            yield Inner(code=Word(re.sub(r"[)\]}]$", "", code).replace("{}", "x"), None, True))
+
+
 def _settings(arguments: list[Word]) -> Iterator[Inner]:
     """`make CC='rm x'`: what a variable holds is run by the recipes."""
     for word in arguments:
@@ -564,6 +572,9 @@ _SPECIAL: dict[str, Callable[[list[Word]], Iterator[Inner]]] = {
     **dict.fromkeys(("vi", "vim", "nvim", "ex", "view", "gvim", "vimdiff", "rvim", "gvimdiff"), _vim),
     "go": _tool("-toolexec", "--toolexec", "-exec", "--exec", "-vettool", "--vettool"),
     **dict.fromkeys(("gcc", "g++", "cc", "clang"), _tool("-wrapper")),
+    "rg": _tool("--pre"),
+    "ag": _option_code("--pager"),
+    "fzf": _fzf,
     "cargo": _loads(r".*(?:wrapper|runner|linker).*", "--config"),
     **dict.fromkeys(("make", "gmake"), _settings),
     **dict.fromkeys(("fly", "flyctl"), _option_code("-C", "--command")),
