@@ -82,7 +82,7 @@ _UNPACKS = frozenset(
 _TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
 """What they are given they take with all that is in it, for which `folder/*` stands."""
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
-_PLAIN_NAME = re.compile(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
+_PLAIN_NAME = Late(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
 """Variables that hold what stands in many addresses."""
 _CANNOT = "cannot be judged before it runs"
 
@@ -257,7 +257,7 @@ class _Judge:
         for name, value in (*command.assigned, *_exported(command)):
             self._assigned(name, value, command, depth)
             if value.inner and not _PLAIN_NAME.search(name):
-                self.carried[name] = tuple(_program_of(commands[at]) for at in value.inner if commands[at].words)
+                self.carried[name] = _printers(value, commands)
         text = _input_of(command, commands)
         fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
         fed += tuple(_program_of(commands[at]) for word in command.words for at in word.inner if commands[at].words)
@@ -269,7 +269,7 @@ class _Judge:
             run = Run(
                 basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
                 [word.value for word in words[1:]], redirected,
-                tuple(_program_of(commands[at]) for word in words[1:] for at in word.inner if commands[at].words),
+                tuple(one for word in words[1:] if word.inner for one in _printers(word, commands)),
                 carried=self._held(words) if self.carried else (),
                 narrowed=_is_narrowed(command, commands),
             )  # fmt: skip
@@ -750,10 +750,8 @@ class _Judge:
             self._asks("escalates", target.value)
             return
         self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
-        if redirect.writes and command.words:
-            read = [one.target for one in command.redirects if not one.writes]
-            if never_ends(command.words, read) and not is_device(target.value):
-                self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
+        if redirect.writes and never_ends(command) and not is_device(target.value):
+            self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
         empties = redirect.operator in (">", ">|", "&>") and (
             not command.words
             or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
@@ -907,6 +905,12 @@ def _program_of(command: Simple) -> str:
         if name not in _PASSED_OVER and not name.startswith("-") and "=" not in name and not name.isdigit():
             return name
     return ""
+
+
+def _printers(word: Word, commands: list[Simple]) -> tuple[str, ...]:
+    """The programs whose output stands in a word; `$(<file)` prints like `cat`."""
+    found = (commands[at] for at in word.inner)
+    return tuple(_program_of(one) if one.words else "cat" for one in found if one.words or one.redirects)
 
 
 def _exported(command: Simple) -> list[tuple[str, Word]]:

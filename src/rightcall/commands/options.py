@@ -1,11 +1,11 @@
 """The one reader of options: bundles (`-rf`), values behind `=`, attached or in the next word, shortened long options
 (`--forc`), and `--`, behind which nothing is an option. Where a word can be read in two ways, both count."""
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from rightcall.commands.words import Word
+from rightcall.parse.late import Late
 
 VALUED: dict[str, frozenset[str]] = {
     "git": frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env")),
@@ -200,7 +200,7 @@ def part(word: Word, start: int) -> Word:
 
 _LOOKS = frozenset(("--help", "-help", "--dry-run", "--dryrun", "--syntax-check", "--what-if"))
 _NO_REAL_DRY_RUN = frozenset(("sudo", "su", "doas", "crontab", "docker", "heroku", "dd", "rm", "redis-cli", "curl"))
-_DRY = re.compile(r"-[a-zA-Z]*?n[a-zA-Z]*")
+_DRY = Late(r"-[a-zA-Z]*?n[a-zA-Z]*")
 """`-n` in a bundle of those that have it for a dry run."""
 _TEXTS_BEHIND = frozenset(("-o", "-m", "-c", "-b", "--push-option", "--message", "--title", "--body", "--notes"))
 _NOT_SO = ("false", "none", "no", "0", "off")

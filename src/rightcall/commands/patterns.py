@@ -6,7 +6,9 @@
   not matter (`git -C dir push`).
 - A word with a dash is an option that must be there, anywhere, also in a bundle: `rm -r` means `rm -fr x`, and `rm -rf`
   also `rm -r -f x`. `--force` means `--force=x` too, `--force*` also `--force-with-lease`. Of well-known programs the
-  short and the long spelling are one option (`TWINS`). Capital and small letters differ, but where both mean the same.
+  short and the long spelling are one option (`TWINS`), and a beginning of it counts where the program takes it for the
+  option (`git push --forc`); an allowance needs it written out. Capital and small letters differ, but where both mean
+  the same.
 - A script is a program, whoever runs it: `deploy.sh` means `bash deploy.sh`. `python` means `python3.11`.
 - A last word `*` means: at least one word more, whatever it is.
 - `|` separates choices in one word: `npm publish|unpublish`, `git clean -f|--force`. Braces do the same within a word:
@@ -134,6 +136,8 @@ def _operands(wanted: tuple[tuple[str, ...], ...], program: str, arguments: Sequ
             continue
         if not plain and argument[:1] == "-" and len(argument) > 1:
             before = argument
+            continue
+        if argument[:1] == "+" and program == "cargo":  # `cargo +nightly publish`
             continue
         if valued is not None and before in valued:
             before = ""

@@ -58,7 +58,7 @@ _NAMED_LIKE_ONE = Late(
     r"(.*[._-])?(client_?secrets?|api_?keys?|access_?keys?|private_?key|auth_?token|oauth_?token|vault[_-]pass(word)?"
     r"|credentials?|passw(or)?ds?|secret_?key)([._-]?[0-9][^/]*)?(\.(json|txt|csv|ya?ml|toml|ini|cfg|conf|asc|gpg|xml|bin))"
     r"|\.?vault[_-]pass(word)?|token\.(txt|json)|(.*[-_])?key\.(json|properties|txt)|.*\.p8|\.dev\.vars|kubeconfig[._-].*|.*[._-]kubeconfig"
-    r"|appsettings\.prod[a-z]*\.json|fish_history|history\.sqlite"
+    r"|appsettings\.prod[a-z]*\.json|fish_history|history\.(sqlite|db)"
 )
 """Names of files that hold credentials by custom, wherever they lie."""
 _ONLY_LIKE_ONE = ("example", "sample", "template", "schema", "mock", "fake", "dummy", "/locales/", "/i18n/", "/lang/",

@@ -26,6 +26,7 @@ from rightcall.commands.sending import (
     ssh_rules,
     wget_rules,
 )
+from rightcall.commands.shell import Simple
 from rightcall.commands.verbs import DEPLOYS, TASKS, started_by_options, verb_rules
 from rightcall.commands.words import HOLE, Word, basename, joined, unversioned
 from rightcall.commands.wrappers import SHELLS, shell_code
@@ -140,9 +141,12 @@ def _allots(run: Run, _place: Place) -> Iterator[Found]:
 _ENDLESS = frozenset(("yes", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
 
 
-def never_ends(words: list[Word], read: list[Word]) -> bool:
-    """Whether what a command prints has no end, so that a file it is written to fills the disk; `read`: its input."""
-    if not any(word.value in _ENDLESS for word in (*words, *read)):
+def never_ends(command: Simple) -> bool:
+    """Whether what a command prints has no end, so that a file it is written to fills the disk."""
+    words = command.words
+    if not words or not any(
+        word.value in _ENDLESS for word in (*words, *(one.target for one in command.redirects if not one.writes))
+    ):
         return False
     return basename(words[0].value) not in ("head", "dd", "timeout", "od", "xxd")
 

@@ -207,7 +207,7 @@ def _sends_credentials(run: Run) -> Iterator[Found]:
         yield Found("credentials", f"${names[0]}")
 
 
-_CARRIES = re.compile(rf"(?:://|^)[\w.-]+(?::\d+)?[/?#].*{HOLE}|^{HOLE}\.[\w-]+\.\w|^[\w-]+: .*{HOLE}", re.DOTALL)
+_CARRIES = Late(rf"(?:://|^)[\w.-]+(?::\d+)?[/?#].*{HOLE}|^{HOLE}\.[\w-]+\.\w|^[\w-]+: .*{HOLE}", re.DOTALL)
 """What is not known stands behind a host that is, before its name, or in a header."""
 _HARMLESS_OUTPUT = frozenset(
     ("date", "echo", "printf", "uuidgen", "git", "seq", "uname", "nproc", "jq", "tr", "cut", "basename", "dirname",

@@ -48,6 +48,8 @@ _LISTS: dict[Kind, str] = {
         git checkout-index -f|-a
         git read-tree --reset|-u
         git lfs prune
+        git lfs migrate import|export
+        memcflush|memcrm
         git replace -d|--delete|-f|--force
         git notes remove|prune
         git repack --unpack-unreachable*
@@ -295,6 +297,10 @@ _LISTS: dict[Kind, str] = {
         gh auth login|logout|refresh|setup-git|switch
         glab mr|issue|release|repo|snippet create|merge|close|note|update|approve|upload|fork
         glab ci run|trigger|retry|delete
+        glab variable|schedule|label set|update|create|delete
+        sshfs *
+        xcrun altool|notarytool
+        firebase appdistribution:distribute
         hub pull-request|create|push|release|merge|fork|issue
         tea pr|issue|release create|merge|close
         kubectl|oc|k apply|create|patch|edit|scale|autoscale|expose|run
@@ -423,6 +429,8 @@ _LISTS: dict[Kind, str] = {
         git-credential-store|git-credential-cache|git-credential-osxkeychain|git-credential-manager *
         kubectl|oc|k get|describe|edit *secret*
         kubectl|oc|k config view --raw
+        kubectl|oc|k *secret*
+        aws lambda get-function*
         kubectl|oc|k create token
         kubectl|oc whoami -t|--show-token
         helm get values|all
@@ -451,6 +459,7 @@ _LISTS: dict[Kind, str] = {
         rails credentials:show|credentials:edit
         rake secret
         cmdkey|vaultcmd /list|/listcreds
+        get-childitem|get-item|get-content env:*|Env:*|ENV:*
         get-credential|get-secret|convertfrom-securestring *
         history|fc
         tcpdump|tshark|wireshark|ettercap|dsniff|ngrep|bettercap *

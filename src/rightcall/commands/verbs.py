@@ -101,7 +101,7 @@ _NAMED_BY = frozenset(
     ("-m", "--message", "--title", "-k", "--grep", "-g", "--filter", "-t", "--name", "--text", "-p", "--pattern",
      "--tag", "--label", "-q", "--query", "--match", "--marker", "--stage", "--env", "-e", "--target")
 )  # fmt: skip
-_A_WORD = re.compile(r"[a-z][a-z0-9:_-]*")
+_A_WORD = Late(r"[a-z][a-z0-9:_-]*")
 
 
 def _first_words(values: list[str]) -> list[str]:
@@ -153,7 +153,7 @@ _STARTED_OFTEN = frozenset(
     ("gzip", "pigz", "xz", "pxz", "pixz", "zstd", "zstdmt", "bzip2", "pbzip2", "lbzip2", "lz4", "lzop", "lzma",
      "brotli", "ssh", "cat", "less", "more", "col", "rsync", "compress", "lrzip")
 )  # fmt: skip
-_STARTS_MORE = re.compile(r"[;&|`$<>\n]|ProxyCommand|LocalCommand", re.IGNORECASE)
+_STARTS_MORE = Late(r"[;&|`$<>\n]|ProxyCommand|LocalCommand", re.IGNORECASE)
 
 
 def started_by_options(run: Run) -> Iterator[Found]:

@@ -83,6 +83,8 @@ def _named(words: list[str], language: str) -> list[str]:
         name = _ALIASES.get(name, name)
     elif name == "rmdir" and any(word.casefold() in ("/s", "/q") for word in words):
         name = "rd"
+    if "environment]::getenvironmentvariable" in name:
+        return ["get-childitem", "env:"]
     if name.startswith("[") or re.fullmatch(r"[\d.]+", name):
         name = "[type]"
     return [name, *words[1:]]
