@@ -5,11 +5,13 @@ Each looks at one command with the folder it runs in, and says what it finds. `s
 
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 from rightcall.commands.databases import CLIENTS, console_rules, redis_rules, restore_rules
 from rightcall.commands.git import git_rules
 from rightcall.commands.inline import codes, interpreter
+from rightcall.commands.launchers import RUNNING
 from rightcall.commands.options import options_of
 from rightcall.commands.packages import PACKAGING, package_rules
 from rightcall.commands.paths import searched_for, seeks_protected
@@ -27,6 +29,7 @@ from rightcall.commands.sending import (
     wget_rules,
 )
 from rightcall.commands.shell import Simple
+from rightcall.commands.starter import programs
 from rightcall.commands.verbs import DEPLOYS, TASKS, started_by_options, verb_rules
 from rightcall.commands.words import HOLE, Word, basename, joined, unversioned
 from rightcall.commands.wrappers import SHELLS, shell_code
@@ -44,7 +47,7 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
         yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
     if _runs_scripts(run) and (script := _script_of(run)) and DEPLOYS.search(script) and not _only_shows(run):
         yield Found("publishes", script)
-    yield from verb_rules(run)
+    yield from verb_rules(run, is_listed)
     yield from started_by_options(run)
     if run.program in PACKAGING:
         yield from package_rules(run, place)
@@ -596,5 +599,29 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), lookup_rules),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
 }
-RULED = frozenset((*_RULES, *CLIENTS))
-"""Programs that have a rule of their own."""
+
+
+_HARMLESS_TEXT = """
+    ls cat cd pwd touch mkdir rmdir tree head tail less more wc stat file open which whereis whatis apropos info
+    help man type hash test [ [[ true false : sleep date seq expr bc tr basename dirname cut sort uniq diff cmp comm
+    paste join fold fmt nl tac rev column grep egrep fgrep rg ag ack fd jq yq xq gron locate du df free top htop id
+    whoami groups uname hostname uptime who w last lsof pgrep pidof md5sum sha1sum sha256sum cksum b2sum ln
+    realpath readlink mktemp tput clear reset stty tty pytest jest vitest mocha ruff black isort mypy pyright flake8
+    pylint eslint prettier tsc biome shellcheck shfmt hadolint codespell pushd popd dirs jobs fg bg wait read local
+    let return exit break continue shift ulimit umask nano code emacs apt-cache apt-file dpkg-query tldr say figlet
+    cowsay yes notify-send jira linear pacman-key rustfmt gofmt clang-format go rustc gcc g++ clang cc javac java
+    ping dig host nslookup traceroute cloc tokei bat exa eza zoxide z fzf delta difft meld ctags etags gh glab git
+    docker kubectl npm yarn pnpm pip pip3 uv poetry conda mamba brew apt apt-get dnf yum pacman apk snap flatpak
+    cargo gem bundle rustup nvm volta asdf mise for select case if { pre-commit gitlint commitlint semgrep"""
+_HARMLESS = frozenset(_HARMLESS_TEXT.split())
+"""Their words are names and texts, also where those are the names of programs."""
+
+
+@lru_cache(1)
+def known_programs() -> frozenset[str]:
+    return frozenset((*_RULES, *CLIENTS, *programs(), *SHELLS, *RUNNING))
+
+
+def is_listed(program: str) -> bool:
+    """Whether a rule or a list speaks of a program, or its words are known to be harmless."""
+    return program in _HARMLESS or program in known_programs() or interpreter(program) is not None

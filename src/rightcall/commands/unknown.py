@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from rightcall.commands.inline import interpreter
-from rightcall.commands.launchers import ACTING, RUNNING
+from rightcall.commands.launchers import ACTING
+from rightcall.commands.rules import is_listed, known_programs
 from rightcall.commands.words import Word, basename
-from rightcall.commands.wrappers import SHELLS, Inner
+from rightcall.commands.wrappers import Inner
 
 _MOST_TAILS = 12
 _WORD_TEXT = """
@@ -26,20 +27,6 @@ _WORDS = frozenset(_WORD_TEXT.split())
 """Names that are as likely a word: `ruff format src`, `tool init`."""
 _STILL = frozenset(("env", "exec", "eval", "timeout", "nice", "pnpm", "npm", "yarn", "find", "cat", "cp", "mv", "tee"))
 """Those of them that count all the same where an option or a path follows, or behind `--` and `exec`."""
-_HARMLESS_TEXT = """
-    ls cat cd pwd touch mkdir rmdir tree head tail less more wc stat file open which whereis whatis apropos info
-    help man type hash test [ [[ true false : sleep date seq expr bc tr basename dirname cut sort uniq diff cmp comm
-    paste join fold fmt nl tac rev column grep egrep fgrep rg ag ack fd jq yq xq gron locate du df free top htop id
-    whoami groups uname hostname uptime who w last lsof pgrep pidof md5sum sha1sum sha256sum cksum b2sum ln
-    realpath readlink mktemp tput clear reset stty tty pytest jest vitest mocha ruff black isort mypy pyright flake8
-    pylint eslint prettier tsc biome shellcheck shfmt hadolint codespell pushd popd dirs jobs fg bg wait read local
-    let return exit break continue shift ulimit umask nano code emacs apt-cache apt-file dpkg-query tldr say figlet
-    cowsay yes notify-send jira linear pacman-key rustfmt gofmt clang-format go rustc gcc g++ clang cc javac java
-    ping dig host nslookup traceroute cloc tokei bat exa eza zoxide z fzf delta difft meld ctags etags gh glab git
-    docker kubectl npm yarn pnpm pip pip3 uv poetry conda mamba brew apt apt-get dnf yum pacman apk snap flatpak
-    cargo gem bundle rustup nvm volta asdf mise for select case if { pre-commit gitlint commitlint semgrep"""
-_HARMLESS = frozenset(_HARMLESS_TEXT.split())
-"""Their words are names and texts, also where those are the names of programs."""
 _TEXTS = frozenset(
     ("-m", "--message", "--title", "--body", "--description", "-k", "--grep", "-g", "--filter", "-t", "--name",
      "--text", "--comment", "--prompt", "-p", "--query", "-q", "--pattern", "--match", "--reason", "--summary")
@@ -47,21 +34,8 @@ _TEXTS = frozenset(
 
 
 @lru_cache(1)
-def _known() -> frozenset[str]:
-    from rightcall.commands.rules import RULED
-    from rightcall.commands.starter import programs
-
-    return frozenset((*RULED, *programs(), *SHELLS, *RUNNING))
-
-
-def is_listed(program: str) -> bool:
-    """Whether a rule or a list speaks of a program, or its words are known to be harmless."""
-    return program in _HARMLESS or program in _known() or interpreter(program) is not None
-
-
-@lru_cache(1)
 def _heads() -> frozenset[str]:
-    return frozenset(name for name in _known() if name not in _WORDS or name in _STILL)
+    return frozenset(name for name in known_programs() if name not in _WORDS or name in _STILL)
 
 
 def tails(program: str, arguments: list[Word]) -> Iterator[Inner]:

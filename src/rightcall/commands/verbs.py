@@ -3,7 +3,7 @@ programs that nobody listed; of the command lines of clouds only what looks is l
 options that name a program to be started."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from rightcall.commands.options import only_looks
 from rightcall.commands.runs import Found, Run
@@ -64,7 +64,7 @@ _LOCAL: dict[str, frozenset[str]] = {
 """Command lines of clouds, with what of them stays on this machine or has rules of its own."""
 
 
-def verb_rules(run: Run) -> Iterator[Found]:
+def verb_rules(run: Run, is_listed: Callable[[str], bool]) -> Iterator[Found]:
     """A program told to deploy or to destroy."""
     program = run.program
     if program in _LOCAL:
@@ -87,7 +87,7 @@ def verb_rules(run: Run) -> Iterator[Found]:
             return
         kind = "destroys" if _ENDS.fullmatch(word) else "publishes" if _SENDS.fullmatch(word) else ""
         if not kind and word in _UNLISTED:
-            unlisted = _is_unlisted(program) if unlisted is None else unlisted
+            unlisted = not is_listed(program) if unlisted is None else unlisted
             kind = "publishes" if unlisted else ""
         if kind and not only_looks(program, run.values):
             yield Found(kind, f"{program} {' '.join(words[:3])}")
@@ -121,12 +121,6 @@ def _first_words(values: list[str]) -> list[str]:
                 break
         before = one
     return found
-
-
-def _is_unlisted(program: str) -> bool:
-    from rightcall.commands.unknown import is_listed  # late: it needs the rules
-
-    return not is_listed(program)
 
 
 def _in_a_cloud(run: Run) -> Iterator[Found]:
