@@ -131,7 +131,7 @@ def _public(name: str) -> Any:
 
 def _door() -> Any:
     """It has no public name, and moves."""
-    for place in ("rightcall.executor.door", "rightcall.door"):
+    for place in ("rightcall.executor.executor.door", "rightcall.executor.door"):
         try:
             return import_module(place).Door
         except ModuleNotFoundError:

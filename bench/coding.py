@@ -17,12 +17,14 @@ from bench.executing import WIDE
 from bench.table import Figure
 from bench.timing import all_cores
 from rightcall import Executor
-from rightcall.execute.code import blame, diff, log, read, search, show
-from rightcall.execute.code import list as listing
-from rightcall.execute.code.git.graph import write_graph
-from rightcall.execute.code.git.repository import repository_for
-from rightcall.execute.code.tool import CodeTool
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.tools.code import diff, listing, read, search
+from rightcall.tools.code import history as blame
+from rightcall.tools.code import history as log
+from rightcall.tools.code import history as show
+from rightcall.tools.code.opening import CodeTool
+from rightcall.tools.git.repository import repository_for
+from rightcall.tools.git.run import write_graph
 
 ROUNDS = 7
 READS = 2_000
@@ -154,12 +156,12 @@ def histories(on: Bench) -> Iterator[Figure]:
     git = ("git", "--no-pager")
     engine = HOT[0]
     cases: list[tuple[str, CodeTool, dict[str, Any], tuple[str, ...]]] = [
-        ("code/log", log.TOOL, {}, ("log", "-20", "--stat")),
-        ("code/log of a path", log.TOOL, {"path": engine}, ("log", "-20", "--stat", "--", engine)),
-        ("code/log with diffs", log.TOOL, {"include_diff": True}, ("log", "-20", "-p")),
+        ("code/log", log.LOG, {}, ("log", "-20", "--stat")),
+        ("code/log of a path", log.LOG, {"path": engine}, ("log", "-20", "--stat", "--", engine)),
+        ("code/log with diffs", log.LOG, {"include_diff": True}, ("log", "-20", "-p")),
         ("code/diff of 50 commits", diff.TOOL, {"base": "HEAD~50", "compare": "HEAD"}, ("diff", "HEAD~50", "HEAD")),
         ("code/diff with the working tree", diff.TOOL, {"base": "HEAD~5"}, ("diff", "HEAD~5")),
-        ("code/show", show.TOOL, {"commit": "HEAD~100"}, ("show", "HEAD~100")),
+        ("code/show", show.SHOW, {"commit": "HEAD~100"}, ("show", "HEAD~100")),
     ]
     for what, tool, asked, plain in cases:
         actions = {
@@ -177,12 +179,12 @@ def blaming(on: Bench) -> Iterator[Figure]:
         if warm:
             write_graph(repository_for(on.sight), 600)
         actions = {
-            "tool": on.tool(blame.TOOL, **asked),
-            "whole call": on.call(blame.TOOL, **asked),
+            "tool": on.tool(blame.BLAME, **asked),
+            "whole call": on.call(blame.BLAME, **asked),
             "git blame": plain,
         }
         for figure in beside(f"code/blame of 50 lines{when}", actions, "git blame", 1.1, rounds=5):
-            deadline = f", {blame.TOOL.seconds:.0f} s"
+            deadline = f", {blame.BLAME.seconds:.0f} s"
             yield figure._replace(target=figure.target + deadline)
 
 

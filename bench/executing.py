@@ -16,15 +16,13 @@ from typing import Any
 from bench.table import Figure, micro
 from bench.timing import all_cores, best
 from rightcall import Executor, MemoryStore, SqliteStore
-from rightcall.authorise import decide
-from rightcall.executor_calls import Who, Written, call_body
-from rightcall.executor_request import Ground, Occasion, build_request, canonical
-from rightcall.record.admission import admit
-from rightcall.record.asking import ApprovalQuestion
-from rightcall.record.entries import EndBody, encode
-from rightcall.record.tables import Store, Tables
-from rightcall.text.redact import Redactor
-from rightcall.types_running import Request
+from rightcall.base.redact import Redactor
+from rightcall.executor.calls import Who, Written, call_body
+from rightcall.executor.request import Ground, Occasion, build_request, canonical
+from rightcall.policy.decide import decide
+from rightcall.policy.types import Request
+from rightcall.record.admission import ApprovalQuestion, admit
+from rightcall.record.tables import EndBody, Store, Tables, encode
 
 CALLERS = 32
 SECONDS = 4.0

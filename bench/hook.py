@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.table import Figure
-from rightcall.record.known_tools import remember_tools
+from rightcall.record.notes import remember_tools
 from rightcall.record.sqlite import SqliteStore
-from rightcall.serve.hooks import HookServer
+from rightcall.server.hooks import HookServer
 
 RUNS = 20
 WITH_SERVER, ALONE = 0.060, 0.150

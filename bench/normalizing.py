@@ -13,8 +13,8 @@ import msgspec
 from bench.inputs import RIGHT, SEARCH
 from bench.table import Figure, micro, render
 from bench.timing import best, one_core
+from rightcall.catalog.packs import load_pack
 from rightcall.hosts.normalizer import ArgumentNormalizer, NormalizationStrategy
-from rightcall.packs import load_pack
 
 OPERATIONS = [
     {"type": "modify", "path": "fibonacci.sh", "content": "echo 1 1 2 3 5"},

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rightcall import Gate
-from rightcall.text.escape import escaped
+from rightcall.base.text import escaped
 from rightcall.types import Reading, Verdict
 
 CHUNK = 7  # shorter than any trigger, so that each is cut somewhere

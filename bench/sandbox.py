@@ -14,12 +14,11 @@ from typing import Literal
 
 from bench.table import Figure
 from bench.timing import all_cores
-from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox.languages import PLACE, Language, job_for, node_program
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.scratch import put
-from rightcall.execute.sandbox.types import NoSandbox, Scratch, Tier
+from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.scratch import put
+from rightcall.tools.sandbox.types import PLACE, Language, NoSandbox, Scratch, Tier, job_for, node_program
 
 TIMES = 30
 AT_ONCE = 8

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.json import encode
 
 from rightcall import Approval, Executor, Outcome
-from rightcall.loop import run_loop
+from rightcall.models.loop import run_loop
 from rightcall.models.scripted import ScriptedModel
 
 STATS = "def median(numbers):\n    ordered = sorted(numbers)\n    return ordered[len(ordered) // 2]\n"

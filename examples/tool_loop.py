@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from rightcall import Executor
-from rightcall.loop import run_loop
+from rightcall.models.loop import run_loop
 from rightcall.models.scripted import ScriptedModel
 
 # In place of the scripted one, any function from messages to a reply: docs/loop.md has one for a server that speaks

@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec import json
 
-from rightcall.commands import CommandRules, UrlRules
-from rightcall.commands.judging import judge_command
-from rightcall.commands.places import Place
-from rightcall.door import Door
+from rightcall.executor.door import Door
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.commands.judgement import judge_command
+from rightcall.policy.commands.places import Place
 
 TABLES = Path(__file__).parent.parent / "tests" / "commands"
 TOOL = {"name": "sh", "parameters": {"type": "object", "properties": {"command": {}}}}

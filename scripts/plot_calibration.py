@@ -21,7 +21,7 @@ from PIL import Image
 from train_router import RANKING_STRENGTH, Data, NeedModel, Needs, related_array
 from train_router_figures import calibration, held_out, own_tools
 
-from rightcall.route.learned import Linear
+from rightcall.router.ranking import Linear
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen

@@ -23,10 +23,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rightcall.base.files import beneath
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code import blame, diff, log, read, search, show
-from rightcall.fs import beneath
-from rightcall.fs.sight import Sight
+from rightcall.tools.code import diff, history, read, search
 
 TREASURE, REAL = "TREASURE", "REAL"
 EITHER = f"{TREASURE}|{REAL}"
@@ -125,15 +125,15 @@ def by_diff(sight: Sight, _path: str) -> str:
 
 
 def by_log(sight: Sight, _path: str) -> str:
-    return repr(log.TOOL.run(sight, log.TOOL.arguments(include_diff=True)))
+    return repr(history.LOG.run(sight, history.LOG.arguments(include_diff=True)))
 
 
 def by_show(sight: Sight, _path: str) -> str:
-    return repr(show.TOOL.run(sight, show.TOOL.arguments(commit="HEAD:file.txt")))
+    return repr(history.SHOW.run(sight, history.SHOW.arguments(commit="HEAD:file.txt")))
 
 
 def by_blame(sight: Sight, _path: str) -> str:
-    return repr(blame.TOOL.run(sight, blame.TOOL.arguments(path="file.txt")))
+    return repr(history.BLAME.run(sight, history.BLAME.arguments(path="file.txt")))
 
 
 def wrongly(sight: Sight, path: str) -> str:

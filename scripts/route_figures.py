@@ -26,11 +26,11 @@ from typing import Any
 
 import msgspec
 
-from rightcall.route.index import ToolIndex
-from rightcall.route.intent import judge_intent
-from rightcall.route.ranking import Ranker
-from rightcall.route.router import Router
-from rightcall.route.words import ToolText, tool_texts
+from rightcall.router.index import ToolIndex
+from rightcall.router.intent import judge_intent
+from rightcall.router.lexical import ToolText, tool_texts
+from rightcall.router.ranking import Ranker
+from rightcall.router.router import Router
 
 AT = (1, 5)
 

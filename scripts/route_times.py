@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from rightcall import Router
-from rightcall.route import vectors
-from rightcall.route.index import ToolIndex
+from rightcall.router import vectors
+from rightcall.router.index import ToolIndex
 
 WARM = 50
 REQUESTS = 400

@@ -14,9 +14,7 @@ from typing import Any
 
 import msgspec
 
-from rightcall.route.index_general import General
-from rightcall.route.index_lexical import stems_of
-from rightcall.route.words import fields_of, tool_texts, words
+from rightcall.router.lexical import General, fields_of, stems_of, tool_texts, words
 
 LEAST = 6
 OUT = Path(__file__).parent.parent / "src" / "rightcall" / "route" / "weights" / "words.json"

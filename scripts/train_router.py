@@ -21,14 +21,11 @@ import train_router_figures as figures
 import train_router_fits as fits
 from sklearn.model_selection import GroupKFold
 
-from rightcall.route.compare import BY_WORDS, compare
-from rightcall.route.index import ToolIndex
-from rightcall.route.intent import ask_numbers, need_numbers
-from rightcall.route.learned import Linear
-from rightcall.route.ranking import FEW, Found, Ranker, ordered, related
-from rightcall.route.request_words import marked_words, plain_words
-from rightcall.route.slots import FILLED
-from rightcall.route.words import tool_texts
+from rightcall.router.index import ToolIndex
+from rightcall.router.intent import ask_numbers, marked_words, need_numbers, plain_words
+from rightcall.router.lexical import tool_texts
+from rightcall.router.ranking import BY_WORDS, FEW, Found, Linear, Ranker, compare, ordered, related
+from rightcall.router.slots import FILLED
 
 WEIGHTS = Path(__file__).parent.parent / "src" / "rightcall" / "route" / "weights"
 RANKING_STRENGTH = 0.05

@@ -4,16 +4,13 @@ import json
 from hashlib import sha256
 from typing import Any
 
-from rightcall.authorise import decide
-from rightcall.config_settings import Asking, Settings, rights_of
-from rightcall.record.admission import Admission, admit
-from rightcall.record.asking import ApprovalQuestion, Reply, answer
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import CallBody
+from rightcall.policy.decide import decide
+from rightcall.policy.settings import Asking, Settings, rights_of
+from rightcall.policy.types import Approval, Request
+from rightcall.record.admission import Admission, ApprovalQuestion, Reply, admit, answer
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import Store
+from rightcall.record.tables import CallBody, ManualClock, Store
 from rightcall.types import Effect
-from rightcall.types_running import Approval, Request
 
 SETTINGS = Settings(stage="full", allow=("*",), dry_run=False, approval=Asking(expires=600))
 PERSON = "anna"

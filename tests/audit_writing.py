@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import CallBody, EndBody, encode
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import Store
+from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, encode
 
 NOON = 1_767_268_800.0
 """2026-01-01 12:00:00 UTC"""

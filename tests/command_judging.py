@@ -5,10 +5,9 @@ from typing import Any, Literal
 
 from msgspec import json
 
-from rightcall.config import Policy
-from rightcall.config_load import load_policy
-from rightcall.config_settings import Limits, Window
-from rightcall.door import Door
+from rightcall.executor.door import Door
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import Limits, Policy, Window
 
 HERE = Path(__file__).parent / "commands"
 UNCOUNTED = Limits(Window(), Window(), {})

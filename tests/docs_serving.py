@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from rightcall.serve.practice import practice_app
-from rightcall.serve.running import running
+from rightcall.doctor.practice import practice_app
+from rightcall.server.app import running
 
 STARTS = re.compile(r"(?:[A-Z_]+=\S+ )*rightcall (?:serve|proxy)\b(?!.*--help)")
 UPSTREAM = re.compile(r"--upstream https?:\S+")

@@ -8,14 +8,12 @@ from typing import Any
 
 from msgspec import json
 
-from rightcall.execute.functions import tool
-from rightcall.executor import Executor
-from rightcall.loop import LoopResult, run_loop, run_loop_sync
+from rightcall.executor.executor import Executor
+from rightcall.models.loop import LoopResult, run_loop, run_loop_sync
 from rightcall.models.scripted import ScriptedModel
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import CallBody, read_call
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import Store
+from rightcall.record.tables import CallBody, ManualClock, Store, read_call
+from rightcall.tools.functions import tool
 
 CODE = {
     "system/CognitionLogger.ts": (

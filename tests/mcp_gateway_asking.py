@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import json
 
 from mcp_gateway_scripted import ScriptedLink, opening
-from rightcall.door import Door
-from rightcall.mcp.gateway import Gateway
-from rightcall.mcp.gateway_shared import SharedGateway
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.gateway import Gateway
+from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.messages import read, value
 from rightcall.mcp.serving import Backend, Client
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import json
 
-from rightcall.config_servers import Server
-from rightcall.mcp.upstream_link import Heard, ServerGone
+from rightcall.mcp.upstream.session import Heard, ServerGone
+from rightcall.policy.settings import Server
 
 Answering = Callable[[str, dict[str, Any]], Any]
 TOOL = {

@@ -8,11 +8,10 @@ from typing import Any
 from msgspec import json
 
 from mcp_gateway_scripted import ScriptedLink, opening
-from rightcall.door import Door
-from rightcall.mcp.gateway_shared import SharedGateway
-from rightcall.serve.callers import Entered, enter
-from rightcall.serve.mcp import Endpoint
-from rightcall.serve.mcp_stream import Still
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.server.access import Entered, enter
+from rightcall.server.mcp import Endpoint, Still
 
 POLICY = {"version": 1, "servers": {"a": {"command": ["a"], "effects": ["read"]}}}
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -13,9 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from rightcall.base.files import beneath
+from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
-from rightcall.fs import beneath
-from rightcall.fs.sight import Sight, Unseen
 
 NOBODY = 65534
 

@@ -13,10 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from approval_running import PERSON, SETTINGS, Desk, request_of, say
-from rightcall.config_settings import Asking
 from rightcall.errors import AnswerError
-from rightcall.record.asking import give_grant
-from rightcall.types_running import HOUR, Grant
+from rightcall.policy.settings import Asking
+from rightcall.policy.types import HOUR, Grant
+from rightcall.record.admission import give_grant
 
 pytestmark = pytest.mark.promise("P-06")
 

@@ -16,18 +16,15 @@ import pytest
 from msgspec.structs import replace
 
 from approval_running import SETTINGS, START, Desk, request_of, say
-from rightcall.config_settings import Asking, Settings
-from rightcall.door import Door
-from rightcall.door_origin import Way, origin_of, way_of, way_told
-from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.keys import binding
-from rightcall.record import memory_tables, schema
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import read_note
+from rightcall.base.redact import Redactor
+from rightcall.executor.door import Door, Way, origin_of, way_of, way_told
+from rightcall.executor.question import question_lines
+from rightcall.hosts.hooks.events import builtin_tools
+from rightcall.policy.settings import Asking, Settings
+from rightcall.policy.types import Origin, binding
+from rightcall.record import memory, sqlite_file
 from rightcall.record.sqlite import SqliteStore
-from rightcall.text.question import question_lines
-from rightcall.text.redact import Redactor
-from rightcall.types_running import Origin
+from rightcall.record.tables import ManualClock, read_note
 
 pytestmark = pytest.mark.promise("P-06")
 
@@ -318,7 +315,7 @@ def test_the_limit_is_exact_when_many_ask_at_once(tmp_path: Path) -> None:
 def test_a_store_in_memory_that_is_full_forgets_what_is_settled_before_what_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory_tables, "_APPROVALS", 50)
+    monkeypatch.setattr(memory, "_APPROVALS", 50)
     desk = Desk()
     asked = desk.ask(caller="quiet")
     for number in range(60):
@@ -349,7 +346,7 @@ def test_what_waits_in_an_older_store_is_redeemed_by_calls_without_a_conversatio
         assert desk.try_({"n": 1}, context=HERE, approval=waiting).decision.rule == "approval:mismatch"
         assert desk.try_({"n": 1}).decision.kind == "allow"
     with closing(sqlite3.connect(path)) as now:
-        assert now.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+        assert now.execute("PRAGMA user_version").fetchone() == (sqlite_file.VERSION,)
 
 
 def test_the_key_of_a_call_without_conversation_and_server_is_what_it_always_was() -> None:

@@ -12,10 +12,10 @@ import pytest
 from approval_running import PERSON
 from rightcall import Executor
 from rightcall.errors import AnswerError
-from rightcall.executor_sync import SyncExecutor
-from rightcall.present.messages import Outcome
-from rightcall.text.question import question_lines
-from rightcall.types_running import Grant
+from rightcall.executor.executor import SyncExecutor
+from rightcall.executor.present.messages import Outcome
+from rightcall.executor.question import question_lines
+from rightcall.policy.types import Grant
 
 pytestmark = pytest.mark.promise("P-06")
 

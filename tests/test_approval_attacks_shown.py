@@ -7,7 +7,7 @@ import pytest
 
 from approval_running import approval_of
 from every import every
-from rightcall.text.question import question_lines
+from rightcall.executor.question import question_lines
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
 

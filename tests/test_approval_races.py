@@ -12,10 +12,10 @@ import pytest
 from approval_running import PERSON, Desk, say
 from cli_running import ROOT, environment
 from rightcall.errors import AnswerError
-from rightcall.record.asking import give_grant
+from rightcall.policy.types import HOUR, Grant
+from rightcall.record.admission import give_grant
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
-from rightcall.types_running import HOUR, Grant
 
 pytestmark = pytest.mark.promise("P-06", "P-12")
 

@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 
 from docs_examples import blocks
-from rightcall.config import DEFAULT_POLICY, PROVIDER_DEFAULTS, HostSettings, Policy, ProviderSettings
-from rightcall.config_load import load_policy
-from rightcall.config_router import RouterSettings
 from rightcall.errors import PolicyError
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import (
+    DEFAULT_POLICY,
+    PROVIDER_DEFAULTS,
+    HostSettings,
+    Policy,
+    ProviderSettings,
+    RouterSettings,
+)
 
 FULL = """\
 version = 1

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rightcall.base.globs import path_matches
-from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
-from rightcall.config_load import load_policy
-from rightcall.config_tightening import tighten
 from rightcall.errors import PolicyError
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
+from rightcall.policy.tightening import tighten
 
 pytestmark = pytest.mark.promise("P-09", "X-06", "W-01")
 

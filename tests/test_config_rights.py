@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.config_load import load_policy
-from rightcall.config_settings import PRESETS, STAGES, Budgets, Limits, Settings, Window, rights_of
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import PRESETS, STAGES, Budgets, Limits, Settings, Window, rights_of
 
 POLICY = """\
 [policy.limits]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.config_load import load_policy
-from rightcall.config_router import ModelSettings, RouterSettings
 from rightcall.errors import PolicyError
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import RouterModel, RouterSettings
 
 pytestmark = pytest.mark.promise("T-08", "P-09")
 
@@ -57,8 +57,8 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
         model_seconds=2.5,
         tokens=4000,
         search=40,
-        light=ModelSettings("http://127.0.0.1:8080/v1"),
-        prime=ModelSettings("https://models.example.com/v1", "big-1", "BIG_KEY", {"x-team": "a"}, schema=False),
+        light=RouterModel("http://127.0.0.1:8080/v1"),
+        prime=RouterModel("https://models.example.com/v1", "big-1", "BIG_KEY", {"x-team": "a"}, schema=False),
     )
 
 
@@ -190,4 +190,4 @@ def test_nothing_in_it_can_be_changed() -> None:
 def test_every_key_of_a_model_stands_on_the_page() -> None:
     text = re.search(r"^### `\[router\.light\]`.*?(?=^##)", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     assert text
-    assert tuple(re.findall(r"^\| `(\w+)` \|", text[0], re.MULTILINE)) == ModelSettings.__struct_fields__
+    assert tuple(re.findall(r"^\| `(\w+)` \|", text[0], re.MULTILINE)) == RouterModel.__struct_fields__

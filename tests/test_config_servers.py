@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.config_load import load_policy
 from rightcall.errors import PolicyError
+from rightcall.policy.loader import load_policy
 
 pytestmark = pytest.mark.promise("P-09")
 

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rightcall.config import DEFAULT_POLICY
-from rightcall.config_load import load_policy
-from rightcall.config_settings import (
+from rightcall.errors import PolicyError
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import (
+    DEFAULT_POLICY,
     PRESETS,
     STAGES,
     Asking,
@@ -23,7 +24,6 @@ from rightcall.config_settings import (
     Window,
     rights_of,
 )
-from rightcall.errors import PolicyError
 
 WHOLE = """\
 [policy]

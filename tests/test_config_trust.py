@@ -11,16 +11,14 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import fields, replace
 
-from rightcall.config import Policy
-from rightcall.config_found import FoundPolicy
-from rightcall.config_load import load_policy
-from rightcall.config_requests import requests_of
-from rightcall.config_settings import Asking, Settings
-from rightcall.config_tightening import narrow, tighten
 from rightcall.errors import PolicyError, StoreError
+from rightcall.policy import ledger
+from rightcall.policy.discovery import FoundPolicy
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import Asking, Policy, Settings
+from rightcall.policy.tightening import narrow, requests_of, tighten
+from rightcall.policy.types import Grant
 from rightcall.record.sqlite import SqliteStore
-from rightcall.trust import modes
-from rightcall.types_running import Grant
 
 pytestmark = pytest.mark.promise("P-13")
 
@@ -118,7 +116,7 @@ def test_where_modes_mean_nothing_a_named_policy_counts_as_found(
     file = tmp_path / "rightcall.toml"
     file.write_text('[policy]\nstage = "full"\n')
     file.chmod(0o777)
-    monkeypatch.setattr(modes, "_file_system", lambda _: "vfat")
+    monkeypatch.setattr(ledger, "_file_system", lambda _: "vfat")
     assert load_policy(str(file)).standing == "tightened"
     assert stat.S_IMODE(file.stat().st_mode) == 0o777
 

@@ -241,7 +241,7 @@ def test_an_error_of_ours_is_a_verdict_and_not_an_exception(gate: Gate, monkeypa
     def broken(*_: Any) -> Any:
         raise RuntimeError("ours")
 
-    monkeypatch.setattr("rightcall.judge.judge", broken)
+    monkeypatch.setattr("rightcall.gate.judge.judge", broken)
     verdict = gate.check("forecast", {"days": 1})
     assert (verdict.ok, [problem.code for problem in verdict.problems]) == (False, ["fault"])
     assert "ours" not in (verdict.hint or "")

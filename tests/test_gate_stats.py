@@ -3,8 +3,8 @@
 import pytest
 
 from rightcall import Gate
-from rightcall.normalise.strategies import NAMES
-from rightcall.stats import statistics
+from rightcall.gate.gate import statistics
+from rightcall.gate.repair import NAMES
 
 TOOLS = [
     {"name": name, "parameters": {"type": "object", "required": ["city"], "properties": {

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.granting import LONGEST, can_match, grant_matches, matches_pattern
-from rightcall.types_running import Grant
+from rightcall.policy.decide import LONGEST, can_match, grant_matches, matches_pattern
+from rightcall.policy.types import Grant
 
 pytestmark = pytest.mark.promise("P-06")
 

@@ -1,4 +1,5 @@
-"""The tree reads as the pipeline: imports point one way, the public face is small, starting costs little."""
+"""The tree reads as the pipeline: imports point one way and never in a ring, files have a subject, the public face is
+small, starting costs little."""
 
 import ast
 import subprocess
@@ -14,35 +15,26 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "rightcall"
 
-TIERS: tuple[tuple[str, ...], ...] = (
-    ("types", "errors"),
-    ("base", "parse", "text", "fs"),
-    ("commands", "trust"),
-    ("catalog", "config", "packs", "keys", "granting"),
-    ("reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"),
-    ("judge", "loading", "stats", "recovering"),
-    ("gate", "offering"),
-    ("guarding", "executor", "models", "web"),
-    ("door",),
-    ("loop",),
-    ("route",),
-    ("proxy",),
-    ("rightcall",),  # the public names: what `from rightcall import …` inside the package would mean
-    ("hosts", "cli", "serve", "mcp", "installing"),
-    ("main",),  # `python -m rightcall`
-)
-STAGES = {"reading", "recover", "normalise", "validate", "authorise", "execute", "record", "present"}
-RANK = {part: rank for rank, tier in enumerate(TIERS) for part in tier}
+ORDER = (
+    "types", "errors", "base", "catalog", "policy", "gate", "record", "tools", "executor", "models", "router", "proxy",
+    "mcp", "hosts", "server", "doctor", "cli", "__main__",
+)  # fmt: skip
+"""Each imports only what stands before it."""
+RANK = {part: rank for rank, part in enumerate(ORDER)}
+FRONT = "rightcall"  # the package itself: the public names, and what makes the facades
 
-# `Verdict.message` is a method for the user's sake; the text it needs is written one tier up, and loaded when called.
-# `Outcome.message` likewise. `Request.rights` is a record of the settings, named for the type checker alone.
-UPWARD = {("types", "text"), ("types", "present"), ("types", "config")}
+SHORT = 60
+FRAGMENTS = {
+    "__main__.py": "what `python -m rightcall` starts",
+    "tools/sandbox/inside/canvas.py": "loaded inside the sandbox alone, where nothing else of ours is",
+}
+"""Files with fewer lines than that, each with its reason."""
 
 MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz", "re2"}  # the declared dependencies
 MODULES = {"google_re2": "re2"}  # where the package has another name than the module
 MAY_LOAD_IF_THERE = {"pydantic", "ast_grep_py"}  # a user's own models, the extra `code`; never at the top of a module
-MAY_LOAD_IN_VECTORS = {"numpy", "tokenizers"}  # the extra for meanings: late, and in route/vectors*.py alone
-NEEDS_VECTORS = "rightcall.route.vectors_compare"  # loads numpy at its top, and is itself loaded late everywhere
+MAY_LOAD_IN_VECTORS = {"numpy", "tokenizers"}  # the extra for meanings: late, and in router/vectors.py alone
+NEEDS_VECTORS = "rightcall.router.vectors"  # loads numpy at its top, and is itself loaded late everywhere
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
 MAY_LOAD_IN_SERVE = {"httptools", "starlette", "uvicorn", "uvloop"}  # the extra `serve`: nowhere else
 
@@ -51,11 +43,8 @@ MAY_LOAD_IN_ADAPTERS = {  # by file of hosts/: the framework it is for, which it
     "claude_sdk": {"claude_agent_sdk"},
     "fastmcp": {"fastmcp", "mcp", "mcp_types"},
     "langchain": {"langchain", "langchain_core", "langgraph"},
-    "langchain_messages": {"langchain_core"},
     "litellm": {"litellm"},
-    "openai_agents": {"agents"},
-    "openai_agents_model": {"agents", "openai"},
-    "openai_agents_unknown": {"agents", "openai"},
+    "openai_agents": {"agents", "openai"},
     "pydantic_ai": {"pydantic_ai"},
     "smolagents": {"smolagents"},
 }
@@ -66,12 +55,17 @@ class Import(NamedTuple):
     line: int
     target: str
     late: bool
+    """Reached only when a function is called."""
+    typing: bool
+    """Read by the type checker alone."""
+
+    def __str__(self) -> str:
+        return f"{self.file.relative_to(SOURCE)}:{self.line} imports {self.target}"
 
 
 def part_of(module: str) -> str:
-    """`rightcall.catalog_build` and `rightcall.catalog.build` are both part of `catalog`."""
     names = module.split(".")
-    return names[1].lstrip("_").split("_")[0] if len(names) > 1 else names[0]
+    return names[1] if len(names) > 1 else FRONT
 
 
 def module_of(file: Path) -> str:
@@ -80,7 +74,7 @@ def module_of(file: Path) -> str:
 
 
 def imports_of(file: Path) -> Iterator[Import]:
-    for node, late in statements(ast.parse(file.read_text(encoding="utf-8")), late=False):
+    for node, late, typing in statements(ast.parse(file.read_text(encoding="utf-8")), late=False, typing=False):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -93,26 +87,23 @@ def imports_of(file: Path) -> Iterator[Import]:
         else:
             continue
         line = node.lineno  # type: ignore[attr-defined]
-        yield from (Import(file, line, target, late) for target in targets)
+        yield from (Import(file, line, target, late, typing) for target in targets)
 
 
-def statements(node: ast.AST, *, late: bool) -> Iterator[tuple[ast.AST, bool]]:
-    """All that can be an import, each with whether it is reached only when a function is called."""
-    late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or is_for_types(node)
+def statements(node: ast.AST, *, late: bool, typing: bool) -> Iterator[tuple[ast.AST, bool, bool]]:
+    """All that can be an import, each with whether it is reached only when a function is called, or never."""
+    late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    typing = typing or is_for_types(node)
     for below in ast.iter_child_nodes(node):
         if isinstance(below, ast.Import | ast.ImportFrom | ast.Call):
-            yield below, late
+            yield below, late, typing
         if not isinstance(below, ast.Name | ast.Constant | ast.alias | ast.expr_context | ast.arguments):
-            yield from statements(below, late=late)
+            yield from statements(below, late=late, typing=typing)
 
 
 def is_for_types(node: ast.AST) -> bool:
     """`if TYPE_CHECKING:`, whose imports are never loaded."""
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-
-
-def is_vectors(file: Path) -> bool:
-    return file.parent.name == "route" and file.stem.startswith("vectors")
 
 
 def needs_vectors(file: Path) -> bool:
@@ -138,51 +129,104 @@ def own_imports() -> list[Import]:
     return [found for file in sorted(SOURCE.rglob("*.py")) for found in imports_of(file)]
 
 
+def of_ours() -> list[Import]:
+    return [found for found in own_imports() if found.target.split(".")[0] == FRONT]
+
+
 def complaint(source: str, target: str) -> str | None:
     """Why part `source` may not import part `target`; None when it may."""
-    if source == target or source == "rightcall" or (source, target) in UPWARD:
+    if FRONT in (source, target) or source == target:
         return None
     if source not in RANK or target not in RANK:
-        return f"{source} or {target} has no place in TIERS"
-    if source in STAGES and target in STAGES:
-        return "a stage never imports another stage"
-    return "imports point down the pipeline only" if RANK[target] > RANK[source] else None
+        return f"{source} or {target} has no place in ORDER"
+    return f"{target} stands after {source}" if RANK[target] > RANK[source] else None
 
 
-def test_imports_point_one_way_along_the_pipeline() -> None:
+def test_imports_point_one_way_along_the_order_of_packages() -> None:
     wrong = [
-        f"{found.file.name}:{found.line} imports {found.target}: {why}"
-        for found in own_imports()
-        if found.target.split(".")[0] == "rightcall"
-        and (why := complaint(part_of(module_of(found.file)), part_of(found.target)))
+        f"{found}: {why}"
+        for found in of_ours()
+        if not found.typing and (why := complaint(part_of(module_of(found.file)), part_of(found.target)))
     ]
     assert wrong == []
-
-
-def test_no_two_parts_import_each_other() -> None:
-    edges = {
-        (part_of(module_of(found.file)), part_of(found.target))
-        for found in own_imports()
-        if found.target.split(".")[0] == "rightcall"
-    }
-    assert [edge for edge in sorted(edges - UPWARD) if edge[0] < edge[1] and edge[::-1] in edges - UPWARD] == []
 
 
 @pytest.mark.parametrize(
     ("source", "target", "allowed"),
     [
-        ("gate", "normalise", True),
+        ("gate", "catalog", True),
         ("cli", "gate", True),
-        ("types", "text", True),
-        ("normalise", "validate", False),
-        ("parse", "catalog", False),
+        ("types", "base", False),
+        ("base", "catalog", False),
         ("gate", "hosts", False),
-        ("gate", "rightcall", False),
         ("somewhere", "types", False),
     ],
 )
 def test_the_import_rule_says_no_where_it_should(source: str, target: str, allowed: bool) -> None:
     assert (complaint(source, target) is None) is allowed
+
+
+def rings(edges: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of files that reach each other, by Tarjan's algorithm."""
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(one: str) -> None:
+        index[one] = lowest[one] = len(index)
+        stack.append(one)
+        for other in sorted(edges.get(one, ())):
+            if other not in index:
+                visit(other)
+                lowest[one] = min(lowest[one], lowest[other])
+            elif other in stack:
+                lowest[one] = min(lowest[one], index[other])
+        if lowest[one] == index[one]:
+            group = stack[stack.index(one) :]
+            del stack[stack.index(one) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for one in sorted(edges):
+        if one not in index:
+            visit(one)
+    return found
+
+
+def edges_of(imports: list[Import]) -> dict[str, set[str]]:
+    edges: dict[str, set[str]] = {}
+    for found in imports:
+        source = module_of(found.file)
+        if source != FRONT and found.target not in (FRONT, source):
+            edges.setdefault(source, set()).add(found.target)
+    return edges
+
+
+def test_no_files_import_each_other_in_a_ring() -> None:
+    used = [found for found in of_ours() if not found.typing]
+    wrong = rings(edges_of(used))
+    lines = [
+        str(found)
+        for group in wrong
+        for found in used
+        if module_of(found.file) in group and found.target in group and found.target != module_of(found.file)
+    ]
+    assert (wrong, lines) == ([], [])
+
+
+def test_a_ring_is_found() -> None:
+    assert rings({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+    assert rings({"a": {"b"}, "b": {"c"}, "d": {"a"}}) == []
+
+
+def test_no_file_is_a_fragment() -> None:
+    short = {
+        str(file.relative_to(SOURCE))
+        for file in SOURCE.rglob("*.py")
+        if file.name != "__init__.py" and len(file.read_text(encoding="utf-8").splitlines()) < SHORT
+    }
+    assert short <= FRAGMENTS.keys(), "a file this short belongs into the one that uses it, or needs a reason here"
 
 
 def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> None:
@@ -193,9 +237,9 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and top not in sys.stdlib_module_names
         and top not in MAY_LOAD
         and not (found.late and top in MAY_LOAD_IF_THERE)
-        and not (top in MAY_LOAD_IN_VECTORS and is_vectors(found.file) and (found.late or needs_vectors(found.file)))
+        and not (top in MAY_LOAD_IN_VECTORS and needs_vectors(found.file))
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
-        and not (top in MAY_LOAD_IN_SERVE and part_of(module_of(found.file)) == "serve")
+        and not (top in MAY_LOAD_IN_SERVE and part_of(module_of(found.file)) == "server")
         and not (found.file.parent.name == "hosts" and top in MAY_LOAD_IN_ADAPTERS.get(found.file.stem, ()))
     ]
     assert wrong == []
@@ -301,15 +345,16 @@ def test_importing_rightcall_loads_no_package_and_none_of_its_own_modules() -> N
 
 
 def test_no_command_needs_the_extra_for_the_server_before_it_runs() -> None:
-    every = "[import_module('rightcall.cli.' + name) for name in COMMANDS if name != 'version']"
-    loaded = modules_after(f"from importlib import import_module; from rightcall.cli import COMMANDS; {every}")
+    every = "[import_module('rightcall.cli.' + home_of(name)) for name in COMMANDS if name != 'version']"
+    loaded = modules_after(f"from importlib import import_module; from rightcall.cli import COMMANDS, home_of; {every}")
     assert "rightcall.cli.serve" in loaded
     assert loaded & MAY_LOAD_IN_SERVE == set()
 
 
 def test_a_right_call_never_loads_what_only_broken_ones_need() -> None:
     loaded = modules_after(f"from rightcall import Gate; assert Gate([{TOOL}]).check('add', {{'n': 1}}).ok")
-    assert "rightcall.gate" in loaded
+    assert "rightcall.gate.gate" in loaded
     assert (
-        loaded & {"argparse", "asyncio", "pydantic", "rapidfuzz", "rightcall.judge", "rightcall.parse.reader"} == set()
+        loaded & {"argparse", "asyncio", "pydantic", "rapidfuzz", "rightcall.gate.judge", "rightcall.base.json.reader"}
+        == set()
     )

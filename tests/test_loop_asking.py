@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rightcall.errors import ConfigError
-from rightcall.loop_asking import Failed, ask, ask_sync, asker
+from rightcall.models.loop import Failed, ask, ask_sync, asker
 from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
 
 TOOLS = [{"name": "add"}]

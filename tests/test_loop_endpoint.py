@@ -11,8 +11,8 @@ import pytest
 
 from docs_examples import blocks
 from loop_running import code_base, code_tools, openai
-from rightcall.executor import Executor
-from rightcall.loop import run_loop_sync
+from rightcall.executor.executor import Executor
+from rightcall.models.loop import run_loop_sync
 
 PAGE = Path(__file__).parent.parent / "docs" / "loop.md"
 

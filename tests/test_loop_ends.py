@@ -9,10 +9,10 @@ import pytest
 
 from loop_running import LOGGER, Loops, written
 from rightcall.errors import ConfigError
-from rightcall.execute.functions import tool
-from rightcall.executor import Executor
-from rightcall.loop import LoopResult, run_loop
+from rightcall.executor.executor import Executor
+from rightcall.models.loop import LoopResult, run_loop
 from rightcall.models.scripted import ScriptedModel
+from rightcall.tools.functions import tool
 
 
 @pytest.fixture(params=["async", "sync"])

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from loop_running import anthropic, openai, written
 from rightcall import Gate
-from rightcall.execute.functions import tool
-from rightcall.executor import Executor
-from rightcall.loop import LoopResult, run_loop
+from rightcall.executor.executor import Executor
+from rightcall.models.loop import LoopResult, run_loop
 from rightcall.models.scripted import ScriptedModel
+from rightcall.tools.functions import tool
 
 ROUNDS = 3
 

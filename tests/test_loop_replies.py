@@ -9,7 +9,7 @@ import pydantic
 import pytest
 
 from rightcall import Gate
-from rightcall.loop_replies import Turn, answer_of, turn_of
+from rightcall.models.replies import Turn, answer_of, turn_of
 
 GATE = Gate([{"name": "code/read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}])
 

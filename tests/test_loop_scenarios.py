@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from loop_running import anthropic, code_base, code_tools, openai, records, written
-from rightcall.executor import Executor
-from rightcall.loop import LoopResult, run_loop
+from rightcall.executor.executor import Executor
+from rightcall.models.loop import LoopResult, run_loop
 from rightcall.models.scripted import ScriptedModel
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import CallBody
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import CallBody, ManualClock
 
 Message = dict[str, Any]
 

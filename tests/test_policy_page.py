@@ -9,27 +9,31 @@ import pytest
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
 
-from rightcall.authorise import POLICIES
-from rightcall.commands import CommandRules, UrlRules
-from rightcall.commands.starter import WHY
-from rightcall.config_hands import CacheSettings, Check, CodeSettings, SandboxSettings, WebSettings, WriteSettings
-from rightcall.config_load import load_policy
-from rightcall.config_router import RouterSettings
-from rightcall.config_settings import (
+from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
+from rightcall.errors import PolicyError, StoreFault
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.commands.starter import WHY
+from rightcall.policy.decide import POLICIES
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import (
     PRESETS,
     STAGES,
     Asking,
     Audit,
     Budgets,
+    CacheSettings,
     CallerSettings,
+    Check,
+    CodeSettings,
     Limits,
     Paths,
+    RouterSettings,
+    SandboxSettings,
     Settings,
+    WebSettings,
     Window,
+    WriteSettings,
 )
-from rightcall.errors import PolicyError, StoreFault
-from rightcall.fs.refused import REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
-from rightcall.fs.rules import DOTFILES
 from rightcall.types import Effect
 
 ROOT = Path(__file__).parent.parent
@@ -204,7 +208,7 @@ def test_every_rule_id_that_the_code_can_give_is_listed_and_no_other() -> None:
     found |= {f"store:{fault}" for fault in get_args(StoreFault)} | {"stage:NAME"}
     found |= {"host:NAME", "server:NAME", "observe"}
     found |= {f"limit:{whom}:{period}" for whom in ("all", "caller", "tool") for period in Window.__struct_fields__}
-    judging = (ROOT / "src/rightcall/commands/judging.py").read_text(encoding="utf-8")
+    judging = (ROOT / "src/rightcall/policy/commands/judgement.py").read_text(encoding="utf-8")
     found |= set(re.findall(r'"((?:command|url):\w+)"', source + judging)) | {f"command:{kind}" for kind in WHY}
     assert len(found) > 40
     assert sorted(found) == sorted(stated)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rightcall.config_trust import give, offer
+from rightcall.policy.trust import give, offer
 
 
 def trust(file: Path) -> Path:

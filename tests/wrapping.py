@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from rightcall.door import Door
-from rightcall.mcp.eras import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY
-from rightcall.mcp.wrap_between import Between
-from rightcall.mcp.wrap_ends import Ends
+from rightcall.executor.door import Door
+from rightcall.mcp.messages import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY
+from rightcall.mcp.wrap.process import Ends
+from rightcall.mcp.wrap.wrap import Between
 
 TOOLS = [
     {

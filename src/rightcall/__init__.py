@@ -9,8 +9,6 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rightcall.config import Policy
-    from rightcall.config_load import load_policy
     from rightcall.errors import (
         AnswerError,
         CallError,
@@ -23,34 +21,64 @@ if TYPE_CHECKING:
         ToolError,
         Unreadable,
     )
-    from rightcall.execute.functions import tool
-    from rightcall.executor import Executor
-    from rightcall.gate import Gate
-    from rightcall.guarding import Refused, arun_calls, guard, run_calls
-    from rightcall.loading import loads
-    from rightcall.present.messages import Outcome
+    from rightcall.executor.executor import Executor
+    from rightcall.executor.present.messages import Outcome
+    from rightcall.gate.gate import Gate
+    from rightcall.gate.guard import Refused, arun_calls, guard, run_calls
+    from rightcall.gate.loads import loads
+    from rightcall.gate.recover.section import tagged
+    from rightcall.gate.recover.window import Format
+    from rightcall.policy.loader import load_policy
+    from rightcall.policy.settings import Policy
+    from rightcall.policy.types import Approval, Decision
     from rightcall.record.memory import MemoryStore
     from rightcall.record.sqlite import SqliteStore
-    from rightcall.recover.section import tagged
-    from rightcall.recover.take import Format
-    from rightcall.route.router import Router
-    from rightcall.route.types import Candidate, Intent
+    from rightcall.router.router import Router
+    from rightcall.router.types import Candidate, Intent
+    from rightcall.tools.functions import tool
     from rightcall.types import Call, Event, Parsed, Problem, Reading, Repair, Verdict
-    from rightcall.types_running import Approval, Decision
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Gate": "gate", "loads": "loading", "guard": "guarding", "run_calls": "guarding", "arun_calls": "guarding",
-    "Refused": "guarding", "Verdict": "types", "Call": "types", "Repair": "types", "Problem": "types",
-    "Event": "types", "Parsed": "types", "Policy": "config", "load_policy": "config_load", "RightCallError": "errors",
-    "Unreadable": "errors", "ConfigError": "errors", "PolicyError": "errors", "PackError": "errors",
-    "ToolError": "errors", "Reading": "types", "Format": "recover.take", "tagged": "recover.section",
-    "Executor": "executor", "tool": "execute.functions", "Outcome": "present.messages", "Decision": "types_running",
-    "Approval": "types_running", "MemoryStore": "record.memory", "SqliteStore": "record.sqlite",
-    "StoreError": "errors", "AnswerError": "errors", "CallError": "errors", "ModelError": "errors",
-    "Router": "route.router", "Intent": "route.types", "Candidate": "route.types",
-}  # fmt: skip
+    "Gate": "gate.gate",
+    "loads": "gate.loads",
+    "guard": "gate.guard",
+    "run_calls": "gate.guard",
+    "arun_calls": "gate.guard",
+    "Refused": "gate.guard",
+    "Verdict": "types",
+    "Call": "types",
+    "Repair": "types",
+    "Problem": "types",
+    "Event": "types",
+    "Parsed": "types",
+    "Policy": "policy.settings",
+    "load_policy": "policy.loader",
+    "RightCallError": "errors",
+    "Unreadable": "errors",
+    "ConfigError": "errors",
+    "PolicyError": "errors",
+    "PackError": "errors",
+    "ToolError": "errors",
+    "Reading": "types",
+    "Format": "gate.recover.window",
+    "tagged": "gate.recover.section",
+    "Executor": "executor.executor",
+    "tool": "tools.functions",
+    "Outcome": "executor.present.messages",
+    "Decision": "policy.types",
+    "Approval": "policy.types",
+    "MemoryStore": "record.memory",
+    "SqliteStore": "record.sqlite",
+    "StoreError": "errors",
+    "AnswerError": "errors",
+    "CallError": "errors",
+    "ModelError": "errors",
+    "Router": "router.router",
+    "Intent": "router.types",
+    "Candidate": "router.types",
+}
 """Where each public name lives; it is imported when it is first used, so that importing the package costs nothing."""
 
 __all__ = [

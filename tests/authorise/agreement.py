@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from authorise.naive import verdict
 from authorise.worlds import START, ours, policy, request, settings_of, tables_of, world
-from rightcall.authorise import decide
-from rightcall.config_settings import Settings, rights_of
+from rightcall.policy.decide import decide
+from rightcall.policy.settings import Settings, rights_of
 
 
 class Case(NamedTuple):

@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightcall.authorise import POLICIES, decide
-from rightcall.authorise.limits import scopes_of
-from rightcall.config_load import load_policy
-from rightcall.config_settings import PRESETS, STAGES, Window, rights_of
-from rightcall.record.clock import ManualClock
-from rightcall.record.memory_tables import MemoryTables
-from rightcall.types_running import HOUR, MINUTE, SECOND, Approval, Finding, Grant, Request
+from rightcall.policy.decide import POLICIES, decide, scopes_of
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import PRESETS, STAGES, Window, rights_of
+from rightcall.policy.types import HOUR, MINUTE, SECOND, Approval, Finding, Grant, Request
+from rightcall.record.memory import MemoryTables
+from rightcall.record.tables import ManualClock
 
 NOW = 10 * HOUR
 

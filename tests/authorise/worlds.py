@@ -3,13 +3,12 @@
 import random
 from typing import Any
 
-from rightcall.authorise.limits import scopes_of
-from rightcall.config_load import load_policy
-from rightcall.config_settings import Rights, Settings, rights_of
-from rightcall.keys import binding, definition_binding, refused_scope, same_scope
-from rightcall.record.clock import ManualClock
-from rightcall.record.memory_tables import MemoryTables
-from rightcall.types_running import Approval, Grant, Request
+from rightcall.policy.decide import scopes_of
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import Rights, Settings, rights_of
+from rightcall.policy.types import Approval, Grant, Request, binding, definition_binding, refused_scope, same_scope
+from rightcall.record.memory import MemoryTables
+from rightcall.record.tables import ManualClock
 
 CALLERS = ["teacher", "pupil", "helper"]
 TOOLS = ["code/read", "code/search", "code/execute/python", "file/save", "code/merge", "add", "Ping", "mail/send"]

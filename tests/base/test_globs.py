@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base.globs import compile_globs, expression, path_matches, plain_forms, quoted
-from rightcall.text.patterns import matches
+from rightcall.base.patterns import matches
 
 piece = st.sampled_from(["a", "b", ".c", "*", "?", "[ab]", "[!a]", "{a,b}", "{a,*b}", "\\*"])
 component = st.lists(piece, min_size=1, max_size=4).map("".join)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.catalog import PackTool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import PackTool
 from rightcall.types import Rules
 
 SCHEMA = {

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.catalog import ALL_EFFECTS, PackTool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import ALL_EFFECTS, PackTool
 from rightcall.errors import ToolError
 from rightcall.types import Rules
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.catalog.docstrings import read_docstring
+from rightcall.catalog.functions import read_docstring
 
 GOOGLE = """Summary.
 

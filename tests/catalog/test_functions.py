@@ -10,7 +10,8 @@ import msgspec
 import pydantic
 import pytest
 
-from rightcall.catalog import Tool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
 
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from rightcall.catalog import ALL_EFFECTS, Catalog, PackTool, build_catalog
+from rightcall.catalog.catalog import Catalog, build_catalog
+from rightcall.catalog.tool import ALL_EFFECTS, PackTool
 from rightcall.types import Rules
 
 GIVEN = {

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.catalog import PackTool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import PackTool
 from rightcall.types import Rules
 
 NAMES = (

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.catalog import Tool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
 
 POINT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.catalog import PackTool, Tool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import PackTool, Tool
+from rightcall.gate.explain import problems
 from rightcall.types import Batch, Rules
-from rightcall.validate import problems
 
 TEXT = {"type": "string"}
 SCHEMA = {

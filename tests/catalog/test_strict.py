@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.catalog import RESERVED_KEYS, Tool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.schema import RESERVED_KEYS
+from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
 
 A = {"type": "object", "properties": {"a": {"type": "integer"}}}

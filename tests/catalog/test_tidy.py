@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from every import every
-from rightcall.catalog import build_catalog
+from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tidy import tidy_arguments
 
 

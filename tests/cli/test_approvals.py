@@ -13,10 +13,10 @@ from approval_running import Desk, say
 from approval_running import digest as digest_of
 from cli.terminal_running import Terminal
 from cli_running import Runner, start
+from rightcall.base.cut import with_left_out
 from rightcall.cli import persons
+from rightcall.policy.types import Approval, Origin
 from rightcall.record.sqlite import SqliteStore
-from rightcall.text.cut import with_left_out
-from rightcall.types_running import Approval, Origin
 
 pytestmark = pytest.mark.promise("P-06")
 

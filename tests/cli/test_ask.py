@@ -13,8 +13,8 @@ import pytest
 from cli.routed import EVIL, READS, REQUEST, reads, says, whole_loop, write_folder, write_policy
 from cli.terminal_running import Terminal
 from cli_running import Done, Runner, environment, start
-from rightcall.fs.guarded import packets_folder
-from rightcall.route.packets import PacketStore
+from rightcall.base.files.guarded import packets_folder
+from rightcall.router.packets import PacketStore
 from route.routing import APPROVED, NONE, UNAPPROVED, choice
 from serve.scripted import Answer, Dies, ScriptedUpstream, Stalls, Text
 from trusting import write_trusted
@@ -156,7 +156,7 @@ def test_ctrl_c_saves_the_request_and_says_how_it_goes_on(folder: Path, server: 
 
 
 def test_an_interrupted_request_goes_on(ask: Ask, folder: Path, server: ScriptedUpstream) -> None:
-    from rightcall.route.packets import new_packet
+    from rightcall.router.packets import new_packet
 
     packets().save(new_packet(REQUEST))
     server.play(whole_loop())

@@ -17,12 +17,12 @@ from approval_running import request_of, say, try_call
 from audit_writing import Diary
 from cli_running import Done, Runner, start
 from record.stores import opened, tamper
-from rightcall.cli import audit_export, audit_prune
-from rightcall.cli.moments import ago, moment
+from rightcall.cli import audit as audit_prune
+from rightcall.cli import audit_report
+from rightcall.cli.display import ago, moment
 from rightcall.errors import ConfigError
-from rightcall.record.entries import NoteBody, encode
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import AuditEntry
+from rightcall.record.tables import AuditEntry, NoteBody, encode
 
 EVIL = "\x1b[31m\u202eevil\u200b\x07"
 
@@ -308,7 +308,7 @@ def test_a_table_for_a_spreadsheet_holds_no_formula(run: Runner, tmp_path: Path)
         diary.refused("=cmd|' /C calc'!A1", "@tool")
     done = run("audit", "export", "--format", "csv", "--db", str(tmp_path / "audit.db"))
     header, row = csv.reader(io.StringIO(done.out))
-    assert header == list(audit_export.COLUMNS)
+    assert header == list(audit_report.COLUMNS)
     told = dict(zip(header, row, strict=True))
     assert (told["caller"], told["tool"], told["decision"]) == ("'=cmd|' /C calc'!A1", "'@tool", "deny")
     assert json.loads(told["body"])["tool"] == "@tool"
@@ -334,7 +334,7 @@ def test_an_export_that_is_interrupted_leaves_the_earlier_one_as_it_was(
         stream.write("half")
         raise error
 
-    monkeypatch.setattr(audit_export, "_jsonl", fail)
+    monkeypatch.setattr(audit_report, "_jsonl", fail)
     done = audit("export", str(file))
     assert done.code == (130 if isinstance(error, KeyboardInterrupt) else 2)
     assert [one.name for one in file.parent.iterdir()] == ["out.jsonl"]

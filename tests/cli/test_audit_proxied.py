@@ -8,10 +8,10 @@ import pytest
 from audit_writing import Diary
 from cli_running import Runner
 from record.stores import opened
-from rightcall.cli.bars import BLOCKS
+from rightcall.cli.display import BLOCKS
 from rightcall.cli.stats import drawn, look
 from rightcall.cli.terminal import Style
-from rightcall.record.entries import CallBody, encode
+from rightcall.record.tables import CallBody, encode
 
 pytestmark = pytest.mark.promise("H-03", "A-07")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cli_running import TOOLS, Runner
-from rightcall.cli.demo_cases import CASES
+from rightcall.catalog.packs import available_packs
+from rightcall.cli.demo import CASES
 from rightcall.cli.terminal import visible_width
-from rightcall.packs import available_packs
 
 
 def test_tools_shows_arguments_types_and_required_marks(run: Runner) -> None:

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from execute.write.places import modify, place
 from execute.write.requests import Checks
+from rightcall.base.files.sight import Sight
+from rightcall.base.text import escaped
 from rightcall.cli.code_report import code_lines
 from rightcall.cli.terminal import Style, visible_width
-from rightcall.config_hands import Check
-from rightcall.execute.code.tools import code_tools
-from rightcall.execute.write.pulls_tools import pull_tools
-from rightcall.execute.write.saving import saving_tools
-from rightcall.fs.sight import Sight
-from rightcall.text.escape import escaped
+from rightcall.executor.shipped import code_tools
+from rightcall.policy.settings import Check
+from rightcall.tools.write.save import saving_tools
+from rightcall.tools.write.tools import pull_tools
 
 PLAIN = Style()
 

@@ -8,7 +8,7 @@ import pytest
 
 from cli.terminal_running import Terminal
 from cli_running import Runner
-from rightcall.serve.doctor_questions import DoctorQuestion
+from rightcall.doctor.questions import DoctorQuestion
 from serve.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
 from serve.scripted import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
 

@@ -11,7 +11,7 @@ import pytest
 
 from cli_running import TOOLS, environment, start
 from execute.code.git.making import Made, made
-from rightcall.execute.code.git.folders import sweep
+from rightcall.tools.git.repository import sweep
 
 pytestmark = [
     pytest.mark.promise("C-09"),
@@ -149,7 +149,7 @@ print("never")
 """
 _LATE = """
 import os, signal
-from rightcall.cli.ending import Ending
+from rightcall.cli import Ending
 listening = Ending()
 listening.tidying()
 os.kill(os.getpid(), signal.SIGTERM)

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from cli_running import EXAMPLES, Runner
 from rightcall import Gate
-from rightcall.cli.emissions import disagreement, found_calls, random_pieces
-from rightcall.cli.scoring import judge_emission
+from rightcall.cli.corpora import judge_emission
+from rightcall.cli.eval import disagreement, found_calls, random_pieces
 from rightcall.types import Call, Note, Reading, Verdict
 
 TOOLS = [{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
@@ -141,7 +141,7 @@ def test_a_stream_that_gives_something_else_is_counted_and_shown(
 def test_a_right_case_whose_stream_differs_is_a_failing_case(
     run: Runner, corpus: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rightcall.cli.emissions.read_pieces", lambda gate, pieces: Reading((), "other"))
+    monkeypatch.setattr("rightcall.cli.eval.read_pieces", lambda gate, pieces: Reading((), "other"))
     record = run("eval", corpus([EMISSIONS[0]]), "--json", "--failures").json
     assert record["totals"]["all"]["right_percent"] == 100.0
     assert [(one["id"], one["outcome"]) for one in record["failures"]] == [("exact", "exact")]
@@ -162,7 +162,7 @@ def test_random_pieces_that_read_differently_are_named(monkeypatch: pytest.Monke
         lengths = [len(piece) for piece in pieces]
         return Reading((), "same" if max(lengths) == 1 else "other")
 
-    monkeypatch.setattr("rightcall.cli.emissions.read_pieces", read)
+    monkeypatch.setattr("rightcall.cli.eval.read_pieces", read)
     assert disagreement(Gate(), "a" * 60, Reading((), "same"), "x").startswith('in the pieces ["a')
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from cli_running import Runner
 from rightcall import Gate
-from rightcall.cli.formats import words_filled
-from rightcall.recover.registry import builtin_formats
-from rightcall.recover.take import Format
+from rightcall.cli.packs import words_filled
+from rightcall.gate.recover.registry import builtin_formats
+from rightcall.gate.recover.window import Format
 
 FORMATS = builtin_formats()
 NO_CALL = {"hallucinated", "final_answer"}

@@ -8,7 +8,7 @@ import pytest
 
 from approval_running import Desk
 from cli_running import Done, Runner
-from rightcall.config_settings import Settings
+from rightcall.policy.settings import Settings
 from rightcall.record.sqlite import SqliteStore
 from trusting import write_trusted
 

@@ -9,19 +9,23 @@ from typing import get_args
 import pytest
 
 from cli_running import Runner
-from rightcall.cli.policy_template import template
-from rightcall.config import DEFAULT_POLICY, HostSettings, Policy, ProviderSettings
-from rightcall.config_load import load_policy
-from rightcall.config_router import ModelSettings, RouterSettings
-from rightcall.config_servers import Server
-from rightcall.config_settings import (
+from rightcall.cli.init import template
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import (
+    DEFAULT_POLICY,
     PRESETS,
     Asking,
     Audit,
     Budgets,
     CallerSettings,
+    HostSettings,
     Paths,
+    Policy,
     Preset,
+    ProviderSettings,
+    RouterModel,
+    RouterSettings,
+    Server,
     Settings,
     StageName,
     Window,
@@ -70,7 +74,7 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
 def test_every_key_there_is_stands_in_it() -> None:
     text = EXAMPLE.sub("", template())
     records = (
-        Settings, Asking, Budgets, Paths, CallerSettings, Audit, Window, RouterSettings, ModelSettings, Server,
+        Settings, Asking, Budgets, Paths, CallerSettings, Audit, Window, RouterSettings, RouterModel, Server,
         HostSettings, ProviderSettings,
     )  # fmt: skip
     keys = {key for record in records for key in record.__struct_fields__} - {"budgets_of_tools", "within", "name"}

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from audit_writing import Diary
 from cli_running import Done, Runner
 from record.stores import opened
-from rightcall.fs.guarded import packets_folder
-from rightcall.route.packets import PacketStore, from_json, new_packet
-from rightcall.route.types import (
+from rightcall.base.files.guarded import packets_folder
+from rightcall.router.packets import PacketStore, from_json, new_packet
+from rightcall.router.types import (
     Candidate,
     Content,
     Intent,

@@ -8,9 +8,9 @@ from shutil import rmtree
 import pytest
 
 from cli_running import Runner
-from rightcall.door import Door
+from rightcall.executor.door import Door
+from rightcall.policy.ledger import stop_at
 from rightcall.record.sqlite import SqliteStore
-from rightcall.trust.stops import stop_at
 
 pytestmark = pytest.mark.promise("P-17")
 

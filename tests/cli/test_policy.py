@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cli_running import Runner
-from rightcall.authorise import POLICIES
-from rightcall.cli.policy_template import template
-from rightcall.config_settings import STAGES
+from rightcall.cli.init import template
+from rightcall.policy.decide import POLICIES
+from rightcall.policy.settings import STAGES
 from rightcall.record.sqlite import SqliteStore
 from trusting import write_trusted
 
@@ -337,7 +337,7 @@ def test_the_policy_file_can_be_named_in_every_usual_way(run: Runner, here: Path
 
 def test_own_tools_are_judged_by_what_they_declare(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (here / "explain_my_tools.py").write_text(
-        "from rightcall.execute.functions import tool\n"
+        "from rightcall.tools.functions import tool\n"
         "@tool(effects=['read'])\ndef count(text: str) -> int:\n    return len(text)\n"
         "def undeclared(text: str) -> int:\n    return len(text)\n"
         "TOOLS = [count, undeclared]\n"

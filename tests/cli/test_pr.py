@@ -147,8 +147,8 @@ def test_nobody_is_asked_about_what_cannot_be_shown_whole(
     run: Runner, project: Project, monkeypatch: pytest.MonkeyPatch, action: str, instead: str
 ) -> None:
     project.review()
-    monkeypatch.setattr("rightcall.cli.pr_acting.at_a_terminal", lambda: True)
-    monkeypatch.setattr("rightcall.execute.write.pulls_git.MOST_SHOWN", 100)
+    monkeypatch.setattr("rightcall.cli.pr.at_a_terminal", lambda: True)
+    monkeypatch.setattr("rightcall.tools.write.pulls.MOST_SHOWN", 100)
     done = run("pr", action, "1", "--by", "joel")
     assert done.code == 1
     assert done.out.startswith("NOT EVERYTHING IS SHOWN: the diff has more than 100 bytes")

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 from cli_running import TOOLS, Runner, start
 from rightcall import Gate
 from rightcall.cli.jsonl import LineGates, answer_lines
-from rightcall.cli.read import MAX_BYTES
-from rightcall.cli.read_lines import line_reader
-from rightcall.cli.readings import place_records
-from rightcall.recovering import Stream
+from rightcall.cli.read import MAX_BYTES, line_reader, place_records
+from rightcall.gate.stream import Stream
 from rightcall.types import Call, Place, Reading, Verdict
 
 RIGHT = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'

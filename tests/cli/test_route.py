@@ -9,8 +9,8 @@ import pytest
 
 from cli.routed import EVIL, READS, REQUEST, reads, says, write_folder, write_policy
 from cli_running import TOOLS, Done, Runner, start
-from rightcall.cli import route_lines
-from rightcall.cli.route_lines import MOST_ROUTERS
+from rightcall.cli import route as route_lines
+from rightcall.cli.route import MOST_ROUTERS
 from route.routing import APPROVED, NONE, UNAPPROVED, choice
 from serve.scripted import ScriptedUpstream
 

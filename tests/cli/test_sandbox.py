@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from cli_running import Runner, environment, start
-from rightcall.cli import sandbox_doctor, sandbox_run
-from rightcall.cli.sandbox import is_system
-from rightcall.cli.sandbox_canaries import CANARIES, world
-from rightcall.cli.sandbox_run import copy_name, status
-from rightcall.execute.sandbox import scratch as scratch_module
-from rightcall.execute.sandbox.languages import Language
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import Ended, NoSandbox
+from rightcall.cli import sandbox as sandbox_doctor
+from rightcall.cli import sandbox as sandbox_run
+from rightcall.cli.canaries import CANARIES, world
+from rightcall.cli.sandbox import copy_name, is_system, status
+from rightcall.tools.sandbox import scratch as scratch_module
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.types import Ended, Language, NoSandbox
 
 
 @pytest.fixture(scope="module")

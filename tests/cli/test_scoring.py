@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.cli.scoring import CallCase, equal, fits, is_core, judge_call, judge_json
+from rightcall.cli.corpora import CallCase, equal, fits, is_core, judge_call, judge_json
 
 
 @pytest.mark.parametrize(

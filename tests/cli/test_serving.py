@@ -18,7 +18,7 @@ from msgspec import json
 from cli_running import Runner
 from proxy.chatting import TOOLS
 from rightcall.cli.serving import program
-from rightcall.serve import running
+from rightcall.server import app as running
 from serve.harness import post, request
 from trusting import write_trusted
 
@@ -173,7 +173,7 @@ def test_the_log_is_on_standard_error_with_quiet_too(
 def test_records_that_could_not_be_written_are_told_with_their_number(
     tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rightcall.serve import recording
+    from rightcall.server import recording
 
     real = recording.open_recording
     opened: list[recording.Recording] = []

@@ -9,12 +9,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from rightcall.cli.serving_lines import Lines, lines_and_log
-from rightcall.cli.serving_report import teller
+from rightcall.base.redact import Redactor
+from rightcall.cli.serving import Lines, lines_and_log, teller
 from rightcall.cli.terminal import Style
-from rightcall.proxy.settle import Did
-from rightcall.serve.facts import Facts
-from rightcall.text.redact import Redactor
+from rightcall.proxy.prose import Did
+from rightcall.server.recording import Facts
 from rightcall.types import Call, Problem, Repair, Verdict
 
 pytestmark = pytest.mark.promise("H-03")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.cli.signature import arguments_of, type_words
+from rightcall.cli.packs import arguments_of, type_words
 from rightcall.types import Rules
 
 

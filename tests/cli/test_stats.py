@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from audit_writing import Diary
 from cli_running import Runner, start
-from rightcall.cli.bars import ASCII, BLOCKS, Row, Signs, bar, chart, fitted, levels, signs_for
-from rightcall.cli.stats import drawn, look, watch
-from rightcall.cli.stats_report import duration, percent
+from rightcall.cli.display import ASCII, BLOCKS, Row, Signs, bar, chart, fitted, levels, signs_for
+from rightcall.cli.stats import drawn, duration, look, percent, watch
 from rightcall.cli.terminal import Style, visible_width
+from rightcall.record.calls import Period
 from rightcall.record.notes import note_diagnosis, note_message
-from rightcall.record.period import Period
 from rightcall.record.sqlite import SqliteStore
 
 pytestmark = pytest.mark.promise("A-05")

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rightcall.base.text import escaped
 from rightcall.cli.terminal import Style, beside, harmless_lines, table, visible_width, wants_colour, wrap
-from rightcall.text.escape import escaped
 
 
 class Screen(io.StringIO):

@@ -7,13 +7,13 @@ import pytest
 
 from cli.terminal_running import Terminal
 from cli_running import Runner
-from rightcall.config_found import FoundPolicy, is_trusted
-from rightcall.config_load import load_policy
-from rightcall.config_trust import give, offer
+from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
-from rightcall.executor_policy import PolicyInForce
-from rightcall.fs.guarded import state_folder
-from rightcall.trust import ledger
+from rightcall.policy import ledger
+from rightcall.policy.discovery import FoundPolicy, is_trusted
+from rightcall.policy.loader import load_policy
+from rightcall.policy.trust import give, offer
+from rightcall.policy.watch import PolicyInForce
 
 pytestmark = pytest.mark.promise("P-13")
 

@@ -9,7 +9,7 @@ import pytest
 from cli.terminal_running import Terminal
 from cli_running import Runner
 from rightcall import Executor, SqliteStore
-from rightcall.record.entries import NoteBody, read_note
+from rightcall.record.tables import NoteBody, read_note
 from trusting import write_trusted
 
 pytestmark = pytest.mark.promise("W-05")

@@ -7,7 +7,7 @@ from threading import Event, active_count
 import pytest
 
 from rightcall.cli import doctor, warm
-from rightcall.cli.waiting import waiting
+from rightcall.cli.display import waiting
 
 pytestmark = pytest.mark.promise("H-02")
 
@@ -60,7 +60,7 @@ def test_in_a_pipe_nothing_is_said_and_no_thread_started(monkeypatch: pytest.Mon
 
 
 def test_every_command_that_takes_long_has_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rightcall.serve.doctor import Progress
+    from rightcall.doctor.doctor import Progress
 
     screen = watching(monkeypatch)
     doing = warm.Doing()

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from command_judging import Desk
-from rightcall.commands.options import only_looks, options_of, value_of
-from rightcall.commands.words import Word
+from rightcall.policy.commands.options import only_looks, options_of, value_of
+from rightcall.policy.commands.words import Word
 
 
 def _words(line: str) -> list[Word]:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from command_judging import STRENGTH, Desk, rows
-from rightcall.commands import CommandRules, UrlRules
-from rightcall.commands.judging import judge_code, judge_command, judge_url
-from rightcall.commands.places import Place
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.commands.judgement import judge_code, judge_command, judge_url
+from rightcall.policy.commands.places import Place
 
 PLACE = Place.at("/project")
 WRAPPERS = (

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from command_judging import Desk, rows
-from rightcall.commands import CommandRules, UrlRules
-from rightcall.commands.judging import judge_command
-from rightcall.commands.places import Place
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.commands.judgement import judge_command
+from rightcall.policy.commands.places import Place
 
 HARMLESS_ASKED = 0.05
 

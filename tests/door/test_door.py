@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from rightcall import MemoryStore
-from rightcall.cli.serving_mcp import open_door
-from rightcall.door import Door
+from rightcall.cli.serving import open_door
 from rightcall.errors import AnswerError, StoreError
-from rightcall.record.entries import read_call, read_end
+from rightcall.executor.door import Door
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import AuditEntry
+from rightcall.record.tables import AuditEntry, read_call, read_end
 
 READ = {
     "name": "read_file",

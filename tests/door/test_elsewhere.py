@@ -11,13 +11,12 @@ from msgspec import json
 
 from mcp_gateway_asking import asked, text_of
 from mcp_gateway_scripted import ScriptedLink, opening
-from rightcall.door import Door
-from rightcall.door_origin import way_of
-from rightcall.executor import Executor
-from rightcall.hosts.hook_judging import Hook, Hooks
-from rightcall.mcp.gateway import Gateway
+from rightcall.executor.door import Door, way_of
+from rightcall.executor.executor import Executor
+from rightcall.hosts.hooks.judgement import Hook, Hooks
+from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.serving import Client, new_context
-from rightcall.record.asking import Reply, answer
+from rightcall.record.admission import Reply, answer
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store
 

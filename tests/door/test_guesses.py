@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.door import Door
-from rightcall.hosts.hook_builtin import builtin_tools
+from rightcall.executor.door import Door
+from rightcall.hosts.hooks.events import builtin_tools
 
 RM = {"command": "rm -rf /"}
 METADATA = {"url": "http://169.254.169.254/"}

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.config_hands import CacheSettings
-from rightcall.execute.cache import Cache
-from rightcall.execute.trace import Kept, Trace
-from rightcall.types_running import Result
+from rightcall.policy.settings import CacheSettings
+from rightcall.policy.types import Result
+from rightcall.tools.state import Cache, Kept, Trace
 
 
 @pytest.mark.promise("X-04")
@@ -153,7 +152,7 @@ def test_threads_share_it() -> None:
 @pytest.mark.promise("C-75")
 def test_what_is_too_old_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("rightcall.execute.cache.monotonic", lambda: now[0])
+    monkeypatch.setattr("rightcall.tools.state.monotonic", lambda: now[0])
     cache = Cache(seconds=60)
     cache.put("k", Result(True, 1))
     now[0] += 59.9
@@ -166,7 +165,7 @@ def test_what_is_too_old_no_longer_counts(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.promise("C-75")
 def test_what_is_too_old_does_not_take_room_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("rightcall.execute.cache.monotonic", lambda: now[0])
+    monkeypatch.setattr("rightcall.tools.state.monotonic", lambda: now[0])
     cache = Cache(seconds=30)
     cache.put("old", Result(True, 1))
     now[0] += 40

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.diff import content_diff, file_diff, shown_text
+from rightcall.tools.diff import content_diff, file_diff, shown_text
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall.errors import ToolError
-from rightcall.execute.functions import LocalTool, local_tool, tool
+from rightcall.tools.functions import LocalTool, local_tool, tool
 
 
 def add(a: int, b: int = 1) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.execute.placing import placed
+from rightcall.tools.state import placed
 
 pytestmark = pytest.mark.promise("P-03")
 

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.execute.plain import DEEPEST, shaped
+from rightcall.tools.results import DEEPEST, shaped
 
 CAP = 100_000
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from rightcall.execute import waiting
-from rightcall.execute.functions import local_tool, tool
-from rightcall.execute.preview import file_diff, preview, rehearsal
-from rightcall.text.cut import leaves_out
-from rightcall.text.question_rows import Paper, value_rows
-from rightcall.types_running import Result
+from rightcall.base.cut import leaves_out
+from rightcall.executor.question import Paper, value_rows
+from rightcall.policy.types import Result
+from rightcall.tools import run
+from rightcall.tools.diff import file_diff, preview, rehearsal
+from rightcall.tools.functions import local_tool, tool
 
 LINE = "DRY RUN: nothing was changed.\n"
 
@@ -135,7 +135,7 @@ def test_a_preview_that_fails_shows_the_call_and_why() -> None:
 
 
 def test_a_preview_has_a_time_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "GRACE", 0.01)
+    monkeypatch.setattr(run, "GRACE", 0.01)
     release = threading.Event()
 
     @tool(preview=lambda arguments: release.wait())

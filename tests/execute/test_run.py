@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from execute.tools_for_tests import arun, result_of, value_of
-from rightcall.execute.functions import local_tool
-from rightcall.execute.run import run
+from rightcall.tools.functions import local_tool
+from rightcall.tools.run import run
 
 
 class Colour(enum.Enum):

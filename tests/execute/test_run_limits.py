@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from execute.tools_for_tests import arun, result_of
-from rightcall.execute import waiting
-from rightcall.execute.functions import local_tool, tool
-from rightcall.execute.run import run
-from rightcall.execute.threads import Job, Threads
+from rightcall.tools import run as waiting
+from rightcall.tools.functions import local_tool, tool
+from rightcall.tools.run import Job, Threads, run
 
 SHORT = 0.03
 STOPPED = "The tool took longer than 0.03 s and was stopped."
@@ -197,8 +196,7 @@ def test_the_shorter_of_both_limits_holds() -> None:
 
 
 def test_an_error_says_the_limit_as_people_write_it() -> None:
-    from rightcall.execute.run import _error
-    from rightcall.execute.waiting import Stopped
+    from rightcall.tools.run import Stopped, _error
 
     assert _error(Stopped(obeyed=True), 30.0) == "The tool took longer than 30 s and was stopped."
     assert _error(Stopped(obeyed=True), 1.5) == "The tool took longer than 1.5 s and was stopped."
@@ -382,6 +380,6 @@ def test_a_system_without_threads_is_an_error_value(monkeypatch: pytest.MonkeyPa
 
 
 def test_declaring_tools_needs_no_event_loop() -> None:
-    code = "import sys, rightcall.execute.functions, rightcall.execute.diff; print('asyncio' in sys.modules)"
+    code = "import sys, rightcall.tools.functions, rightcall.tools.diff; print('asyncio' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], timeout=60, check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"

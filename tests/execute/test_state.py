@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from rightcall.execute import state as state_module
-from rightcall.execute.functions import LocalTool, local_tool, tool
-from rightcall.execute.state import keepable, state_of, values_at
+from rightcall.tools import state as state_module
+from rightcall.tools.functions import LocalTool, local_tool, tool
+from rightcall.tools.places import values_at
+from rightcall.tools.state import keepable, state_of
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.execute import threads as threads_module
-from rightcall.execute.threads import NoThread, Threads, ToolStopped
+from rightcall.tools import run as threads_module
+from rightcall.tools.run import NoThread, Threads, ToolStopped
 
 
 class Ends:
@@ -246,7 +246,7 @@ def test_after_a_fork_the_child_has_threads_of_its_own() -> None:
     code = """
 import os, queue, sys, warnings
 warnings.simplefilter("ignore")
-from rightcall.execute.threads import Threads
+from rightcall.tools.run import Threads
 threads, ends = Threads(), queue.SimpleQueue()
 def call():
     threads.start(lambda: 1, lambda outcome, kept: ends.put(outcome))
@@ -264,8 +264,8 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_program_ends_although_a_tool_is_stuck() -> None:
     code = """
 import asyncio, threading
-from rightcall.execute.functions import local_tool
-from rightcall.execute.run import run
+from rightcall.tools.functions import local_tool
+from rightcall.tools.run import run
 def stuck(): threading.Event().wait()
 print(asyncio.run(run(local_tool(stuck), {}, seconds=0.01, output=100)).error)
 """

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from rightcall.execute.functions import local_tool
-from rightcall.execute.run import run
-from rightcall.execute.threads import Threads
-from rightcall.types_running import Result
+from rightcall.policy.types import Result
+from rightcall.tools.functions import local_tool
+from rightcall.tools.run import Threads, run
 
 LONG, LARGE = 20.0, 100_000
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, MemoryStore, SqliteStore
-from rightcall.record.clock import ManualClock
-from rightcall.record.tables import Store
+from rightcall.record.tables import ManualClock, Store
 
 
 @pytest.fixture

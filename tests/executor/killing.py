@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 
 from rightcall import Executor, SqliteStore
-from rightcall.record.entries import read_call, read_end
+from rightcall.record.tables import read_call, read_end
 from rightcall.record.verify import verify
 
 STAGES = ("check", "authorise", "execute", "in the tool", "after the effect", "record", "present", "anywhere")

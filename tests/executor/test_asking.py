@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.text.question import question_lines
+from rightcall.executor.question import question_lines
 
 POLICY = {"policy": {"allow": ["save"], "dry_run": False}}
 CALL = {"path": "a.txt", "content": "x"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, MemoryStore
-from rightcall.record.clock import ManualClock
-from rightcall.types_running import HOUR, Grant
+from rightcall.policy.types import HOUR, Grant
+from rightcall.record.tables import ManualClock
 
 pytestmark = pytest.mark.promise("P-01", "P-02", "P-06")
 
@@ -179,9 +179,9 @@ def test_a_limit_of_nothing_is_none(shop: Any) -> None:
 
 
 def test_a_batch_in_a_message_runs_alone(tmp_path: Path) -> None:
-    from rightcall.executor import Executor as Asynchronous
-    from rightcall.executor_outcomes import equipped
-    from rightcall.executor_reading import one_call
+    from rightcall.executor.calls import one_call
+    from rightcall.executor.executor import Executor as Asynchronous
+    from rightcall.executor.outcomes import equipped
 
     executor = Asynchronous.open(tmp_path, {"gate": {"tools": {"run": {"batch": BATCH}}}}, store="memory")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, MemoryStore, StoreError
-from rightcall.record.entries import read_end
+from rightcall.record.tables import read_end
 from rightcall.record.verify import verify
 
 pytestmark = pytest.mark.promise("A-01", "A-03")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rightcall import Executor
-from rightcall.execute.code.tools import code_tools
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.executor.shipped import code_tools
 from rightcall.record.tables import Store
 
 NAMES = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show"]
@@ -223,13 +223,13 @@ def test_a_new_version_of_the_package_needs_no_new_approval_for_its_own_tools(
 ) -> None:
     from msgspec.structs import replace
 
-    from rightcall.packs import load_pack
+    from rightcall.catalog.packs import load_pack
 
     with opened() as executor:
         assert call(executor, "code/read", path="src/app.py").ok
     pack = load_pack("code")
     newer = replace(pack, tools=tuple(replace(tool, description=f"{tool.description} Better.") for tool in pack.tools))
-    monkeypatch.setattr("rightcall.execute.code.tools.load_pack", lambda name: newer)
+    monkeypatch.setattr("rightcall.executor.shipped.load_pack", lambda name: newer)
     with opened() as executor:
         assert "Better." in str(executor.definitions("teacher"))
         assert call(executor, "code/read", path="src/app.py").ok

@@ -66,7 +66,7 @@ def test_a_call_with_side_effects_waits_for_those_before_it_and_runs_alone() -> 
 
 @pytest.mark.promise("X-03")
 def test_a_caller_that_gives_up_cancels_the_tool_and_the_record_says_so() -> None:
-    from rightcall.record.entries import read_end
+    from rightcall.record.tables import read_end
 
     async def main() -> tuple[bool, Any]:
         begun, cancelled = asyncio.Event(), False

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, MemoryStore
-from rightcall.config_load import load_policy
-from rightcall.execute.functions import local_tool, tool
-from rightcall.executor_toolbox import build_toolbox
+from rightcall.executor.toolbox import build_toolbox
+from rightcall.policy.loader import load_policy
+from rightcall.tools.functions import local_tool, tool
 
 OUTSIDE = "../../etc/passwd"
 

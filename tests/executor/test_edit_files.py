@@ -9,7 +9,7 @@ import pytest
 
 from rightcall import Executor, tool
 from rightcall.hosts.normalizer import ArgumentNormalizer
-from rightcall.record.entries import read_call
+from rightcall.record.tables import read_call
 
 pytestmark = pytest.mark.promise("N-72")
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from rightcall import Call, CallError, ConfigError, Executor
-from rightcall.record.entries import read_call, read_end
+from rightcall.record.tables import read_call, read_end
 
 OPEN = {"policy": {"allow": ["*"], "dry_run": False, "approval": {"effects": []}}}
 """Everything is allowed and really runs."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor
-from rightcall.record.entries import read_call
+from rightcall.record.tables import read_call
 
 pytestmark = pytest.mark.promise("V-08")
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from rightcall import Executor
-from rightcall.executor_opening import desk_folder, guarded_paths
-from rightcall.record.entries import EndBody, read_end
-from rightcall.record.tables import Tables
+from rightcall.executor.stores import desk_folder, guarded_paths
+from rightcall.record.tables import EndBody, Tables, read_end
 
 
 def test_an_audit_outside_gives_each_root_a_desk_of_its_own(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rightcall import MemoryStore
-from rightcall.door import Door
-from rightcall.record.entries import read_call
+from rightcall.executor.door import Door
+from rightcall.record.tables import read_call
 from rightcall.record.verify import verify
 
 pytestmark = pytest.mark.promise("A-02")
@@ -18,19 +18,19 @@ def raising(*_: Any, **__: Any) -> Any:
 
 
 PLACES = (
-    "rightcall.executor_pipeline.decided",  # inside the transaction, where everything is undone
-    "rightcall.executor_pipeline.build_request",
-    "rightcall.executor_pipeline.question",
-    "rightcall.executor_pipeline.admit",
+    "rightcall.executor.pipeline.decided",  # inside the transaction, where everything is undone
+    "rightcall.executor.pipeline.build_request",
+    "rightcall.executor.pipeline.question",
+    "rightcall.executor.pipeline.admit",
 )
 DOOR_PLACES = (
-    "rightcall.door.decided",
-    "rightcall.door_judging.build_request",
-    "rightcall.door_judging.question",
-    "rightcall.door_judging.unsure",
-    "rightcall.door_judging.call_body",
-    "rightcall.executor_calls.make_storable",  # then nobody knows what of the call may be written down
-    "rightcall.door.admit",
+    "rightcall.executor.door.decided",
+    "rightcall.executor.passage.build_request",
+    "rightcall.executor.passage.question",
+    "rightcall.executor.passage.unsure",
+    "rightcall.executor.passage.call_body",
+    "rightcall.executor.calls.make_storable",  # then nobody knows what of the call may be written down
+    "rightcall.executor.door.admit",
 )
 
 
@@ -80,7 +80,7 @@ def door_rights_unset(door: Door) -> Any:
 
 def test_a_door_that_only_observes_lets_pass_and_records_what_was_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     with Door.open("wrap", store=MemoryStore(), mode="observe") as door:
-        monkeypatch.setattr("rightcall.door.decided", raising)
+        monkeypatch.setattr("rightcall.executor.door.decided", raising)
         assert door.judge("look", {}).action == "allow"
         (entry,) = door.store.look(lambda tables: tables.newest(1))
         body = read_call(entry.body)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from rightcall import Executor
-from rightcall.execute import trace
-from rightcall.execute.code.tools import code_tools
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.executor.shipped import code_tools
+from rightcall.tools import state
 
 UNLIMITED: dict[str, Any] = {"minute": 0, "hour": 0, "burst": 0}
 POLICY: dict[str, Any] = {
@@ -182,17 +182,17 @@ def test_what_cannot_be_told_is_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
             executor.run({"name": call[0], "arguments": call[1]})
             again = executor.run({"name": call[0], "arguments": call[1]})
             assert again.metadata.cached is kept, call
-        monkeypatch.setattr(trace, "_dependable", lambda _: False)
+        monkeypatch.setattr(state, "_dependable", lambda _: False)
         other = ("code/list", {"pattern": "other/*"})
         assert [run(executor, other).metadata.cached for _ in range(2)] == [False, False]
         monkeypatch.undo()
-        monkeypatch.setattr(trace, "MOST_LOOKS", 3)
+        monkeypatch.setattr(state, "MOST_LOOKS", 3)
         other = ("code/list", {"pattern": "src/deep/*"})
         assert [run(executor, other).metadata.cached for _ in range(2)] == [False, False]
 
 
 def test_times_of_whole_seconds_need_longer_to_settle() -> None:
-    found = trace.Trace("/")
+    found = state.Trace("/")
     now = time_ns()
     whole = now // 10**9 * 10**9
     rows = {

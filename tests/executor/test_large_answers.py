@@ -161,7 +161,7 @@ def test_a_structure_too_large_for_one_answer_leaves_the_lines(repository: Made,
 
 @pytest.mark.promise("C-11")
 def test_records_that_are_too_much_are_counted_all_the_same(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightcall.record.browsing._LISTED", 20_000)  # as if there were many more columns
+    monkeypatch.setattr("rightcall.record.browse._LISTED", 20_000)  # as if there were many more columns
     for number in range(90):
         ask.executor.run({"name": "ping", "arguments": {str(number): "名" * 15_000}}, caller="teacher")
     result = ask("data/list", collection="calls", limit=100)

@@ -54,7 +54,7 @@ def test_a_secret_is_not_recorded(how: str) -> None:
 def test_the_digest_of_a_call_with_a_secret_cannot_be_guessed_from_the_rest_of_it() -> None:
     from hashlib import sha256
 
-    from rightcall.record.entries import read_call
+    from rightcall.record.tables import read_call
 
     store = MemoryStore()
     with Executor.open_sync(store=store, policy={"policy": {"repeats": 0}}) as ex:

@@ -59,7 +59,8 @@ def test_neither_preview_nor_state_of_a_tool_run_while_it_is_paused(workshop: An
 def test_a_call_that_was_admitted_and_waits_for_a_thread_does_not_start(
     workshop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rightcall.execute import run, waiting
+    from rightcall.tools import run
+    from rightcall.tools import run as waiting
 
     shop = workshop(FREE)
     monkeypatch.setattr(run, "QUEUED", 0.0)  # as if every call had to wait for one

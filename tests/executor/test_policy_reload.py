@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor
-from rightcall.record.entries import read_note
+from rightcall.record.tables import read_note
 
 pytestmark = pytest.mark.promise("P-09")
 
@@ -141,7 +141,7 @@ def test_a_process_that_finds_the_policy_of_the_one_before_notes_nothing(file: P
 
 
 def test_every_record_names_the_policy_that_decided(file: Path) -> None:
-    from rightcall.record.entries import read_call
+    from rightcall.record.tables import read_call
 
     with opened(file) as executor:
         executor.run({"name": "add", "arguments": {"a": 1}})

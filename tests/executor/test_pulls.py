@@ -6,7 +6,7 @@ import pytest
 
 from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
-from rightcall.executor_small import small_tools
+from rightcall.executor.shipped import small_tools
 from rightcall.record.memory import MemoryStore
 
 

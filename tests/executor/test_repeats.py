@@ -14,14 +14,14 @@ import pytest
 from mcp_gateway_asking import gateway_of, once, policy, text_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall import Executor
-from rightcall.config_load import load_policy
-from rightcall.config_tightening import tighten
-from rightcall.door import Door
-from rightcall.execute.functions import tool
-from rightcall.executor_repeats import answer_digest
-from rightcall.hosts.hook_judging import Hook, Hooks
+from rightcall.base.redact import Redactor
+from rightcall.executor.door import Door
+from rightcall.executor.guesses import answer_digest
+from rightcall.hosts.hooks.judgement import Hook, Hooks
+from rightcall.policy.loader import load_policy
+from rightcall.policy.tightening import tighten
 from rightcall.record.memory import MemoryStore
-from rightcall.text.redact import Redactor
+from rightcall.tools.functions import tool
 from wrapping import Wrapped, call, result
 
 pytestmark = pytest.mark.promise("P-07", "H-72")

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 from record.works import grant
 from rightcall import Executor, MemoryStore, load_policy
-from rightcall.config_settings import STAGES, Settings
+from rightcall.catalog.packs import load_pack
 from rightcall.errors import ToolFailure
-from rightcall.execute import small
-from rightcall.executor_small import small_tools
-from rightcall.packs import load_pack
-from rightcall.record import browsing, log_lines
-from rightcall.record.browsable import COLLECTIONS
+from rightcall.executor.shipped import small_tools
+from rightcall.policy.settings import STAGES, Settings
+from rightcall.record import browse
+from rightcall.record.browse import COLLECTIONS
 from rightcall.record.notes import note_message
 from rightcall.record.tables import Store
+from rightcall.tools import system
 
 pytestmark = pytest.mark.promise("C-11")
 
@@ -62,8 +62,8 @@ def test_all_of_them_are_in_the_first_stage_of_trust_and_run_by_its_rule(seeing:
 def test_the_schemas_name_the_collections_and_limits_that_there_are() -> None:
     assert properties("data/list")["collection"]["enum"] == [*COLLECTIONS, "pull_requests"]
     assert properties("data/read")["collection"]["enum"] == [*COLLECTIONS, "pull_requests"]
-    assert properties("data/list")["limit"]["maximum"] == browsing.MOST
-    assert properties("debug/logs")["limit"]["maximum"] == log_lines.MOST
+    assert properties("data/list")["limit"]["maximum"] == browse.MOST
+    assert properties("debug/logs")["limit"]["maximum"] == browse.MOST_LINES
 
 
 def test_ping_answers_with_the_time(shop: Any) -> None:
@@ -78,14 +78,14 @@ def test_ping_answers_with_the_time(shop: Any) -> None:
 def test_the_load_is_measured(tmp_path: Path) -> None:
     release = threading.Event()
     waiting = [threading.Thread(target=release.wait) for _ in range(10)]
-    before = small.monitor(str(tmp_path)).process
+    before = system.monitor(str(tmp_path)).process
     with ExitStack() as files:
         for n in range(50):
             files.enter_context((tmp_path / f"{n}").open("w"))
         for thread in waiting:
             thread.start()
         held = bytearray(os.urandom(1)) * 50_000_000
-        told = small.monitor(str(tmp_path))
+        told = system.monitor(str(tmp_path))
         release.set()
         for thread in waiting:
             thread.join()
@@ -120,11 +120,11 @@ def test_what_the_system_does_not_tell_is_null(monkeypatch: pytest.MonkeyPatch, 
     def missing(*_: Any, **__: Any) -> Any:
         raise OSError("not on this system")
 
-    monkeypatch.setattr(small, "open", missing, raising=False)
+    monkeypatch.setattr(system, "open", missing, raising=False)
     for name in ("listdir", "getloadavg", "sysconf"):
         monkeypatch.setattr(os, name, missing)
     monkeypatch.setattr(os, "cpu_count", lambda: None)
-    told = small.monitor(str(tmp_path / "gone"))
+    told = system.monitor(str(tmp_path / "gone"))
     known = {name for part in (told.process, told.machine) for name in part.__struct_fields__ if getattr(part, name)}
     assert known == {"cpu_seconds"}
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.fs import beneath
-from rightcall.fs.beneath import O_PATH, has_openat2, open_anywhere, open_beneath
+from rightcall.base.files import beneath
+from rightcall.base.files.beneath import O_PATH, has_openat2, open_anywhere, open_beneath
 
 pytestmark = pytest.mark.promise("P-03")
 needs_openat2 = pytest.mark.skipif(not has_openat2(), reason="this kernel has no openat2")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.fs.globs_judging import glob_rule
+from rightcall.base.files.rules import glob_rule
 
 pytestmark = pytest.mark.promise("P-03")
 

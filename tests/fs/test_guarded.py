@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.fs.guarded import state_folder
+from rightcall.base.files.guarded import state_folder
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no HOME there")

@@ -11,11 +11,10 @@ import pytest
 
 from every import every
 from path_table import TREASURE, Tree, problem, problems, readable_cases, refused_cases, refused_files
+from rightcall.base.files import beneath
+from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
+from rightcall.base.files.sight import Sight
 from rightcall.base.globs import path_matches
-from rightcall.fs import beneath
-from rightcall.fs.refused import REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
-from rightcall.fs.rules import DOTFILES
-from rightcall.fs.sight import Sight
 
 READABLE = list(readable_cases().items())
 REFUSED = refused_cases()

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rightcall.base.files import beneath
+from rightcall.base.files import beneath as resolve
+from rightcall.base.files.beneath import below
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.fs import beneath, resolve
-from rightcall.fs.resolve import below
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight
 
 pytestmark = pytest.mark.promise("P-03")
 NAMES = ("a", "b", "c", "d", "..", ".", "root", "")

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from every import every
+from rightcall.base.files.rules import NEVER_SECRET, PathRules, _judged, path_rule
 from rightcall.base.globs import expression, path_matches, quoted
-from rightcall.fs.refused import NEVER_SECRET, _judged
-from rightcall.fs.rules import PathRules, path_rule
 
 REFUSED = {
     "path:outside": ["/etc/passwd", "../x", "a/../../x", "a/..", "..", "C:\\x", "a\0b"],

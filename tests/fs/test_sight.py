@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from rightcall.base.files import beneath
+from rightcall.base.files.beneath import shown_name
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.walk import walk
-from rightcall.fs import beneath
-from rightcall.fs.names import shown_name
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight, Unseen
+from rightcall.tools.code.listing import walk
 
 pytestmark = pytest.mark.promise("P-03")
 

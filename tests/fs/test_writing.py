@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import rightcall.fs.renaming as renaming
-import rightcall.fs.writing as writing
+import rightcall.base.files.write as renaming
+import rightcall.base.files.write as writing
+from rightcall.base.files.spots import Differs, failure, seen_file, spot
+from rightcall.base.files.write import Written, make_folders, mend, missing_folders, remove_folders, write
 from rightcall.errors import ToolFailure
-from rightcall.fs.spots import Differs, failure, seen_file, spot
-from rightcall.fs.writing import Written, make_folders, mend, missing_folders, remove_folders, write
 
 pytestmark = pytest.mark.promise("W-05")
 

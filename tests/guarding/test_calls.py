@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall import Gate
-from rightcall.guarding import arun_calls, guard, run_calls
+from rightcall.gate.guard import arun_calls, guard, run_calls
 
 
 def add(a: int, b: int) -> int:

@@ -13,7 +13,7 @@ import pytest
 
 from rightcall import Gate
 from rightcall.errors import ToolError
-from rightcall.guarding import Refused, guard
+from rightcall.gate.guard import Refused, guard
 
 
 def weather(city: str, days: int = 1, unit: Literal["celsius", "fahrenheit"] = "celsius") -> str:

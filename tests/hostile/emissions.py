@@ -2,7 +2,7 @@
 
 from hostile.kinds import Kind
 from hostile.texts import DEEP, fill, numbered, repeat
-from rightcall.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.registry import REASONING, builtin_formats
 
 CALL = '{"name": "note", "arguments": {"text": "x"}}'
 HALF = '{"name": "note", "arguments": {"text": "x'

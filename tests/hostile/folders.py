@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from rightcall.record.schema import APPLICATION, STEPS, VERSION
+from rightcall.record.sqlite_file import APPLICATION, STEPS, VERSION
 
 SECRET = "canary-5f2b7c1e"
 SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"

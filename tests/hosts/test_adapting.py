@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rightcall.door import Door
-from rightcall.hosts.adapting import (
+from rightcall.executor.door import Door
+from rightcall.hosts.adapter import (
     UNREADABLE,
     Corrected,
     Known,
@@ -19,10 +19,12 @@ from rightcall.hosts.adapting import (
     door_for,
     draft_of,
     put_right,
+    refuse,
     run_recorded,
+    settle,
+    was_asked,
 )
-from rightcall.hosts.answering import refuse, settle, was_asked
-from rightcall.record.reading import calls
+from rightcall.record.calls import calls
 
 SAVE = {
     "name": "save_note",

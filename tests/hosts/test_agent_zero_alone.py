@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.hosts.agent_zero import CUT_OFF, MetaReasoningGate, agent_zero_gate
-from rightcall.hosts.agent_zero_rules import EXTENSION, tool_schemas, with_rules
+from rightcall.hosts.agent_zero import CUT_OFF, EXTENSION, MetaReasoningGate, agent_zero_gate, tool_schemas, with_rules
 
 
 def load() -> ModuleType:
@@ -69,7 +68,7 @@ def early(request: Any, last_response: str = "") -> tuple[dict[str, Any], Agent]
 def test_the_file_has_the_rules_of_the_pack() -> None:
     assert tool_schemas() == ALONE.TOOL_SCHEMAS
     text = EXTENSION.read_text(encoding="utf-8")
-    assert with_rules(text) == text, "run `python -m rightcall.hosts.agent_zero_rules`"
+    assert with_rules(text) == text, "run `python -m rightcall.hosts.agent_zero`"
 
 
 TEXTS = st.sampled_from(["", "  ", "bash", " PY ", "output", "terminal", "ls -la", "node"])

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
-from rightcall.fs.guarded import state_folder
-from rightcall.hosts.agent_zero_install import FILE_NAME, install, installed, layout_of, main, plan, uninstall
-from rightcall.installing.agent_zero_note import noted
-from rightcall.installing.manifest import read_manifest
+from rightcall.hosts.agent_zero_install import FILE_NAME, install, installed, layout_of, main, noted, plan, uninstall
+from rightcall.hosts.install.plans import read_manifest
 
 SCRIPTS = Path(__file__).parent.parent.parent / "scripts"
 EARLY = "usr/extensions/python/_functions/agent/Agent/validate_tool_request/start"

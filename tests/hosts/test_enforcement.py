@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from cli_running import ROOT, Runner
-from rightcall.config import HOSTS
-from rightcall.config_load import load_policy
-from rightcall.door import Door
+from rightcall.executor.door import Door
 from rightcall.hosts.enforcement import GAPS, hosts_named, table_lines, unenforced
-from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_codex import said_before
+from rightcall.hosts.hooks.codex import said_before
+from rightcall.hosts.hooks.events import builtin_tools
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import HOSTS
 
 pytestmark = pytest.mark.promise("G-77")
 

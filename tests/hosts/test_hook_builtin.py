@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.door import Door
-from rightcall.door_passage import Passage
-from rightcall.hosts.hook_builtin import builtin_tools
+from rightcall.executor.door import Door
+from rightcall.executor.passage import Passage
+from rightcall.hosts.hooks.events import builtin_tools
 
 pytestmark = pytest.mark.promise("H-05", "P-03")
 

@@ -10,13 +10,11 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.hosts.hook import Options
-from rightcall.hosts.hook_failing import failure, unsaid
-from rightcall.hosts.hook_inside import judged
-from rightcall.hosts.hook_judging import Failed, Hook, Hooks
-from rightcall.hosts.hook_place import policy_of_project, record_without_policy
-from rightcall.record.known_tools import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
+from rightcall.hosts.hooks.events import failure, policy_of_project, record_without_policy, unsaid
+from rightcall.hosts.hooks.hook import Options
+from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks, judged
 from rightcall.record.memory import MemoryStore
+from rightcall.record.notes import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
 
 pytestmark = pytest.mark.promise("H-05")
@@ -165,7 +163,7 @@ def test_a_fault_while_judging_is_recorded_and_on_failure_decides(
 ) -> None:
     policy = tmp_path / "rightcall.toml"
     policy.write_text(BLOCK + says)
-    monkeypatch.setattr("rightcall.door.decided", _raise)
+    monkeypatch.setattr("rightcall.executor.door.decided", _raise)
     event = json.encode({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Read", "tool_use_id": "t",
                          "cwd": str(tmp_path), "tool_input": {"file_path": "a.py"}})  # fmt: skip
     hooks = Hooks(Hook("claude", str(policy), str(tmp_path)), every_tool=False)

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.config_found import FoundPolicy
-from rightcall.config_load import load_policy
-from rightcall.config_tightening import tighten
-from rightcall.door import Door
 from rightcall.errors import PolicyError, StoreError
-from rightcall.hosts.hook_failing import failure
-from rightcall.hosts.hook_judging import Failed, Hook, Hooks
-from rightcall.hosts.hook_place import policy_of_project, project_folder
-from rightcall.record.asking import Reply, answer
-from rightcall.record.known_tools import remember_tools
+from rightcall.executor.door import Door
+from rightcall.hosts.hooks.events import failure, policy_of_project, project_folder
+from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks
+from rightcall.policy.discovery import FoundPolicy
+from rightcall.policy.loader import load_policy
+from rightcall.policy.tightening import tighten
+from rightcall.record.admission import Reply, answer
+from rightcall.record.notes import remember_tools
 
 pytestmark = pytest.mark.promise("H-05")
 

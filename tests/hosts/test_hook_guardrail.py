@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from rightcall.door import Door
-from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_judging import Hook, Hooks
-from rightcall.record.known_tools import remember_tools
+from rightcall.executor.door import Door
+from rightcall.hosts.hooks.events import builtin_tools
+from rightcall.hosts.hooks.judgement import Hook, Hooks
 from rightcall.record.memory import MemoryStore
+from rightcall.record.notes import remember_tools
 
 PACK = '[gate]\npacks = ["guardrail"]\n[policy]\nrepeats = 0\nquarantine = 0\n'
 RULES = """\

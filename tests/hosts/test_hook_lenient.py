@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.hosts.hook_event import WrongEvent
-from rightcall.hosts.hook_judging import Failed, Hook, Hooks
-from rightcall.hosts.hook_lenient import lenient
+from rightcall.hosts.hooks.events import WrongEvent
+from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks, lenient
 
 pytestmark = pytest.mark.promise("H-05")
 

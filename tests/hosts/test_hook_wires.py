@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.door import Door
-from rightcall.door_passage import Passage
-from rightcall.hosts import hook_claude, hook_codex, hook_gemini
-from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_event import WrongEvent, text_of, tool_and_space
+from rightcall.executor.door import Door
+from rightcall.executor.passage import Passage
+from rightcall.hosts.hooks import claude as hook_claude
+from rightcall.hosts.hooks import codex, gemini
+from rightcall.hosts.hooks.events import WrongEvent, builtin_tools, text_of, tool_and_space
 
 pytestmark = pytest.mark.promise("H-05")
 
@@ -50,7 +50,7 @@ def claude(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_call_that_passes_gets_no_word() -> None:
-    for wire in (hook_claude, hook_codex, hook_gemini):
+    for wire in (hook_claude, codex, gemini):
         assert wire.said_before(passage(*FINE)) is None
         assert wire.said_before(passage("Read", {"file_path": "/a", "of_a_later_version": 1})) is None
         assert wire.said_before(passage("of_a_later_version", {})) is None
@@ -60,18 +60,16 @@ def test_a_denial_carries_its_reason_where_the_model_reads_it() -> None:
     denied = passage("Bash", {"command": "ls"})
     reason = "Error: Tool 'Bash' is not whitelisted for AI use"
     assert hook_claude.said_before(denied) == claude(permissionDecision="deny", permissionDecisionReason=reason)
-    assert hook_codex.said_before(denied) == claude(permissionDecision="deny", permissionDecisionReason=reason)
-    assert hook_gemini.said_before(denied) == {"decision": "deny", "reason": reason}
+    assert codex.said_before(denied) == claude(permissionDecision="deny", permissionDecisionReason=reason)
+    assert gemini.said_before(denied) == {"decision": "deny", "reason": reason}
     assert hook_claude.said_before(passage(*LACKS)) == claude(permissionDecision="deny", permissionDecisionReason=HINT)
 
 
 def test_input_that_was_put_right_leaves_the_decision_to_the_host_where_that_takes_it() -> None:
     changed = passage(*WRONG)
     assert hook_claude.said_before(changed) == claude(updatedInput=RIGHT)
-    assert hook_codex.said_before(changed) == claude(permissionDecision="allow", updatedInput=RIGHT)
-    assert hook_gemini.said_before(changed) == {
-        "hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": RIGHT}
-    }
+    assert codex.said_before(changed) == claude(permissionDecision="allow", updatedInput=RIGHT)
+    assert gemini.said_before(changed) == {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": RIGHT}}
 
 
 def test_a_question_is_asked_in_each_hosts_own_way() -> None:
@@ -81,13 +79,13 @@ def test_a_question_is_asked_in_each_hosts_own_way() -> None:
     assert told["hookSpecificOutput"]["permissionDecision"] == "ask"
     assert told["hookSpecificOutput"]["updatedInput"] == RIGHT
     assert "`file` is `path`" in told["hookSpecificOutput"]["permissionDecisionReason"]
-    told = hook_codex.said_before(asked)
+    told = codex.said_before(asked)
     assert told == claude(permissionDecision="deny", permissionDecisionReason=asked.message)
     assert f"approvals approve {asked.approval}" in asked.message
-    told = hook_gemini.said_before(asked)
+    told = gemini.said_before(asked)
     assert told is not None
     assert (told["decision"], told["systemMessage"]) == ("ask", asked.why)
-    assert hook_gemini.said_before(asked, can_ask=False) == {"decision": "deny", "reason": asked.message}
+    assert gemini.said_before(asked, can_ask=False) == {"decision": "deny", "reason": asked.message}
 
 
 def test_what_a_person_has_approved_is_allowed_without_another_question() -> None:
@@ -95,26 +93,26 @@ def test_what_a_person_has_approved_is_allowed_without_another_question() -> Non
     assert told is not None
     assert told["hookSpecificOutput"]["permissionDecision"] == "allow"
     assert told["hookSpecificOutput"]["updatedInput"] == RIGHT
-    assert hook_gemini.said_before(passage("send", RIGHT, "files", approved=True)) is None
+    assert gemini.said_before(passage("send", RIGHT, "files", approved=True)) is None
 
 
 def test_a_warning_goes_beside_the_call() -> None:
     warned = passage(*LACKS, mode="warn")
     assert hook_claude.said_before(warned) == claude(additionalContext=HINT)
-    assert hook_codex.said_before(warned) == claude(additionalContext=HINT)
-    assert hook_gemini.said_before(warned) is None
-    after = hook_gemini.said_after(HINT)
+    assert codex.said_before(warned) == claude(additionalContext=HINT)
+    assert gemini.said_before(warned) is None
+    after = gemini.said_after(HINT)
     assert after == {"hookSpecificOutput": {"hookEventName": "AfterTool", "additionalContext": HINT}}
 
 
 @pytest.mark.parametrize("call", [("Bash", {}, ""), LACKS, WRONG, ASKED], ids=["denied", "lacks", "wrong", "asked"])
 def test_observing_says_nothing(call: tuple[Any, ...]) -> None:
-    for wire in (hook_claude, hook_codex, hook_gemini):
+    for wire in (hook_claude, codex, gemini):
         assert wire.said_before(passage(*call, mode="observe")) is None
 
 
 def test_codex_takes_no_denial_without_a_reason() -> None:
-    assert hook_codex.denied(" ")["hookSpecificOutput"]["permissionDecisionReason"]
+    assert codex.denied(" ")["hookSpecificOutput"]["permissionDecisionReason"]
 
 
 def test_a_server_and_its_tool_are_told_apart() -> None:
@@ -145,17 +143,17 @@ def test_claude_codes_events_are_read() -> None:
 
 def test_geminis_events_name_the_server_beside_the_tool() -> None:
     call = {"tool_name": "mcp_my_files_write", "tool_input": {}, "mcp_context": {"server_name": "my_files", "tool_name": "write"}}  # fmt: skip  # noqa: E501
-    assert hook_gemini.happened(event("BeforeTool", **call))[:4] == ("before", "write", {}, "my_files")
-    failed = hook_gemini.happened(event("AfterTool", **call, tool_response={"error": {"message": "full"}}))
+    assert gemini.happened(event("BeforeTool", **call))[:4] == ("before", "write", {}, "my_files")
+    failed = gemini.happened(event("AfterTool", **call, tool_response={"error": {"message": "full"}}))
     assert (failed.kind, failed.ok, failed.error) == ("after", False, "full")
 
 
 def test_codexs_results_say_whether_they_are_errors() -> None:
     call = {"tool_name": "mcp__files__write", "tool_input": {}, "tool_use_id": "c1"}
     given = {"content": [{"type": "text", "text": "full"}], "isError": True}
-    failed = hook_codex.happened(event("PostToolUse", **call, tool_response=given))
+    failed = codex.happened(event("PostToolUse", **call, tool_response=given))
     assert (failed.kind, failed.ok, failed.error) == ("after", False, "full")
-    assert hook_codex.happened(event("PostToolUse", **call, tool_response="fine")).ok
+    assert codex.happened(event("PostToolUse", **call, tool_response="fine")).ok
 
 
 @pytest.mark.parametrize(
@@ -163,9 +161,9 @@ def test_codexs_results_say_whether_they_are_errors() -> None:
     [{}, {"hook_event_name": 3}, event("PreToolUse"), event("BeforeTool"), event("PreToolUse", tool_name=["Read"])],
 )
 def test_an_event_without_what_it_must_hold_is_wrong(wrong: dict[str, Any]) -> None:
-    for wire in (hook_claude, hook_codex, hook_gemini):
+    for wire in (hook_claude, codex, gemini):
         name = wrong.get("hook_event_name")
-        if (wire is hook_gemini and name == "PreToolUse") or (wire is not hook_gemini and name == "BeforeTool"):
+        if (wire is gemini and name == "PreToolUse") or (wire is not gemini and name == "BeforeTool"):
             assert wire.happened(wrong).kind == "other"
         else:
             with pytest.raises(WrongEvent):

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from rightcall import ConfigError, Gate
-from rightcall.catalog import RESERVED_KEYS
+from rightcall.base.json.strict import is_plain, unsound
+from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.hosts.normalizer import (
     ARGUMENT_NORMALIZATION,
     ArgumentNormalizer,
     NormalizationError,
     NormalizationStrategy,
 )
-from rightcall.parse.hygiene import is_plain, unsound
 
 PYTHON_TEXT = {"operations": "[{'type': 'modify', 'path': 'fibonacci.sh', 'content': 'echo 1'}]"}
 OPERATIONS = [{"type": "modify", "path": "fibonacci.sh", "content": "echo 1"}]
@@ -154,7 +154,7 @@ def test_a_right_call_never_takes_the_slow_way(
     normalizer = ArgumentNormalizer("ollama", tools=[FORECAST, OPEN])
     gate = Gate([FORECAST, OPEN], packs=["edit-files"])
     monkeypatch.setattr(Gate, "_judged", None)
-    monkeypatch.setattr("rightcall.gate.unsound", None)
+    monkeypatch.setattr("rightcall.gate.gate.unsound", None)
     assert normalizer.normalize_arguments(arguments, tool) == (arguments, NormalizationStrategy.DIRECT)
     assert normalizer.get_stats()["normalizations"]["direct"] == 1
     verdict = gate.check(tool, arguments)

@@ -10,9 +10,9 @@ import pytest
 from cli.terminal_running import Terminal
 from cli_running import Runner
 from installing.test_status import real_program
-from rightcall.installing.codex_trust import hook_hash, hook_trusts
-from rightcall.installing.looking import Installed, installed_in
-from rightcall.installing.places import HOSTS
+from rightcall.hosts.install.places import HOSTS
+from rightcall.hosts.install.plans import Installed, installed_in
+from rightcall.hosts.install.trying import hook_hash, hook_trusts
 
 pytestmark = pytest.mark.promise("H-73", "H-08")
 

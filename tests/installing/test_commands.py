@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cli_running import ROOT, Runner
-from rightcall.hosts.hook_place import MODES
-from rightcall.installing.commands import after_us, is_misled, is_our_hook, mode_of, program
+from rightcall.hosts.hooks.events import MODES
+from rightcall.hosts.install.places import after_us, is_misled, is_our_hook, mode_of, program
 
 pytestmark = pytest.mark.promise("H-08")
 

@@ -13,13 +13,10 @@ import pytest
 from cli.terminal_running import Terminal
 from cli_running import Runner
 from installing.settings_reading import as_host, our_commands
-from rightcall.fs import whole
-from rightcall.installing import applying, files, manifest
-from rightcall.installing.applying import install
-from rightcall.installing.commands import Wish
-from rightcall.installing.manifest import locked, read_manifest
-from rightcall.installing.places import HOSTS, settings_file
-from rightcall.installing.plans import planned_install
+from rightcall.base.files import guarded
+from rightcall.hosts.install import places, plans
+from rightcall.hosts.install.places import HOSTS, Wish, settings_file
+from rightcall.hosts.install.plans import install, locked, planned_install, read_manifest
 
 MINE = b'{\n  "model": "x", // mine\n}\n'
 
@@ -494,14 +491,14 @@ def test_somebody_at_a_terminal_is_asked_and_no_is_no(home: Path, settings: Path
 def test_where_the_disk_says_no_nothing_of_it_stays(
     home: Path, settings: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    written: Any = manifest.write_manifest if where == "note" else files.replace
+    written: Any = plans.write_manifest if where == "note" else places.replace
 
     def full(path: str, *given: object, **more: object) -> None:
         if where == "note" or path == str(settings):
             raise OSError(28, "No space left on device")
         written(path, *given, **more)
 
-    monkeypatch.setattr(applying, written.__name__, full)
+    monkeypatch.setattr(plans, written.__name__, full)
     done = run("install", "claude-code", "--yes")
     assert (done.code, "it is as it was" in done.err) == (2, True)
     assert settings.read_bytes() == MINE
@@ -515,18 +512,18 @@ def test_where_the_disk_says_no_nothing_of_it_stays(
 def test_a_fault_after_the_file_was_written_is_not_told_as_if_nothing_had_happened(
     settings: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle = whole.settle
+    settle = guarded.settle
 
     def fault(folder: str) -> None:
         if folder == str(settings.parent) and settings.read_bytes() != MINE:
             raise OSError(5, "Input/output error")
         settle(folder)
 
-    monkeypatch.setattr(whole, "settle", fault)
+    monkeypatch.setattr(guarded, "settle", fault)
     done = run("install", "claude-code", "--yes")
     assert done.code == 2
     assert "was written, but" in done.err
-    monkeypatch.setattr(whole, "settle", settle)
+    monkeypatch.setattr(guarded, "settle", settle)
     assert run("uninstall", "claude-code", "--yes").code == 0
     assert settings.read_bytes() == MINE
     assert backups(settings) == []

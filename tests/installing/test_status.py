@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from cli_running import ROOT, Runner
-from rightcall.installing import trying
-from rightcall.serve.hooks import HookServer
+from rightcall.hosts.install import trying
+from rightcall.server.hooks import HookServer
 
 
 def program(home: Path, body: str) -> None:

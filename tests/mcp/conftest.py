@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.door import Door
+from rightcall.executor.door import Door
 from wrapping import ASKING, Wrapped
 
 

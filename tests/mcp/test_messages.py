@@ -3,8 +3,19 @@
 import pytest
 from msgspec import Raw
 
-from rightcall.mcp.eras import HANDSHAKE, Peer, envelope, peer_of_handshake, peer_of_request
-from rightcall.mcp.messages import changed, failure, identity, read, read_batch, tool_call
+from rightcall.mcp.messages import (
+    HANDSHAKE,
+    Peer,
+    changed,
+    envelope,
+    failure,
+    identity,
+    peer_of_handshake,
+    peer_of_request,
+    read,
+    read_batch,
+    tool_call,
+)
 
 pytestmark = pytest.mark.promise("H-04")
 

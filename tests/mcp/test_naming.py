@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.door_tools import full_name
-from rightcall.mcp.naming import server_name, wire_names
+from rightcall.executor.rights import full_name
+from rightcall.mcp.gateway.names import server_name, wire_names
 
 pytestmark = pytest.mark.promise("H-04")
 

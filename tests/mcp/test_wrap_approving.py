@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.door import Door
-from rightcall.mcp.approving import KEY, MOST_TEXT, Approver, read_answer
-from rightcall.mcp.eras import CAPABILITIES_KEY
+from rightcall.executor.door import Door
+from rightcall.mcp.approvals import KEY, MOST_TEXT, Approver, read_answer
+from rightcall.mcp.messages import CAPABILITIES_KEY
 from wrapping import ASKING, MODERN, TOOLS, Wrapped, answers, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")
@@ -312,6 +312,6 @@ def _tool_call(**more: Any) -> Any:
 
 
 def _peer() -> Any:
-    from rightcall.mcp.eras import Peer, peer_of_request
+    from rightcall.mcp.messages import Peer, peer_of_request
 
     return peer_of_request(MODERN, Peer())

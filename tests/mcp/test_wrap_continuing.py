@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from rightcall.door import Door
-from rightcall.mcp.eras import CAPABILITIES_KEY, MOST_ROUNDS
-from rightcall.mcp.messages import ToolCall
-from rightcall.mcp.wrap_continuing import Continuations, Pending, written
-from rightcall.trust.stops import put_stop
-from rightcall.types_running import Pause
+from rightcall.executor.door import Door
+from rightcall.mcp.messages import CAPABILITIES_KEY, MOST_ROUNDS, ToolCall
+from rightcall.mcp.wrap.tasks import Continuations, Pending, written
+from rightcall.policy.ledger import put_stop
+from rightcall.policy.types import Pause
 from wrapping import ASKING, MODERN, Wrapped, answers, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.mcp.wrap_lines import CHUNK, Output, id_of, parts
+from rightcall.mcp.wrap.process import CHUNK, Output, id_of, parts
 
 pytestmark = pytest.mark.promise("X-07")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.door import Door
+from rightcall.executor.door import Door
 from wrapping import TOOLS, Wrapped, call, line, result
 
 pytestmark = pytest.mark.promise("H-04")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from rightcall.door import Door
-from rightcall.mcp import wrap_tasks
-from rightcall.mcp.eras import CAPABILITIES_KEY
+from rightcall.executor.door import Door
+from rightcall.mcp.messages import CAPABILITIES_KEY
 from rightcall.mcp.tasks import LONGEST, created_by
+from rightcall.mcp.wrap import tasks
 from wrapping import MODERN, Wrapped, call, line, result
 
 RESULT = {"content": [{"type": "text", "text": "done"}]}
@@ -109,7 +109,7 @@ def test_a_task_expires_and_one_that_is_never_over_ends_with_its_server(recorded
 
 
 def test_tasks_are_bounded(recorded: Wrapped, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wrap_tasks, "MOST", 2)
+    monkeypatch.setattr(tasks, "MOST", 2)
     for number in range(3):
         recorded.client(call(number, "read_file", {"path": str(number)}, **WANTED))
         recorded.server(result(number, {"task": {"taskId": f"t{number}"}}))

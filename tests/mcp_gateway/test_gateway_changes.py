@@ -9,10 +9,10 @@ from msgspec import json
 from mcp_gateway_asking import gateway_of, policy
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from mcp_gateway_site import META, Answer, Site, call, run
-from rightcall.mcp import gateway_joining, gateway_looking
+from rightcall.mcp.gateway import joining
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
-from rightcall.mcp.upstream_link import ServerGone
+from rightcall.mcp.upstream.session import ServerGone
 
 LISTS = {
     "notifications/tools/list_changed": "toolsListChanged",
@@ -87,9 +87,9 @@ def test_a_change_that_a_server_tells_of_is_told_at_once_also_where_nothing_seem
 
 @pytest.mark.promise("H-51")
 def test_each_of_several_changes_is_told_and_none_waits_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert gateway_looking.FIRST_PAUSE <= gateway_looking.LONGEST_PAUSE < 1
-    monkeypatch.setattr(gateway_looking, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(gateway_looking, "SHARE", 0)
+    assert joining.FIRST_PAUSE <= joining.LONGEST_PAUSE < 1
+    monkeypatch.setattr(joining, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(joining, "SHARE", 0)
     count = 0
 
     def growing(method: str, params: dict[str, Any]) -> Any:
@@ -120,7 +120,7 @@ def test_each_of_several_changes_is_told_and_none_waits_for_a_second(monkeypatch
 @pytest.mark.promise("H-51")
 @pytest.mark.parametrize("how", ["it breaks off", "it ends"])
 def test_a_server_whose_news_have_ended_is_asked_for_them_again(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_joining, "_AGAIN", 0.001)
+    monkeypatch.setattr(joining, "_AGAIN", 0.001)
     link = ScriptedLink(new_server)
 
     async def main() -> int:

@@ -9,7 +9,7 @@ import pytest
 from mcp_gateway_scripted import ScriptedLink, old_server
 from mcp_gateway_site import META, ROUTED, Answer, Site, always, call, run
 from rightcall.errors import StoreError
-from rightcall.serve.mcp_stream import Still
+from rightcall.server.mcp import Still
 
 pytestmark = pytest.mark.promise("H-04")
 

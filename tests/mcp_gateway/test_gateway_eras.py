@@ -8,11 +8,12 @@ from msgspec import json
 
 from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
-from rightcall.config_servers import Server
-from rightcall.mcp import gateway_shared, upstream_greeting
-from rightcall.mcp.gateway import Gateway
+from rightcall.mcp.gateway import shared as gateway_shared
+from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
+from rightcall.mcp.upstream import upstream
+from rightcall.policy.settings import Server
 
 NEW = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "logging": {}}}
 CALL: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "hi"}}
@@ -98,7 +99,7 @@ def test_the_only_client_of_a_gateway_decides_the_era(era: str) -> None:
 
 
 def test_a_server_that_is_silent_to_one_greeting_gets_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upstream_greeting, "SHAKING", 0.01)
+    monkeypatch.setattr(upstream, "SHAKING", 0.01)
 
     def deaf(method: str, params: dict[str, Any]) -> Any:
         return None if method == "initialize" else both_server(method, params)

@@ -9,17 +9,19 @@ from msgspec import json
 
 from mcp_gateway_asking import Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
-from rightcall.mcp import gateway_following, gateway_looking, gateway_resources, upstream_greeting
-from rightcall.mcp.gateway_looking import Looks
-from rightcall.mcp.upstream_link import ServerGone
+from rightcall.mcp.gateway import gateway as gateway_following
+from rightcall.mcp.gateway import joining, library
+from rightcall.mcp.gateway.joining import Looks
+from rightcall.mcp.upstream import upstream as upstream_greeting
+from rightcall.mcp.upstream.session import ServerGone
 
 TOOLS = "notifications/tools/list_changed"
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_looking, "FIRST_PAUSE", 0.001)
-    monkeypatch.setattr(gateway_looking, "SHARE", 0)
+    monkeypatch.setattr(joining, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(joining, "SHARE", 0)
     monkeypatch.setattr(gateway_following, "EVERY", 0.01)
 
 
@@ -237,7 +239,7 @@ def test_a_server_that_says_nothing_to_the_new_way_is_asked_in_the_old_way_too(
 
 @pytest.mark.promise("X-07")
 def test_a_server_that_does_not_list_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_resources, "LISTING", 0.02)
+    monkeypatch.setattr(library, "LISTING", 0.02)
 
     def mute(method: str, params: dict[str, Any]) -> Any:
         if method == "initialize":

@@ -10,17 +10,17 @@ from msgspec import json
 
 from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
-from rightcall.config_servers import Server
-from rightcall.door import Door
-from rightcall.mcp import gateway_continuing, gateway_following, gateway_news, gateway_shared
-from rightcall.mcp.eras import MOST_ROUNDS
-from rightcall.mcp.gateway_continuing import Continuations, Kept
-from rightcall.mcp.gateway_shared import SharedGateway
-from rightcall.mcp.messages import read
-from rightcall.mcp.serving_answers import Refused
-from rightcall.record.known_tools import remembered_tools
-from rightcall.trust.stops import put_stop
-from rightcall.types_running import Pause
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway import forward, news
+from rightcall.mcp.gateway import gateway as gateway_following
+from rightcall.mcp.gateway import shared as gateway_shared
+from rightcall.mcp.gateway.forward import Continuations, Kept
+from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.mcp.messages import MOST_ROUNDS, Refused, read
+from rightcall.policy.ledger import put_stop
+from rightcall.policy.settings import Server
+from rightcall.policy.types import Pause
+from rightcall.record.notes import remembered_tools
 
 ASKABLE = {"elicitation": {"form": {}}}
 SAMPLING: dict[str, Any] = {"sampling": {}}
@@ -406,8 +406,8 @@ def test_a_call_goes_on_with_the_server_it_began_with_or_not_at_all(tmp_path: An
 
 @pytest.mark.promise("X-07")
 def test_calls_that_wait_are_bounded_for_each_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_continuing, "MOST_OF_ONE", 3)
-    monkeypatch.setattr(gateway_continuing, "MOST", 5)
+    monkeypatch.setattr(forward, "MOST_OF_ONE", 3)
+    monkeypatch.setattr(forward, "MOST", 5)
 
     async def main() -> list[Any]:
         kept = Continuations()
@@ -427,8 +427,8 @@ def test_calls_that_wait_are_bounded_for_each_caller(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.promise("X-07")
 def test_those_who_listen_are_bounded_for_each_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_news, "MOST_OF_ONE", 2)
-    monkeypatch.setattr(gateway_news, "MOST_WATCHED", 3)
+    monkeypatch.setattr(news, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(news, "MOST_WATCHED", 3)
 
     async def main() -> list[Any]:
         async with gateway_of(policy("a"), a=ScriptedLink()) as gateway:

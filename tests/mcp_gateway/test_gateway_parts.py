@@ -8,22 +8,17 @@ import pytest
 from msgspec import Raw, json
 
 from mcp_gateway_scripted import TOOL, Absent, ScriptedLink, old_server, opening
-from rightcall.config_servers import Server
-from rightcall.door import Door
-from rightcall.mcp.gateway import Gateway
-from rightcall.mcp.gateway_continuing import MARK, Continuations, Kept, binding_of
-from rightcall.mcp.gateway_naming import Naming, Unsure
-from rightcall.mcp.gateway_resources import fits
-from rightcall.mcp.gateway_table import Table
-from rightcall.mcp.messages import read, value
-from rightcall.mcp.mirrors import mirrored, mirrors
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.forward import MARK, Continuations, Kept, binding_of
+from rightcall.mcp.gateway.gateway import Gateway
+from rightcall.mcp.gateway.library import fits
+from rightcall.mcp.gateway.names import Naming, Table, Unsure
+from rightcall.mcp.messages import mirrored, mirrors, read, value
 from rightcall.mcp.serving import Client
-from rightcall.mcp.upstream_env import environment, filled
-from rightcall.mcp.upstream_greeting import Hello, greet
-from rightcall.mcp.upstream_link import ServerGone
-from rightcall.mcp.upstream_listing import listed
-from rightcall.mcp.upstream_process import Tail
-from rightcall.mcp.upstream_session import ServerSlow, Session
+from rightcall.mcp.upstream.links import Tail
+from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream.upstream import Hello, environment, filled, greet, listed
+from rightcall.policy.settings import Server
 
 HELLO = Hello({"name": "t", "version": "1"}, {})
 

@@ -14,16 +14,15 @@ from msgspec import Raw
 from cli_running import Runner
 from mcp_gateway_asking import gateway_of, once, text_of
 from mcp_gateway_scripted import Absent, ScriptedLink, old_server, opening
-from rightcall.cli.policy_notes import notes_on
-from rightcall.config_load import load_policy
-from rightcall.config_tightening import tighten
-from rightcall.door import Door
+from rightcall.cli.policy import notes_on
 from rightcall.errors import PolicyError
-from rightcall.executor import Executor
-from rightcall.mcp.gateway import Gateway
-from rightcall.mcp.gateway_own import CodeTools
-from rightcall.mcp.naming import name_tools
-from rightcall.record.known_tools import remember_tools, remembered_servers, remembered_tools
+from rightcall.executor.door import Door
+from rightcall.executor.executor import Executor
+from rightcall.mcp.gateway.gateway import CodeTools, Gateway
+from rightcall.mcp.gateway.names import name_tools
+from rightcall.policy.loader import load_policy
+from rightcall.policy.tightening import tighten
+from rightcall.record.notes import remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
 from trusting import write_trusted
 

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 
 from mcp_gateway_scripted import Absent, ScriptedLink
-from rightcall.config_servers import Server
-from rightcall.mcp import upstream as module
-from rightcall.mcp.upstream import Upstream
-from rightcall.mcp.upstream_greeting import Hello
-from rightcall.mcp.upstream_link import ServerGone
-from rightcall.mcp.upstream_session import Session
+from rightcall.mcp.upstream import upstream as module
+from rightcall.mcp.upstream.session import ServerGone, Session
+from rightcall.mcp.upstream.upstream import Hello, Upstream
+from rightcall.policy.settings import Server
 
 pytestmark = pytest.mark.promise("X-07")
 HELLO = Hello({"name": "t", "version": "1"}, {})

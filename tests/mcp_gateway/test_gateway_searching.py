@@ -9,9 +9,9 @@ from msgspec import Raw, json
 
 from mcp_gateway_asking import NEW, Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
 from mcp_gateway_scripted import ScriptedLink, old_server
-from rightcall.mcp.gateway import Gateway
+from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.serving import Client
-from rightcall.record.entries import read_call
+from rightcall.record.tables import read_call
 
 pytestmark = pytest.mark.promise("T-03")
 
@@ -286,7 +286,7 @@ def test_a_person_is_asked_about_the_tool_that_would_run_and_a_yes_runs_it() -> 
 
 
 def test_what_a_server_adds_changes_and_takes_away_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightcall.mcp.gateway_looking.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("rightcall.mcp.gateway.joining.FIRST_PAUSE", 0.0)
     tools = dict(NOTES)
 
     async def main() -> Any:

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from mcp_gateway_scripted import ScriptedLink, old_server
-from rightcall.mcp.messages import value
-from rightcall.mcp.serving_answers import Answer, success
-from rightcall.mcp.upstream_greeting import Hello, greet
-from rightcall.mcp.upstream_link import ServerGone
-from rightcall.mcp.upstream_session import ServerSlow, Session
+from rightcall.mcp.messages import Answer, success, value
+from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream.upstream import Hello, greet
 
 HELLO = Hello({"name": "t", "version": "1"}, {})
 pytestmark = pytest.mark.promise("X-07")

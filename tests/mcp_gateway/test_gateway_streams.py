@@ -10,8 +10,8 @@ from msgspec import json
 
 from mcp_gateway_scripted import ScriptedLink, old_server
 from mcp_gateway_site import HELLO, META, ROUTED, Answer, Site, call, run
-from rightcall.serve import mcp_channels
-from rightcall.serve.mcp_channels import Channel, Ended, Room, place_of
+from rightcall.server import mcp_channels
+from rightcall.server.mcp_channels import Channel, Ended, Room, place_of
 
 pytestmark = pytest.mark.promise("H-52")
 

@@ -11,7 +11,7 @@ from msgspec import json
 
 from mcp_gateway_asking import NEW, asked, gateway_of, greeted, line_asked, once, policy, shared_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
-from rightcall.mcp import gateway_tasks
+from rightcall.mcp.gateway import tasks
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
 
@@ -306,7 +306,7 @@ def test_a_task_that_nobody_fetches_expires() -> None:
 
 
 def test_tasks_are_bounded_for_each_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_tasks, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(tasks, "MOST_OF_ONE", 2)
     link = ScriptedLink(TaskServer())
 
     async def main() -> list[Any]:

@@ -11,16 +11,16 @@ from msgspec import json
 
 from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
 from mcp_gateway_scripted import TOOL, ScriptedLink, Wrong, old_server
-from rightcall.config_load import load_policy
-from rightcall.door import Door
-from rightcall.mcp.gateway_shared import SharedGateway
-from rightcall.mcp.upstream_process import ProcessLink
-from rightcall.proxy.options import Options
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.mcp.upstream.links import ProcessLink
+from rightcall.policy.loader import load_policy
+from rightcall.proxy.gates import Options
 from rightcall.record.memory import MemoryStore
-from rightcall.serve.access import Access
-from rightcall.serve.assembly import Parts, assemble
-from rightcall.serve.mcp import Endpoint
-from rightcall.serve.recording import Backlog, Recording
+from rightcall.server.access import Access
+from rightcall.server.app import Parts, assemble
+from rightcall.server.mcp import Endpoint
+from rightcall.server.recording import Backlog, Recording
 
 pytestmark = pytest.mark.promise("H-04")
 

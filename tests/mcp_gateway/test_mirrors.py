@@ -9,7 +9,7 @@ from msgspec import Raw, json
 from mcp_gateway_asking import asked, gateway_of, policy
 from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from mcp_gateway_site import META, ROUTED, Answer, Site, call, run
-from rightcall.mcp.mirrors import header_text, header_value, mirrors, mismatch
+from rightcall.mcp.messages import header_text, header_value, mirrors, mismatch
 from rightcall.mcp.serving import Client
 
 pytestmark = pytest.mark.promise("H-50")

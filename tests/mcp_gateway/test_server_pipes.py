@@ -14,14 +14,13 @@ from typing import Any
 import pytest
 import uvloop
 
-from rightcall.config_servers import Server
-from rightcall.door import Door
-from rightcall.mcp import upstream as upstreams
-from rightcall.mcp import upstream_process
-from rightcall.mcp.gateway import Gateway
-from rightcall.mcp.upstream_link import ServerGone
-from rightcall.mcp.upstream_process import ProcessLink
-from rightcall.mcp.upstream_session import Session
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.gateway import Gateway
+from rightcall.mcp.upstream import links
+from rightcall.mcp.upstream import upstream as upstreams
+from rightcall.mcp.upstream.links import ProcessLink
+from rightcall.mcp.upstream.session import ServerGone, Session
+from rightcall.policy.settings import Server
 
 pytestmark = pytest.mark.promise("X-07")
 
@@ -75,7 +74,7 @@ FAULTS: dict[str, tuple[str, str]] = {
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upstreams, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(upstream_process, "UNREAD_SECONDS", 0.2)
+    monkeypatch.setattr(links, "UNREAD_SECONDS", 0.2)
 
 
 class Loop:

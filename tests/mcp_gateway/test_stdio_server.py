@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 import pytest
 from msgspec import Raw, json
 
-from rightcall.mcp import stdio_server, stdio_sink
-from rightcall.mcp.serving import Exchange
-from rightcall.mcp.serving_answers import Answer, success
-from rightcall.mcp.stdio_server import StdioServer
+from rightcall.mcp import serving as stdio_server
+from rightcall.mcp import serving as stdio_sink
+from rightcall.mcp.messages import Answer, success
+from rightcall.mcp.serving import Exchange, StdioServer
 
 pytestmark = pytest.mark.promise("H-04", "X-07")
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {}}

@@ -15,11 +15,10 @@ from msgspec import json
 
 from hostile.objects import deep
 from models.endpoint_asking import HELLO, bodies, in_a_loop, pass_time, refusal, said, text, until
-from rightcall.config_router import ModelSettings
+from rightcall.doctor.practice import practice_app
 from rightcall.errors import ConfigError, ModelError
-from rightcall.models.endpoint import Endpoint
-from rightcall.models.endpoint_request import address_of
-from rightcall.serve.practice import practice_app
+from rightcall.models.endpoint import Endpoint, address_of
+from rightcall.policy.settings import RouterModel
 from serve.harness import serving
 from serve.raw_serving import answer, chunked, read_request, scripted
 
@@ -125,7 +124,7 @@ def test_a_repr_holds_neither_key_nor_header_nor_path() -> None:
 async def test_settings_of_the_policy_file_make_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MODEL_KEY", "sk-1234")
     async with scripted([answer(said())]) as server:
-        settings = ModelSettings(server.url, "small", key_env="MODEL_KEY", headers={"x-team": "a"}, schema=False)
+        settings = RouterModel(server.url, "small", key_env="MODEL_KEY", headers={"x-team": "a"}, schema=False)
         model = Endpoint.of(settings, seconds=5)
         await model(HELLO, schema=SCHEMA)
         await model.aclose()
@@ -138,7 +137,7 @@ async def test_settings_of_the_policy_file_make_an_endpoint(monkeypatch: pytest.
 def test_a_key_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MODEL_KEY", raising=False)
     with pytest.raises(ConfigError, match="environment variable MODEL_KEY is not set; put the key for h there"):
-        Endpoint.of(ModelSettings("http://h", key_env="MODEL_KEY"))
+        Endpoint.of(RouterModel("http://h", key_env="MODEL_KEY"))
 
 
 # ── a server's manner ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,8 +11,8 @@ from msgspec import json
 
 from models.endpoint_asking import HELLO, bodies, in_a_loop, pass_time, refusal, said, text, until
 from rightcall.errors import ModelError, ModelFault
+from rightcall.models.answers import MOST_BODY
 from rightcall.models.endpoint import Endpoint
-from rightcall.models.endpoint_errors import MOST_BODY
 from serve.raw_serving import CLOSE, RESET, answer, chunked, scripted
 
 KEY = "sk-secret-0123456789"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.normalise.log import MOST_ATTEMPTS, Log
-from rightcall.normalise.values import fit
-from rightcall.parse.shape import Shape, shape_of
+from rightcall.base.json.shape import Shape, shape_of
+from rightcall.gate.repair.log import MOST_ATTEMPTS, Log
+from rightcall.gate.repair.values import fit
 
 
 def branches(count: int) -> Shape:

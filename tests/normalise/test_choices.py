@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from every import every
-from rightcall.normalise.choices import choose
+from rightcall.gate.repair.choices import choose
 
 UNITS = ("celsius", "fahrenheit")
 

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.normalise.lists import parts_of
-from rightcall.normalise.log import Log
-from rightcall.normalise.values import fit
-from rightcall.parse.shape import shape_of
+from rightcall.base.json.shape import shape_of
+from rightcall.gate.repair.log import Log
+from rightcall.gate.repair.values import fit, parts_of
 
 TEXT = shape_of({"type": "string"})
 

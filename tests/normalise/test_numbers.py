@@ -3,9 +3,8 @@
 import pytest
 
 from every import every
-from rightcall.normalise.numbers import number_in
-from rightcall.normalise.units import contradicts, names, units_beside
-from rightcall.parse.shape import Shape, shape_of
+from rightcall.base.json.shape import Shape, shape_of
+from rightcall.gate.repair.numbers import contradicts, names, number_in, units_beside
 
 NUMBER = shape_of({"type": "number"})
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.normalise.opposites import opposed
+from rightcall.gate.repair.words import opposed
 
 
 @pytest.mark.promise("N-06", "N-13")

@@ -6,8 +6,8 @@ from typing import Any, get_args
 import pytest
 
 from rightcall import Gate, Repair
-from rightcall.normalise.strategies import NAMES, STRATEGIES, used
-from rightcall.parse.marks import REPAIRING, RULES
+from rightcall.base.json.marks import REPAIRING, RULES
+from rightcall.gate.repair import NAMES, STRATEGIES, used
 from rightcall.types import StrategyName
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rightcall.normalise.thesaurus import GROUPS
-from rightcall.normalise.words import EMPTY_WORDS, joined, same_meaning, singular, words_of
+from rightcall.gate.repair.words import EMPTY_WORDS, GROUPS, joined, same_meaning, singular, words_of
 
 
 @pytest.mark.parametrize(

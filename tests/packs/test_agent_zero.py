@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from rightcall.catalog import PackTool
-from rightcall.packs import load_pack
+from rightcall.catalog.packs import load_pack
+from rightcall.catalog.tool import PackTool
 from rightcall.types import Rules
 
 

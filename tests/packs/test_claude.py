@@ -3,7 +3,7 @@
 import pytest
 
 from every import every
-from rightcall.packs import load_pack
+from rightcall.catalog.packs import load_pack
 
 ALL = {"read", "write", "execute", "network"}
 

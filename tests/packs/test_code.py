@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from every import every
-from rightcall.catalog import PackTool
-from rightcall.config_settings import STAGES
-from rightcall.packs import load_pack
+from rightcall.catalog.packs import load_pack
+from rightcall.catalog.tool import PackTool
+from rightcall.policy.settings import STAGES
 
 # The seven tools: parameter, whether required, JSON type, and the default as the design writes it ("" for none).
 Row = tuple[str, bool, str, str]

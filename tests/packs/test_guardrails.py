@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from rightcall.packs import load_pack
+from rightcall.catalog.packs import load_pack
 from rightcall.types import Batch, Rules
 
 

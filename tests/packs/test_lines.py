@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rightcall.packs
-from rightcall.packs.lines import KeyPath, key_lines, line_of
+import rightcall.catalog.packs
+from rightcall.catalog.toml import KeyPath, key_lines, line_of
 
 DOCUMENT = '''\
 # a comment with [brackets] and = signs
@@ -126,9 +126,9 @@ def test_every_place_of_a_document_has_its_line(newline: str) -> None:
     assert set(places(tomllib.loads(text))) == set(EXPECTED)
 
 
-@pytest.mark.parametrize("name", rightcall.packs.available_packs())
+@pytest.mark.parametrize("name", rightcall.catalog.packs.available_packs())
 def test_every_place_of_a_shipped_pack_has_a_line_that_shows_its_key(name: str) -> None:
-    text = Path(rightcall.packs.load_pack(name).source).read_text(encoding="utf-8")
+    text = Path(rightcall.catalog.packs.load_pack(name).source).read_text(encoding="utf-8")
     shown = text.splitlines()
     lines = key_lines(text)
     for path in places(tomllib.loads(text)):

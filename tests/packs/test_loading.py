@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rightcall.catalog.packs import FILE, available_packs, compiled_packs, load_pack, lookup, read_pack_text
 from rightcall.errors import PackError
-from rightcall.packs import available_packs, load_pack, read_pack_text
-from rightcall.packs.build import compiled_packs
-from rightcall.packs.compiled import FILE, lookup
 
 SHIPPED = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit")
 
@@ -84,7 +82,7 @@ def test_every_tool_of_a_shipped_pack_has_description_schema_effects_and_example
 
 
 def test_the_compiled_packs_are_up_to_date() -> None:
-    assert Path(FILE).read_bytes() == compiled_packs(), "run: python -m rightcall.packs.build"
+    assert Path(FILE).read_bytes() == compiled_packs(), "run: python -m rightcall.catalog.packs"
 
 
 def test_a_compiled_pack_is_used_only_for_the_very_text_it_was_made_from(tmp_path: Path) -> None:
@@ -105,7 +103,7 @@ def test_loading_a_shipped_pack_takes_less_than_five_milliseconds_and_no_toml_pa
         raise AssertionError("the TOML parser was used")
 
     monkeypatch.setattr(tomllib, "loads", refuse)
-    from rightcall.packs import _shipped
+    from rightcall.catalog.packs import _shipped
 
     best: dict[str, float] = {}
     for name in SHIPPED * 3:

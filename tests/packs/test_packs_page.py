@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from docs_examples import blocks
-from rightcall.catalog import PackTool
-from rightcall.packs import available_packs, load_pack, read_pack_text
-from rightcall.packs.rules import KEYS
+from rightcall.catalog.packs import available_packs, load_pack, read_pack_text
+from rightcall.catalog.rules import KEYS
+from rightcall.catalog.tool import PackTool
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "packs.md"
 

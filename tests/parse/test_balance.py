@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.parse.balance import Balance
+from rightcall.base.json.strings import Balance
 
 pytestmark = pytest.mark.promise("R-09")
 

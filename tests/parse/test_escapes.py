@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.parse.escapes import unescape
+from rightcall.base.json.strings import unescape
 
 
 @pytest.mark.promise("N-04")

@@ -2,9 +2,9 @@
 
 import pytest
 
+from rightcall.base.json.find import read_value
+from rightcall.base.json.shape import shape_of
 from rightcall.errors import Unreadable
-from rightcall.parse.find import read_value
-from rightcall.parse.shape import shape_of
 
 OBJECT = shape_of({"type": "object", "properties": {"a": {"type": "integer"}}})
 LIST = shape_of({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "integer"}}}})
@@ -15,7 +15,7 @@ def test_valid_json_never_reaches_the_lenient_reader(monkeypatch: pytest.MonkeyP
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("the lenient reader was asked")
 
-    monkeypatch.setattr("rightcall.parse.find.read_lenient", forbidden)
+    monkeypatch.setattr("rightcall.base.json.find.read_lenient", forbidden)
     assert read_value(' {"a": [1, {"b": "x, \\"y\\""}]} ').value == {"a": [1, {"b": 'x, "y"'}]}
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.parse.hygiene import MAX_VALUES, unsound
+from rightcall.base.json.strict import MAX_VALUES, unsound
 
 RESERVED = ("__proto__", "constructor")
 

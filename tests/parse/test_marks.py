@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.parse.marks import REPAIRING, RULES, repairs_of
+from rightcall.base.json.marks import REPAIRING, RULES, repairs_of
 
 TEXT = "{'a': True, \"b\" 1}"
 

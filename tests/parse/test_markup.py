@@ -2,9 +2,9 @@
 
 import pytest
 
+from rightcall.base.json.find import looks_like_markup, read_markup
+from rightcall.base.json.shape import ANY, shape_of
 from rightcall.errors import Unreadable
-from rightcall.parse.markup import looks_like_markup, read_markup
-from rightcall.parse.shape import ANY, shape_of
 
 CITY = shape_of({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}})
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-import rightcall.parse.marks
+import rightcall.base.json.marks
 from cases import Case, cases, exact, table
 from every import every
 from rightcall import Unreadable, loads
-from rightcall.parse.marks import RULES
-from rightcall.parse.strict import NO_JSON, attempt
+from rightcall.base.json.marks import RULES
+from rightcall.base.json.strict import NO_JSON, attempt
 
 FILES = (
     "read_quotes.jsonl",
@@ -69,7 +69,7 @@ def test_every_rule_is_needed_by_some_case() -> None:
 
 @pytest.mark.promise("N-02", "N-18")
 def test_every_rule_the_reader_marks_is_documented() -> None:
-    folder = Path(rightcall.parse.marks.__file__).parent
+    folder = Path(rightcall.base.json.marks.__file__).parent
     sources = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py")) if path.name != "marks.py"]
     marked = set().union(*(marks_in(ast.parse(source)) for source in sources))
     assert marked >= {"trailing_comma", "inner_quotes", "cut_value", "python_constant"}  # else this test sees nothing

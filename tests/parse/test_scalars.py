@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from rightcall.parse.scalars import CONSTANTS, MAX_DIGITS, NUMBER, read_number
+from rightcall.base.json.shape import CONSTANTS, MAX_DIGITS, NUMBER, read_number
 
 
 @pytest.mark.parametrize(

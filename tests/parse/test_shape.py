@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.parse.shape import ANY, Shape, loses_digits, shape_of
+from rightcall.base.json.shape import ANY, Shape, loses_digits, shape_of
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "number"}

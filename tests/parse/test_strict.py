@@ -2,8 +2,8 @@
 
 import pytest
 
+from rightcall.base.json.strict import NO_JSON, attempt, decode, duplicate_keys
 from rightcall.errors import Unreadable
-from rightcall.parse.strict import NO_JSON, attempt, decode, duplicate_keys
 
 
 @pytest.mark.parametrize(

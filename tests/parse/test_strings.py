@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.parse.strings import Closing, Context, StringEnd, key_ahead
+from rightcall.base.json.strings import Closing, Context, StringEnd, key_ahead
 
 
 def closing(text: str, context: Context, brackets: str, quote: str = '"') -> Closing:

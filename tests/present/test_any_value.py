@@ -20,11 +20,9 @@ from every import every
 from hostile.objects import OBJECTS, Angry, Colour, cyclic_dict, shared
 from present.results import RESULTS
 from present.test_shape import json_values
-from rightcall.present.look import DEEPEST
-from rightcall.present.measure import CYCLE, TOO_DEEP, Measure
-from rightcall.present.messages import content
-from rightcall.present.shape import shape
-from rightcall.present.trim import NOTE, trim
+from rightcall.executor.present.messages import content
+from rightcall.executor.present.shape import NOTE, shape, trim
+from rightcall.executor.present.trim import CYCLE, DEEPEST, TOO_DEEP, Measure
 
 TOOLS = ["", *sorted(RESULTS)]
 budgets = st.integers(-1, 400)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rightcall import Gate
-from rightcall.present.definitions import definition
-from rightcall.text.wire import wire_name
+from rightcall.base.text import wire_name
+from rightcall.executor.present.messages import definition
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from present.results import ran_result
-from rightcall.present.messages import Outcome, content, message
-from rightcall.present.shape import shape
-from rightcall.present.summary import summarise
+from rightcall.executor.present.messages import Outcome, content, message, summarise
+from rightcall.executor.present.shape import shape
 
 TOOL = "code/execute/python"
 PICTURE = {

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.present.lines import cut_text
-from rightcall.present.measure import quoted_text
+from rightcall.executor.present.trim import cut_text, quoted_text
 
 
 @given(st.text('a\\"\n\x01ü😀u0', max_size=14), st.integers(-1, 40))

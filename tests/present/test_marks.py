@@ -14,9 +14,8 @@ from every import every
 from present.test_shape import json_values
 from recover.soup import TOOLS, soup
 from rightcall import Gate
-from rightcall.present.marks import mark_as_data, neutral
-from rightcall.present.messages import content
-from rightcall.recover.registry import REASONING, builtin_formats
+from rightcall.executor.present.messages import content, mark_as_data, neutral
+from rightcall.gate.recover.registry import REASONING, builtin_formats
 
 pytestmark = pytest.mark.promise("O-04")
 
@@ -102,7 +101,7 @@ def test_a_name_that_stands_in_the_data_is_not_used(monkeypatch: pytest.MonkeyPa
         def hexdigest(self) -> str:
             return "0123456789ab" + "c" * 52 if self.data == b"0123456789ab" else sha256(self.data).hexdigest()
 
-    monkeypatch.setattr("rightcall.present.marks.sha256", Known)
+    monkeypatch.setattr("rightcall.executor.present.messages.sha256", Known)
     marked = mark_as_data("t", "0123456789ab")
     assert BLOCK.fullmatch(marked)["name"] != "0123456789ab"  # type: ignore[index]
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from present.results import read_result
 from rightcall import Gate
-from rightcall.present.marks import mark_as_data
-from rightcall.present.messages import Outcome, content, error_content, message
-from rightcall.text.tokens import estimate
+from rightcall.base.text import estimate
+from rightcall.executor.present.messages import Outcome, content, error_content, mark_as_data, message
 from rightcall.types import Call, MessageShape
 
 DONE = Outcome(ok=True, tool="code/read", content="the text", result={"n": 1}, call=Call("code/read", {}, "call_1"))

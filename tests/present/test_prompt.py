@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Gate
-from rightcall.catalog import PackTool, Tool, build_catalog
-from rightcall.packs import load_pack
-from rightcall.present.prompt import system_prompt
-from rightcall.present.uses import USES
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.packs import load_pack
+from rightcall.catalog.tool import PackTool, Tool
+from rightcall.executor.present.prompt import USES, system_prompt
+from rightcall.gate.examples import example
 from rightcall.types import Rules
-from rightcall.validate.example import example
 
 pytestmark = pytest.mark.promise("O-03")
 

@@ -18,9 +18,8 @@ from present.results import (
     read_result,
     search_result,
 )
-from rightcall.present.messages import content
-from rightcall.present.registry import views
-from rightcall.present.shape import shape
+from rightcall.executor.present.messages import content
+from rightcall.executor.present.shape import shape, views
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -10,8 +10,8 @@ from every import every
 from hostile.objects import OBJECTS, Angry
 from present.results import RESULTS, read_result
 from present.test_shape import json_values
-from rightcall.present.registry import views
-from rightcall.present.summary import summarise
+from rightcall.executor.present.messages import summarise
+from rightcall.executor.present.shape import views
 
 
 @pytest.mark.promise("A-02")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.text.tokens import estimate
+from rightcall.base.text import estimate
 
 
 @pytest.mark.promise("X-02")

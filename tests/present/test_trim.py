@@ -17,9 +17,8 @@ from present.results import (
     read_result,
     search_result,
 )
-from rightcall.present.shape import shape
-from rightcall.present.trim import Trimmed, trim
-from rightcall.text.tokens import estimate
+from rightcall.base.text import estimate
+from rightcall.executor.present.shape import Trimmed, shape, trim
 
 pytestmark = pytest.mark.promise("O-01")
 

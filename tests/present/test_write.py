@@ -3,7 +3,7 @@
 import pytest
 
 from present.results import WRITTEN
-from rightcall.present.summary import summarise
+from rightcall.executor.present.messages import summarise
 
 SUMMARIES = {
     "file/save": "Created experimental/a.md, 900 bytes",

@@ -8,13 +8,13 @@ from typing import Any
 import anthropic
 from msgspec import json
 
-from rightcall.config_load import load_policy
-from rightcall.proxy.answering import Editor
-from rightcall.proxy.events import Event
+from rightcall.policy.loader import load_policy
+from rightcall.proxy.editor import Editor
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.gates import Gates
-from rightcall.proxy.settle import Settler
+from rightcall.proxy.prose import Settler
 from rightcall.proxy.wires.anthropic import Anthropic
+from rightcall.proxy.wires.common import Event
 from serve import scripted_anthropic
 from serve.scripted_parts import Answer, Part, event
 

@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 from msgspec import json
 
-from rightcall.config_load import load_policy
-from rightcall.gate import Gate
-from rightcall.proxy.answering import Editor
+from rightcall.gate.gate import Gate
+from rightcall.policy.loader import load_policy
+from rightcall.proxy.editor import Editor
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.gates import Gates
-from rightcall.proxy.settle import Settler
+from rightcall.proxy.prose import Settler
 from rightcall.proxy.wires.openai_chat import OpenAIChat
 
 WIRE = OpenAIChat()

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import msgspec
 import openai
 
-from rightcall.config_load import load_policy
-from rightcall.proxy.answering import Editor
+from rightcall.base.http.addresses import payload
+from rightcall.policy.loader import load_policy
+from rightcall.proxy.editor import Editor
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.gates import Gates
-from rightcall.proxy.settle import Settler
+from rightcall.proxy.prose import Settler
 from rightcall.proxy.wires.openai_responses import OpenAIResponses
-from rightcall.text.framing import payload
 from serve import scripted_responses
 from serve.scripted_parts import Answer, Part, event
 

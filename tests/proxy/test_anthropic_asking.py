@@ -7,7 +7,7 @@ from msgspec import json
 
 from proxy.anthropic_running import GATE, TOOLS, WIRE, data_of, through_whole
 from rightcall.proxy.teaching import tool_prompt
-from rightcall.proxy.wire import Asked, FaultKind, Redo, Usage
+from rightcall.proxy.wires.common import Asked, FaultKind, Redo, Usage
 from rightcall.types import Call
 
 pytestmark = pytest.mark.promise("H-03")

@@ -16,7 +16,7 @@ from proxy.anthropic_running import (
     through_whole,
     told,
 )
-from rightcall.proxy.wire import Usage as Tokens
+from rightcall.proxy.wires.common import Usage as Tokens
 from rightcall.types import Call
 from serve.scripted_parts import Answer, NativeCall, Part, Reasoning, Text
 

@@ -20,10 +20,10 @@ from proxy.chatting import (
     tool,
     whole_answer,
 )
-from rightcall.proxy.answering import Editor
+from rightcall.base.http.addresses import TooLong
+from rightcall.proxy.editor import Editor
 from rightcall.proxy.flow import Flow
-from rightcall.proxy.settle import Settler
-from rightcall.text.framing import TooLong
+from rightcall.proxy.prose import Settler
 from rightcall.types import Call
 
 pytestmark = pytest.mark.promise("H-03", "R-09")

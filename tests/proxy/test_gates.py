@@ -4,8 +4,8 @@ import pytest
 from msgspec import json
 
 from proxy.chatting import READ, TOOLS, WEATHER, tool
-from rightcall.config_load import load_policy
-from rightcall.offering import functions
+from rightcall.gate.offering import functions
+from rightcall.policy.loader import load_policy
 from rightcall.proxy import gates
 from rightcall.proxy.gates import Gates
 

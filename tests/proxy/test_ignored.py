@@ -7,8 +7,8 @@ import pytest
 from msgspec import json
 
 from every import every
-from rightcall.proxy.ignored import CHARACTERS_PER_TOKEN, MOST_READ, UNCALLED, ignored, least_tokens, refused_tools
-from rightcall.proxy.wire import Asked, Choice, Usage, WireName
+from rightcall.proxy.teaching import CHARACTERS_PER_TOKEN, MOST_READ, UNCALLED, ignored, least_tokens, refused_tools
+from rightcall.proxy.wires.common import Asked, Choice, Usage, WireName
 
 pytestmark = pytest.mark.promise("H-03")
 

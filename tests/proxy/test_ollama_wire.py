@@ -6,12 +6,12 @@ import pytest
 from msgspec import json
 from ollama import ChatResponse
 
-from rightcall.config_load import load_policy
-from rightcall.proxy.answering import Editor
+from rightcall.policy.loader import load_policy
+from rightcall.proxy.editor import Editor
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.gates import Gates
-from rightcall.proxy.settle import Settler
-from rightcall.proxy.wire import Asked, Redo, Usage
+from rightcall.proxy.prose import Settler
+from rightcall.proxy.wires.common import Asked, Redo, Usage
 from rightcall.proxy.wires.ollama import Ollama
 from rightcall.types import Call
 from serve import scripted_ollama

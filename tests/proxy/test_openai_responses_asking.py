@@ -7,8 +7,8 @@ import pytest
 from msgspec import json
 
 from proxy.responses_running import REQUEST, TOOLS, WIRE, accumulated, sse
-from rightcall.offering import functions
-from rightcall.proxy.wire import Redo
+from rightcall.gate.offering import functions
+from rightcall.proxy.wires.common import Redo
 from rightcall.types import Call
 
 pytestmark = pytest.mark.promise("H-03")

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxy.responses_running import CALL, WIRE, accumulated, answered, editor, events, heard, sse, stream, through, told
-from rightcall.proxy.wire import Usage as Tokens
+from rightcall.proxy.wires.common import Usage as Tokens
 from rightcall.types import Call
 from serve.scripted_parts import NativeCall, Reasoning, Text, event
 

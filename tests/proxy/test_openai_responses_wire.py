@@ -21,7 +21,7 @@ from proxy.responses_running import (
     told,
     whole,
 )
-from rightcall.proxy.wire import Usage as Tokens
+from rightcall.proxy.wires.common import Usage as Tokens
 from rightcall.types import Call
 from serve.scripted_parts import NativeCall, Part, Pieces, Reasoning, Text
 

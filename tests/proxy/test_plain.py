@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from proxy.chatting import chunk, settler
-from rightcall.proxy.answering import Editor
-from rightcall.proxy.events import Event
+from rightcall.proxy.editor import Editor, PlainText
 from rightcall.proxy.flow import Flow
-from rightcall.proxy.plain import PlainText
-from rightcall.proxy.wires.openai_chat_stream import OpenAIChatStream
+from rightcall.proxy.wires.common import Event
+from rightcall.proxy.wires.openai_chat import OpenAIChatStream
 
 pytestmark = pytest.mark.promise("H-03", "R-09")
 

@@ -8,11 +8,11 @@ from msgspec import json
 from openai._streaming import SSEDecoder
 
 from rightcall import load_policy
+from rightcall.base.redact import Redactor
 from rightcall.proxy.gates import Gates
+from rightcall.proxy.prose import Did, Settler
 from rightcall.proxy.report import LOOKED_AT, Provenance, comment, header, notes
-from rightcall.proxy.settle import Did, Settler
-from rightcall.record.entries import CallBody, encode, read_call
-from rightcall.text.redact import Redactor
+from rightcall.record.tables import CallBody, encode, read_call
 from rightcall.types import Call, Verdict
 
 pytestmark = pytest.mark.promise("H-03")
@@ -162,7 +162,7 @@ def test_a_call_that_only_lacked_an_id_says_so(settler: Settler) -> None:
 
 
 def test_the_digest_of_a_call_is_the_one_that_an_executor_would_record(settler: Settler) -> None:
-    from rightcall.executor_request import canonical
+    from rightcall.executor.request import canonical
 
     _, right = settler.native("weather", {"days": 2, "city": "Bern"}, "call_7")
     assert noted(right).digest == canonical("weather", {"city": "Bern", "days": 2}).digest

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.config_load import load_policy
-from rightcall.gate import Gate
+from rightcall.gate.gate import Gate
+from rightcall.policy.loader import load_policy
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.teaching import MOST_LESSONS, as_text, is_copied, lessons, result_text, taught, tool_prompt
-from rightcall.proxy.wire import Wire
 from rightcall.proxy.wires import wires
+from rightcall.proxy.wires.common import Wire
 
 pytestmark = pytest.mark.promise("H-03")
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from record.works import OpenSqlite
-from rightcall.record.clock import Clock, ManualClock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Store
+from rightcall.record.tables import Clock, ManualClock, Store
 
 
 @pytest.fixture

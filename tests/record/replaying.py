@@ -10,21 +10,29 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.authorise.allowlist import denial
-from rightcall.authorise.limits import scopes_of
-from rightcall.authorise.quarantine import quarantine
-from rightcall.config_settings import Rights
-from rightcall.door_tools import NOT_TOLD
-from rightcall.executor_repeats import decided
-from rightcall.executor_request import canonical
-from rightcall.keys import SERVER_CHANGED, binding, definition_binding, refused_scope, same_scope, server_key
-from rightcall.record.admission import UNCOUNTED
-from rightcall.record.asking import refuse_overflow
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import CallBody, read_answer, read_call, read_note
-from rightcall.record.memory_tables import MemoryTables
-from rightcall.record.tables import AuditEntry
-from rightcall.types_running import Approval, Decision, Finding, Grant, Origin, Pause, Request
+from rightcall.executor.guesses import decided
+from rightcall.executor.request import canonical
+from rightcall.executor.rights import NOT_TOLD
+from rightcall.policy.decide import denial, quarantine, scopes_of
+from rightcall.policy.settings import Rights
+from rightcall.policy.types import (
+    SERVER_CHANGED,
+    Approval,
+    Decision,
+    Finding,
+    Grant,
+    Origin,
+    Pause,
+    Request,
+    binding,
+    definition_binding,
+    refused_scope,
+    same_scope,
+    server_key,
+)
+from rightcall.record.admission import UNCOUNTED, refuse_overflow
+from rightcall.record.memory import MemoryTables
+from rightcall.record.tables import AuditEntry, CallBody, ManualClock, read_answer, read_call, read_note
 
 Told = Literal["same", "another", "unknown", "unread"]
 """`unknown`: its record does not hold everything; `unread`: the gate refused it, and no policy was asked."""

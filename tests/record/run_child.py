@@ -60,7 +60,7 @@ def write(store: SqliteStore) -> None:
 def admissions(store: SqliteStore, name: str) -> None:
     """Make calls for ever, each another, and say when all are refused and when they run again."""
     from approval_running import request_of, try_call
-    from rightcall.config_settings import Asking, Limits, Settings, Window
+    from rightcall.policy.settings import Asking, Limits, Settings, Window
 
     free = Limits(Window(), Window(), {})
     settings = Settings(stage="full", dry_run=False, quarantine=0, limits=free, approval=Asking(effects=()))

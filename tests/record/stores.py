@@ -6,10 +6,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from audit_writing import NOON, Diary
-from rightcall.record.chain import START, link
-from rightcall.record.clock import ManualClock
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import START, ManualClock, link
 
 KINDS = ("memory", "sqlite")
 

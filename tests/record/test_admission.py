@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 
 from approval_running import SETTINGS, Desk, try_call
-from rightcall.authorise.limits import scopes_of
-from rightcall.config_settings import Asking, Limits, Settings, Window, rights_of
-from rightcall.executor_calls import faulty
-from rightcall.keys import refused_scope
+from rightcall.executor.calls import faulty
+from rightcall.policy.decide import scopes_of
+from rightcall.policy.settings import Asking, Limits, Settings, Window, rights_of
+from rightcall.policy.types import Request, refused_scope
 from rightcall.record.admission import finish, refuse
-from rightcall.record.entries import CallBody, EndBody
-from rightcall.types_running import Request
+from rightcall.record.tables import CallBody, EndBody
 
 QUIET = Settings(stage="full", allow=("*",), dry_run=False, approval=Asking(effects=()))
 

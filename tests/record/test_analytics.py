@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from audit_writing import Diary
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.analytics import Analytics, Repairs, Share, TopTool, analytics, as_design, percentile
-from rightcall.record.entries import CallBody, encode
-from rightcall.record.period import Period
+from rightcall.record.calls import Period
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import CallBody, encode
 
 pytestmark = pytest.mark.promise("A-05")
 

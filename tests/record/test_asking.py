@@ -9,9 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from approval_running import PERSON, START, Desk, request_of, say
-from rightcall.config_settings import Asking, Settings
+from rightcall.base.redact import Redactor
 from rightcall.errors import AnswerError
-from rightcall.record.asking import (
+from rightcall.policy.settings import Asking, Settings
+from rightcall.policy.types import HOUR, Approval, Decision, Grant
+from rightcall.record.admission import (  # fmt: skip
     UNSAID,
     ApprovalQuestion,
     Hide,
@@ -24,13 +26,9 @@ from rightcall.record.asking import (
     revoke_grant,
     unsaid,
     use,
-)  # fmt: skip
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import read_answer, read_note
+)
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import EntryKind
-from rightcall.text.redact import Redactor
-from rightcall.types_running import HOUR, Approval, Decision, Grant
+from rightcall.record.tables import EntryKind, ManualClock, read_answer, read_note
 
 pytestmark = pytest.mark.promise("P-06")
 

@@ -14,13 +14,12 @@ from audit_writing import Diary
 from record.stores import KINDS, opened, tamper
 from record.works import approval, grant
 from rightcall.errors import ToolFailure
-from rightcall.keys import refused_scope
-from rightcall.record import browsable
-from rightcall.record.browsable import COLLECTIONS
-from rightcall.record.browsing import MOST, Listed, list_records, read_record
-from rightcall.record.entries import NoteBody, encode
+from rightcall.policy.types import refused_scope
+from rightcall.record import browse
+from rightcall.record.browse import COLLECTIONS, MOST, Listed, list_records, read_record
 from rightcall.record.notes import note_diagnosis, note_message
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import NoteBody, encode
 
 pytestmark = pytest.mark.promise("C-11")
 
@@ -237,8 +236,8 @@ def test_long_values_are_cut_in_a_list_and_whole_when_one_record_is_read(kind: s
 
 @every_store
 def test_only_the_newest_records_are_looked_through(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(browsable, "SEARCHED", 4)
-    monkeypatch.setattr(browsable, "_PAGE", 3)
+    monkeypatch.setattr(browse, "SEARCHED", 4)
+    monkeypatch.setattr(browse, "_PAGE", 3)
     with opened(kind, tmp_path) as diary:
         diary.refused("old")
         for _ in range(3):
@@ -253,7 +252,7 @@ def test_only_the_newest_records_are_looked_through(kind: str, tmp_path: Path, m
 def test_pages_meet_and_a_pruned_audit_ends_where_it_begins(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browsable, "_PAGE", 7)
+    monkeypatch.setattr(browse, "_PAGE", 7)
     with opened(kind, tmp_path) as diary:
         for n in range(40):
             diary.ran(time=float(n))

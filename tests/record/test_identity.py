@@ -15,13 +15,13 @@ from record.refusing import not_opened
 from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
 from record.works import OpenSqlite, add, records
 from rightcall.errors import StoreError
-from rightcall.record.clock import ManualClock
+from rightcall.policy import ledger
+from rightcall.policy.types import Grant
+from rightcall.record.identity import kept_head
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.sqlite_identity import kept_head
+from rightcall.record.tables import ManualClock
 from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
 from rightcall.record.verify import verify
-from rightcall.trust import ledger
-from rightcall.types_running import Grant
 
 pytestmark = pytest.mark.promise("A-03", "A-04")
 

@@ -9,10 +9,10 @@ import pytest
 from audit_writing import Diary
 from record.stores import KINDS, opened, tamper
 from rightcall.errors import ToolFailure
-from rightcall.record.entries import NoteBody, encode
-from rightcall.record.log_lines import MOST, log_lines
+from rightcall.record.analytics import own_report
+from rightcall.record.browse import MOST_LINES, log_lines
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.usage import own_report
+from rightcall.record.tables import NoteBody, encode
 
 pytestmark = pytest.mark.promise("C-11")
 
@@ -67,9 +67,9 @@ def test_at_most_so_many_lines_are_shown_and_the_rest_is_said(kind: str, tmp_pat
         assert (len(log_lines(diary.store, 52).lines), log_lines(diary.store, 52).truncated) == (52, False)
         assert len(log_lines(diary.store, -3).lines) == 1
         diary.store.transact(
-            lambda tables: [tables.append("message", 0, encode(NoteBody("message"))) for _ in range(MOST)]
+            lambda tables: [tables.append("message", 0, encode(NoteBody("message"))) for _ in range(MOST_LINES)]
         )
-        assert len(log_lines(diary.store, 10**30).lines) == MOST
+        assert len(log_lines(diary.store, 10**30).lines) == MOST_LINES
 
 
 def test_the_lines_are_those_of_all_processes_that_share_the_store(tmp_path: Path) -> None:

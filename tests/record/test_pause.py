@@ -10,12 +10,11 @@ from approval_running import Desk, say
 from audit_writing import Diary
 from record.stores import KINDS, opened
 from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
-from rightcall.config_settings import Asking, Settings
 from rightcall.errors import AnswerError
-from rightcall.record.entries import read_call
-from rightcall.record.pause import pause, resume
+from rightcall.policy.settings import Asking, Settings
+from rightcall.record.admission import pause, resume
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Store
+from rightcall.record.tables import Store, read_call
 
 pytestmark = pytest.mark.promise("P-17")
 

@@ -11,12 +11,12 @@ import pytest
 from approval_running import Desk, Discreet, request_of, say, try_call
 from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
 from record.works import OpenSqlite, add, grant
-from rightcall.authorise import decide
 from rightcall.errors import AnswerError, StoreError
-from rightcall.record.asking import ApprovalQuestion, ask, give_grant, revoke_grant
-from rightcall.record.clock import ManualClock
+from rightcall.policy.decide import decide
+from rightcall.policy.types import SECOND
+from rightcall.record.admission import ApprovalQuestion, ask, give_grant, revoke_grant
 from rightcall.record.sqlite import SqliteStore
-from rightcall.types_running import SECOND
+from rightcall.record.tables import ManualClock
 
 pytestmark = pytest.mark.promise("P-06", "A-02")
 

@@ -10,13 +10,11 @@ import pytest
 from audit_writing import Diary
 from record.stores import KINDS, opened
 from rightcall.record.analytics import Analytics, Passed, analytics, as_design
-from rightcall.record.browsing import list_records, read_record
-from rightcall.record.entries import CallBody, encode
-from rightcall.record.log_lines import log_lines
+from rightcall.record.browse import list_records, log_lines, read_record
+from rightcall.record.calls import CallFilter, call, calls
 from rightcall.record.metrics import metrics
-from rightcall.record.prune import prune
-from rightcall.record.reading import CallFilter, call, calls
-from rightcall.record.verify import verify
+from rightcall.record.tables import CallBody, encode
+from rightcall.record.verify import prune, verify
 
 pytestmark = pytest.mark.promise("H-03")
 

@@ -12,11 +12,9 @@ from audit_writing import NOON, Diary
 from record.stores import KINDS, opened
 from rightcall.errors import ConfigError
 from rightcall.record.admission import finish
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import EndBody, read_note
 from rightcall.record.memory import MemoryStore
-from rightcall.record.prune import Cut, Pruned, plan, prune, prune_in_steps
-from rightcall.record.verify import verify
+from rightcall.record.tables import EndBody, ManualClock, read_note
+from rightcall.record.verify import Cut, Pruned, plan, prune, prune_in_steps, verify
 
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)

@@ -7,8 +7,8 @@ import pytest
 
 from audit_writing import Diary
 from record.stores import KINDS, opened, tamper
-from rightcall.record.entries import NoteBody, encode
-from rightcall.record.reading import CallFilter, CallRecord, call, calls, neighbours, snapshot, steps
+from rightcall.record.calls import CallFilter, CallRecord, call, calls, neighbours, snapshot, steps
+from rightcall.record.tables import NoteBody, encode
 
 every_store = pytest.mark.parametrize("kind", KINDS)
 

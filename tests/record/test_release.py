@@ -5,9 +5,9 @@ import json
 import pytest
 
 from approval_running import PERSON, Desk
-from rightcall.config_settings import Settings
 from rightcall.errors import AnswerError
-from rightcall.record.release import refused_calls, release, release_all
+from rightcall.policy.settings import Settings
+from rightcall.record.admission import refused_calls, release, release_all
 
 pytestmark = pytest.mark.promise("P-11")
 

@@ -14,22 +14,28 @@ from msgspec.structs import replace
 from authorise import worlds
 from record.replaying import Again, Replay
 from rightcall import Executor, MemoryStore, tool
-from rightcall.config_settings import Rights, rights_of
-from rightcall.door import Door
-from rightcall.door_origin import Way
-from rightcall.executor_calls import Who, Written, call_body, hushed
-from rightcall.executor_repeats import decided
-from rightcall.executor_request import canonical
-from rightcall.record.admission import Admission, admit, finish
-from rightcall.record.asking import ApprovalQuestion, Reply, answer, give_grant, revoke_grant
-from rightcall.record.clock import ManualClock
-from rightcall.record.entries import CallBody, EndBody
-from rightcall.record.pause import pause, resume
-from rightcall.record.release import release_all
-from rightcall.record.tables import Store, Tables
-from rightcall.text.redact import Redactor
+from rightcall.base.redact import Redactor
+from rightcall.executor.calls import Who, Written, call_body, hushed
+from rightcall.executor.door import Door, Way
+from rightcall.executor.guesses import decided
+from rightcall.executor.request import canonical
+from rightcall.policy.settings import Rights, rights_of
+from rightcall.policy.types import SECOND, Grant, Request
+from rightcall.record.admission import (
+    Admission,
+    ApprovalQuestion,
+    Reply,
+    admit,
+    answer,
+    finish,
+    give_grant,
+    pause,
+    release_all,
+    resume,
+    revoke_grant,
+)
+from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, Tables
 from rightcall.types import Call, Verdict
-from rightcall.types_running import SECOND, Grant, Request
 
 START = 10**15
 
@@ -49,7 +55,7 @@ def told(store: Store, rights: dict[str, Rights]) -> Counter[str]:
 
 
 def rules(store: Store) -> set[str]:
-    from rightcall.record.entries import read_call
+    from rightcall.record.tables import read_call
 
     kinds = ("begin", "refused", "waiting")
     bodies = store.look(lambda tables: [one.body for one in tables.entries() if one.kind in kinds])
@@ -245,7 +251,7 @@ def with_door(chance: random.Random, clock: ManualClock, store: Store, root: Pat
 
 
 def test_records_without_the_new_fields_are_still_read() -> None:
-    from rightcall.record.entries import read_answer, read_call
+    from rightcall.record.tables import read_answer, read_call
 
     old = b'{"caller":"a","tool":"t","params":{},"digest":"d","decision":"allow","rule":"stage:full"}'
     body = read_call(old)

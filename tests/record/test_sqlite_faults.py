@@ -15,9 +15,8 @@ import pytest
 from record.refusing import locked, not_opened, refused, resumed
 from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError
-from rightcall.record.schema import VERSION
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.sqlite_file import open_up
+from rightcall.record.sqlite_file import VERSION, open_up
 
 pytestmark = pytest.mark.promise("A-04")
 

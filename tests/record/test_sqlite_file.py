@@ -11,7 +11,7 @@ import pytest
 
 from record.works import OpenSqlite, add, records
 from rightcall.errors import StoreError
-from rightcall.record import schema
+from rightcall.record import sqlite_file
 from rightcall.record.sqlite import SqliteStore
 
 
@@ -116,7 +116,7 @@ def test_it_is_written_as_safely_as_sqlite_can(open_sqlite: OpenSqlite) -> None:
     settings = store.transact(
         lambda tables: {name: tables._do(f"PRAGMA {name}").fetchone()[0] for name in names}  # type: ignore[attr-defined]
     )
-    assert settings == {"journal_mode": "wal", "synchronous": 2, "user_version": schema.VERSION}
+    assert settings == {"journal_mode": "wal", "synchronous": 2, "user_version": sqlite_file.VERSION}
 
 
 def test_a_name_with_odd_characters_is_a_name(open_sqlite: OpenSqlite, tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_an_older_version_is_brought_up_to_date(
     store.transact(add())
     store.close()
     monkeypatch.setattr(
-        schema, "STEPS", (*schema.STEPS, "ALTER TABLE meta ADD COLUMN note TEXT;\nCREATE TABLE more (x);\n")
+        sqlite_file, "STEPS", (*sqlite_file.STEPS, "ALTER TABLE meta ADD COLUMN note TEXT;\nCREATE TABLE more (x);\n")
     )
-    newer = schema.VERSION + 1
+    newer = sqlite_file.VERSION + 1
     for module in ("schema", "sqlite_file", "sqlite_session"):
         monkeypatch.setattr(f"rightcall.record.{module}.VERSION", newer)
     store = open_sqlite()

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from record.works import OpenSqlite, add, chained, numbers, records
-from rightcall.record.clock import ManualClock, SystemClock
-from rightcall.record.tables import Store
+from rightcall.record.tables import ManualClock, Store, SystemClock
 
 pytestmark = pytest.mark.promise("P-12")
 

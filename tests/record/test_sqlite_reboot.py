@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from record.works import OpenSqlite, add, approval, grant
-from rightcall.record import chores
-from rightcall.record.clock import ManualClock
+from rightcall.policy.types import SECOND, Mark
+from rightcall.record import sqlite
 from rightcall.record.sqlite import SqliteStore
-from rightcall.types_running import SECOND, Mark
+from rightcall.record.tables import ManualClock
 
 pytestmark = pytest.mark.promise("P-02", "P-06")
 
@@ -115,7 +115,7 @@ def test_a_date_that_was_set_while_running_does_not_count_as_time(before: Path, 
 def test_without_a_boot_id_times_in_the_future_tell(
     before: Path, open_sqlite: OpenSqlite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chores, "_BOOT", before / "nowhere")
+    monkeypatch.setattr(sqlite, "_BOOT", before / "nowhere")
     another_boot(before, "")
     store = open_sqlite(at=ManualClock(5 * SECOND, WALL + 100))
     assert times(store) == [-100, -90, -90, 510, 3500]
@@ -124,5 +124,5 @@ def test_without_a_boot_id_times_in_the_future_tell(
 
 
 def test_a_boot_has_an_id_that_stays() -> None:
-    assert chores.boot_id() == chores.boot_id()
-    assert len(chores.boot_id()) in (0, 36)
+    assert sqlite.boot_id() == sqlite.boot_id()
+    assert len(sqlite.boot_id()) in (0, 36)

@@ -12,8 +12,8 @@ import pytest
 from record.refusing import locked, refused, resumed
 from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError, StoreFault
-from rightcall.record.clock import ManualClock
-from rightcall.trust import ledger
+from rightcall.policy import ledger
+from rightcall.record.tables import ManualClock
 
 pytestmark = pytest.mark.promise("A-04")
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from record.works import OpenSqlite, add, begin_body, end_body
-from rightcall.record.clock import SystemClock
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import SystemClock
 
 DESIGN_QUERY = """
 -- Measure tool usage by persona

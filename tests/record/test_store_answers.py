@@ -3,8 +3,8 @@
 import pytest
 
 from record.works import approval, grant
+from rightcall.policy.types import Approval
 from rightcall.record.tables import Store, Tables
-from rightcall.types_running import Approval
 
 pytestmark = pytest.mark.promise("P-06")
 

@@ -3,9 +3,7 @@
 import pytest
 
 from record.works import BODY, OpenSqlite, add, chained, numbers, records
-from rightcall.record.chain import START
-from rightcall.record.clock import ManualClock
-from rightcall.record.tables import Store, Tables
+from rightcall.record.tables import START, ManualClock, Store, Tables
 
 pytestmark = pytest.mark.promise("A-03")
 

@@ -4,9 +4,8 @@ import pytest
 
 from audit_writing import Diary
 from record.works import BODY, add, approval, chained, numbers, records
-from rightcall.record.clock import ManualClock
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import Tables
+from rightcall.record.tables import ManualClock, Tables
 from rightcall.record.verify import verify
 
 

@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from record.works import OpenSqlite, admitted
-from rightcall.keys import count_since
-from rightcall.record.clock import ManualClock, SystemClock
+from rightcall.policy.types import HOUR, SECOND, Mark, count_since
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import Store, Tables
-from rightcall.types_running import HOUR, SECOND, Mark
+from rightcall.record.tables import ManualClock, Store, SystemClock, Tables
 
 pytestmark = pytest.mark.promise("P-02")
 

@@ -9,10 +9,8 @@ import pytest
 
 from audit_writing import Diary
 from record.stores import KINDS, forge, opened, tamper
-from rightcall.record.chain import START, link
-from rightcall.record.entries import EndBody, NoteBody, encode
-from rightcall.record.prune import prune
-from rightcall.record.verify import EVERY, Verification, verify
+from rightcall.record.tables import START, EndBody, NoteBody, encode, link
+from rightcall.record.verify import EVERY, Verification, prune, verify
 
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)

@@ -5,12 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightcall.record.chain import START, link
-from rightcall.record.clock import Clock
-from rightcall.record.entries import CallBody, EndBody, encode
+from rightcall.policy.types import MINUTE, Approval, Grant, Token
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import AuditEntry, EntryKind, Store, Tables
-from rightcall.types_running import MINUTE, Approval, Grant, Token
+from rightcall.record.tables import START, AuditEntry, CallBody, Clock, EndBody, EntryKind, Store, Tables, encode, link
 
 OpenSqlite = Callable[..., SqliteStore]
 """What the fixture `open_sqlite` is: another store on the same file."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rightcall import Call
-from rightcall.recover.native import NativeCall, NativeText
+from rightcall.gate.recover.native import NativeCall, NativeText
 
 TEXT = '{"city": "Bern"}'
 DATA = {"city": "Bern"}

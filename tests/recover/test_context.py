@@ -3,7 +3,7 @@
 import pytest
 
 from every import every
-from rightcall.recover.context import REACH, in_code, placeholder, quoted, sample, starts_line
+from rightcall.gate.recover.section import REACH, in_code, placeholder, quoted, sample, starts_line
 
 pytestmark = pytest.mark.promise("R-06")
 

@@ -9,15 +9,15 @@ import pytest
 
 from docs_examples import Block, blocks
 from rightcall import Format, Gate, Verdict
-from rightcall.config import Policy
-from rightcall.recover import window
-from rightcall.recover.context import REACH
-from rightcall.recover.envelope import _RECORDS as RECORDS
-from rightcall.recover.formats.bare import _DATA as DATA_FENCES
-from rightcall.recover.formats.bare import _TOOL as TOOL_FENCES
-from rightcall.recover.machine import MOST_CALLS
-from rightcall.recover.native_parts import DEEPEST, MOST
-from rightcall.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover import window
+from rightcall.gate.recover.envelope import _RECORDS as RECORDS
+from rightcall.gate.recover.formats.prose import _DATA as DATA_FENCES
+from rightcall.gate.recover.formats.prose import _TOOL as TOOL_FENCES
+from rightcall.gate.recover.machine import MOST_CALLS
+from rightcall.gate.recover.native import DEEPEST, MOST
+from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.section import REACH
+from rightcall.policy.settings import Policy
 from rightcall.types import Place
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "formats.md"

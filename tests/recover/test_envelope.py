@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from every import every
-from rightcall.parse.shape import Shape
-from rightcall.recover.envelope import ARGUMENTS, NAMES, calls_in, may_hold_call, written_name
-from rightcall.recover.window import Tools
+from rightcall.base.json.shape import Shape
+from rightcall.gate.recover.envelope import ARGUMENTS, NAMES, calls_in, may_hold_call, written_name
+from rightcall.gate.recover.window import Tools
 
 CITY = {"city": "Bern"}
 

@@ -9,8 +9,8 @@ import pytest
 from recover.streaming import differences
 from rightcall import Gate
 from rightcall.catalog.names import may_name_tool
-from rightcall.recover import envelope
-from rightcall.recover.registry import builtin_formats
+from rightcall.gate.recover import envelope
+from rightcall.gate.recover.registry import builtin_formats
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 GATES = {

@@ -20,7 +20,7 @@ from recover.native_messages import (
     tool_use,
 )
 from rightcall import Call
-from rightcall.recover.native import NativeCall, Unpacked, unpack
+from rightcall.gate.recover.native import NativeCall, Unpacked, unpack
 
 pytestmark = pytest.mark.promise("R-02")
 

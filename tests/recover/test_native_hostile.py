@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from every import every
 from hostile.objects import OBJECTS, Angry, AngryDict, AngryList, AngryText, Impostor
-from rightcall.recover.native import MOST, NativeCall, NativeText, Unpacked, unpack
+from rightcall.gate.recover.native import MOST, NativeCall, NativeText, Unpacked, unpack
 from rightcall.types import Note
 
 pytestmark = pytest.mark.promise("R-02", "R-10")

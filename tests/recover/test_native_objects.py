@@ -12,7 +12,7 @@ import pytest
 
 from every import every
 from recover.native_messages import DATA, READ, TEXT, assistant, call, said, thought, tool_call, tool_use
-from rightcall.recover.native import NativeCall, Unpacked, unpack
+from rightcall.gate.recover.native import NativeCall, Unpacked, unpack
 
 pytestmark = pytest.mark.promise("R-02")
 

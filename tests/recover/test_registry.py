@@ -11,10 +11,9 @@ from recover.faults import faults
 from recover.soup import TOOLS
 from recover.streaming import differences
 from rightcall import Gate
-from rightcall.recover.registry import REASONING, builtin_formats, scanner_for
-from rightcall.recover.section import tagged
-from rightcall.recover.take import Format, Steps, Take
-from rightcall.recover.window import Window, find
+from rightcall.gate.recover.registry import REASONING, builtin_formats, scanner_for
+from rightcall.gate.recover.section import tagged
+from rightcall.gate.recover.window import Format, Steps, Take, Window, find
 
 WITHOUT_A_CALL = {"final_answer", "hallucinated"}
 FORMATS = [one for one in builtin_formats() if one.name not in WITHOUT_A_CALL]

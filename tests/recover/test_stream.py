@@ -16,8 +16,8 @@ from recover.soup import EXAMPLES, TOOLS, mutated_example, pieces, random_soup, 
 from recover.streaming import differences, streamed, whole
 from recover.tables import parameters
 from rightcall import Gate
-from rightcall.recover.context import BLOCKS
-from rightcall.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.section import BLOCKS
 from rightcall.types import Verdict
 
 GATES = {"with tools": Gate(TOOLS), "without tools": Gate()}

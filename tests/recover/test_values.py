@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from every import every
-from rightcall.parse.shape import Shape
-from rightcall.recover.values import edges, typed
+from rightcall.base.json.shape import Shape
+from rightcall.gate.recover.envelope import edges, typed
 
 pytestmark = pytest.mark.promise("R-01")
 

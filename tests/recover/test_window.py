@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.recover.window import (
+from rightcall.gate.recover.window import (
     Literals,
     Markers,
     Tools,

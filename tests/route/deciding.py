@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rightcall.route.words import ToolText
+from rightcall.router.lexical import ToolText
 
 
 def tool(name: str, description: str, required: str = "", **kinds: str) -> ToolText:

@@ -12,8 +12,8 @@ from msgspec.json import encode
 
 from rightcall import Executor
 from rightcall.models.scripted import ScriptedModel
-from rightcall.route.router import Router
-from rightcall.route.types import Candidate, Intent
+from rightcall.router.router import Router
+from rightcall.router.types import Candidate, Intent
 
 NONE = '{"selected_tool": null, "reasoning": "Nothing to look up.", "confidence": 1.0}'
 APPROVED = '{"approved": true, "confidence": 1.0, "reasoning": "Right tool, right city."}'

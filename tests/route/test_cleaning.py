@@ -10,9 +10,9 @@ from every import every
 from recover.prose import SENTENCES
 from recover.soup import EXAMPLES, TOOLS, fragments
 from rightcall import Gate
-from rightcall.recover.registry import REASONING, builtin_formats
-from rightcall.recover.section import tagged
-from rightcall.route.cleaning import Cleaner, cleaned
+from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.section import tagged
+from rightcall.router.cleaning import Cleaner, cleaned
 from route.cleaning_cases import CLEANED, UNCHANGED
 
 pytestmark = pytest.mark.promise("T-07")

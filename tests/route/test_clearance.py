@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rightcall.models.scripted import ScriptedModel
-from rightcall.route.story import routed
-from rightcall.route.types import Packet, SelectedTool
+from rightcall.router.story import routed
+from rightcall.router.types import Packet, SelectedTool
 from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, within
 
 pytestmark = pytest.mark.promise("T-05")

@@ -7,8 +7,8 @@ from time import process_time
 
 import pytest
 
-from rightcall.route.compare import BY_MEANING, BY_WORDS, ask, compare, compare_all, know
-from rightcall.route.words import ToolText
+from rightcall.router.lexical import ToolText
+from rightcall.router.ranking import BY_MEANING, BY_WORDS, ask, compare, compare_all, know
 from route.deciding import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
 
 pytestmark = pytest.mark.promise("T-02", "T-03")
@@ -82,6 +82,6 @@ router = Router(tools + [{"name": f"tool{n}", "description": "Does something els
 assert router.candidates("the weather in Oslo")[0].name == "get_weather"
 assert router.needs_tool("the weather in Oslo").scores
 assert Router(tools).candidates("play some music")[0].name == "play_music"
-assert "rightcall.route.vectors_compare" not in sys.modules
+assert "rightcall.router.nearest" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rightcall.route.confidence import UNAPPROVED, Evidence, weigh
+from rightcall.router.review import UNAPPROVED, Evidence, weigh
 
 pytestmark = pytest.mark.promise("T-05")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rightcall.execute import waiting
-from rightcall.loop_asking import Failed, ask, asker
-from rightcall.route import flow
-from rightcall.route.flow import flowing
+from rightcall.models.loop import Failed, ask, asker
+from rightcall.router import respond
+from rightcall.router.respond import flowing
+from rightcall.tools import run
 from route.routing import Shop, looks, within
 
 pytestmark = pytest.mark.promise("T-08")
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.promise("T-08")
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (flow, waiting):
+    for module in (respond, run):
         monkeypatch.setattr(module, "GRACE", 0.02)
 
 

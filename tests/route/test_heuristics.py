@@ -5,7 +5,7 @@ from time import process_time
 import pytest
 
 from every import every
-from rightcall.route.heuristics import by_pattern, by_words
+from rightcall.router.intent import by_pattern, by_words
 
 pytestmark = pytest.mark.promise("T-02")
 

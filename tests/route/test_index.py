@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.route.index import Hit, ToolIndex
-from rightcall.route.index_lexical import Lexicon, read_request
-from rightcall.route.words import ToolText
+from rightcall.router.index import Hit, ToolIndex
+from rightcall.router.lexical import Lexicon, ToolText, read_request
 
 pytestmark = pytest.mark.promise("T-03")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import StoreError
-from rightcall.route import vectors
-from rightcall.route.index import ToolIndex
-from rightcall.route.words import ToolText
+from rightcall.router import vectors
+from rightcall.router.index import ToolIndex
+from rightcall.router.lexical import ToolText
 
 pytestmark = pytest.mark.promise("T-03")
 TOOLS = [

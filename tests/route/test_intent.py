@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from rightcall import Router
-from rightcall.route.intent import judge_intent
-from rightcall.route.ranking import Ranker
-from rightcall.route.words import ToolText
+from rightcall.router.intent import judge_intent
+from rightcall.router.lexical import ToolText
+from rightcall.router.ranking import Ranker
 from route.deciding import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS
 
 pytestmark = pytest.mark.promise("T-02")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rightcall import tool
-from rightcall.offering_kept import Kept
-from rightcall.route.toolset import Toolset
+from rightcall.gate.offering import Kept
+from rightcall.router.toolset import Toolset
 
 pytestmark = pytest.mark.promise("T-09")
 
@@ -53,7 +53,7 @@ def test_all_steps_of_a_request_share_a_gate_of_all_tools_or_of_many_the_candida
     few = Toolset(definitions, None, None)
     assert set(few.gate(["send"]).catalog.tools) == {"read", "write", "send"}
     assert few.gate(["send"]) is few.gate(["read"])
-    monkeypatch.setattr("rightcall.route.toolset._MOST_IN_A_GATE", 2)
+    monkeypatch.setattr("rightcall.router.toolset._MOST_IN_A_GATE", 2)
     tools = Toolset(definitions, None, None)
     gate = tools.gate(["read", "write"])
     assert tools.gate(iter(["write", "read", "unknown"])) is gate

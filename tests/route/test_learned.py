@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.route.compare import BY_MEANING, BY_WORDS
-from rightcall.route.learned import Linear, Tree, Wordy, alone, chance, forest, learned, shares
+from rightcall.router.ranking import BY_MEANING, BY_WORDS, Linear, Tree, Wordy, alone, chance, forest, learned, shares
 
 #        x0 <= 1 ? (x1 <= -2 ? 10 : 20) : 30
 DEEP = Tree([(0, 1.0, 1, -3), (1, -2.0, -1, -2)], [10.0, 20.0, 30.0])
@@ -78,6 +77,6 @@ def test_the_weights_fit_the_numbers_they_are_for(meaning: bool) -> None:
 
 
 def test_all_weights_together_stay_below_two_megabytes() -> None:
-    sizes = {file.name: len(file.read_bytes()) for file in files("rightcall.route").joinpath("weights").iterdir()}
+    sizes = {file.name: len(file.read_bytes()) for file in files("rightcall.router").joinpath("weights").iterdir()}
     assert sizes.keys() == {"lexical.json", "meaning.json", "text.json", "words.json"}
     assert sum(sizes.values()) < 2_000_000

@@ -13,13 +13,12 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rightcall import Executor
+from rightcall.base.files.guarded import packets_folder
+from rightcall.base.redact import Redactor
 from rightcall.errors import PacketError
-from rightcall.fs.guarded import packets_folder
-from rightcall.record.reading import CallFilter, calls
-from rightcall.route.packet_ids import is_packet_id, new_id
-from rightcall.route.packets import PacketStore, from_json, new_packet, to_json
-from rightcall.route.packets_json import MOST_BYTES
-from rightcall.route.types import (
+from rightcall.record.calls import CallFilter, calls
+from rightcall.router.packets import MOST_BYTES, PacketStore, from_json, is_packet_id, new_id, new_packet, to_json
+from rightcall.router.types import (
     Candidate,
     Content,
     DataField,
@@ -34,7 +33,6 @@ from rightcall.route.types import (
     ToolExecutionResult,
     ToolRouting,
 )
-from rightcall.text.redact import Redactor
 
 pytestmark = pytest.mark.promise("T-01")
 

@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall import Router
-from rightcall.route.learned import Linear
-from rightcall.route.ranking import FEW, Ranker, related, scored
-from rightcall.route.words import ToolText
+from rightcall.router.lexical import ToolText
+from rightcall.router.ranking import FEW, Linear, Ranker, related, scored
 from route.deciding import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
 
 pytestmark = pytest.mark.promise("T-03")

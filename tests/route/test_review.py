@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rightcall.models.scripted import ScriptedModel
-from rightcall.route.prompts import ONLY_JSON
-from rightcall.route.review import Review, read_review
+from rightcall.router.choose import ONLY_JSON
+from rightcall.router.review import Review, read_review
 from route.routing import APPROVED, NONE, UNAPPROVED, WORDS, Shop, answered, choice
 
 pytestmark = pytest.mark.promise("T-05")

@@ -8,10 +8,10 @@ import pytest
 
 from rightcall import CallError, ConfigError, Router
 from rightcall.models.scripted import ScriptedModel
-from rightcall.record.asking import give_grant
-from rightcall.route.packets import PacketStore
-from rightcall.route.types import Packet
-from rightcall.types_running import Grant
+from rightcall.policy.types import Grant
+from rightcall.record.admission import give_grant
+from rightcall.router.packets import PacketStore
+from rightcall.router.types import Packet
 from route.routing import (
     ALLOWED,
     APPROVED,

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from rightcall.config_router import RouterSettings
 from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
-from rightcall.route.budget import budget_of
-from rightcall.route.packets import PacketStore, new_packet
-from rightcall.route.story import Taken, logged, starting
+from rightcall.policy.settings import RouterSettings
+from rightcall.router.packets import PacketStore, new_packet
+from rightcall.router.story import Taken, budget_of, logged, starting
 from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-08")

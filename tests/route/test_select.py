@@ -7,8 +7,7 @@ import pytest
 
 from rightcall import Gate
 from rightcall.models.scripted import ScriptedModel
-from rightcall.route.replies import taken_apart
-from rightcall.route.select import Choice, Refusal, read_choice
+from rightcall.router.choose import Choice, Refusal, read_choice, taken_apart
 from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
 
 pytestmark = pytest.mark.promise("T-04")

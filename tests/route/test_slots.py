@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.route.slots import FILLED, filled, values_in, wanted
+from rightcall.router.slots import FILLED, filled, values_in, wanted
 from route.deciding import ODD_TEXTS, ODD_TOOLS, TABLE, tool
 
 pytestmark = pytest.mark.promise("T-02")

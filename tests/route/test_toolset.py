@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, tool
-from rightcall.route.ranking import FEW
-from rightcall.route.toolset import Toolset
-from rightcall.route.words import ToolText
+from rightcall.router.lexical import ToolText
+from rightcall.router.ranking import FEW
+from rightcall.router.toolset import Toolset
 
 pytestmark = pytest.mark.promise("T-03")
 
@@ -111,7 +111,7 @@ def test_a_router_without_a_model_loads_no_executor_and_no_model() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert "rightcall.route.router" in loaded
+    assert "rightcall.router.router" in loaded
     assert loaded.isdisjoint(
-        {"rightcall.executor", "rightcall.gate", "rightcall.record.sqlite", "rightcall.loop_asking"}
+        {"rightcall.executor.executor", "rightcall.gate.gate", "rightcall.record.sqlite", "rightcall.models.loop"}
     )

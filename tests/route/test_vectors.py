@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.errors import RightCallError
-from rightcall.route import vectors
-from rightcall.route.index import ToolIndex
+from rightcall.router import vectors
+from rightcall.router.index import ToolIndex
 
 
 @pytest.fixture

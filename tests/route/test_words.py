@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.catalog import build_catalog
+from rightcall.catalog.catalog import build_catalog
 from rightcall.errors import ToolError
-from rightcall.route.words import (
+from rightcall.router.lexical import (
     Fields,
     ToolText,
     fields_of,

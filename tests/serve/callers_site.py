@@ -10,19 +10,17 @@ from msgspec import json
 
 from mcp_gateway_scripted import ScriptedLink, opening
 from rightcall import load_policy
-from rightcall.door import Door
-from rightcall.mcp.gateway_shared import SharedGateway
-from rightcall.proxy.options import Options
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.proxy.gates import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store
 from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
-from rightcall.serve.access import Access
-from rightcall.serve.assembly import Parts, assemble
-from rightcall.serve.callers import Callers
-from rightcall.serve.mcp import Endpoint
-from rightcall.serve.recording import Backlog, Recording
-from rightcall.serve.running import running
+from rightcall.server.access import Access, Callers
+from rightcall.server.app import Parts, assemble, running
+from rightcall.server.mcp import Endpoint
+from rightcall.server.recording import Backlog, Recording
 from serve.scripted import Raw, ScriptedUpstream
 
 OWN = "the-token-of-the-server-itself"

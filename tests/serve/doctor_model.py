@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from rightcall.serve.doctor_questions import STEPS, DoctorQuestion, Step
+from rightcall.doctor.questions import STEPS, DoctorQuestion, Step
 from serve.scripted import Answer, NativeCall, Received, Scripted, Text
 from serve.scripted_parts import dumped
 

@@ -15,10 +15,9 @@ from msgspec import json
 from starlette.types import ASGIApp
 
 from rightcall import load_policy
-from rightcall.proxy.options import Options
-from rightcall.serve.access import Access
-from rightcall.serve.assembly import assemble
-from rightcall.serve.running import running
+from rightcall.proxy.gates import Options
+from rightcall.server.access import Access
+from rightcall.server.app import assemble, running
 from serve.scripted import ScriptedUpstream
 
 

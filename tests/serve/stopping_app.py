@@ -4,8 +4,8 @@ import sys
 
 from starlette.types import Receive, Scope, Send
 
-from rightcall.serve.limits import ServeLimits
-from rightcall.serve.running import serve
+from rightcall.base.http.addresses import ServeLimits
+from rightcall.server.app import serve
 
 
 def tell(line: str) -> None:

@@ -11,10 +11,9 @@ from msgspec import json
 from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import ConfigError
-from rightcall.serve.access import Access, Guard, new_token
-from rightcall.serve.app import Entrance, Health, build_app
-from rightcall.serve.metrics import Metrics
-from rightcall.serve.running import running
+from rightcall.server.access import Access, Guard, new_token
+from rightcall.server.app import Entrance, Health, build_app, running
+from rightcall.server.recording import Metrics
 
 TOKEN = "a-token_of-24-characters"
 Address = tuple[str, int]

@@ -9,10 +9,10 @@ import pytest
 
 from proxy.chatting import TOOLS
 from rightcall import load_policy
-from rightcall.proxy.options import Options
-from rightcall.serve.access import Access
-from rightcall.serve.addresses import answered
-from rightcall.serve.assembly import assemble
+from rightcall.proxy.gates import Options
+from rightcall.server.access import Access
+from rightcall.server.addresses import answered
+from rightcall.server.app import assemble
 from serve.harness import Got, Rig, request, serving
 from serve.scripted import Answer, Raw, ScriptedUpstream, Text
 

@@ -11,16 +11,15 @@ import pytest
 from msgspec import json
 
 from rightcall.errors import ConfigError, StoreError
-from rightcall.mcp.gateway import CALLER as GATEWAY
+from rightcall.mcp.gateway.gateway import CALLER as GATEWAY
 from rightcall.proxy.report import CALLER as PROXY
 from rightcall.record import tokens
-from rightcall.record.asking import Reply, answer
-from rightcall.record.clock import ManualClock
+from rightcall.record.admission import Reply, answer
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Store, Tables
+from rightcall.record.tables import ManualClock, Store, Tables
 from rightcall.record.tokens import PREFIX, TokenRequest, check_caller, digest_of, make_token, revoke_tokens
-from rightcall.serve.callers import DEFAULT, DEFAULTS, Callers
+from rightcall.server.access import DEFAULT, DEFAULTS, Callers
 from serve.callers_site import META, OWN, Site, site_of, text_of
 
 pytestmark = pytest.mark.promise("P-14")

@@ -10,23 +10,15 @@ import msgspec
 import pytest
 
 from rightcall.base.http.errors import HttpError
-from rightcall.config import Policy
+from rightcall.doctor.doctor import Examination, Findings, Settings, advice, findings, record
+from rightcall.doctor.judgement import TOLD, Emission, Treating, judged, read, same
+from rightcall.doctor.questions import STEPS, TOOLS, DoctorQuestion, Patient, Speech, Step, request_of
 from rightcall.errors import ConfigError
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.options import Options
-from rightcall.serve.access import Access
-from rightcall.serve.assembly import assemble
-from rightcall.serve.doctor import Examination, Settings
-from rightcall.serve.doctor_advice import advice
-from rightcall.serve.doctor_findings import Findings, findings, record
-from rightcall.serve.doctor_judging import TOLD, judged, same
-from rightcall.serve.doctor_questions import STEPS, DoctorQuestion, Step
-from rightcall.serve.doctor_reading import Emission, read
-from rightcall.serve.doctor_requests import Patient, Speech, request_of
-from rightcall.serve.doctor_tools import TOOLS
-from rightcall.serve.doctor_treating import Treating
-from rightcall.serve.running import running
-from rightcall.serve.upstream import Upstream
+from rightcall.policy.settings import Policy
+from rightcall.proxy.gates import Gates, Options
+from rightcall.server.access import Access
+from rightcall.server.addresses import Upstream
+from rightcall.server.app import assemble, running
 from serve.doctor_model import FEW, answering, in_text, is_taught, misnamed, python_like, question_in, right
 from serve.scripted import (
     Answer,

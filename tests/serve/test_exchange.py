@@ -14,12 +14,12 @@ from msgspec import json
 from proxy.chatting import TOOLS, seen, whole_answer
 from rightcall import load_policy
 from rightcall.base.http.client import HttpLimits
-from rightcall.proxy.options import Options
+from rightcall.proxy.gates import Options
+from rightcall.record.admission import pause, resume
 from rightcall.record.memory import MemoryStore
-from rightcall.record.pause import pause, resume
-from rightcall.serve.access import Access
-from rightcall.serve.assembly import Parts, assemble
-from rightcall.serve.recording import Backlog, Recording
+from rightcall.server.access import Access
+from rightcall.server.app import Parts, assemble
+from rightcall.server.recording import Backlog, Recording
 from serve.harness import Rig, post, request, serving
 from serve.scripted import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
 
@@ -565,7 +565,7 @@ def test_an_answer_that_is_too_long_is_refused_for_that_request_alone(path: str)
 
 
 def test_an_event_that_never_ends_is_an_error_in_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightcall.text.framing.MOST", 50_000)
+    monkeypatch.setattr("rightcall.base.http.addresses.MOST", 50_000)
     with rig() as one:
         one.upstream.play([Raw(content_type="text/event-stream", pieces=[b"data: " + b"x" * 20_000] * 5)])
         assert b"does not end" in post(one.address, CHAT, chat(stream=True)).body

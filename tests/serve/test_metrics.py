@@ -5,7 +5,7 @@ import re
 import pytest
 
 from rightcall import Gate
-from rightcall.serve.metrics import Metrics
+from rightcall.server.recording import Metrics
 
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 LINE = re.compile(r'[a-z_]+(\{([a-z]+="(\\.|[^"\\\n])*",?)+\})? [0-9.]+')

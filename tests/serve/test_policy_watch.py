@@ -10,14 +10,14 @@ import pytest
 from msgspec import json
 
 from proxy.chatting import TOOLS
-from rightcall.executor_policy import PolicyInForce
-from rightcall.proxy.options import Options
+from rightcall.policy import watch as policy_watch
+from rightcall.policy.watch import PolicyInForce
+from rightcall.proxy.gates import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
-from rightcall.serve import assembly, policy_watch
-from rightcall.serve.access import Access
-from rightcall.serve.facts import Facts
-from rightcall.serve.recording import open_recording
+from rightcall.server import app
+from rightcall.server.access import Access
+from rightcall.server.recording import Facts, open_recording
 from serve.harness import post, request, serving
 from serve.scripted import Answer, NativeCall, ScriptedUpstream
 
@@ -59,7 +59,7 @@ def test_an_edit_holds_from_the_next_request_on_and_a_wrong_one_changes_nothing(
     access = Access(None, bound_to="127.0.0.1")
     with ScriptedUpstream() as upstream:
         upstream.play([Answer([NativeCall("weather", "{'city': 'Bern'}")])] * 5)
-        service = assembly.assemble(upstream.address, policy, Options(), access, assembly.Parts(recording))
+        service = app.assemble(upstream.address, policy, Options(), access, app.Parts(recording))
         with serving(service.app) as address:
             assert ask(address) == "repaired=1"
             write(file, OBSERVE + '[audit]\nredact = ["pet"]\n')
@@ -112,6 +112,6 @@ def test_nothing_that_hears_of_a_request_can_break_its_answer(caplog: pytest.Log
     def broken(_: Facts) -> None:
         raise OSError("the terminal has gone")
 
-    assembly._tell([broken, heard.append], facts := Facts("passed", "local"))
+    app._tell([broken, heard.append], facts := Facts("passed", "local"))
     assert heard == [facts]
     assert "could not be counted" in caplog.text

@@ -11,9 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rightcall import Gate
-from rightcall.serve.practice import MOST, practice_app
-from rightcall.serve.practice_model import Called, PracticeQuestion, Said, answer
-from rightcall.serve.practice_wires import question_of
+from rightcall.doctor.practice import MOST, Called, PracticeQuestion, Said, answer, practice_app, question_of
 from serve.harness import in_front_of, post, request, serving
 from serve.harness_clients import Chat, Client, Messages, Ollama, Responses
 

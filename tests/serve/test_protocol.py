@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from rightcall.serve.limits import ServeLimits
-from rightcall.serve.metrics import Metrics
-from rightcall.serve.protocol import protocol_for
-from rightcall.serve.running import running
+from rightcall.base.http.addresses import ServeLimits
+from rightcall.server.app import running
+from rightcall.server.protocol import protocol_for
+from rightcall.server.recording import Metrics
 
 SMALL = ServeLimits(
     head_seconds=100.0,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rightcall.serve import pupils
-from rightcall.serve.pupils import Pupils
+from rightcall.proxy import teaching
+from rightcall.proxy.teaching import Pupils
 
 pytestmark = pytest.mark.promise("H-03")
 
@@ -26,7 +26,7 @@ def test_a_trial_that_did_not_help_is_not_made_again() -> None:
 
 
 def test_clients_cannot_make_it_remember_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pupils, "MOST", 3)
+    monkeypatch.setattr(teaching, "MOST", 3)
     known = Pupils()
     names = [str(nth) for nth in range(9)] + ["x" * 1_000]
     for name in names:

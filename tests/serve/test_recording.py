@@ -11,18 +11,16 @@ import pytest
 from msgspec import json
 
 from rightcall import load_policy
-from rightcall.config import Policy
 from rightcall.errors import StoreError
-from rightcall.proxy.settle import Did
-from rightcall.record.entries import read_call
+from rightcall.policy.settings import Policy
+from rightcall.proxy.prose import Did
+from rightcall.record.calls import calls
 from rightcall.record.memory import MemoryStore
-from rightcall.record.reading import calls
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import AuditEntry, Store, Tables
+from rightcall.record.tables import AuditEntry, Store, Tables, read_call
 from rightcall.record.verify import verify
-from rightcall.serve import noting
-from rightcall.serve.facts import Facts
-from rightcall.serve.recording import Backlog, Recording, open_recording
+from rightcall.server import recording as noting
+from rightcall.server.recording import Backlog, Facts, Recording, open_recording
 from rightcall.types import Call, Verdict
 
 pytestmark = pytest.mark.promise("H-03", "A-04")
@@ -211,7 +209,7 @@ def test_records_are_made_beside_the_answers_and_not_where_they_are_told(monkeyp
         makers.append(threading.current_thread().name)
         return noting.make_records(*given)
 
-    monkeypatch.setattr("rightcall.serve.recording.make_records", made_slowly)
+    monkeypatch.setattr("rightcall.server.recording.make_records", made_slowly)
     store = MemoryStore()
     names = [str(number) for number in range(2_000)]
     with recording(store) as found:
@@ -234,7 +232,7 @@ def test_what_cannot_be_made_in_time_is_counted_and_what_was_made_is_written(
         wait.wait(60)
         return noting.make_records(*given)
 
-    monkeypatch.setattr("rightcall.serve.recording.make_records", made_late)
+    monkeypatch.setattr("rightcall.server.recording.make_records", made_late)
     store = MemoryStore()
     with caplog.at_level(logging.ERROR, "rightcall"):
         found = Recording(store, owned=False, backlog=Backlog(0.0))
@@ -342,7 +340,7 @@ def test_in_memory_nothing_is_written_beside_the_policy(tmp_path: Path) -> None:
 def test_a_store_whose_file_is_gone_or_another_is_noticed_though_nobody_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rightcall.serve.recording._LOOKING", 0.0)
+    monkeypatch.setattr("rightcall.server.recording._LOOKING", 0.0)
     path, away = tmp_path / "audit.db", tmp_path / "away"
     store = SqliteStore(path)
     SqliteStore(tmp_path / "other" / "audit.db").close()

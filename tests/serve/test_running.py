@@ -16,10 +16,9 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import ConfigError
-from rightcall.serve.access import Access
-from rightcall.serve.app import Entrance, Health, Span, build_app
-from rightcall.serve.metrics import Metrics
-from rightcall.serve.running import bind, running, serve, unbound
+from rightcall.server.access import Access
+from rightcall.server.app import Entrance, Health, Span, bind, build_app, running, serve, unbound
+from rightcall.server.recording import Metrics
 
 PROGRAM = Path(__file__).parent / "stopping_app.py"
 POST = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"

@@ -9,7 +9,7 @@ import uvloop
 
 from rightcall.base.http.client import HttpLimits
 from rightcall.base.http.errors import HttpError
-from rightcall.serve.upstream import Upstream
+from rightcall.server.addresses import Upstream
 from serve.raw_serving import CLOSE, RESET, Script, Scripted, answer, chunked, scripted
 
 KEY = b"sk-secret-0123456789"

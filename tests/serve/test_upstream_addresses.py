@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.errors import CallError, ConfigError
-from rightcall.serve.addresses import address_of, answered, forwarded, joined
-from rightcall.serve.upstream import Upstream
+from rightcall.server.addresses import Upstream, address_of, answered, forwarded, joined
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import uvloop
 
 from rightcall.base.http.client import HttpLimits
 from rightcall.base.http.errors import HttpError
-from rightcall.serve.upstream import Upstream
+from rightcall.server.addresses import Upstream
 from serve.raw_serving import answer, read_request
 
 PEM = Path(__file__).parent / "localhost.pem"

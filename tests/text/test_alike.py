@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.text.alike import skeleton, suspicions
+from rightcall.base.letters import skeleton, suspicions
 
 pytestmark = pytest.mark.promise("P-06")
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.text import escaped, render_json
+from rightcall.base.text import escaped, render_json
 
 
 @every(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rightcall.text.faults import fault_text
+from rightcall.base.text import fault_text
 
 
 class BrokenError(Exception):

@@ -4,8 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
-from rightcall.text import refusal
-from rightcall.types import Call, MessageShape, Problem, Verdict
+from rightcall.types import Call, MessageShape, Problem, Verdict, refusal
 
 REFUSED = Verdict(ok=False, call=None, found=Call("w", {}, "call_1"), hint="⚠️ Invalid w call.")
 WARNED = Verdict(ok=True, call=Call("w", {}, "call_1"), hint="⚠️ Invalid w call.", mode="warn")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.text.patterns import hits, is_pattern, loosely, matches
+from rightcall.base.patterns import hits, is_pattern, loosely, matches
 
 NAMES = st.text(alphabet="ab/_-.[*?\nA", max_size=8)
 

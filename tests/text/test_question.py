@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from approval_running import START, approval_of
-from rightcall.text.cut import with_left_out
-from rightcall.text.question import question_lines, time_left, view
-from rightcall.types_running import Approval
+from rightcall.base.cut import with_left_out
+from rightcall.executor.question import question_lines, time_left, view
+from rightcall.policy.types import Approval
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
 

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from every import every
 from recover.writers import WRITERS, Writer
-from rightcall.text import secret_names
-from rightcall.text.redact import Redactor
-from rightcall.text.redact_walk import Walk
-from rightcall.text.secret_shapes import SHAPES
-from rightcall.text.secret_texts import without_secrets
+from rightcall.base import secrets
+from rightcall.base.redact import Redactor
+from rightcall.base.scan import SHAPES, Walk, without_secrets
 from text import secret_samples as samples
 
 KEY = b"k" * 32
@@ -38,7 +36,7 @@ def masked(value: Any) -> Any:
 @every(
     "name",
     [
-        *secret_names.WHOLE, *secret_names.ENDINGS, "Password", "PASSWD", "userPassword", "db.password", "new-password",
+        *secrets.WHOLE, *secrets.ENDINGS, "Password", "PASSWD", "userPassword", "db.password", "new-password",
         "x-api-key", "X_API_KEY", "openaiApiKey", "APIKEY", "client_secret", "AWS_SECRET_ACCESS_KEY", "github_token",
         "accessToken", "refresh-token", "id_token", "X-Auth-Token", "csrf_token", "Proxy-Authorization", "set-cookie",
         "privateKey", "password2", "password_confirmation", "secret_key_base", "SecretString", "password_b64",
@@ -52,7 +50,7 @@ def test_a_value_is_hidden_when_its_name_says_that_it_is_secret(name: str) -> No
 @every(
     "name",
     [
-        *secret_names.PLAIN, "tokens", "max_tokens", "token_count", "author", "pinned", "secretary", "keyboard",
+        *secrets.PLAIN, "tokens", "max_tokens", "token_count", "author", "pinned", "secretary", "keyboard",
         "primary_key", "cookie_policy_url", "nextPageToken", "public_key", "key", "keys", "session_id", "authority",
         "password_file", "tokenizer", "token_type", "passenger", "compass", "gpio_pin", "secret_name", "monkey",
     ],
@@ -307,11 +305,11 @@ def test_the_page_about_the_audit_lists_the_same_names_and_shapes_as_the_code() 
         )
     }
     assert listed == {
-        "secret as a whole name": set(secret_names.WHOLE),
-        "secret at the end of a name": set(secret_names.ENDINGS),
-        "may follow": set(secret_names.AFTER),
-        "not secret": set(secret_names.PLAIN),
-        "a yes or no is shown when the name begins so": set(secret_names.QUESTIONS),
+        "secret as a whole name": set(secrets.WHOLE),
+        "secret at the end of a name": set(secrets.ENDINGS),
+        "may follow": set(secrets.AFTER),
+        "not secret": set(secrets.PLAIN),
+        "a yes or no is shown when the name begins so": set(secrets.QUESTIONS),
     }
     shapes = PAGE.split("<!-- shapes -->")[1]
     assert re.findall(r"^\| ([^|`]+) \| `", shapes, re.MULTILINE) == [shape.name for shape in SHAPES]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.text.visible import folded, quoted, right_to_left_words, visible
+from rightcall.base.letters import folded, quoted, right_to_left_words, visible
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.catalog import PackTool, Tool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import PackTool, Tool
+from rightcall.gate.examples import example, text_matching
 from rightcall.types import Rules
-from rightcall.validate import example
-from rightcall.validate.sample_text import text_matching
 
 
 def tool_of(schema: Any, **rules: Any) -> Tool:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from rightcall.catalog import PackTool, Tool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import PackTool, Tool
+from rightcall.gate.examples import deprecated_hint, hint, unknown_tool_hint
+from rightcall.gate.explain import problems
 from rightcall.types import Problem, Rules
-from rightcall.validate import deprecated_hint, hint, problems, unknown_tool_hint
 
 
 def tool_of(name: str = "write", schema: dict[str, Any] | None = None, **rules: Any) -> Tool:

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.catalog import PackTool, Tool, build_catalog
+from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.tool import PackTool, Tool
+from rightcall.gate.examples import can_retry
+from rightcall.gate.explain import problems
 from rightcall.types import Problem, Rules
-from rightcall.validate import can_retry, problems
 
 SIZED = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
 SCHEMA: dict[str, Any] = {

@@ -15,7 +15,7 @@ import pytest
 
 from rightcall import Executor
 from rightcall.errors import PolicyError
-from rightcall.web import client
+from rightcall.tools.web import client
 from web.site import Site, answered, moved, open_site
 
 pytestmark = pytest.mark.promise("X-82")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.web.readable import read_html
+from rightcall.tools.web.readable import read_html
 
 pytestmark = pytest.mark.promise("X-82")
 

@@ -11,7 +11,7 @@ import pytest
 
 from cli_running import Runner
 from rightcall import Executor
-from rightcall.trust import telling
+from rightcall.policy import ledger
 from web.site import Site, answered, moved, open_site
 
 pytestmark = pytest.mark.promise("X-83")
@@ -85,7 +85,9 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
     site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = b"[" * 200_000
-    monkeypatch.setattr(logging.getLogger("rightcall.trust"), "propagate", True)  # a command in this process ends that
+    monkeypatch.setattr(
+        logging.getLogger("rightcall.policy.ledger"), "propagate", True
+    )  # a command in this process ends that
     json_off = "SearXNG does that until its settings.yml allows json: search: formats: [html, json]"
     for answer, why in (
         (answered(b"<html>secret", "text/html"), f"it answered with text/html that is not JSON; {json_off}"),
@@ -99,7 +101,7 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
         (b"garbage", "it did not answer in HTTP"),
     ):  # fmt: skip
         caplog.clear()
-        monkeypatch.setattr(telling, "_said", set[str]())  # each is told once in a process
+        monkeypatch.setattr(ledger, "_said", set[str]())  # each is told once in a process
         site.pages["/base/search"] = answer
         outcome = run(site, {"query": "private words"}, bytes=10_000 if answer != answered(deep) else 2_000_000)
         assert (outcome.ok, outcome.error) == (False, FAILED), answer[:60]
@@ -119,7 +121,7 @@ def test_at_a_command_line_the_reason_is_on_standard_error(
     site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.pages["/base/search"] = answered(b"", status="403 Forbidden")
-    monkeypatch.setattr(telling, "_said", set[str]())
+    monkeypatch.setattr(ledger, "_said", set[str]())
     policy = tmp_path / "policy.toml"
     policy.write_text(f'policy.allow = ["web/*"]\nweb.search = "{site.url("/base")}"\n')
     done = Runner(capsys, monkeypatch)(

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from every import every
-from rightcall.commands import UrlRules
-from rightcall.commands.judging import judge_url
-from rightcall.commands.places import Place
-from rightcall.config_hands import WebSettings
 from rightcall.errors import ToolFailure
-from rightcall.web.targets import Rules, meanings_of, read_target, why_not_public
+from rightcall.policy.commands import UrlRules
+from rightcall.policy.commands.judgement import judge_url
+from rightcall.policy.commands.places import Place
+from rightcall.policy.settings import WebSettings
+from rightcall.tools.web.client import Rules, meanings_of, read_target, why_not_public
 
 pytestmark = pytest.mark.promise("X-82")
 

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rightcall.door import Door
-from rightcall.record.reading import CallRecord, calls
+from rightcall.executor.door import Door
+from rightcall.record.calls import CallRecord, calls
 
 
 def records(door: Door) -> list[CallRecord]:

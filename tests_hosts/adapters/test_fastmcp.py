@@ -11,7 +11,7 @@ from fastmcp.client.elicitation import ElicitResult
 from mcp.shared.exceptions import MCPError
 
 from adapters.records import example, records, statuses
-from rightcall.door import Door
+from rightcall.executor.door import Door
 from rightcall.hosts.fastmcp import RightCall
 
 pytestmark = pytest.mark.promise("H-07")

@@ -15,7 +15,7 @@ from pydantic_ai.run import AgentRunResult
 
 from adapters.records import answered, example, records, statuses
 from adapters.running import POLICY, RecordingTools
-from rightcall.hosts.adapting import digest
+from rightcall.hosts.adapter import digest
 from rightcall.hosts.pydantic_ai import RightCall
 
 TEXT = 'Sure. <tool_call>{"name": "write_file", "arguments": {"path": "a", "content": "hi"}}</tool_call>'

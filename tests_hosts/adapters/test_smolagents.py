@@ -14,8 +14,8 @@ from smolagents.models import (
 )
 
 from adapters.records import example, records, statuses
-from rightcall.door import Door
-from rightcall.door_passage import Passage
+from rightcall.executor.door import Door
+from rightcall.executor.passage import Passage
 from rightcall.hosts.smolagents import GuardedAgent
 
 pytestmark = pytest.mark.promise("H-07")

@@ -17,7 +17,7 @@ from agent_zero_trees import REAL, Tree, tree_of
 
 from rightcall import SqliteStore
 from rightcall.hosts import agent_zero_install
-from rightcall.record.asking import Reply, answer
+from rightcall.record.admission import Reply, answer
 
 LAYOUTS: list[Any] = ["old", "user", "present", *REAL]
 PRESENT = ["present", *(path for path in REAL if agent_zero_install.layout_of(path) == "present")]

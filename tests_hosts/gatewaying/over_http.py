@@ -10,7 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rightcall.serve.running import running
+from rightcall.server.app import running
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}}}
 

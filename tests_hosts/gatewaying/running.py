@@ -10,18 +10,16 @@ from typing import Any
 from mcp import Client
 from msgspec import Struct
 
-from rightcall.cli.serving_mcp import open_link
-from rightcall.door import Door
-from rightcall.mcp.gateway import Gateway
-from rightcall.mcp.gateway_shared import SharedGateway
+from rightcall.base.http.addresses import ServeLimits
+from rightcall.cli.serving import open_link
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.gateway import Gateway
+from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.record.tokens import TokenRequest, make_token
-from rightcall.serve.access import Access
-from rightcall.serve.app import Entrance, Health, Span, build_app
-from rightcall.serve.callers import Callers
-from rightcall.serve.limits import ServeLimits
-from rightcall.serve.mcp import Endpoint
-from rightcall.serve.metrics import Metrics
-from rightcall.serve.running import Running, bind
+from rightcall.server.access import Access, Callers
+from rightcall.server.app import Entrance, Health, Running, Span, bind, build_app
+from rightcall.server.mcp import Endpoint
+from rightcall.server.recording import Metrics
 
 HERE = Path(__file__).parent
 HOSTILE = [sys.executable, str(HERE / "hostile.py")]

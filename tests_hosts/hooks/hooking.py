@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import json
 
 import rightcall
-from rightcall.hosts.hook_place import socket_address
-from rightcall.record.entries import read_call, read_end
+from rightcall.hosts.hooks.events import socket_address
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import read_call, read_end
 
 
 def bind(listener: socket.socket, path: str) -> None:

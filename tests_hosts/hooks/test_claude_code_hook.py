@@ -10,7 +10,7 @@ from msgspec import json
 
 from hooks.hooking import POLICY, hook_command, project, recorded
 from rightcall.record.sqlite import SqliteStore
-from rightcall.serve.hooks import HookServer
+from rightcall.server.hooks import HookServer
 from serve.claude_code import TOKENS, Conversation, Turn, run
 from serve.scripted import Answer, NativeCall, Received, ScriptedUpstream
 

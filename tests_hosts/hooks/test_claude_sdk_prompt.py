@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, ToolPermissionContext
 
-from rightcall.door_passage import Passage
+from rightcall.executor.passage import Passage
 from rightcall.hosts.claude_sdk import RightCall
-from rightcall.record.entries import read_call
+from rightcall.record.tables import read_call
 
 pytestmark = pytest.mark.promise("H-05", "P-01")
 

@@ -9,9 +9,9 @@ import pytest
 from msgspec import json
 
 from rightcall.cli import main
-from rightcall.installing.codex_trust import hook_hash, hook_trusts
-from rightcall.installing.looking import Installed, installed_in
-from rightcall.installing.places import HOSTS
+from rightcall.hosts.install.places import HOSTS
+from rightcall.hosts.install.plans import Installed, installed_in
+from rightcall.hosts.install.trying import hook_hash, hook_trusts
 
 pytestmark = pytest.mark.promise("H-73")
 

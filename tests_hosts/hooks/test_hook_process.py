@@ -12,11 +12,11 @@ import pytest
 from msgspec import json
 
 from hooks.hooking import SOURCE, bind, hook, project, recorded
-from rightcall.hosts.hook import Options, ask_server
-from rightcall.hosts.hook_place import socket_path
-from rightcall.record.known_tools import remember_tools
+from rightcall.hosts.hooks.events import socket_path
+from rightcall.hosts.hooks.hook import Options, ask_server
+from rightcall.record.notes import remember_tools
 from rightcall.record.sqlite import SqliteStore
-from rightcall.serve.hooks import HookServer
+from rightcall.server.hooks import HookServer
 
 pytestmark = pytest.mark.promise("H-05")
 
@@ -268,7 +268,7 @@ def test_an_interrupted_hook_fails_as_its_mode_says(tmp_path: Path, mode: str, d
 
 
 INTERRUPTED = """
-import signal, rightcall.cli, rightcall.hosts.hook as hook
+import signal, rightcall.cli, rightcall.hosts.hooks.hook as hook
 read, times = hook.read_options, []
 def interrupting(words):
     times.append(1)

@@ -12,12 +12,12 @@ import pytest
 from msgspec import json
 
 from hooks.hooking import bind, connect, hook, project, recorded
-from rightcall.hosts.hook import GO, READY, Options, Unanswered, ask_server, request
-from rightcall.hosts.hook_place import socket_folder, socket_path
-from rightcall.record.runs import take_lock
+from rightcall.hosts.hooks.events import socket_folder, socket_path
+from rightcall.hosts.hooks.hook import GO, READY, Options, Unanswered, ask_server, request
 from rightcall.record.sqlite import SqliteStore
-from rightcall.serve import hooks
-from rightcall.serve.hooks import HookServer
+from rightcall.record.sqlite_tables import take_lock
+from rightcall.server import hooks
+from rightcall.server.hooks import HookServer
 
 pytestmark = pytest.mark.promise("H-05")
 
@@ -138,7 +138,7 @@ def test_through_a_server_a_found_policy_is_as_strict(work: Path) -> None:
 
 
 def _say_yes(store: SqliteStore) -> None:
-    from rightcall.record.asking import Reply, answer
+    from rightcall.record.admission import Reply, answer
 
     try:
         (asked,) = store.look(lambda tables: tables.approvals("waiting"))

@@ -15,7 +15,7 @@ import pytest
 from msgspec import json
 
 from rightcall.hosts.litellm import MOST_DOORS, RightCall
-from rightcall.record.reading import CallRecord, calls
+from rightcall.record.calls import CallRecord, calls
 from serve.scripted import Answer, NativeCall, ScriptedUpstream, Text
 
 pytestmark = pytest.mark.promise("H-07")

@@ -15,7 +15,7 @@ from conforming.bridge import bridge
 from conforming.server import app, over_stdio
 from conforming.suite import REVISIONS, Found, lost, run_suite
 from gatewaying.running import READS, gateway
-from rightcall.serve.running import running
+from rightcall.server.app import running
 
 ROWS = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8").splitlines()
 WAYS = ("gateway", "wrap")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.door import Door
-from rightcall.record.entries import read_end
+from rightcall.executor.door import Door
+from rightcall.record.tables import read_end
 from wrap_talking import Talk, scripted, wrapped
 
 pytestmark = pytest.mark.promise("X-07", "H-04")

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from rightcall.base.json.marks import Late
 from rightcall.errors import ToolFailure
-from rightcall.parse.late import Late
 
 Token = str
 """One character that is meant itself, `STAR`, `ANY`, or a class as an expression of two characters at least."""
@@ -206,7 +206,7 @@ def compile_globs(patterns: Sequence[str], *, anywhere: bool, argument: str = "p
             if sum(len(part) + 1 for parts in alternatives for part in parts) > _MOST_TOKENS:
                 raise GlobFault("it is too much at once; use fewer or shorter alternatives")
         except GlobFault as fault:
-            from rightcall.text.escape import escaped  # late: hooks and checks start without it
+            from rightcall.base.text import escaped  # late: hooks and checks start without it
 
             raise ToolFailure(f'{argument} "{escaped(pattern, 200)}": {escaped(str(fault))}') from None
     return Globs(alternatives)

@@ -11,7 +11,8 @@ from rightcall.types import Effect, Rules
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
-    from rightcall.parse.shape import Shape
+    from rightcall.base.json.shape import Shape
+
 
 ALL_EFFECTS: frozenset[Effect] = frozenset[Effect](("read", "write", "execute", "network"))
 """What a tool that declares nothing counts as: everything."""
@@ -86,7 +87,7 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
             return self.accepts
         if self.rules.batch is not None or self.deprecated:
             return None
-        from rightcall.catalog.compile import accepts_with_text  # late: most tools have no such text
+        from rightcall.catalog.schema import accepts_with_text  # late: most tools have no such text
 
         decides = self.accepts
         for name in self.rules.json_text:
@@ -96,14 +97,14 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     @cached_property
     def shape(self) -> "Shape":
         """The schema as the lenient reader wants it; built when the first broken call comes."""
-        from rightcall.parse.shape import shape_of  # late: a call that fits never needs it
+        from rightcall.base.json.shape import shape_of  # late: a call that fits never needs it
 
         return shape_of(self.schema)
 
     @cached_property
     def errors(self) -> "Callable[[Any], Iterator[ValidationError]]":
         """Every error of the schema with unknown arguments counted as errors; compiled when first asked."""
-        from rightcall.catalog.compile import explainer
+        from rightcall.catalog.schema import explainer
 
         return explainer(self.schema)
 
@@ -118,3 +119,18 @@ class NameMatch(Struct, frozen=True):
     tool: Tool | None
     confidence: float = 1.0
     suggestions: tuple[str, ...] = ()
+
+
+# ── pack ──
+# A pack as loaded.
+
+
+class Pack(Struct, frozen=True):
+    """Tools and what is known about them. `source` is the file; its dicts are shared: leave them be."""
+
+    name: str
+    description: str
+    tools: tuple[PackTool, ...]
+    source: str
+    title: str = ""
+    version: str = ""

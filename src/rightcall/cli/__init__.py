@@ -6,8 +6,11 @@ whose options depend on what else is written has `parse(parser, arguments)` too.
 
 import gc
 import os
+import signal
 import sys
 from importlib import import_module
+from time import monotonic
+from types import FrameType
 from typing import Final, TextIO
 
 COMMANDS: Final = {
@@ -49,6 +52,12 @@ COMMANDS: Final = {
     "version": "print the version",
 }
 
+_HOMES: Final = {
+    "wrap": "mcp", "proxy": "serve", "uninstall": "install", "tools": "packs", "formats": "packs",
+    "grants": "approvals", "quarantine": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
+}  # fmt: skip
+"""Commands that share a module with another: what is theirs there ends with their name (`run_wrap`, `HELP_WRAP`)."""
+
 OK: Final = 0
 REFUSED: Final = 1
 USAGE: Final = 2
@@ -84,7 +93,6 @@ def main(argv: list[str] | None = None) -> int:
     gc.set_threshold(50_000)
     if sys.argv[1:2] == ["hook"] and (code := _hook(sys.argv[1:])) is not None:
         os._exit(code)  # everything is said and recorded; tearing down takes as long as judging
-    from rightcall.cli.ending import Ending
 
     ending = Ending()
     try:
@@ -100,14 +108,14 @@ def main(argv: list[str] | None = None) -> int:
 def _hook(arguments: list[str]) -> int | None:
     """A host waits for it, at every call: nothing else is loaded. None where these words start no hook."""
     try:
-        from rightcall.hosts.hook import alone, is_hook
+        from rightcall.hosts.hooks.hook import alone, is_hook
 
         if not is_hook(arguments):
             return None
         gc.disable()
         return alone(arguments[1:])
     except KeyboardInterrupt:  # before it had begun
-        from rightcall.hosts.hook import interrupted, is_hook
+        from rightcall.hosts.hooks.hook import interrupted, is_hook
 
         return interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
 
@@ -169,22 +177,29 @@ def _run(command: str, arguments: list[str]) -> int:
 
     from rightcall.errors import RightCallError
 
-    module = import_module(f"rightcall.cli.{command}")
+    home = home_of(command)
+    module = import_module(f"rightcall.cli.{home}")
+    own = "" if home == command else f"_{command}"
     parser = ArgumentParser(
         prog=f"rightcall {command}",
-        description=module.__doc__,
-        epilog=f"{module.EXAMPLES}\n{EXIT_CODES}",
+        description=getattr(module, f"HELP{own.upper()}") if own else module.__doc__,
+        epilog=f"{getattr(module, f'EXAMPLES{own.upper()}')}\n{EXIT_CODES}",
         formatter_class=partial(RawDescriptionHelpFormatter, width=HELP_WIDTH),  # asking for the width loads shutil
         allow_abbrev=False,
     )
-    module.arguments(parser)
+    getattr(module, f"arguments{own}")(parser)
     try:
         parse = getattr(module, "parse", None)
-        return module.run(parser.parse_args(arguments) if parse is None else parse(parser, arguments))
+        return getattr(module, f"run{own}")(parser.parse_args(arguments) if parse is None else parse(parser, arguments))
     except SystemExit as stop:  # how argparse ends for --help and for wrong usage; it has already said why
         return stop.code if isinstance(stop.code, int) else USAGE
     except RightCallError as error:
         return _complain(str(error))
+
+
+def home_of(command: str) -> str:
+    """The module of this package that a command is in."""
+    return _HOMES.get(command, command)
 
 
 def _complain(message: str) -> int:
@@ -244,3 +259,45 @@ def _quiet(stream: TextIO) -> None:
         os.close(nothing)
     except (OSError, ValueError):  # no real file behind it: nothing to flush
         return
+
+
+# ── ending ──
+# When somebody ends the program from outside, with SIGTERM, or by closing its terminal: it stops as it does for Ctrl-C
+# and leaves nothing behind, neither a program that works for it nor a temporary folder.
+
+_PATIENCE = 5.0
+"""Seconds in which a further signal means the same end: a terminal that closes tells twice. Whoever asks again later
+means it."""
+
+
+class Ended(KeyboardInterrupt):
+    """Everything that ends well for Ctrl-C ends well for this too."""
+
+
+class Ending:
+    """Listens for the signals. `code` is the exit code once one of them has come."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self._since: float | None = None
+        self._tidying = False
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # not with `nohup`
+                signal.signal(number, self._heard)
+
+    def tidying(self) -> None:
+        """The work is done and what it has left is removed: a signal need not hurry that any more."""
+        self._tidying = True
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if self._since is not None:
+            if monotonic() - self._since > _PATIENCE:
+                signal.signal(number, signal.SIG_DFL)
+                os.kill(os.getpid(), number)
+            return
+        self._since = monotonic()
+        if not self._tidying:
+            self.code = 128 + number
+            raise Ended

@@ -1,37 +1,53 @@
 """Answer the calls that wait for a person: list them, look at one, approve or deny it, or watch for new ones."""
 
+import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING
+from time import sleep
+from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import DecodeError, json, to_builtins
+
+from rightcall.base.letters import quoted, visible
+from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.answering import YES, answered, denied_all, show_question
 from rightcall.cli.lines import InputError
 from rightcall.cli.options import json_option
 from rightcall.cli.pause import paused_line, state_record
-from rightcall.cli.persons import at_a_terminal, person_option, typed
-from rightcall.cli.questions import (
+from rightcall.cli.persons import (
     MOST_LISTED,
+    YES,
+    answered,
+    at_a_terminal,
+    denied_all,
     fair_part,
     found_approval,
     json_line,
     listing,
     named,
+    person_option,
+    show_question,
     summary_record,
+    typed,
     waiting_ids,
+    who,
     whole_record,
     whole_view,
 )
-from rightcall.cli.store_options import open_store, store_options
-from rightcall.cli.terminal import count, say, style_for
+from rightcall.cli.stores import open_store, policy_of, redactor_of, store_options
+from rightcall.cli.terminal import Style, count, say, style_for, table, wrap
 from rightcall.errors import AnswerError
-from rightcall.record.asking import LEAST_DIGEST
-from rightcall.types_running import ApprovalStatus
+from rightcall.executor.question import time_left
+from rightcall.policy.decide import can_match
+from rightcall.policy.types import SECOND, ApprovalStatus, Grant
+from rightcall.record.admission import LEAST_DIGEST, Held, give_grant, refused_calls, release, release_all, revoke_grant
 
 if TYPE_CHECKING:
+    from rightcall.policy.types import Pause
     from rightcall.record.tables import Store
-    from rightcall.types_running import Pause
+
 
 EXAMPLES = """\
 examples:
@@ -211,9 +227,335 @@ def _denied_text(ids: list[str], text: str, options: Namespace) -> str:
 
 
 def _watch(store: "Store", options: Namespace) -> int:
-    from rightcall.cli.approvals_watch import watch
 
     return watch(store, options)
 
 
 _ACTIONS = {"list": _list, "show": _show, "approve": _approve, "deny": _deny, "watch": _watch}
+
+
+# ── approvals watch ──
+# `approvals watch`: every new question as it comes, to somebody at a terminal or to a program as JSON lines.
+
+EVERY = 0.5
+"""Seconds between two looks."""
+
+NO = ("n", "no")
+
+
+def watch(store: "Store", options: Namespace) -> int:
+    """Until Ctrl-C, which is how watching ends and so no failure."""
+    terminal = at_a_terminal()
+    if terminal:
+        say("Waiting for questions; Ctrl-C ends.")
+    told: set[str] = set()
+    try:
+        while True:
+            waiting = waiting_ids(store)
+            for new in (one for one in waiting if one not in told):
+                if terminal:
+                    _ask(store, options, new)
+                else:
+                    _print(store, new)
+            told = set(waiting)
+            if options.once:
+                return OK
+            sleep(EVERY)
+    except KeyboardInterrupt:
+        if terminal:
+            say("")
+        return OK
+
+
+def _print(store: "Store", id: str) -> None:
+    approval, before = store.look(lambda tables: found_approval(tables, id))
+    say(json_line(whole_record(approval, before, store.clock.now())))
+    sys.stdout.flush()
+
+
+def _ask(store: "Store", options: Namespace, id: str) -> None:
+    """A yes, a no, or anything else: the question stays. What goes wrong is told, and watching goes on."""
+    try:
+        approval = show_question(store, id)
+        said = typed(f"approve {id}? [y/N, Enter leaves it waiting] ")
+        if said in YES:
+            say(answered(store, options, id, "approved", approval.digest))
+        elif said in NO:
+            say(answered(store, options, id, "denied"))
+        else:
+            say(f"{id} still waits.")
+    except AnswerError as error:
+        say(f"not answered: {error}")
+    say("")
+
+
+# ── grant terms ──
+# The terms of a grant as they are written on the command line: conditions, how often, how long.
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_LONGEST: Final = 30 * 86400
+_MOST_USES: Final = 1_000_000
+_TIME: Final = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
+
+
+def duration(text: str, longest: int = _LONGEST) -> int:
+    """Seconds, `longest` at most; raises what argparse reports."""
+    found = _TIME.fullmatch(text)
+    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 0 < seconds <= longest:
+        most = f"{longest // _UNITS['d']}d"
+        raise ArgumentTypeError(f"invalid time {escaped(text, 40)!r}: expected 90s, 10m, 1h or 2d, at most {most}")
+    return seconds
+
+
+def uses(text: str) -> int:
+    count = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+    if not 0 < count <= _MOST_USES:
+        raise ArgumentTypeError(f"invalid number of uses {escaped(text, 40)!r}: expected 1 to {_MOST_USES:,}")
+    return count
+
+
+def conditions(written: list[str]) -> dict[str, Any]:
+    """The conditions by argument. Raises AnswerError for one that is not clear."""
+    found: dict[str, Any] = {}
+    for one in written:
+        name, equals, text = one.partition("=")
+        if not equals or not name:
+            raise AnswerError(f"--where {escaped(one, 60)!r} is no condition: write NAME=VALUE, such as path=docs/*")
+        if name in found:
+            raise AnswerError(f"--where names {escaped(name, 60)!r} twice: every argument has one condition")
+        found[name] = _value(text)
+        if isinstance(found[name], str) and "*" in found[name] and not can_match(found[name]):
+            raise AnswerError(
+                f"--where {escaped(one, 60)!r} can never match: a pattern stands for no `..`, no invisible characters "
+                f"and no line breaks"
+            )
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.decode(text)
+    except DecodeError:
+        return text
+
+
+def condition_text(where: Mapping[str, Any]) -> str:
+    """The conditions in one line, so that text and number can be told apart."""
+    return ", ".join(f"{quoted(name)} is {_written(value)}" for name, value in where.items())
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):
+        return ("like " if "*" in value else "") + quoted(value)
+    return escaped(json.encode(value).decode())
+
+
+HELP_GRANTS = """\
+Say yes in advance: to calls of one tool by one caller, for certain arguments, so often and so long."""
+
+EXAMPLES_GRANTS = """\
+examples:
+  rightcall grants list
+  rightcall grants add --as teacher file/save --where 'path=docs/*.md' --uses 5 --for 1h
+  rightcall grants add --as teacher send_mail --where to=team@example.com --where urgent=false
+  rightcall grants revoke 3f9a1c2e
+
+a condition: NAME=VALUE, where VALUE is JSON (3, true, "3", [1, 2]) or else plain text. In a text `*` stands for any
+characters but / and \\\\, `**` for these too; neither for `..`, dotfiles, invisible characters or signs of a shell.
+Arguments without a condition may be anything.
+"""
+
+
+def arguments_grants(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    def action(name: str, about: str) -> ArgumentParser:
+        return actions.add_parser(
+            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
+        )
+
+    lists = action("list", "the grants that are in force")
+    json_option(lists, "the grants")
+    add = action("add", "say yes in advance")
+    add.add_argument("--as", dest="caller", required=True, metavar="CALLER", help="who may call")
+    add.add_argument("tool", metavar="TOOL", help="which tool, by its exact name")
+    add.add_argument("--where", action="append", default=[], metavar="NAME=VALUE", help="a condition; repeatable")
+    add.add_argument("--uses", type=uses, default=1, metavar="N", help="how many calls (default: %(default)s)")
+    add.add_argument(
+        "--for",
+        dest="seconds",
+        type=duration,
+        default=3600,
+        metavar="TIME",
+        help="how long: 90s, 10m, 1h, 2d (default: 1h)",
+    )
+    add.add_argument("--note", metavar="TEXT", default="", help="what for, for the record")
+    revoke = action("revoke", "take a grant back")
+    revoke.add_argument("id", metavar="ID", help="of the grant, as `list` shows it")
+    for one in (add, revoke):
+        person_option(one)
+    for one in (lists, add, revoke):
+        store_options(one)
+
+
+def run_grants(options: Namespace) -> int:
+    with closing(open_store(options, create=options.action == "add")) as store:
+        return _ACTIONS_GRANTS[options.action](store, options)
+
+
+def _list_grants(store: "Store", options: Namespace) -> int:
+    now = store.clock.now()
+    found = [one for one in store.look(lambda tables: tables.all_grants()) if one.expires_at > now]
+    if options.json:
+        say(json_line({"grants": [_record(one, now) for one in found]}))
+    elif found:
+        say(*_listing(found, now, style_for(sys.stdout)))
+    else:
+        say("Nothing is granted in advance.")
+    return OK
+
+
+def _add(store: "Store", options: Namespace) -> int:
+    from secrets import token_hex
+
+    grant = Grant(
+        id=token_hex(4),
+        caller=options.caller,
+        tool=options.tool,
+        where=conditions(options.where),
+        uses=options.uses,
+        expires_at=store.clock.now() + options.seconds * SECOND,
+        by=who(options),
+        made=store.clock.wall(),
+        note=options.note,
+    )
+    callers = tuple(policy_of(options).settings.callers)
+    hide = redactor_of(options, store).value
+    store.transact(lambda tables: give_grant(tables, grant, callers, hide))
+    say(*_describe_grant(grant, style_for(sys.stdout)))
+    return OK
+
+
+def _describe_grant(grant: Grant, style: Style) -> list[str]:
+    """What was just granted, in so many words."""
+    conditions = condition_text(grant.where)
+    where = f"where {conditions}; any other argument may be anything" if conditions else "with ANY arguments"
+    times = "once" if grant.uses == 1 else f"{grant.uses:,} times"
+    said = f"{grant.id}: {visible(grant.caller)} may call {visible(grant.tool)} {times} {where}."
+    return [
+        line
+        for text in (said, f"`rightcall grants revoke {grant.id}` takes it back.")
+        for line in wrap(text, style.width)
+    ]
+
+
+def _revoke(store: "Store", options: Namespace) -> int:
+    by = who(options)
+    gone = store.transact(lambda tables: revoke_grant(tables, options.id, by))
+    say(f"{gone.id} is taken back: {named(gone.caller)} has to ask again for {named(gone.tool)}.")
+    return OK
+
+
+def _record(grant: Grant, now: int) -> dict[str, Any]:
+    return {
+        "id": grant.id,
+        "caller": grant.caller,
+        "tool": grant.tool,
+        "where": dict(grant.where),
+        "uses": grant.uses,
+        "seconds_left": max(0, (grant.expires_at - now) // SECOND),
+        "by": grant.by,
+        "made": grant.made,
+        "note": grant.note or None,
+    }
+
+
+def _listing(grants: list[Grant], now: int, style: Style) -> list[str]:
+    rows = [
+        [one.id, named(one.caller), named(one.tool), condition_text(one.where) or "any arguments",
+         str(one.uses), time_left(one.expires_at, now), named(one.by)]
+        for one in grants
+    ]  # fmt: skip
+    header = ["id", "caller", "tool", "where", "uses left", "time left", "by"]
+    return [*table(header, rows, style, left=4), count(grants, "grant")]
+
+
+_ACTIONS_GRANTS = {"list": _list_grants, "add": _add, "revoke": _revoke}
+
+
+HELP_QUARANTINE = """\
+Calls that were refused so often that they are not looked at any more: list them, or let one try again."""
+
+EXAMPLES_QUARANTINE = """\
+examples:
+  rightcall quarantine list
+  rightcall quarantine release teacher 5d41402a
+  rightcall quarantine release --all
+"""
+
+_DIGEST = 12
+
+
+def arguments_quarantine(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    about = "the calls that are in quarantine"
+    shape = parser.formatter_class
+    lists = actions.add_parser("list", help=about, description=about, formatter_class=shape, allow_abbrev=False)
+    lists.add_argument("--all", action="store_true", help="every call that was refused within the last hour")
+    json_option(lists, "the calls")
+    about = "forget the refusals of a call, so that it is looked at again"
+    out = actions.add_parser("release", help=about, description=about, formatter_class=shape, allow_abbrev=False)
+    out.add_argument("caller", nargs="?", metavar="CALLER", help="whose call, as `list` shows it")
+    out.add_argument("digest", nargs="?", metavar="DIGEST", help="of the call, at least 8 characters")
+    out.add_argument("--all", action="store_true", help="every call, instead of one")
+    person_option(out)
+    for one in (lists, out):
+        store_options(one)
+
+
+def run_quarantine(options: Namespace) -> int:
+    store = open_store(options)
+    try:
+        return _list_quarantine(store, options) if options.action == "list" else _release(store, options)
+    finally:
+        store.close()
+
+
+def _list_quarantine(store: "Store", options: Namespace) -> int:
+    most = policy_of(options).settings.quarantine
+    if not most and not options.all:
+        found: list[Held] = []
+    else:
+        found = store.look(lambda tables: refused_calls(tables, 1 if options.all else most))
+    if options.json:
+        say(json_line({"calls": [to_builtins(one) | {"quarantined": 0 < most <= one.refusals} for one in found]}))
+    elif found:
+        say(*_listing_quarantine(found, most, style_for(sys.stdout)))
+    else:
+        say("No call is in quarantine." if most else "The policy puts no call in quarantine.")
+    return OK
+
+
+def _listing_quarantine(found: list[Held], most: int, style: Style) -> list[str]:
+    rows = [
+        [named(one.caller), one.digest[:_DIGEST], named(one.tool) or "-", str(one.refusals),
+         named(one.rule), "yes" if 0 < most <= one.refusals else "no"]
+        for one in found
+    ]  # fmt: skip
+    header = ["caller", "digest", "tool", "refused", "last by", "quarantined"]
+    return [*table(header, rows, style, left=3), f"{count(found, 'call')} refused within the last hour"]
+
+
+def _release(store: "Store", options: Namespace) -> int:
+    by, callers = who(options), tuple(policy_of(options).settings.callers)
+    if options.all:
+        if options.caller is not None:
+            raise AnswerError("--all releases every call: name a caller and a digest, or --all")
+        freed = store.transact(lambda tables: release_all(tables, by, callers))
+    elif options.caller is None or options.digest is None:
+        raise AnswerError("name a caller and a digest, as `rightcall quarantine list` shows them, or --all")
+    else:
+        freed = [store.transact(lambda tables: release(tables, options.caller, options.digest, by, callers))]
+    say(f"{count(freed, 'call')} released.")
+    return OK

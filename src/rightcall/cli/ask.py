@@ -6,23 +6,30 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
 
+from rightcall.base.text import escaped, render_json
 from rightcall.cli import INTERRUPTED, OK, REFUSED
+from rightcall.cli.approvals import NO
+from rightcall.cli.display import waiting
 from rightcall.cli.lines import InputError
 from rightcall.cli.options import json_option
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.persons import at_a_terminal, person_option, who
-from rightcall.cli.store_options import policy_of, store_options
-from rightcall.cli.terminal import say, style_for
+from rightcall.cli.packet import approval_ways, models, places, ways_on
+from rightcall.cli.persons import YES, answered, at_a_terminal, person_option, show_question, typed, typed_text, who
+from rightcall.cli.render import labelled
+from rightcall.cli.stores import policy_of, store_options
+from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
+from rightcall.errors import AnswerError
 
 if TYPE_CHECKING:
     from asyncio import Runner
 
     from rightcall.cli.routing import Desk
-    from rightcall.route.router import Router
-    from rightcall.route.streams import AnswerStream
-    from rightcall.route.types import Packet
+    from rightcall.record.tables import Store
+    from rightcall.router.router import AnswerStream, Router
+    from rightcall.router.types import Packet
+
 
 EXAMPLES = """\
 examples:
@@ -39,7 +46,7 @@ exit code 1: it waits for a person, or there is no whole answer.
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing_options import caller_option, model_options, tools_option
+    from rightcall.cli.routing import caller_option, model_options, tools_option
 
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
@@ -59,10 +66,9 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from asyncio import Runner
 
-    from rightcall.cli.routing import RouterAsGiven, open_desk
-    from rightcall.cli.routing_options import given_model, has_model, no_model, runnable_tools
+    from rightcall.cli.routing import RouterAsGiven, given_model, has_model, no_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
-    from rightcall.executor_opening import existing_folder
+    from rightcall.executor.stores import existing_folder
 
     existing_folder(options.root)
     offer_trust(options)
@@ -78,7 +84,7 @@ def run(options: Namespace) -> int:
 
 
 def _text(options: Namespace) -> str:
-    from rightcall.cli.routing_options import refuse_too_long, text_of
+    from rightcall.cli.routing import refuse_too_long, text_of
 
     text = text_of(options.words)
     if not text.strip() and (options.words or options.resume is None):
@@ -100,8 +106,7 @@ class Asking:
 
     def whole(self, text: str) -> int:
         """From the request to its answer, or to where it waits."""
-        from rightcall.cli.ask_interrupted import tell_interrupted
-        from rightcall.cli.ask_questions import ask_person
+        from rightcall.cli.routing import tell_interrupted
 
         stream = self._beginning(text)
         while True:
@@ -118,8 +123,7 @@ class Asking:
     def _beginning(self, text: str) -> AnswerStream:
         if self._options.resume is None:
             return self._router.stream(text, self._options.session)
-        from rightcall.cli.ask_answer import call_line
-        from rightcall.route.resuming import says_yes
+        from rightcall.router.trip import says_yes
 
         packets = self._desk.packets
         packet = packets.load(packets.find(self._options.resume))
@@ -130,8 +134,6 @@ class Asking:
     async def _followed(self, stream: AnswerStream) -> None:
         """The answer is shown as it comes; of a packet with nothing left to do, what it says already."""
         from contextlib import aclosing
-
-        from rightcall.cli.ask_answer import Printer
 
         if self._options.json:
             await stream.whole()
@@ -146,8 +148,6 @@ class Asking:
         if self._options.json:
             self._print_json(packet)
         else:
-            from rightcall.cli.ask_answer import closing_lines, tell_why_not_whole
-
             tell_why_not_whole(packet)
             say(*closing_lines(packet, self._options, style_for(sys.stdout), person=self._person))
         return OK if packet.status.state == "answered" else REFUSED
@@ -155,8 +155,8 @@ class Asking:
     def _print_json(self, packet: Packet) -> None:
         from msgspec.json import decode
 
-        from rightcall.cli.packet_ways import commands
-        from rightcall.route.packets import to_json
+        from rightcall.cli.packet import commands
+        from rightcall.router.packets import to_json
 
         record = {
             "answer": packet.content.answer or "",
@@ -166,3 +166,134 @@ class Asking:
             "packet": decode(to_json(packet)),
         }
         say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+
+
+# ── ask answer ──
+# An answer at the command line while it comes, and what is said after it. What a model wrote is shown escaped.
+
+_LONGEST_CALL = 2000
+_DOING = {
+    "": "looking at the request",
+    "intent_detection": "choosing a tool, or answering",
+    "tool_selection": "having the choice reviewed, or answering",
+    "confidence_review": "deciding",
+    "tool_routing": "running the tool",
+    "tool_execution": "looking at the result",
+}
+
+
+class Printer:
+    """Writes pieces to standard output, each at once. Until the first comes, a terminal is told what is being done."""
+
+    def __init__(self, stream: AnswerStream) -> None:
+        self._stream = stream
+        self._waiting = ExitStack()
+        self._held = ""
+        """An end of line may come in two pieces."""
+        self._last = ""
+
+    def __enter__(self) -> Self:
+        self._waiting.enter_context(waiting(self._doing))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._waiting.close()
+
+    def push(self, piece: str) -> None:
+        text = self._held + piece
+        self._held = "\r" if text.endswith("\r") else ""
+        self._write(text.removesuffix(self._held))
+
+    def end(self) -> None:
+        """The last line ends. Where no piece came, what the packet says already is the answer."""
+        self._write(self._held)
+        if not self._last:
+            self._write(self._stream.packet.content.answer or "")
+        if self._last not in ("", "\n"):
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        if not text:
+            return
+        self._waiting.close()
+        sys.stdout.write(harmless(text))
+        sys.stdout.flush()
+        self._last = text[-1]
+
+    def _doing(self, seconds: float) -> str:
+        log = self._stream.packet.reasoning.reflection_log
+        return style_for(sys.stderr).tint(f"{seconds:.0f} s  {_DOING.get(log[-1].step if log else '', '')}", "dim")
+
+
+def harmless(text: str) -> str:
+    """A text as it is, but for what a terminal would obey or hide.
+
+    >>> harmless("one\\r\\ntwo\\x1b[31m")
+    'one\\ntwo\\\\u001b[31m'
+    """
+    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    return "\n".join(map(escaped, lines))
+
+
+def call_line(packet: Packet) -> str:
+    """The call that a packet waits with, in one line."""
+    selected = packet.tool_routing.selected_tool
+    return (
+        "" if selected is None else f"{escaped(selected.tool_name, 200)} {render_json(selected.params, _LONGEST_CALL)}"
+    )
+
+
+def closing_lines(packet: Packet, options: Namespace, style: Style, *, person: bool) -> list[str]:
+    """How a packet that waits goes on; somebody at a terminal is also told where the story is."""
+    where, approval = places(options), packet.tool_routing.approval
+    lines: list[str] = []
+    if packet.status.state == "waiting":
+        lines += labelled("approval", approval_ways(approval, where) if approval else [], style)
+        lines += labelled("to go on", ways_on(packet, models(options) + where), style)
+    if person:
+        lines.append(style.tint(f"rightcall packet show {packet.header.packet_id}{where}", "dim"))
+    return lines
+
+
+def tell_why_not_whole(packet: Packet) -> None:
+    """Why there is no whole answer, on standard error, unless the answer says so itself."""
+    why = escaped(" ".join(packet.status.why.split()), _LONGEST_CALL)
+    if packet.status.state == "failed" and why and why not in (packet.content.answer or ""):
+        sys.stdout.flush()
+        sys.stderr.write(f"rightcall: {why}\n")
+
+
+# ── ask questions ──
+# What only a person can say, asked at the terminal: whether a call may run, what was meant, what is missing.
+
+_LEAVES = "Enter leaves it waiting"
+
+
+def ask_person(packet: Packet, store: Store, options: Namespace) -> str | None:
+    """What to go on with: "yes", "no" or a text. None: the packet waits for nobody here, or stays waiting."""
+    if packet.status.state != "waiting":
+        return None
+    approval = packet.tool_routing.approval
+    match packet.tool_routing.execution_status:
+        case "awaiting_approval" if approval is not None:
+            return _approved(store, options, approval)
+        case "awaiting_confidence":
+            return typed_text(f"run it? [y/n, or say what you mean; {_LEAVES}] ") or None
+        case _:
+            return typed_text(f"your answer [{_LEAVES}]: ") or None
+
+
+def _approved(store: Store, options: Namespace, id: str) -> str | None:
+    """As `approvals watch` asks: the question is shown whole, and a yes is said to exactly that."""
+    try:
+        approval = show_question(store, id)
+        said = typed(f"approve {id}? [y/N, {_LEAVES}] ")
+        if said in YES:
+            say(answered(store, options, id, "approved", approval.digest))
+            return "yes"
+        if said in NO:
+            say(answered(store, options, id, "denied"))
+            return "no"
+    except AnswerError as error:
+        say(f"not answered: {error}")
+    return None

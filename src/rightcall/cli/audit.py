@@ -1,23 +1,42 @@
 """Look into the audit: the last calls, everything about one, whether anybody changed a record; take it out, or let the
 oldest records go."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import suppress
-from typing import TYPE_CHECKING, get_args
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
+from time import sleep
+from typing import TYPE_CHECKING, Any, get_args
 
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from rightcall.base.files.guarded import plain_file
+from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
+from rightcall.cli.audit_report import Table, records
+from rightcall.cli.display import ago, moment
 from rightcall.cli.options import json_option
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.persons import person_option
-from rightcall.cli.store_options import look_into, open_store, store_options
-from rightcall.cli.terminal import say, style_for
-from rightcall.errors import ConfigError, StoreError
-from rightcall.text.escape import escaped
-from rightcall.types_running import Status
+from rightcall.cli.pause import paused_line
+from rightcall.cli.persons import at_a_terminal, person_option, typed, who
+from rightcall.cli.stores import database_of, found_in, look_into, open_store, store_options
+from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
+from rightcall.errors import AnswerError, ConfigError, StoreError
+from rightcall.policy.types import Status
+from rightcall.record.admission import person
+from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, calls
+from rightcall.record.identity import lost
+from rightcall.record.sqlite import SqliteStore
+from rightcall.record.verify import Cut, Pruned, Verification, plan, prune_in_steps, verify
+from rightcall.router.packets import is_packet_id
 
 if TYPE_CHECKING:
-    from rightcall.cli.store_options import Looking
+    from rightcall.cli.stores import Looking
+    from rightcall.record.tables import Store, Tables
+
 
 EXAMPLES = """\
 examples:
@@ -82,16 +101,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     if options.action == "prune":
-        from rightcall.cli.audit_prune import prune_records
-
         store = open_store(options)
         try:
             return prune_records(store, options)
         finally:
             store.close()
     if options.action == "adopt":
-        from rightcall.cli.audit_adopt import adopt_audit
-
         return adopt_audit(options)
     looking = look_into(options)
     try:
@@ -104,7 +119,7 @@ def run(options: Namespace) -> int:
 
 def _warn_of_another(store: "Looking") -> None:
     """What is shown of a copy that was put back is not the whole story."""
-    from rightcall.trust.telling import speak_on_stderr, warn
+    from rightcall.policy.ledger import speak_on_stderr, warn
 
     speak_on_stderr()
     with suppress(StoreError):  # whoever reads on is told
@@ -113,13 +128,12 @@ def _warn_of_another(store: "Looking") -> None:
 
 
 def _tail(store: "Looking", options: Namespace) -> int:
-    from rightcall.cli.audit_tail import tail
 
     return tail(store, options)
 
 
 def _show(store: "Looking", options: Namespace) -> int:
-    from rightcall.cli.audit_show import find_view, record_of, whole
+    from rightcall.cli.audit_report import find_view, record_of, whole
 
     seq = number(options.id)
     view = store.look(lambda tables: find_view(tables, seq))
@@ -130,7 +144,6 @@ def _show(store: "Looking", options: Namespace) -> int:
 
 
 def _verify(store: "Looking", options: Namespace) -> int:
-    from rightcall.cli.audit_verify import anchor_of, check, lines, record_of
 
     anchor = None if options.anchor is None else anchor_of(options.anchor)
     result = check(store, anchor)
@@ -139,14 +152,13 @@ def _verify(store: "Looking", options: Namespace) -> int:
 
 
 def _head(store: "Looking", _options: Namespace) -> int:
-    from rightcall.cli.audit_verify import anchor_text
 
     say(anchor_text(store.look(lambda tables: tables.head())))
     return OK
 
 
 def _export(store: "Looking", options: Namespace) -> int:
-    from rightcall.cli.audit_export import export
+    from rightcall.cli.audit_report import export
 
     return export(store, options)
 
@@ -176,3 +188,340 @@ def _words(words: tuple[str, ...]) -> str:
 
 def _json(record: dict[str, object]) -> str:
     return json_text(record, ascii_only=not is_unicode(sys.stdout))
+
+
+# ── audit prune ──
+# `audit prune`: says what would go, asks, and removes it.
+
+YES = ("y", "yes")
+
+_BECAUSE = {
+    "running": "a call that still runs",
+    "overlapping": "a call whose end is among those that stay",
+    "waiting": "a question that still waits for a person",
+}
+
+
+def prune_records(store: "Store", options: Namespace) -> int:
+    before, keep = _before(options), options.keep
+    cut = store.look(lambda tables: plan(tables, before=before, keep=keep, now=store.clock.now()))
+    if not cut.count:
+        _tell(Pruned(0, 0), cut, options)
+        return OK
+    if not options.yes and not _agreed(cut, options):
+        return REFUSED
+    _tell(prune_in_steps(store.transact, cut, who(options), store.clock.now), cut, options)
+    return OK
+
+
+def _before(options: Namespace) -> str | None:
+    given = [word for word in ("before", "older_than", "keep") if getattr(options, word) is not None]
+    if not given:
+        raise ConfigError("say what is old: --before DATE, --older-than 30d or --keep N")
+    if "before" in given and "older_than" in given:
+        raise ConfigError("--before and --older-than are two words for one thing: give one of them")
+    if options.before is not None:
+        return moment(options.before, "--before")
+    return None if options.older_than is None else ago(options.older_than, "--older-than")
+
+
+def _agreed(cut: Cut, options: Namespace) -> bool:
+    would = f"this would remove {records(cut.count)} for good, {cut.first:,} to {cut.through:,}."
+    if options.json or not at_a_terminal():
+        raise ConfigError(f"{would} There is no terminal to ask at: say --yes")
+    say(would[0].upper() + would[1:], *_spared(cut))
+    if typed("remove them? [y/N] ") in YES:
+        return True
+    say("Nothing was removed.")
+    return False
+
+
+def _tell(done: Pruned, cut: Cut, options: Namespace) -> None:
+    if options.json:
+        say(json_text(to_builtins(done)))
+    elif done.removed:
+        gone = f"Removed {records(done.removed)}, up to {done.through:,}; record {done.checkpoint:,} says so."
+        say(gone, *(_spared(cut) if options.yes else ()))
+        say("Anchors up to there can no longer be compared: take a new one with `rightcall audit head`.")
+    else:
+        say("Nothing is old enough to be removed." if not cut.spared else "Nothing can be removed now.", *_spared(cut))
+    sys.stdout.flush()
+
+
+def _spared(cut: Cut) -> list[str]:
+    if not cut.spared:
+        return []
+    first = cut.through + 1 if cut.count else cut.first
+    return [f"Old enough, but kept: {records(cut.spared)}. From {first:,} on there is {_BECAUSE[cut.because]}."]
+
+
+# ── audit verify ──
+# `audit verify` and `audit head`: anchors as people keep them, progress, and the result in words.
+
+Anchor = tuple[int, bytes]
+
+_HASH = 64
+
+
+def anchor_text(anchor: Anchor) -> str:
+    return f"{anchor[0]}:{anchor[1].hex()}"
+
+
+def anchor_of(text: str) -> Anchor:
+    """An anchor as `audit head` prints it."""
+    seq, _, digest = text.strip().partition(":")
+    try:
+        if seq.isdecimal() and len(seq) <= 18 and len(digest) == _HASH:
+            return int(seq), bytes.fromhex(digest)
+    except ValueError:
+        pass
+    right = f"`rightcall audit head` prints one: a number, a colon and {_HASH} hexadecimal digits"
+    raise ConfigError(f"--anchor: {escaped(text, 90)!r} is no anchor; {right}")
+
+
+def check(store: "Looking", anchor: Anchor | None) -> Verification:
+    """Checks everything; somebody who waits at a terminal is told how far it is."""
+    watched = sys.stderr.isatty()
+
+    def progress(checked: int) -> None:
+        sys.stderr.write(f"\r{records(checked)} are right so far …")
+        sys.stderr.flush()
+
+    def work(tables: "Tables") -> Verification:
+        found = verify(tables, anchor, progress if watched else None)
+        problem = store.strangeness(tables) if found.ok else ""
+        return replace(found, ok=False, problem=f"The chain is whole, but {problem}.") if problem else found
+
+    try:
+        return store.look(work)
+    finally:
+        if watched:
+            sys.stderr.write("\r\x1b[K")
+
+
+def lines(result: Verification, anchor: Anchor | None, style: Style) -> list[str]:
+    if not result.ok:
+        found = [style.tint("✗ the audit is not as it was written", "red", "bold"), *wrap(result.problem, style.width)]
+        return [*found, f"Right before that: {records(result.checked)}."] if result.first_wrong else found
+    whole = f"✓ as it was written: {records(result.checked)}" if result.checked else "✓ the audit is empty"
+    said = [style.tint(whole, "green", "bold")]
+    if result.pruned:
+        said += wrap(f"Records up to {result.pruned:,} were pruned, as the record of that says.", style.width)
+    if anchor is not None:
+        said.append(f"Nothing up to record {anchor[0]:,}, the anchor, is missing or another.")
+    else:
+        said += wrap("Without --anchor nobody can tell whether the newest records were cut off.", style.width)
+    return [*said, f"head {anchor_text(result.head)}"]
+
+
+def record_of(result: Verification, anchor: Anchor | None) -> dict[str, Any]:
+    return {
+        "ok": result.ok,
+        "checked": result.checked,
+        "first_wrong": result.first_wrong,
+        "problem": result.problem or None,
+        "head": anchor_text(result.head),
+        "pruned": result.pruned or None,
+        "anchor": None if anchor is None else anchor_text(anchor),
+    }
+
+
+# ── audit tail ──
+# `audit tail`: the last calls, and with --follow every call as it is decided and as it ends.
+
+EVERY = 0.25
+"""Seconds between two looks."""
+
+_MOST_PACKETS = 5
+
+
+def tail(store: "Looking", options: Namespace) -> int:
+    """Prints the last calls; with --follow it goes on until Ctrl-C, which is how following ends and so no failure."""
+    since = None if options.since is None else moment(options.since, "--since")
+    head, found, held = store.look(lambda tables: (tables.head()[0], _last(tables, options, since), tables.paused()))
+    table = Table(style_for(sys.stdout), found)
+    if not options.json:
+        _open(table, found, options)
+    _print(found, table, options)
+    told = _tell_packets(found, frozenset(), options)
+    if not options.json:
+        say(*paused_line(held))
+    try:
+        while options.follow:
+            sys.stdout.flush()
+            sleep(EVERY)
+            before = held
+            (head, found), held = store.look(lambda tables, last=head: (_news(tables, last, options), tables.paused()))
+            if held != before and not options.json:
+                say(*(paused_line(held) or ["Calls may run again."]))
+            _print(found, table, options)
+            told = _tell_packets(found, told, options)
+    except KeyboardInterrupt:
+        pass
+    return OK
+
+
+def _open(table: Table, found: list[CallRecord], options: Namespace) -> None:
+    if found or options.follow:
+        say(table.header())
+    else:
+        choosy = any((options.caller, options.tool, options.status, options.context, options.step, options.since))
+        say("No such call is recorded here." if choosy else "No call is recorded here yet.")
+
+
+def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallRecord]:
+    wanted = CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
+    return calls(tables, wanted, limit=options.n)[::-1]
+
+
+def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[CallRecord]]:
+    """What came after a record: each call once it has ended, and those that still run as well."""
+    entries = [entry for entry in tables.entries(last) if entry.kind in CALLS or entry.kind == "end"]
+    ended = {entry.call for entry in entries if entry.kind == "end"}
+    found = [call(tables, entry.seq) for entry in entries if not (entry.kind == "begin" and entry.seq in ended)]
+    return tables.head()[0], [record for record in found if record is not None and _is_wanted(record, options)]
+
+
+def _is_wanted(record: CallRecord, options: Namespace) -> bool:
+    asked = (
+        (options.caller, record.caller), (options.tool, record.tool), (options.status, record.status),
+        (options.context, record.context), (options.step, record.step),
+    )  # fmt: skip
+    return all(wanted is None or wanted == is_so for wanted, is_so in asked)
+
+
+def _print(records: list[CallRecord], table: Table, options: Namespace) -> None:
+    for record in records:
+        if options.json:
+            line: dict[str, Any] = to_builtins(record)
+            say(json_text(line, ascii_only=not is_unicode(sys.stdout)))
+        else:
+            say(table.line(record))
+
+
+def _tell_packets(records: list[CallRecord], told: frozenset[str], options: Namespace) -> frozenset[str]:
+    """Says once of each packet where its story is, of many the latest. Returns what was told by now."""
+    packets = [record.context for record in records if record.context and is_packet_id(record.context)]
+    new = [packet for packet in dict.fromkeys(packets) if packet not in told]
+    if not options.json:
+        say(*(f"packet: rightcall packet show {packet}" for packet in new[-_MOST_PACKETS:]))
+    return told.union(new)
+
+
+# ── audit adopt ──
+# `audit adopt`: take the file that is there now for the audit, or begin a new one, on purpose and on record.
+
+_YES = ("y", "yes")
+_BESIDE = ("", "-wal", "-shm")
+_LOST = "Tokens, approvals and grants in the lost audit log do not hold in the new one."
+_UNSURE = "What was paused, approved, granted or revoked after this copy was made does not hold in it."
+
+
+def adopt_audit(options: Namespace) -> int:
+    path = Path(database_of(options)).resolve()
+    if not path.exists() and not lost(path):
+        raise ConfigError(f"there is no audit log at {escaped(str(path))}; nothing was changed. Check `--db`")
+    if not lost(path) and not _was_a_store(path):
+        raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--db`")
+    problem = _problem(path, found=found_in(options) is not None)
+    if problem is None:
+        _tell_adopt(options, {"adopted": False}, ["The audit is the one that was there before. Nothing was changed."])
+        return OK
+    by = who(options)
+    person(by, "", ())
+    empties = problem.fault == "corrupt" and not _is_whole(path)
+    loses = _LOST if empties or lost(path) else _UNSURE
+    if not options.json:
+        say(str(problem).partition(" Nothing was run.")[0], loses)
+    if not options.yes:
+        if options.json or not at_a_terminal():
+            raise AnswerError("cannot prompt without a terminal; pass --yes")
+        if typed("Go on with what is there now, and record that? [y/N] ") not in _YES:
+            say("Nothing was changed.")
+            return REFUSED
+    aside = _move_aside(path) if problem.fault == "corrupt" else []
+    with closing(SqliteStore(path, adopting=(by, options.reason))) as store:
+        (entry,) = store.look(lambda tables: tables.newest(1, ("store",))) or [None]
+        held = store.look(lambda tables: tables.paused())
+        tokens = len(store.look(lambda tables: tables.tokens()))
+    begun = entry is None or entry.seq == 1
+    record = {
+        "adopted": True, "new": begun, "record": None if entry is None else entry.seq, "aside": aside,
+        "paused": held is not None, "tokens": tokens,
+    }  # fmt: skip
+    _tell_adopt(options, record, [*(f"The damaged file is now {name}." for name in aside), *_after(path, record)])
+    return OK
+
+
+def _after(path: Path, record: dict[str, Any]) -> list[str]:
+    """What is in force now, and what to do where that is not what was."""
+    where = f"--db {escaped(quote(str(path)))}"
+    if record["new"]:
+        return [
+            "A new audit was begun.",
+            f"It is {'still' if record['paused'] else 'not'} paused and holds no tokens, approvals or grants.",
+            *([] if record["paused"] else [f"If calls were paused, pause them again: rightcall pause {where}"]),
+            f"For each client make a token again: rightcall token new --as CALLER {where}",
+        ]
+    return [
+        f"Adopted, as record {record['record']} says.",
+        f"Calls are {'paused' if record['paused'] else 'not paused'}; {many(record['tokens'], 'token')} can be used.",
+        *([] if record["paused"] else [f"If calls were paused since, pause them again: rightcall pause {where}"]),
+        f"Check the tokens, a revoked one may be back: rightcall token list {where}",
+    ]
+
+
+def _tell_adopt(options: Namespace, record: dict[str, Any], lines: list[str]) -> None:
+    if options.json:
+        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+    else:
+        say(*lines)
+
+
+def _problem(path: Path, *, found: bool) -> StoreError | None:
+    """What is wrong with it, where that is for a person to decide; any other fault is raised."""
+    try:
+        SqliteStore(path, found=found).close()
+    except StoreError as error:
+        if error.fault in ("replaced", "corrupt"):
+            return error
+        raise
+    return None
+
+
+def _was_a_store(path: Path) -> bool:
+    """Whether a file is, or was, one of ours: a database, or a file with a key or a note of ours."""
+    from rightcall.policy.ledger import recall
+
+    beside = any(path.with_name(f"{path.name}{end}").exists() for end in (".key", "-head"))
+    if beside or recall("stores", str(path)) is not None:
+        return True
+    with open(path, "rb", opener=plain_file) as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def _move_aside(path: Path) -> list[str]:
+    """A file that cannot be read is kept under another name, and so is a key that is none."""
+    moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    moved: list[str] = []
+    key = path.with_name(f"{path.name}.key")
+    files = [path.with_name(f"{path.name}{end}") for end in _BESIDE if not _is_whole(path)]
+    files += [key] if key.exists() and key.stat().st_size != 32 else []
+    for file in files:
+        if file.exists():
+            other: Any = file.with_name(f"{file.name}.before-{moment}")
+            os.rename(file, other)
+            moved.append(other.name)
+    return moved
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether it is the key beside it that is damaged, and not the database."""
+    from rightcall.cli.stores import Looking
+
+    try:
+        with closing(Looking(str(path), found=True)) as looking:
+            looking.look(lambda tables: tables.head())
+    except StoreError:
+        return False
+    return True

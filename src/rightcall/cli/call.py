@@ -1,15 +1,37 @@
 """Run one tool call the whole way: repaired, checked, decided by the policy, run, recorded and answered."""
 
+import json
+import re
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct
+
+from rightcall.base.text import cut_counted, escaped, render_json
 from rightcall.cli import OK, REFUSED
+from rightcall.cli.code_report import code_lines
 from rightcall.cli.lines import InputError, read_argument
 from rightcall.cli.options import json_option
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.store_options import policy_file, store_options
-from rightcall.cli.terminal import say, style_for
+from rightcall.cli.render import labelled, repair_lines, value_text
+from rightcall.cli.stores import policy_file, store_options
+from rightcall.cli.terminal import (
+    Style,
+    call_record,
+    harmless_lines,
+    is_unicode,
+    json_text,
+    repair_record,
+    say,
+    style_for,
+)
+from rightcall.executor.present.messages import Outcome
+
+if TYPE_CHECKING:
+    from rightcall.catalog.tool import Tool
+
 
 EXAMPLES = """\
 examples:
@@ -58,7 +80,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 def parse(parser: ArgumentParser, arguments: list[str]) -> Namespace:
     """What the command line says; arguments of the tool may be options too."""
-    from rightcall.cli.call_options import parse_call
 
     return parse_call(parser, arguments)
 
@@ -66,11 +87,10 @@ def parse(parser: ArgumentParser, arguments: list[str]) -> Namespace:
 def run(options: Namespace) -> int:
     from contextlib import closing, redirect_stdout
 
-    from rightcall.cli.call_report import outcome_record, report
-    from rightcall.cli.store_options import open_store
+    from rightcall.cli.stores import open_store
     from rightcall.cli.trust import offer_trust
-    from rightcall.executor import Executor
-    from rightcall.executor_opening import existing_folder
+    from rightcall.executor.executor import Executor
+    from rightcall.executor.stores import existing_folder
 
     if not 0 <= options.wait <= _LONGEST_WAIT:
         raise InputError(f"--wait takes seconds from 0 to {_LONGEST_WAIT}")
@@ -98,8 +118,389 @@ def run(options: Namespace) -> int:
 
 def load_functions(sources: list[str]) -> list[Any]:
     """The functions that `--tools` names. Raises InputError."""
-    from rightcall.cli.toolfiles import load_tools
+    from rightcall.cli.options import load_tools
 
     if any(":" not in source for source in sources):
         raise InputError("--tools takes functions as MODULE:NAME, such as --tools examples.mytools:TOOLS")
     return load_tools(sources)
+
+
+# ── call report ──
+# An outcome for people and for programs: what ran, what came of it, and with --explain everything that led to it.
+
+_LONGEST = 4000
+_KINDS = {"allow": "allowed", "dry_run": "only rehearsed", "ask": "has to be asked for", "deny": "denied"}
+
+
+def outcome_record(outcome: Outcome) -> dict[str, Any]:
+    """The plain object that `--json` prints."""
+    decision, metadata = outcome.decision, outcome.metadata
+    return {
+        "ok": outcome.ok,
+        "success": outcome.ok,
+        "status": outcome.status,
+        "tool": outcome.tool,
+        "call": call_record(outcome.call),
+        "result": outcome.result,
+        "content": outcome.content,
+        "error": outcome.error,
+        "hint": outcome.hint,
+        "summary": outcome.summary,
+        "decision": None
+        if decision is None
+        else {
+            "kind": decision.kind,
+            "rule": decision.rule,
+            "reason": decision.reason,
+            "retry_after": decision.retry_after,
+            "approval": decision.approval,
+            "grant": decision.grant,
+        },
+        "repairs": [repair_record(repair) for repair in outcome.repairs],
+        "metadata": {
+            "executionTime": metadata.execution_time,
+            "tokenEstimate": metadata.token_estimate,
+            "cached": metadata.cached,
+            "record": metadata.call,
+            "recorded": metadata.recorded,
+            "stages": dict(metadata.stages),
+        },
+    }
+
+
+def report(outcome: Outcome, style: Style, *, explain: bool = False) -> list[str]:
+    """Line by line."""
+    lines = [_headline(outcome, style)]
+    asked: dict[str, Any] = outcome.call.arguments if outcome.call is not None else {}
+    shown = code_lines(outcome.tool, outcome.result, style, asked) if outcome.ok else None
+    if shown is not None:
+        lines += shown
+    elif outcome.ok:
+        text = outcome.result if isinstance(outcome.result, str) else value_text(outcome.result)
+        lines += labelled("result", harmless_lines(cut_counted(text, _LONGEST)), style)
+    else:
+        lines += labelled("error", harmless_lines(outcome.error or ""), style)
+    if outcome.hint:
+        lines += labelled("hint", harmless_lines(outcome.hint), style)
+    if outcome.metadata.call:
+        lines += labelled("record", [f"{outcome.metadata.call}  (rightcall audit show {outcome.metadata.call})"], style)
+    if not outcome.metadata.recorded and outcome.ok:
+        lines += labelled("not recorded", ["it ran, but its outcome is not in the audit yet"], style)
+    return lines + (_explained(outcome, style) if explain else [])
+
+
+def _headline(outcome: Outcome, style: Style) -> str:
+    name, taken = escaped(outcome.tool, 100), f"{outcome.metadata.execution_time:.1f} ms"
+    if outcome.decision is not None and outcome.decision.kind == "dry_run":
+        return style.tint(f"○ {name} was rehearsed: a dry run, nothing was changed", "yellow", "bold")
+    match outcome.status:
+        case "success":
+            cached = ", from the cache" if outcome.metadata.cached else ""
+            return style.tint(f"✓ {name} ran in {taken}{cached}", "green", "bold")
+        case "waiting":
+            return style.tint(f"… {name} waits for a person", "yellow", "bold")
+        case "failed":
+            return style.tint(f"✗ {name} failed after {taken}", "red", "bold")
+        case _:
+            return style.tint(f"✗ {name} was refused", "red", "bold")
+
+
+def _explained(outcome: Outcome, style: Style) -> list[str]:
+    lines: list[str] = []
+    if outcome.call is not None:
+        lines += labelled("what ran" if outcome.ok else "the call", [value_text(outcome.call.arguments)], style)
+    lines += labelled("repaired", repair_lines(outcome.repairs) or ["nothing"], style)
+    if outcome.decision is not None:
+        decided = f"{_KINDS[outcome.decision.kind]} by rule {outcome.decision.rule}"
+        if outcome.decision.approval:
+            decided += f", approval {outcome.decision.approval}"
+        lines += labelled("decision", [decided], style)
+    lines += labelled("tokens", [f"about {outcome.metadata.token_estimate}"], style)
+    stages = [f"{stage} {taken:.2f} ms" for stage, taken in outcome.metadata.stages.items()]
+    return lines + labelled("stages", ["  ".join(stages)], style)
+
+
+# ── call options ──
+# The arguments of a tool as options of `rightcall call`, made from its schema.
+#
+#     rightcall call code/read --path README.md --startLine 3
+#
+# Text becomes what the schema wants: a number, true or false, one of the choices, a list where an option is repeated,
+# an object from JSON. What this leaves open, such as ranges, the gate checks as it does for any call. `--start-line`
+# and `--start_line` are `--startLine` too. An argument that has the name of an option of the command itself, or a
+# name that no option can have, is given as JSON.
+
+_HELP = ("-h", "--help")
+_NAME = re.compile(r"[A-Za-z][\w.-]*")
+_BEFORE = "argument "
+"""Where a tool's argument is kept among the options: no option of ours has a blank in it."""
+_KINDS_OPTIONS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list as JSON, or the option once for each item",
+    "object": "an object as JSON",
+    "null": "null",
+}
+_PLACES = {"integer": "N", "number": "NUMBER", "boolean": "true|false", "object": "JSON"}
+
+
+class ToolOption(Struct, frozen=True):
+    """One argument of a tool. `kinds` are the JSON types it may have, without any where the schema does not say."""
+
+    name: str
+    about: str
+    kinds: tuple[str, ...]
+    choices: tuple[Any, ...]
+    items: "ToolOption | None"
+    required: bool
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name}"
+
+    @property
+    def is_switch(self) -> bool:
+        return "boolean" in self.kinds
+
+    @property
+    def placeholder(self) -> str:
+        """What stands for the value in the help."""
+        one = self.items or self
+        if one.choices:
+            return "{" + ",".join(_plain(choice) for choice in one.choices) + "}"
+        return next((_PLACES[kind] for kind in one.kinds if kind in _PLACES), "TEXT")
+
+
+def parse_call(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
+    """The options of a call. Where arguments of the tool are among them, `args` is those as JSON. Raises InputError,
+    and SystemExit as argparse does."""
+    asks_help = any(word in _HELP for word in arguments)
+    plain = [word for word in arguments if word not in _HELP]
+    if asks_help and not plain:
+        parser.parse_args(["--help"])
+    own = _own_flags(parser)
+    known, unknown = parser.parse_known_args(list(_without_values(plain, own)))
+    if not unknown and not asks_help:
+        return known
+    tool = _tool(known)
+    options = {option.name: option for option in tool_options(tool.schema, own)}
+    _add(parser, tool, options)
+    if asks_help:
+        parser.parse_args(["--help"])
+    spelled = _spelled(plain, options, own)
+    _, left = parser.parse_known_args(list(_without_values(spelled, own | {one.flag for one in options.values()})))
+    if left:
+        raise InputError(_unknown(left[0], tool, options, own))
+    found = parser.parse_args(spelled)
+    if found.args != parser.get_default("args"):
+        raise InputError(
+            f"unexpected argument {render_json(found.args, 60)}: give the arguments of `{tool.name}` as one JSON text "
+            "or as options, not both"
+        )
+    found.args = json.dumps(_values(found, tool, options), ensure_ascii=False)
+    return found
+
+
+def _without_values(words: Sequence[str], own: frozenset[str]) -> Iterator[str]:
+    """The words, with nothing behind `=` of an option that is none of these: argparse takes a word with a blank in it
+    for no option at all."""
+    for at, word in enumerate(words):
+        if word == "--":
+            yield from words[at:]
+            return
+        flag, equals, _ = word.partition("=")
+        yield f"{flag}=" if equals and flag.startswith("--") and " " not in flag and flag not in own else word
+
+
+def _own_flags(parser: ArgumentParser) -> frozenset[str]:
+    """The options that the command itself has."""
+    return frozenset(flag for action in parser._actions for flag in action.option_strings)
+
+
+def tool_options(schema: Mapping[str, Any], taken: frozenset[str] = frozenset()) -> Iterator[ToolOption]:
+    """The arguments that can be options: in the order of the schema, but those that are required first."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    required = schema.get("required") or ()
+    for name in sorted(properties, key=lambda name: name not in required):
+        if _NAME.fullmatch(name) and f"--{name}" not in taken:
+            yield _option(name, properties[name], schema, required=name in required)
+
+
+def _option(name: str, part: Any, schema: Mapping[str, Any], *, required: bool) -> ToolOption:
+    forms = list(_forms(part, schema))
+    items = next((form["items"] for form in forms if isinstance(form.get("items"), dict)), None)
+    return ToolOption(
+        name,
+        next((form["description"] for form in forms if isinstance(form.get("description"), str)), ""),
+        tuple(dict.fromkeys(kind for form in forms for kind in _types(form))),
+        tuple(choice for form in forms for choice in form.get("enum") or ([form["const"]] if "const" in form else [])),
+        None if items is None else _option(name, items, schema, required=False),
+        required,
+    )
+
+
+def _forms(part: Any, schema: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """A schema and those it is made of, as far as they are here."""
+    if not isinstance(part, dict) or depth > 3:
+        return
+    form = cast("dict[str, Any]", part)
+    yield form
+    reference = form.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        shared: dict[str, Any] = schema.get("$defs") or {}
+        yield from _forms(shared.get(reference[len("#/$defs/") :]), schema, depth + 1)
+    for key in ("anyOf", "oneOf", "allOf"):
+        for inner in form.get(key) or ():
+            yield from _forms(inner, schema, depth + 1)
+
+
+def _types(form: Mapping[str, Any]) -> Sequence[str]:
+    kind = form.get("type")
+    return [kind] if isinstance(kind, str) else cast("list[str]", kind) if isinstance(kind, list) else []
+
+
+def _tool(known: Namespace) -> "Tool":
+    """The tool of that name, as the policy and the packs in force define it."""
+    import sys
+    from contextlib import redirect_stdout
+
+    from rightcall.cli.stores import policy_file
+    from rightcall.executor.executor import Executor
+
+    with redirect_stdout(sys.stderr):  # what a module prints when it is loaded must not mix with what we print
+        gate = Executor.open(known.root, policy_file(known), tools=load_functions(known.tools), store="memory").gate
+    match = gate.catalog.find(known.tool)
+    if match.tool is None:
+        near = match.suggestions[:1]
+        hint = f"did you mean `{near[0]}`?" if near else "run `rightcall tools --pack code` to see those that ship"
+        raise InputError(f"unknown tool `{escaped(known.tool, 60)}`: {hint}")
+    return match.tool
+
+
+def _add(parser: ArgumentParser, tool: "Tool", options: Mapping[str, ToolOption]) -> None:
+    others = [escaped(name, 60) for name in tool.schema.get("properties") or () if name not in options]
+    about = escaped(tool.description, 300) + (f" Only as JSON: {', '.join(others)}." if others else "")
+    group = parser.add_argument_group(f"arguments of {tool.name}", about.replace("%(prog", "% (prog"))
+    for option in options.values():
+        about = f"{escaped(option.about, 300)}{' (required)' if option.required else ''}".replace("%", "%%")
+        repeatable = "; repeatable" if option.items is not None or "array" in option.kinds else ""
+        group.add_argument(
+            option.flag,
+            dest=_BEFORE + option.name,
+            action="append",
+            metavar=option.placeholder,
+            help=about + repeatable,
+        )
+
+
+def _spelled(words: Sequence[str], options: Mapping[str, ToolOption], own: frozenset[str]) -> list[str]:
+    """The words with the options of the tool as the schema spells them; one that is on or off gets its value."""
+    by_fold = {_folded(name): option for name, option in options.items()}
+    found: list[str] = []
+    for at, word in enumerate(words):
+        if word == "--":
+            return found + list(words[at:])
+        flag, equals, value = word.partition("=")
+        option = by_fold.get(_folded(flag[2:])) if flag.startswith("--") and flag not in own else None
+        if option is None:
+            found.append(word)
+            continue
+        alone = option.is_switch and not equals and words[at + 1 : at + 2] not in (["true"], ["false"])
+        found.append(f"{option.flag}=true" if alone else f"{option.flag}{equals}{value}")
+    return found
+
+
+def _folded(name: str) -> str:
+    return name.replace("-", "").replace("_", "").casefold()
+
+
+def _values(found: Namespace, tool: "Tool", options: Mapping[str, ToolOption]) -> dict[str, Any]:
+    given: dict[str, list[str] | None] = {name: getattr(found, _BEFORE + name) for name in options}
+    for name, option in options.items():
+        if option.required and given[name] is None:
+            about = f" ({escaped(option.about, 100).rstrip('.')})" if option.about else ""
+            raise InputError(
+                f"missing option `{option.flag}` of `{tool.name}`{about}; "
+                f"run `rightcall call {tool.name} --help` to see all of them"
+            )
+    return {name: _value(options[name], texts) for name, texts in given.items() if texts is not None}
+
+
+def _value(option: ToolOption, texts: list[str]) -> Any:
+    if "array" in option.kinds and ("string" not in option.kinds or len(texts) > 1):
+        if len(texts) == 1 and texts[0].lstrip().startswith("["):
+            value = _as_kind("array", texts[0])
+            if value is _UNFIT:
+                raise InputError(
+                    f"invalid value {render_json(texts[0], 60)} for `{option.flag}`: expected {_KINDS_OPTIONS['array']}"
+                )
+            return value
+        one = option.items or ToolOption(option.name, "", (), (), None, required=False)
+        return [_scalar(one, text) for text in texts]
+    if len(texts) > 1:
+        raise InputError(f"option `{option.flag}` is given {len(texts)} times; it takes one value")
+    return _scalar(option, texts[0])
+
+
+def _scalar(option: ToolOption, text: str) -> Any:
+    if option.choices:
+        return _choice(option, text)
+    if "string" in option.kinds:
+        return text
+    if not option.kinds:
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+    for kind in option.kinds:
+        value = _as_kind(kind, text)
+        if value is not _UNFIT:
+            return value
+    wanted = " or ".join(_KINDS_OPTIONS[kind] for kind in option.kinds if kind in _KINDS_OPTIONS and kind != "null")
+    raise InputError(f"invalid value {render_json(text, 60)} for `{option.flag}`: expected {wanted}")
+
+
+def _choice(option: ToolOption, text: str) -> Any:
+    by_text = {_plain(choice): choice for choice in option.choices}
+    if text in by_text:
+        return by_text[text]
+    near = get_close_matches(text.casefold(), by_text, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"expected one of {', '.join(by_text)}"
+    raise InputError(f"invalid value {render_json(text, 60)} for `{option.flag}`: {hint}")
+
+
+_UNFIT: Any = object()
+_PYTHON: dict[str, tuple[type, ...]] = {"number": (int, float), "object": (dict,), "array": (list,)}
+_WORDS = {"boolean": {"true": True, "false": False}, "null": {"null": None}}
+
+
+def _as_kind(kind: str, text: str) -> Any:
+    try:
+        if kind in _WORDS:
+            return _WORDS[kind].get(text.casefold(), _UNFIT)
+        if kind == "integer":
+            return int(text) if re.fullmatch(r"[+-]?\d{1,100}", text.strip(), re.ASCII) else _UNFIT
+        value = json.loads(text)
+    except ValueError:
+        return _UNFIT
+    return value if type(value) in _PYTHON.get(kind, ()) else _UNFIT
+
+
+def _plain(choice: Any) -> str:
+    return choice if isinstance(choice, str) else json.dumps(choice)
+
+
+def _unknown(word: str, tool: "Tool", options: Mapping[str, ToolOption], own: frozenset[str]) -> str:
+    """What is wrong with a word that is no option, and what was probably meant."""
+    flag = word.partition("=")[0]
+    if not flag.startswith("-"):
+        return f"unexpected argument {render_json(word, 60)}: an option takes one value; repeat the option for a list"
+    name = flag.lstrip("-")
+    meant = tool.rules.aliases.get(name)
+    if meant not in options:
+        by_fold = {_folded(one): one for one in (*options, *(flag.lstrip("-") for flag in own))}
+        near = get_close_matches(_folded(name), by_fold, n=1)
+        meant = by_fold[near[0]] if near else None
+    hint = f"did you mean `--{meant}`?" if meant else f"run `rightcall call {tool.name} --help` to see its options"
+    return f"unknown option `{escaped(flag, 60)}` for `{tool.name}`: {hint}"

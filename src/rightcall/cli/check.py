@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.lines import InputError, read_argument
 from rightcall.cli.options import build_gate, gate_options, json_option, stats_option
-from rightcall.cli.output import is_unicode, json_text, print_stats, verdict_record
-from rightcall.cli.terminal import Style, say, style_for
+from rightcall.cli.terminal import Style, is_unicode, json_text, print_stats, say, style_for, verdict_record
 
 if TYPE_CHECKING:
-    from rightcall.gate import Gate
+    from rightcall.gate.gate import Gate
     from rightcall.types import Verdict
 
 EXAMPLES = """\
@@ -70,7 +69,7 @@ def _show(options: Namespace, gate: "Gate", verdict: "Verdict", written: str) ->
     style: Style = style_for(sys.stdout)
     say(*report(verdict, options.tool, written, style))
     if options.explain:
-        from rightcall.cli.explain import explanation
+        from rightcall.cli.packs import explanation
 
         say(*explanation(verdict, options.tool, gate, style))
 

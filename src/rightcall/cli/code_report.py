@@ -2,16 +2,213 @@
 file, changes as a diff, and of what was written how to take it back. What a result is, and the sentence that sums it
 up, come from the view that models get. Whatever stands in it is escaped; what is cut says so, and how to go on."""
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, zip_longest
 from typing import Any, cast
 
-from rightcall.cli import code_report_changes as changes
-from rightcall.cli.code_report_text import Fields, lines_of, marked, safe, some, tinted
-from rightcall.cli.terminal import Style, Tint, many
-from rightcall.execute.sandbox.charts import LIBRARY
-from rightcall.present.registry import view_of
-from rightcall.present.tools import execute
+from msgspec import Struct
+
+from rightcall.base.text import escaped
+from rightcall.cli.terminal import Style, Tint, fold, many, visible_width
+from rightcall.executor.present import views
+from rightcall.executor.present.shape import view_of
+from rightcall.tools.sandbox.charts import LIBRARY
+
+# ── code report text ──
+# What all reports of results have in common: text that cannot harm a terminal, and how much of it is shown.
+
+Fields = Mapping[str, Any]
+
+_WIDEST = 500
+"""Characters of a line that are shown."""
+_MATCH: tuple[Tint, ...] = ("red", "bold")
+_DIFF: dict[str, Tint] = {
+    "diff --git ": "bold", "--- ": "bold", "+++ ": "bold", "@@": "cyan", "+": "green", "-": "red",
+}  # fmt: skip
+
+
+def safe(value: Any) -> str:
+    """One line of anything that was found. A CR at its end is half of a line end, and not shown."""
+    return escaped(str(value).removesuffix("\r").replace("\t", "    "), _WIDEST)
+
+
+def marked(text: str, spans: Sequence[Sequence[int]], style: Style) -> str:
+    """The same with the parts that match in colour. Each part is made harmless by itself, so that the only sequences a
+    terminal obeys are ours."""
+    if not style.colour or not spans:
+        return safe(text)
+    text = text.removesuffix("\r")
+    out, at, room = "", 0, _WIDEST
+    for start, end in [*spans, (len(text), len(text))]:
+        for part, tints in ((text[at:start], ()), (text[start:end], _MATCH)):
+            shown = escaped(part.replace("\t", "    "), room)
+            out += style.tint(shown, *tints) if tints else shown
+            room = max(room - len(shown), 0)
+        at = max(at, end)
+    return out
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text; the end of the last one begins no other."""
+    return (safe(line) for line in text.removesuffix("\n").split("\n")) if text else iter(())
+
+
+def some(shown: int, total: int, thing: str) -> str:
+    """`2 of 3 files`; `3 files` when all of them are there."""
+    return f"{shown:,} of {many(total, thing)}" if shown < total else many(total, thing)
+
+
+def tinted(line: str, style: Style) -> str:
+    """A line of a diff, in its colour where there are any."""
+    tints: list[Tint] = [tint for start, tint in _DIFF.items() if line.startswith(start)]
+    return style.tint(line, *tints[:1])
+
+
+# ── code report changes ──
+# Changes as a diff, and the commits that made them.
+
+LEAST_SPLIT = 60
+"""Columns without which changes are shown below each other."""
+
+_SIGNS: dict[str, tuple[str, tuple[Tint, ...]]] = {
+    "addition": ("+", ("green",)),
+    "deletion": ("-", ("red",)),
+    "context": (" ", ()),
+}
+
+
+def diff(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
+    yield from _changes(result["diffs"], style)
+    totals = result["totalChanges"]
+    counts = f"{many(totals['filesChanged'], 'file')}, +{totals['insertions']} -{totals['deletions']}"
+    yield style.tint(counts, "dim")
+
+
+def log(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
+    for commit in result["commits"]:
+        yield from _commit(commit, style)
+    if not result["commits"]:
+        yield style.tint("no commits", "dim")
+
+
+def more_of_log(result: Fields) -> str:
+    if len(result["commits"]) < result["totalCommits"]:
+        return "more exist: limit, since and path narrow it down"
+    return "not all changes are shown; code/show has those of one commit"
+
+
+def show(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
+    yield from _commit(result["commit"], style)
+    if isinstance(result.get("content"), str):
+        yield style.tint(safe(result["path"]), "bold")
+        yield from lines_of(result["content"])
+
+
+def more_of_show(result: Fields) -> str | None:
+    if result.get("note"):  # it is a file that is cut, and it says so
+        return None
+    name = safe(result["commit"]["shortHash"])
+    return f"not all is shown; code/diff with base {name}^! and paths shows the changes of single files"
+
+
+def _commit(commit: Fields, style: Style) -> Iterator[str]:
+    first, _, rest = str(commit["message"]).partition("\n")
+    yield f"{style.tint(safe(commit['shortHash']), 'yellow')}  {safe(first)}"
+    stats, files = commit["stats"], len(commit["filesChanged"]) + commit.get("moreFiles", 0)
+    counts = f"{many(files, 'file')}, +{stats['insertions']} -{stats['deletions']}"
+    yield style.tint(f"    {safe(commit['author'])}, {safe(commit['date'])}, {counts}", "dim")
+    yield from (f"    {line}" for line in lines_of(rest.strip()) if line)
+    yield from _changes(commit.get("diff") or [], style)
+
+
+def _changes(diffs: list[Fields], style: Style) -> Iterator[str]:
+    split = style.split and style.width >= LEAST_SPLIT
+    if style.split and not split and diffs:
+        yield style.tint(f"the terminal has {style.width} columns, {LEAST_SPLIT} are needed for --split", "yellow")
+    for file in diffs:
+        yield style.tint(f"{file['status']}  {safe(file['path'])}{_about(file)}", "bold")
+        for hunk in file["hunks"]:
+            spans = f"-{hunk['oldStart']},{hunk['oldLines']} +{hunk['newStart']},{hunk['newLines']}"
+            yield style.tint(f"@@ {spans} @@", "cyan")
+            yield from _side_by_side(hunk, style) if split else _below_each_other(hunk, style)
+        if file.get("truncated"):
+            yield style.tint("…", "dim")
+
+
+def _below_each_other(hunk: Fields, style: Style) -> Iterator[str]:
+    for line in hunk["lines"]:
+        sign, colour = _SIGNS[line["type"]]
+        yield style.tint(sign + safe(line["content"]), *colour)
+
+
+class _Side(Struct, frozen=True):
+    """One line on one side: its number, what became of it, and its text."""
+
+    number: int
+    kind: str
+    text: str
+
+
+def _side_by_side(hunk: Fields, style: Style) -> Iterator[str]:
+    """What was on the left, what is on the right; of lines that were changed the first beside the first. Long ones go
+    on in the row below."""
+    last = max(hunk["oldStart"] + hunk["oldLines"], hunk["newStart"] + hunk["newLines"])
+    gutter, half = len(str(last)), (style.width - 3) // 2
+    for old, new in _rows(hunk):
+        pieces = [[] if side is None else fold(side.text, half - gutter - 2) for side in (old, new)]
+        for at, texts in enumerate(zip_longest(*pieces, fillvalue="")):
+            left, right = (
+                _cell(side, text, gutter, style, first=at == 0)
+                for side, text in zip((old, new), texts, strict=True)
+            )  # fmt: skip
+            yield f"{left}{' ' * (half - visible_width(left))} {style.tint('│', 'dim')} {right}".rstrip()
+
+
+def _cell(side: _Side | None, text: str, gutter: int, style: Style, *, first: bool) -> str:
+    if side is None:
+        return ""
+    sign, tints = _SIGNS[side.kind]
+    number, text = (str(side.number), sign + text) if first else ("", f" {text}")
+    return f"{style.tint(f'{number:>{gutter}}', 'dim')} {style.tint(text, *tints) if tints else text}"
+
+
+def _rows(hunk: Fields) -> Iterator[tuple[_Side | None, _Side | None]]:
+    old, new = hunk["oldStart"], hunk["newStart"]
+    gone: list[_Side] = []
+    come: list[_Side] = []
+    for line in hunk["lines"]:
+        text = safe(line["content"])
+        if line["type"] == "context":
+            yield from zip_longest(gone, come)
+            gone, come = [], []
+            yield _Side(old, "context", text), _Side(new, "context", text)
+        elif line["type"] == "deletion":
+            if come:  # another change begins
+                yield from zip_longest(gone, come)
+                gone, come = [], []
+            gone.append(_Side(old, "deletion", text))
+        else:
+            come.append(_Side(new, "addition", text))
+        old += line["type"] != "addition"
+        new += line["type"] != "deletion"
+    yield from zip_longest(gone, come)
+
+
+def _about(file: Fields) -> str:
+    told = [f"was {safe(file['oldPath'])}"] if file.get("oldPath") else []
+    told += ["binary"] if file.get("binary") else []
+    told += ["other line ends"] if _other_ends(file) else []
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _other_ends(file: Fields) -> bool:
+    """Whether lines end with CR LF on one side only: the CR is not shown, and they could look unchanged."""
+    ends: dict[str, set[bool]] = {}
+    for hunk in file["hunks"]:
+        for line in hunk["lines"]:
+            ends.setdefault(line["type"], set()).add(line["content"].endswith("\r"))
+    return "addition" in ends and "deletion" in ends and ends["addition"] != ends["deletion"]
+
 
 Show = Callable[[Fields, Style, Fields], Iterator[str]]
 More = Callable[[Fields], str | None]
@@ -159,7 +356,7 @@ def _more_matches(result: Fields) -> str | None:
 
 
 def _ran(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
-    shaped = execute.shape(result)
+    shaped = views.shape_execution(result)
     yield from lines_of(result["stdout"])
     yield from (style.tint(line, "yellow") for line in lines_of(shaped.get("stderr", "")))
     for file in shaped.get("files", ()):
@@ -174,7 +371,7 @@ def _ran(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     yield from (style.tint(safe(line), "red") for line in shaped.get("limits", ()))
     if "hint" in shaped:
         yield style.tint(f"{LIBRARY} is not available in the sandbox: pip install 'rightcall[charts]'", "yellow")
-    yield style.tint(safe(execute.summary(result)), "dim")
+    yield style.tint(safe(views.summary_execution(result)), "dim")
 
 
 def _written(tool: str) -> tuple[Show, None]:
@@ -239,8 +436,8 @@ def _usage(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     """The figures that `rightcall stats` has more of."""
     import sys
 
-    from rightcall.cli.bars import Row, chart, signs_for  # late: no other report needs charts
-    from rightcall.cli.stats_report import duration, percent
+    from rightcall.cli.display import Row, chart, signs_for  # late: no other report needs charts
+    from rightcall.cli.stats import duration, percent
 
     def about(share: Fields, repairs: Fields | None) -> str:
         told = [many(share["calls"], "call")]
@@ -273,9 +470,9 @@ _FORMS: Mapping[str, tuple[Show, More | str | None]] = {
     "code/read": (_read, None),
     "code/search": (_search, _more_matches),
     "code/list": (_list, _more_files),
-    "code/diff": (changes.diff, "not all is shown; paths chooses files"),
-    "code/log": (changes.log, changes.more_of_log),
-    "code/show": (changes.show, changes.more_of_show),
+    "code/diff": (diff, "not all is shown; paths chooses files"),
+    "code/log": (log, more_of_log),
+    "code/show": (show, more_of_show),
     "code/blame": (_blame, _more_blamed),
     "debug/logs": (_logs, "older lines exist; limit shows up to 500"),
     "analytics/tool-usage": (_usage, "there are more names; `rightcall stats --json` has them all"),

@@ -6,32 +6,109 @@ import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rightcall.base.files.guarded import state_folder
+from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install_options import (
-    YES,
-    agreed,
-    lock_folder,
-    place_of,
-    place_options,
-    place_words,
-    say_difference,
-    write_options,
-)
 from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
-from rightcall.hosts.hook_place import MODES
-from rightcall.installing.applying import install
-from rightcall.installing.commands import Wish, program
-from rightcall.installing.manifest import locked, read_manifest
-from rightcall.installing.notes import notes_on, settings_of
-from rightcall.installing.places import HOSTS, Host, host_named
-from rightcall.installing.plans import Change, planned_install
-from rightcall.text.escape import escaped
+from rightcall.hosts import agent_zero_install
+from rightcall.hosts.agent_zero_install import note
+from rightcall.hosts.hooks.events import MODES
+from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, program, settings_file
+from rightcall.hosts.install.plans import (
+    Change,
+    Done,
+    Record,
+    install,
+    locked,
+    planned_install,
+    planned_removal,
+    read_manifest,
+    uninstall,
+    write_manifest,
+)
+from rightcall.hosts.install.trying import notes_on, settings_of
 
-if TYPE_CHECKING:
-    from rightcall.installing.applying import Done
+# ── install options ──
+# What `install` and `uninstall` share: where the settings are, the difference, and the question.
+
+YES = ("y", "yes")
+
+
+def place_options(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("where the settings are (default: those of the user)")
+    one = group.add_mutually_exclusive_group()
+    one.add_argument("--project", metavar="DIR", nargs="?", const=".", help="in a project's folder (default: this one)")
+    one.add_argument("--local", metavar="DIR", nargs="?", const=".", help="the same, not shared: settings.local.json")
+    one.add_argument("--file", metavar="FILE", help="in this very file")
+    one.add_argument("--folder", metavar="DIR", help="where Agent Zero is (default: /a0)")
+
+
+def place_of(host: Host, options: Namespace) -> str:
+    """The one file that the options name."""
+    if options.folder is not None:
+        others = "--project and --file" if "project" in host.scopes else "--file"
+        raise InputError(f"--folder is for agent-zero; {host.title} has {others}")
+    if options.file is not None:
+        return os.path.abspath(options.file)
+    scope: Scope = "project" if options.project is not None else "local" if options.local is not None else "user"
+    folder = options.project if scope == "project" else options.local
+    if folder is not None and not os.path.isdir(folder):
+        raise InputError("there is no such folder", source=folder)
+    return settings_file(host, scope, os.path.abspath(folder or "."), os.environ)
+
+
+def place_words(options: Namespace) -> str:
+    """The same place once more, as it is typed: for the commands that we propose. Begins with a space, or is empty."""
+    words: list[str] = []
+    for name in ("project", "local", "file"):
+        value: str | None = getattr(options, name)
+        if value is not None:
+            words += [f"--{name}"] if value == "." and name != "file" else [f"--{name}", value]
+    return f" {escaped(shlex.join(words))}" if words else ""
+
+
+def lock_folder() -> str:
+    """Where the lock and the manifest of this user are."""
+    return state_folder()
+
+
+def say_difference(change: "Change") -> None:
+    """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
+    from rightcall.base.redact import Redactor
+    from rightcall.tools.diff import unified_diff
+
+    hide = Redactor(os.urandom(32))
+    say(f"{change.host.title}: {escaped(change.path)}")
+    if change.before is not None and change.file != os.path.abspath(change.path):
+        say(f"  which is a link to {escaped(change.file)}")
+    names = ("nothing" if change.before is None else "now", "nothing" if change.after is None else "then")
+    for line in unified_diff(*names, _text(change.before), _text(change.after)).split("\n"):
+        say("  " + escaped(hide.text(line.replace("\t", "    "))))
+
+
+def _text(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "backslashreplace").replace("\r\n", "\n")
+
+
+def agreed(options: Namespace, question: str) -> bool:
+    """Asks somebody at a terminal. Without one, only --yes counts."""
+    from rightcall.cli.persons import at_a_terminal, typed
+
+    if options.yes:
+        return True
+    if not at_a_terminal():
+        raise InputError("nothing was written: there is no terminal to ask at. Say --yes to write it, or --dry-run")
+    return typed(question) in YES
+
+
+def write_options(parser: ArgumentParser) -> None:
+    """--yes, --dry-run."""
+    parser.add_argument("--yes", action="store_true", help="write without asking")
+    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+
 
 _UNRECORDED = "Without a policy file (--policy FILE) nothing is recorded."
 
@@ -69,8 +146,6 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     host = host_named(options.host)
     if host.kind == "files":
-        from rightcall.cli.install_agent_zero import put_in
-
         return put_in(options)
     if options.only and host.kind != "servers":
         raise InputError(f"--only chooses among MCP servers; {host.title} gets hooks, which see the calls of all tools")
@@ -113,7 +188,7 @@ def _offer_trust(path: str) -> None:
 
 def _wish(options: Namespace) -> Wish:
     if options.policy is not None:
-        from rightcall.config_load import load_policy
+        from rightcall.policy.loader import load_policy
 
         load_policy(options.policy)  # one that is wrong should be noticed now, not by a host in the middle of its work
     policy = None if options.policy is None else os.path.abspath(options.policy)
@@ -126,7 +201,7 @@ def _same(shown: Change, fresh: Change) -> Change:
 
 
 def _nothing(change: Change, wish: Wish) -> int:
-    from rightcall.installing.plans import is_installed
+    from rightcall.hosts.install.plans import is_installed
 
     where = f"{change.host.title}: {escaped(change.path)}"
     if is_installed(change.host, change.path):
@@ -145,8 +220,8 @@ def _untrusted(change: Change) -> list[str]:
     """What is left to do, where the host does not run what is installed."""
     if change.host.name != "codex":
         return []
-    from rightcall.installing.codex_trust import why_not_run
-    from rightcall.installing.looking import installed_in
+    from rightcall.hosts.install.plans import installed_in
+    from rightcall.hosts.install.trying import why_not_run
 
     installed = installed_in(change.host, change.path)
     return [] if installed is None or not (why := why_not_run(installed, os.environ)) else [f"{why}."]
@@ -170,7 +245,7 @@ def _only(wish: Wish) -> str:
 
 
 def _modes(host: Host, change: Change, options: str) -> list[str]:
-    from rightcall.installing.looking import modes_in
+    from rightcall.hosts.install.plans import modes_in
 
     settings = settings_of(change)
     modes, recorded = modes_in(host, settings), _is_recorded(host, settings)
@@ -193,10 +268,155 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
 
 def _is_recorded(host: Host, settings: Any) -> bool:
     """Hooks always record; a wrapped server only where a policy file says where."""
-    from rightcall.installing.looking import policies_in
+    from rightcall.hosts.install.plans import policies_in
 
     return host.kind == "hooks" or all(policies_in(settings))
 
 
 def _indented(lines: list[str]) -> list[str]:
     return [f"  {escaped(line)}" for line in lines if line]
+
+
+# ── install agent zero ──
+# `install` and `uninstall` for Agent Zero: new files in its folder, no file of its own touched.
+
+_NAME = "agent-zero"
+USUAL = "/a0"
+
+
+def _folder(options: Namespace) -> str:
+    if options.project is not None or options.local is not None or options.file is not None:
+        raise InputError("Agent Zero has a folder, not a settings file: --folder DIR")
+    return os.path.abspath(options.folder or USUAL)
+
+
+def put_in(options: Namespace) -> int:
+    folder, state = _folder(options), lock_folder()
+    if options.only or options.policy is not None or options.mode is not None:
+        raise InputError("for Agent Zero, mode and policy stand in rightcall.toml: [gate.hosts.agent-zero] mode = …")
+    files = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
+    if not files:
+        if not options.dry_run:
+            note(folder, True)  # the script may have put it there, where nothing could note it
+        say(f"Agent Zero: {escaped(folder)} has it already; nothing was changed.")
+        return OK
+    say(f"Agent Zero: {escaped(folder)}")
+    for file in files:
+        what = "new" if file.now == "absent" else "instead of an older one of ours"
+        say(f"  + {escaped(os.path.relpath(file.path, folder))}  ({what}, {len(file.content):,} bytes)")
+    if options.dry_run:
+        say("Nothing was written (--dry-run).")
+        return OK
+    if not agreed(options, "write these files? [y/N] "):
+        say("Nothing was written.")
+        return REFUSED
+    with locked(state):
+        written = agent_zero_install.install(folder)
+        write_manifest(state, read_manifest(state).with_record(Record(_NAME, folder, "", created=True)))
+    say(
+        f"Wrote {len(written)} files; no file of Agent Zero was changed. Start it again to take them up.",
+        "Calls are put right where that is certain, and warned about otherwise.",
+        'To refuse them instead, in rightcall.toml:  [gate.hosts.agent-zero]  mode = "block"',
+        f"Undo it with:     rightcall uninstall agent-zero --folder {escaped(folder)}",
+    )
+    return OK
+
+
+def take_out(options: Namespace) -> int:
+    state = lock_folder()
+    noted = [one.file for one in read_manifest(state).files if one.host == _NAME]
+    folders = noted if options.folder is None and noted else [_folder(options)]
+    return max(_take_out(folder, options, state) for folder in folders)
+
+
+def _take_out(folder: str, options: Namespace, state: str) -> int:
+    files = agent_zero_install.installed(folder)
+    if not files:
+        if not options.dry_run:
+            note(folder, True)  # the script may have put it there, where nothing could note it
+        say(f"Agent Zero: {escaped(folder)} has nothing of rightcall; nothing was changed.")
+    else:
+        say(f"Agent Zero: {escaped(folder)}", *(f"  - {escaped(os.path.relpath(file, folder))}" for file in files))
+    if options.dry_run:
+        return OK
+    if files and not agreed(options, "remove these files? [y/N] "):
+        say("Nothing was removed.")
+        return REFUSED
+    with locked(state):
+        removed = agent_zero_install.uninstall(folder)
+        write_manifest(state, read_manifest(state).without(_NAME, folder))
+    if removed:
+        say(f"Removed {len(removed)} files.")
+    return OK
+
+
+HELP_UNINSTALL = """\
+Take RightCall out of a host's settings: the very bytes that were there, if nobody wrote there since."""
+
+EXAMPLES_UNINSTALL = """\
+examples:
+  rightcall uninstall claude-code
+  rightcall uninstall cursor --project
+  rightcall uninstall codex --dry-run
+  rightcall uninstall gemini --all --yes
+"""
+
+
+def arguments_uninstall(parser: ArgumentParser) -> None:
+    parser.add_argument("host", metavar="HOST", help=", ".join(HOSTS))
+    place_options(parser)
+    parser.add_argument("--all", action="store_true", help="everywhere it was installed, in all projects")
+    write_options(parser)
+
+
+def run_uninstall(options: Namespace) -> int:
+    host = host_named(options.host)
+    if host.kind == "files":
+        return take_out(options)
+    state = lock_folder()
+    paths = _noted(host, state) if options.all else (place_of(host, options),)
+    if not paths:
+        say(f"{host.title}: nothing of rightcall is installed there; nothing was changed.")
+    codes = [_take_out_uninstall(host, path, options, state) for path in paths]
+    for other in set(_noted(host, state)) - {os.path.realpath(path) for path in paths}:
+        say(f"It is also in {escaped(other)}: --file FILE or --all takes it out there too.")
+    return max(codes, default=OK)
+
+
+def _noted(host: Host, state: str) -> tuple[str, ...]:
+    """Every file that we know we are in."""
+    return tuple(one.file for one in read_manifest(state).files if one.host == host.name)
+
+
+def _take_out_uninstall(host: Host, path: str, options: Namespace, state: str) -> int:
+    change = planned_removal(host, path, read_manifest(state))
+    if change.is_none and change.record is None:
+        say(f"{host.title}: {escaped(path)} has nothing of rightcall; nothing was changed.")
+        return OK
+    if not change.is_none:
+        say_difference(change)
+        if options.dry_run:
+            say("Nothing was written (--dry-run).")
+            return OK
+        if not agreed(options, "write this? [y/N] "):
+            say("Nothing was written.")
+            return REFUSED
+    elif options.dry_run:
+        return OK
+    with locked(state):
+        fresh = planned_removal(host, path, read_manifest(state))
+        done = uninstall(change if change.before != fresh.before else fresh, state)
+    say(*_describe_removal(change, done))
+    return OK
+
+
+def _describe_removal(change: Change, done: Done) -> list[str]:
+    path = escaped(change.path)
+    if change.is_none:
+        return [f"{change.host.title}: {path} has nothing of rightcall any more; it is forgotten."]
+    if change.after is None:
+        return [f"Removed {path}, which rightcall had made."]
+    if change.exact:
+        return [f"Restored {path}, byte for byte."]
+    kept = f" The copy from before is {escaped(done.backup)}." if done.backup else ""
+    return [f"Took the entries of rightcall out of {path}; the rest of it stays as others have written it since.{kept}"]

@@ -12,15 +12,44 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 import msgspec
 
+from rightcall.base.json.strict import attempt, duplicate_keys
 from rightcall.cli.lines import MAX_BYTES, bounded_lines
-from rightcall.cli.merged_stats import merged
 from rightcall.cli.options import gate_settings
-from rightcall.cli.output import is_unicode, json_text, verdict_record
+from rightcall.cli.terminal import is_unicode, json_text, verdict_record
 from rightcall.errors import RightCallError
-from rightcall.parse.strict import attempt, duplicate_keys
 
 if TYPE_CHECKING:
-    from rightcall.gate import Gate
+    from rightcall.gate.gate import Gate
+
+
+# ── merged stats ──
+# Statistics of several gates added up, in the shape that `Gate.stats()` has.
+
+
+def merged(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
+    """The sum of two statistics; the provider is that of the first."""
+    if one is None:
+        return other
+    total = {**one, **_counts(one, other)}
+    tools: dict[str, Any] = dict(one.get("tools", {}))
+    for name, stats in other.get("tools", {}).items():
+        tools[name] = {**tools[name], **_counts(tools[name], stats)} if name in tools else stats
+    return {**total, "tools": tools}
+
+
+def _counts(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    calls = one["total_calls"] + other["total_calls"]
+    failures = one["failures"] + other["failures"]
+    ways = {**one["normalizations"], **other["normalizations"]}
+    return {
+        "total_calls": calls,
+        "normalizations": {
+            way: one["normalizations"].get(way, 0) + other["normalizations"].get(way, 0) for way in ways
+        },
+        "failures": failures,
+        "success_rate": 100.0 * (calls - failures) / calls if calls else 0.0,
+    }
+
 
 _MOST_GATES = 64
 _ARGUMENTS = ("arguments", "args", "emitted")
@@ -62,7 +91,7 @@ class LineGates:
             self._past = merged(self._past, gate.stats())
 
     def _build(self, tools: Any) -> "Gate":
-        from rightcall.gate import Gate
+        from rightcall.gate.gate import Gate
 
         options = self._options
         return Gate(tools, policy=self._gate.policy, packs=tuple(options.pack), **gate_settings(options))

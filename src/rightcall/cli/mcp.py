@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable
+from contextlib import suppress
 
 from rightcall.cli import OK
-from rightcall.cli.store_options import policy_file
-from rightcall.door_guarding import POLICY_FILE
+from rightcall.cli.stores import policy_file
 from rightcall.errors import ConfigError
+from rightcall.executor.rights import POLICY_FILE
 
 EXAMPLES = """\
 examples:
@@ -41,8 +42,7 @@ def run(options: Namespace) -> int:
 
     if options.no_code and not options.servers:
         raise ConfigError("--no-code leaves nothing to serve: it goes with --servers")
-    from rightcall.cli.serving_lines import lines_and_log
-    from rightcall.cli.wrap import protocol_files
+    from rightcall.cli.serving import lines_and_log
 
     source, target = protocol_files()
     with (
@@ -57,12 +57,11 @@ def run(options: Namespace) -> int:
 async def _serve(options: Namespace, source: object, target: object, tell: Callable[[str], None]) -> None:
     from typing import BinaryIO, cast
 
-    from rightcall.cli.serving_mcp import open_link
-    from rightcall.door import Door
-    from rightcall.executor import Executor
-    from rightcall.mcp.gateway import CALLER, Gateway
-    from rightcall.mcp.gateway_own import CodeTools
-    from rightcall.mcp.stdio_server import StdioServer
+    from rightcall.cli.serving import open_link
+    from rightcall.executor.door import Door
+    from rightcall.executor.executor import Executor
+    from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
+    from rightcall.mcp.serving import StdioServer
 
     own = None if options.no_code else CodeTools()
     policy = policy_file(options)
@@ -80,3 +79,108 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
         finally:
             await gateway.aclose()
             door.close()
+
+
+HELP_WRAP = """\
+Stand between an MCP client and one server that speaks over standard input and output. Every `tools/call` is
+repaired, checked and decided by the policy before the server gets it; everything else passes byte for byte, in every
+revision of the protocol. A call that waits for a person is asked through the client where that can ask.
+
+The policy is the file given, or `rightcall.toml` in the current folder. With a policy file each call is recorded where
+that says; without one nothing is written to disk."""
+
+EXAMPLES_WRAP = """\
+examples:
+  rightcall wrap --name files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
+  rightcall wrap --policy ~/rightcall.toml --name git -- uvx mcp-server-git
+  rightcall wrap --mode observe -- python -m my_server
+
+in a client, put `rightcall wrap --name NAME --` before the server's own command, with the client's name for it:
+  Claude Desktop (claude_desktop_config.json) and Cursor (.cursor/mcp.json)
+    {"mcpServers": {"files": {"command": "rightcall", "args": ["wrap", "--name", "files",
+      "--policy", "/home/me/rightcall.toml", "--", "npx", "-y",
+      "@modelcontextprotocol/server-filesystem", "/home/me/notes"]}}}
+  Claude Code
+    claude mcp add files -- rightcall wrap --name files -- npx -y @modelcontextprotocol/server-filesystem .
+
+tools are called NAME/tool in policy and audit (files/read_file); `[servers.NAME]` of the policy holds for them too.
+its exit code is the server's.
+"""
+
+
+def arguments_wrap(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--policy",
+        metavar="FILE",
+        help=f"a policy file (TOML); default: {POLICY_FILE} in the current folder, if there is",
+    )
+    parser.add_argument(
+        "--name", metavar="NAME", help="what the server is called in policy and audit; default: from its command"
+    )
+    parser.add_argument("--caller", metavar="NAME", help="who calls, for [callers.NAME] of the policy (wrap)")
+    parser.add_argument(
+        "--mode", choices=("block", "warn", "observe"),
+        help="what happens to a wrong call, where the policy does not say: it is refused (block), passes with a "
+        "warning, or passes and is only noted",
+    )  # fmt: skip
+    parser.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the server's command, after --")
+
+
+def run_wrap(options: Namespace) -> int:
+    from rightcall.cli.serving import lines_and_log
+    from rightcall.cli.stores import found_policy
+    from rightcall.executor.door import Door
+    from rightcall.mcp.gateway.names import server_name
+    from rightcall.mcp.wrap.wrap import Pump
+
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command:
+        raise ConfigError("say which server to wrap: rightcall wrap -- COMMAND [ARGUMENTS]")
+    policy = options.policy
+    if policy is None and os.path.lexists(POLICY_FILE):
+        policy = found_policy(POLICY_FILE, options.mode or "block")
+    space = server_name(command) if options.name is None else _checked(options.name)
+    with lines_and_log(sys.stderr), Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
+        if policy is not None and options.name is None:
+            _say_name(space)
+        source, target = protocol_files()
+        pump = Pump(door, space, command, source, target, answerable=policy is not None)
+        code = pump.run()
+        if pump.was_deaf:
+            _say("the server closed its input while it was running, so it was ended")
+        return code
+
+
+def _say_name(space: str) -> None:
+    """A rule for another name is a rule for nothing: whoever gave none should know which one counts."""
+    _say(f"in the policy its tools are {space}/…; --name changes that")
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(f"rightcall wrap: {text}\n")
+        sys.stderr.flush()
+
+
+def _checked(name: str) -> str:
+    import re
+
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
+        raise ConfigError("--name takes letters, digits, `_`, `-` and `.`, at most 64 of them")
+    return name
+
+
+def protocol_files() -> tuple[int, int]:
+    """Our standard input and output for the protocol alone: whatever else is printed goes to standard error."""
+    sys.stdout.flush()
+    target = os.dup(1)
+    os.dup2(2, 1)
+    if sys.platform == "win32":
+        import msvcrt
+
+        for number in (0, target):
+            msvcrt.setmode(number, os.O_BINARY)
+    else:
+        os.set_blocking(0, True)
+        os.set_blocking(target, True)
+    return 0, target

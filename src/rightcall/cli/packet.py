@@ -4,22 +4,39 @@ came of it. Packets that wait are saved, and so is every one that has ended."""
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
+from rightcall.base.redact import Redactor
+from rightcall.base.text import cut_counted, escaped
 from rightcall.cli import OK
+from rightcall.cli.audit_report import TINTS, column, fitting, took
 from rightcall.cli.options import json_option
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.store_options import database_of, look_into, policy_of, store_options
-from rightcall.cli.terminal import count, say, style_for
+from rightcall.cli.render import labelled, value_text
+from rightcall.cli.stores import database_of, look_into, policy_of, store_options
+from rightcall.cli.terminal import (
+    Style,
+    Tint,
+    count,
+    harmless_lines,
+    is_unicode,
+    json_text,
+    pad,
+    say,
+    style_for,
+    table,
+    visible_width,
+)
 from rightcall.errors import StoreError
-from rightcall.text.escape import escaped
+from rightcall.router.packets import story_of
 
 if TYPE_CHECKING:
-    from rightcall.record.reading import CallRecord
+    from rightcall.record.calls import CallRecord
     from rightcall.record.tables import Tables
-    from rightcall.route.packets import PacketStore
-    from rightcall.route.types import Packet
-    from rightcall.text.redact import Redactor
+    from rightcall.router.packets import Listed, PacketStore
+    from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
+
 
 EXAMPLES = """\
 examples:
@@ -57,8 +74,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.fs.guarded import packets_folder
-    from rightcall.route.packets import PacketStore
+    from rightcall.base.files.guarded import packets_folder
+    from rightcall.router.packets import PacketStore
 
     return _ACTIONS[options.action](PacketStore(packets_folder(database_of(options))), options)
 
@@ -68,12 +85,10 @@ def _show(store: "PacketStore", options: Namespace) -> int:
     if options.json:
         from msgspec import to_builtins
 
-        from rightcall.route.packets_hidden import story_of
+        from rightcall.router.packets import story_of
 
         say(_json(to_builtins(story_of(packet, _redactor(options)))))
         return OK
-    from rightcall.cli.packet_report import story
-    from rightcall.cli.packet_ways import places
 
     policy = policy_of(options)
     style, where = style_for(sys.stdout), places(options)
@@ -83,7 +98,6 @@ def _show(store: "PacketStore", options: Namespace) -> int:
 
 
 def _records(packet: "Packet", options: Namespace) -> list[str]:
-    from rightcall.cli.packet_report import records
 
     style = style_for(sys.stdout)
     if not os.path.exists(path := database_of(options)):
@@ -99,7 +113,7 @@ def _records(packet: "Packet", options: Namespace) -> list[str]:
 
 
 def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
-    from rightcall.record.reading import CallFilter, calls
+    from rightcall.record.calls import CallFilter, calls
 
     header = packet.header
     found = calls(tables, CallFilter(context=header.packet_id, since=header.created or None), limit=_MOST_RECORDS)
@@ -107,8 +121,7 @@ def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
 
 
 def _list(store: "PacketStore", options: Namespace) -> int:
-    from rightcall.cli.packet_report import listing
-    from rightcall.route.packets import PacketStore
+    from rightcall.router.packets import PacketStore
 
     found = PacketStore(store.folder, _redactor(options)).list(options.n)
     if options.json:
@@ -123,7 +136,7 @@ def _list(store: "PacketStore", options: Namespace) -> int:
 
 
 def _redactor(options: Namespace) -> "Redactor":
-    from rightcall.text.redact import Redactor
+    from rightcall.base.redact import Redactor
 
     return Redactor(os.urandom(32), policy_of(options).settings.audit.redact)
 
@@ -172,3 +185,236 @@ def _days(text: str) -> float:
     if not 0 <= days <= 1e6:
         raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of days; give 0 or more")
     return days
+
+
+# ── packet ways ──
+# How a packet that has not ended goes on: the commands, ready to be typed, as `packet show`, `ask` and `route` show
+# them.
+
+DEFAULT_CALLER = "default"
+_PLACES = ("policy", "root", "db")
+_MODELS = ("url", "model", "key_env")
+
+
+def places(options: Namespace) -> str:
+    """The options that say where the audit is, as they were given."""
+    return _repeat_options(options, _PLACES)
+
+
+def models(options: Namespace) -> str:
+    """The options that say which model is asked and what there is to choose from, as they were given."""
+    tools = "".join(f" --tools {quote(escaped(one))}" for one in getattr(options, "tools", ()))
+    return tools + _repeat_options(options, _MODELS)
+
+
+def approval_ways(id: str, more: str = "") -> list[str]:
+    word = quote(escaped(id, 80))
+    return [f"rightcall approvals show {word}{more}", f"rightcall approvals approve {word}{more}   or: deny {word}"]
+
+
+def ways_on(packet: "Packet", more: str = "") -> list[str]:
+    """One line: what goes on with it; none for a packet that has ended."""
+    command = resume_command(packet, more)
+    match packet.status.state, packet.tool_routing.execution_status:
+        case "waiting", "awaiting_approval":
+            return [f"{command}   once it is approved"]
+        case "waiting", "awaiting_confidence":
+            return [f"{command} yes   or: no, or in words what is meant"]
+        case "waiting", _:
+            return [f'{command} "…"   with what is missing']
+        case "received" | "processing", _:
+            return [command]
+        case _:
+            return []
+
+
+def commands(packet: "Packet", asking: Namespace) -> dict[str, str]:
+    """The same for a program: each answer that can be given, and the command that gives it."""
+    where, approval = places(asking), packet.tool_routing.approval
+    resume = resume_command(packet, models(asking) + where)
+    match packet.status.state, packet.tool_routing.execution_status:
+        case "waiting", "awaiting_approval" if approval is not None:
+            word = quote(escaped(approval, 80))
+            answers = {said: f"rightcall approvals {said} {word}{where}" for said in ("show", "approve", "deny")}
+            return {**answers, "resume": resume}
+        case "waiting", "awaiting_confidence":
+            return {"yes": f"{resume} yes", "no": f"{resume} no"}
+        case "answered" | "failed", _:
+            return {}
+        case _:
+            return {"resume": resume}
+
+
+def resume_command(packet: "Packet", more: str = "") -> str:
+    header = packet.header
+    caller = "" if header.caller == DEFAULT_CALLER else f" --as {quote(escaped(header.caller, 200))}"
+    return f"rightcall ask --resume {escaped(header.packet_id, 60)}{caller}{more}"
+
+
+def _repeat_options(options: Namespace, names: tuple[str, ...]) -> str:
+    """What holds by itself is not said again."""
+    values = {name: getattr(options, name, None) for name in names}
+    told = {name: value for name, value in values.items() if value and (name, value) != ("root", ".")}
+    return "".join(f" --{name.replace('_', '-')} {quote(escaped(value))}" for name, value in told.items())
+
+
+# ── packet report ──
+# A packet's story for people, and packets in a list. Whatever users, models and tools said is shown escaped.
+
+_LONGEST = 4000
+_NAME = 40
+_STATES: dict[str, Tint] = {
+    "received": "dim", "processing": "cyan", "waiting": "yellow", "answered": "green", "failed": "red",
+}  # fmt: skip
+_INTENTS = {"call": "a tool is needed", "ask": "a value is missing, so the user is asked", "none": "no tool is needed"}
+
+
+def story(packet: "Packet", threshold: float, secret_names: Iterable[str], style: Style, where: str = "") -> list[str]:
+    """From the request to the answer, line by line. Secrets are hidden, also those that a waiting packet keeps. `where`
+    are the options that a command needs to find it again."""
+    packet = story_of(packet, Redactor(os.urandom(32), secret_names))
+    state = packet.status.state
+    lines = [style.tint(f"packet {escaped(packet.header.packet_id, 60)}: {state}", _STATES[state], "bold")]
+    for label, texts in _sections(packet, threshold, where):
+        lines += labelled(label, texts, style)
+    return lines
+
+
+def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[str, list[str]]]:
+    routing = packet.tool_routing
+    yield "request", _text(packet.content.original_prompt)
+    yield "from", [_origin(packet)]
+    yield "why", _text(packet.status.why)
+    yield "intent", intent_lines(packet)
+    yield "tools", tools_lines(packet.context.available_mcp_tools)
+    yield "candidates", _candidates(routing.candidates)
+    yield "chosen", chosen_lines(routing.selected_tool) if routing.selected_tool else []
+    yield "alternatives", [line for tool in routing.alternative_tools for line in alternative_lines(tool)]
+    yield "review", review_lines(routing)
+    yield "confidence", confidence_lines(routing, threshold) if routing.selected_tool else []
+    yield "execution", [_status(routing)]
+    yield "approval", approval_ways(routing.approval, where) if routing.approval else []
+    yield "to go on", ways_on(packet, where)
+    yield "result", result_lines(routing)
+    yield "answer", _text(packet.content.answer or "")
+    yield "steps", _steps(packet.reasoning.reflection_log)
+
+
+def _text(text: str) -> list[str]:
+    return harmless_lines(cut_counted(text, _LONGEST)) if text else []
+
+
+def _origin(packet: "Packet") -> str:
+    header = packet.header
+    session = f", session {escaped(header.session_id, 200)}" if header.session_id else ""
+    return f"{escaped(header.caller, 200)}{session}, {escaped(header.created, 40)} UTC"
+
+
+def intent_lines(packet: "Packet") -> list[str]:
+    found = packet.intent.detected
+    if found is None:
+        return _text(packet.intent.user_intent)
+    sure = "" if found.sure else ", too close to tell"
+    scores = ", ".join(f"{escaped(name, 20)} {score:.2f}" for name, score in found.scores.items())
+    lines = [f"{_INTENTS[found.answer]} (probability of a call {found.probability:.2f}{sure})"]
+    lines += [f"scores: {scores}"] if scores else []
+    lines += [f"missing: {', '.join(escaped(one, _NAME) for one in found.missing)}"] if found.missing else []
+    return lines + [f"- {line}" for one in found.why for line in _text(one)]
+
+
+def tools_lines(names: tuple[str, ...]) -> list[str]:
+    if not names:
+        return []
+    few = ", ".join(escaped(name, _NAME) for name in names[:8])
+    return [f"{count(names, 'tool')}: {few}{', …' if len(names) > 8 else ''}"]
+
+
+def _candidates(found: "tuple[Candidate, ...]") -> list[str]:
+    width = min(_NAME, max((visible_width(escaped(one.name, _NAME)) for one in found), default=0))
+    return [
+        f"{pad(escaped(one.name, _NAME), width)}  {one.confidence:.2f}  {escaped('; '.join(one.why), 300)}".rstrip()
+        for one in found
+    ]
+
+
+def chosen_lines(tool: "SelectedTool") -> list[str]:
+    lines = [f"{escaped(tool.tool_name, 200)}  {value_text(tool.params)}"]
+    lines += [f"because: {line}" for line in _text(tool.selection_reasoning)]
+    return [*lines, f"its own confidence: {tool.selection_confidence:.2f}"]
+
+
+def alternative_lines(tool: "SelectedTool") -> list[str]:
+    why = f": {escaped(tool.selection_reasoning, 300)}" if tool.selection_reasoning else ""
+    return [f"{escaped(tool.tool_name, 200)}  {cut_counted(json_text(tool.params), 200)}{why}"]
+
+
+def review_lines(routing: "ToolRouting") -> list[str]:
+    if routing.review_approved is None:
+        said = routing.review_reasoning or routing.review_confidence
+        return ["none that counts", *_text(routing.review_reasoning)] if said else []
+    verdict = "approved" if routing.review_approved else "not approved"
+    return [f"{verdict}, confidence {routing.review_confidence:.2f}", *_text(routing.review_reasoning)]
+
+
+def confidence_lines(routing: "ToolRouting", threshold: float) -> list[str]:
+    reached = routing.confidence >= threshold
+    against = "reaches" if reached else "is below"
+    parts = ", ".join(f"{escaped(name, 40)} {value:.2f}" for name, value in routing.evidence.items())
+    lines = [f"{routing.confidence:.2f} {against} the threshold, which is {threshold:g} now"]
+    return [*lines, f"made of: {parts}"] if parts else lines
+
+
+def _status(routing: "ToolRouting") -> str:
+    rounds = f"{routing.reinjection_count} of {routing.max_reinjections} reinjections"
+    return f"{routing.execution_status.replace('_', ' ')}, {rounds}"
+
+
+def result_lines(routing: "ToolRouting") -> list[str]:
+    result = routing.execution_result
+    if result is None:
+        return []
+    lines = [f"{'success' if result.success else 'failed'} after {result.execution_time_ms} ms"]
+    lines += _text(result.error or "")
+    if result.output is not None:
+        lines += _text(result.output) if isinstance(result.output, str) else [value_text(result.output)]
+    return lines
+
+
+def _steps(log: "tuple[ReflectionLog, ...]") -> list[str]:
+    return [line for one in log for line in _step(one)]
+
+
+def _step(step: "ReflectionLog") -> list[str]:
+    when = escaped(step.at[11:] or "-", 20)
+    sure = f"{step.confidence:.2f}" if step.confidence is not None else "    "
+    took = f"{step.milliseconds:,.1f} ms"
+    first, *more = _text(step.summary) or [""]
+    return [f"{when:<12}  {escaped(step.step, _NAME):<17}  {sure}  {took:>11}  {first}".rstrip(), *more]
+
+
+def records(found: "Sequence[CallRecord]", missing: str, style: Style) -> list[str]:
+    """The calls that belong to it; `missing` says why nobody could look."""
+    if missing:
+        return labelled("audit", harmless_lines(missing), style)
+    if not found:
+        return labelled("audit", ["no call of it is recorded"], style)
+    width = min(_NAME, max(visible_width(escaped(one.tool, _NAME)) for one in found))
+    return labelled("audit", [_record(one, width, style) for one in found], style)
+
+
+def _record(record: "CallRecord", width: int, style: Style) -> str:
+    status = style.tint(pad(record.status, 11), TINTS[record.status])
+    time = took(record)
+    return f"{column(record.tool, width)}  {status}  {time:>9}  rightcall audit show {record.id}"
+
+
+def listing(found: "Sequence[Listed]", style: Style) -> list[str]:
+    rows: list[list[str]] = []
+    for one in found:
+        if one.fault:
+            rows.append([one.id, "", style.tint("damaged", "red"), "", fitting(escaped(one.fault), 60)])
+        else:
+            state = style.tint(one.state, _STATES[one.state])
+            status = one.status.replace("_", " ")
+            rows.append([one.id, escaped(one.created[:19], 19), state, status, fitting(escaped(one.request), 60)])
+    return table(["id", "created (UTC)", "state", "tool", "request"], rows, style, left=5)

@@ -2,18 +2,171 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct
+
+from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.signature import arguments_of, conditions, effect_words, grouped, stated
-from rightcall.cli.terminal import Style, count, say, style_for, wrap
-from rightcall.text.escape import escaped
+from rightcall.cli.lines import InputError
+from rightcall.cli.options import build_gate, gate_options, json_option
+from rightcall.cli.read import reading_record
+from rightcall.cli.render import labelled, value_text
+from rightcall.cli.terminal import (
+    Style,
+    count,
+    harmless_lines,
+    is_unicode,
+    json_text,
+    pad,
+    say,
+    style_for,
+    visible_width,
+    wrap,
+)
+from rightcall.types import Verdict
 
 if TYPE_CHECKING:
-    from rightcall.packs import Pack
+    from rightcall.catalog.tool import Pack, Tool
+    from rightcall.gate.gate import Gate
+    from rightcall.gate.recover.window import Format
+
+
+# ── signature ──
+# A tool's arguments in few words, from its JSON Schema.
+
+_MOST_VALUES = 6
+_DEEPEST = 4
+
+
+class Argument(Struct, frozen=True):
+    """One argument as a person reads it."""
+
+    name: str
+    type: str
+    required: bool
+    aliases: tuple[str, ...] = ()
+    default: Any = None
+    description: str = ""
+
+
+def arguments_of(schema: Mapping[str, Any], rules: Any) -> tuple[Argument, ...]:
+    """The arguments in the schema's order; those that only a rule names come last."""
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    required = {*schema.get("required", ()), *rules.required}
+    names = dict.fromkeys((*properties, *rules.required, *(name for group in rules.required_any for name in group)))
+    return tuple(
+        Argument(
+            name=name,
+            type=type_words(properties.get(name, True), schema),
+            required=name in required and name not in rules.required_unless,
+            aliases=tuple(alias for alias, target in rules.aliases.items() if target == name),
+            default=rules.defaults.get(name),
+            description=_description(properties.get(name)),
+        )
+        for name in names
+    )
+
+
+def effect_words(effects: Iterable[str] | None) -> str:
+    """`read, write`; a tool that declares nothing counts as doing everything."""
+    return "any effect (none declared)" if effects is None else ", ".join(sorted(effects)) or "no effects"
+
+
+def grouped(mapping: Mapping[str, Any]) -> str:
+    """`bash, sh → terminal; py → python`: what maps to the same is said once."""
+    groups: dict[str, list[str]] = {}
+    for source, target in mapping.items():
+        groups.setdefault(_value_words(target), []).append(escaped(source))
+    return "; ".join(f"{', '.join(sources)} → {target}" for target, sources in groups.items())
+
+
+def conditions(rules: Any) -> list[str]:
+    """What is needed beyond the marks: one of a group, or an argument unless another has a certain value."""
+    lines = [f"needs one of: {', '.join(map(escaped, group))}" for group in rules.required_any]
+    for name, exceptions in rules.required_unless.items():
+        words = (f"{escaped(key)} is {' or '.join(map(_value_words, values))}" for key, values in exceptions.items())
+        lines.append(f"needs {escaped(name)} unless {' or '.join(words)}")
+    return lines
+
+
+def stated(rules: Any) -> dict[str, Any]:
+    """Only what the rules say, as plain data."""
+    import msgspec
+
+    said: dict[str, Any] = msgspec.to_builtins(rules)
+    return {key: value for key, value in said.items() if value not in ({}, [], None)}
+
+
+def _description(schema: Any) -> str:
+    text = cast(dict[str, Any], schema).get("description", "") if isinstance(schema, dict) else ""
+    return " ".join(str(text).split())
+
+
+def type_words(schema: Any, root: Mapping[str, Any], depth: int = 0) -> str:
+    """`integer`, `list of text`, `celsius | fahrenheit`, `text or null`, …"""
+    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+        return "anything"
+    schema = _looked_up(cast(Mapping[str, Any], schema), root)
+    if "const" in schema:
+        return _value_words(schema["const"])
+    if isinstance(schema.get("enum"), list):
+        return _enum_words(cast(list[Any], schema["enum"]))
+    for word in ("anyOf", "oneOf"):
+        if isinstance(schema.get(word), list):
+            kinds = (type_words(one, root, depth + 1) for one in cast(list[Any], schema[word]))
+            return " or ".join(dict.fromkeys(kinds)) or "anything"
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kinds = (_plain(str(one), schema, root, depth) for one in cast(list[Any], kind))
+        return " or ".join(dict.fromkeys(kinds)) or "anything"
+    return _plain(kind if isinstance(kind, str) else "object" if "properties" in schema else "", schema, root, depth)
+
+
+def _plain(kind: str, schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> str:
+    if kind == "array" and "items" in schema:
+        return f"list of {type_words(schema['items'], root, depth + 1)}"
+    words = {"string": "text", "array": "list", "": "anything"}.get(kind, escaped(kind))
+    if kind == "object" and isinstance(schema.get("properties"), Mapping) and depth < 2:
+        names = list(cast(Mapping[str, Any], schema["properties"]))
+        rest = ", …" if len(names) > _MOST_VALUES else ""
+        return f"object {{{', '.join(map(escaped, names[:_MOST_VALUES]))}{rest}}}"
+    return words + _bounds(schema, kind)
+
+
+def _bounds(schema: Mapping[str, Any], kind: str) -> str:
+    if kind not in ("integer", "number"):
+        return ""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f" {low} to {high}"
+    return f" from {low}" if low is not None else f" up to {high}" if high is not None else ""
+
+
+def _enum_words(values: list[Any]) -> str:
+    rest = f" | … {len(values)} in all" if len(values) > _MOST_VALUES else ""
+    return " | ".join(_value_words(value) for value in values[:_MOST_VALUES]) + rest
+
+
+def _value_words(value: Any) -> str:
+    from rightcall.cli.terminal import json_text
+
+    return escaped(value) if isinstance(value, str) and value.strip() else json_text(value)
+
+
+def _looked_up(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Follows a reference inside the same schema, once: a circle is somebody else's problem."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return schema
+    found: Any = root
+    for part in reference[1:].split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        found = cast(Mapping[str, Any], found).get(key) if isinstance(found, Mapping) else None
+    return cast(Mapping[str, Any], found) if isinstance(found, Mapping) else schema
+
 
 EXAMPLES = """\
 examples:
@@ -29,7 +182,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.packs import available_packs, load_pack
+    from rightcall.catalog.packs import available_packs, load_pack
 
     packs = [load_pack(name) for name in ([options.name] if options.name else available_packs())]
     if options.json:
@@ -110,3 +263,267 @@ def _rule_lines(tool: Any) -> list[str]:
 def _line(label: str, words: Iterable[str]) -> list[str]:
     said = ", ".join(map(escaped, words))
     return [f"{label} {said}"] if said else []
+
+
+HELP_TOOLS = """\
+Show the catalogue: every tool with its arguments, aliases and effects, or one tool whole."""
+
+EXAMPLES_TOOLS = """\
+examples:
+  rightcall tools --pack agent-zero
+  rightcall tools --tools tools.json --json
+  rightcall tools search_engine --pack agent-zero
+  rightcall tools --tools mymodule:TOOLS
+"""
+
+
+def arguments_tools(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show this tool whole: schema, rules, example")
+    json_option(parser, "the catalogue")
+    gate_options(parser)
+
+
+def run_tools(options: Namespace) -> int:
+    catalog = build_gate(options).catalog
+    if not catalog.tools:
+        raise InputError("there are no tools to show: give --tools FILE or --pack NAME (`rightcall packs` lists them)")
+    shown = list(catalog.tools.values()) if options.name is None else [_one(catalog, options.name)]
+    if options.json:
+        record = {"tools": [tool_record_tools(tool) for tool in shown]}
+        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+    elif options.name is None:
+        style = style_for(sys.stdout)
+        for tool in shown:
+            say(*summary_tools(tool, style))
+        say(style.tint(count(shown, "tool"), "dim"))
+    else:
+        say(*whole(shown[0], style_for(sys.stdout)))
+    return OK
+
+
+def _one(catalog: Any, name: str) -> "Tool":
+    match = catalog.find(name)
+    if match.tool is not None:
+        return match.tool
+    near = " or ".join(f"`{one}`" for one in match.suggestions)
+    raise InputError(f"there is no tool `{name}`" + (f": did you mean {near}?" if near else ""))
+
+
+def tool_record_tools(tool: "Tool") -> dict[str, Any]:
+    """A tool as `--json` prints it."""
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "source": tool.source,
+        "effects": sorted(tool.effects),
+        "effects_declared": tool.effects_declared,
+        "deprecated": tool.deprecated,
+        "replaced_by": tool.rules.replaced_by,
+        "parameters": tool.schema,
+        "rules": stated(tool.rules),
+        "unchecked": list(tool.unchecked),
+    }
+
+
+def summary_tools(tool: "Tool", style: Style) -> list[str]:
+    """A tool in a few lines: name, source, effects, one line per argument."""
+    lines = [_title(tool, style)]
+    if tool.rules.replaced_by:
+        lines.append(f"  deprecated: use {escaped(tool.rules.replaced_by)}")
+    given = arguments_of(tool.schema, tool.rules)
+    width = max((len(argument.name) for argument in given), default=0)
+    for argument in given:
+        pieces = wrap(_words(argument), max(20, style.width - width - 5))
+        lines += [f"  {_mark(argument)} {pad(escaped(argument.name), width)}  {pieces[0]}"]
+        lines += [" " * (width + 6) + piece for piece in pieces[1:]]
+    lines += [f"  {condition}" for condition in conditions(tool.rules)]
+    if tool.rules.names:
+        lines += wrap(f"  also called: {', '.join(map(escaped, tool.rules.names))}", style.width)
+    return [*lines, ""]
+
+
+def _title(tool: "Tool", style: Style) -> str:
+    effects = effect_words(tool.effects if tool.effects_declared else None)
+    return f"{style.tint(escaped(tool.name), 'bold')}  {style.tint(f'[{escaped(tool.source)}; {effects}]', 'dim')}"
+
+
+def _mark(argument: Argument) -> str:
+    return "*" if argument.required else " "
+
+
+def _words(argument: Argument) -> str:
+    parts = [argument.type]
+    if argument.default is not None:
+        parts.append(f"default {json_text(argument.default)}")
+    if argument.aliases:
+        parts.append(f"also {', '.join(map(escaped, argument.aliases))}")
+    return "; ".join(parts)
+
+
+def whole(tool: "Tool", style: Style) -> list[str]:
+    """Everything known of one tool."""
+    lines = summary_tools(tool, style)[:-1]
+    if tool.description:
+        lines += ["", *wrap(escaped(" ".join(tool.description.split())), style.width)]
+    lines += ["", style.tint("schema", "bold"), *json_text(tool.schema, indent=2).split("\n")]
+    rules = stated(tool.rules)
+    example = rules.pop("example", None)
+    if rules:
+        lines += ["", style.tint("rules", "bold"), *json_text(rules, indent=2).split("\n")]
+    if example is not None:
+        lines += ["", style.tint("example", "bold"), json_text(example)]
+    if tool.unchecked:
+        lines += ["", style.tint("not checked", "bold"), *(escaped(note) for note in tool.unchecked)]
+    return lines
+
+
+HELP_FORMATS = """\
+List the formats in which calls are found, or show one: its example, and what reading it gives."""
+
+_MOST_WORDS = 3
+
+EXAMPLES_FORMATS = """\
+examples:
+  rightcall formats
+  rightcall formats hermes
+  rightcall formats --json
+"""
+
+
+def arguments_formats(parser: ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", metavar="NAME", help="show this format: its words, its example, a reading")
+    json_option(parser, "the formats")
+
+
+def run_formats(options: Namespace) -> int:
+    from rightcall.gate.recover.registry import builtin_formats
+
+    formats = builtin_formats()
+    shown = formats if options.name is None else [_one_formats(formats, options.name)]
+    style = style_for(sys.stdout)
+    if options.json:
+        record = {"formats": [format_record(one, whole=options.name is not None) for one in shown]}
+        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+    elif options.name is None:
+        say(*listing(shown, style))
+    else:
+        say(*detail_formats(shown[0], style))
+    return OK
+
+
+def _one_formats(formats: Sequence["Format"], name: str) -> "Format":
+    from difflib import get_close_matches
+
+    for one in formats:
+        if one.name == name:
+            return one
+    near = get_close_matches(name, [one.name for one in formats], n=1)
+    hint = f"did you mean `{near[0]}`?" if near else "`rightcall formats` lists them"
+    raise InputError(f"there is no format `{name}`: {hint}")
+
+
+def format_record(one: "Format", *, whole: bool) -> dict[str, Any]:
+    """A format as `--json` prints it; what reading its example gives only when it is asked for alone."""
+    words = {"opens": list(dict.fromkeys(one.opens)), "closes": list(dict.fromkeys(one.closes))}
+    record = {"name": one.name, "about": one.about, **words, "example": one.example}
+    if not whole:
+        return record
+    from rightcall.gate.gate import Gate
+
+    return {**record, "reading": reading_record(Gate().read(one.example), one.example)}
+
+
+def listing(formats: Sequence["Format"], style: Style) -> list[str]:
+    """A table: the name, whose it is, and the words it opens with."""
+    name = max(len(one.name) for one in formats)
+    about = (style.width - name - 4) // 2
+    widths = (name, about, style.width - name - about - 4)
+    lines = [style.tint(line, "bold") for line in _row(["format"], ["models, or what it is"], ["opens with"], widths)]
+    for one in formats:
+        opens = words_filled(one.opens, widths[2], most=_MOST_WORDS)
+        lines += _row([escaped(one.name)], wrap(escaped(one.about), about), opens, widths)
+    return [*lines, "", f"{count(formats, 'format')}; `rightcall formats NAME` shows an example of one"]
+
+
+def _row(name: list[str], about: list[str], opens: list[str], widths: Sequence[int]) -> list[str]:
+    return [
+        "  ".join(pad(piece, width) for piece, width in zip(pieces, widths, strict=True)).rstrip()
+        for pieces in zip_longest(name, about, opens, fillvalue="")
+    ]
+
+
+def words_filled(words: Sequence[str], width: int, *, most: int | None = None) -> list[str]:
+    """Opening words in lines of at most `width` columns, none of them broken: a blank may be part of one."""
+    distinct = [escaped(word.replace("\n", "\\n")) for word in dict.fromkeys(words)]
+    if most is not None and len(distinct) > most:
+        distinct[most:] = [f"… {len(distinct) - most} more"]
+    lines: list[str] = []
+    for word in distinct:
+        if lines and visible_width(f"{lines[-1]}  {word}") <= width:
+            lines[-1] += f"  {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
+def detail_formats(one: "Format", style: Style) -> list[str]:
+    """Everything about one format, and its example read by a gate that knows no tools."""
+    from rightcall.cli.read import report
+    from rightcall.gate.gate import Gate
+
+    reading = Gate().read(one.example)
+    return [
+        style.tint(escaped(one.name), "bold"),
+        *wrap(escaped(one.about), style.width),
+        *labelled("opens with", words_filled(one.opens, style.width - 20), style),
+        *labelled("closes with", words_filled(one.closes, style.width - 20), style),
+        "",
+        style.tint("example", "bold"),
+        *harmless_lines(one.example),
+        "",
+        style.tint("what is read", "bold"),
+        *report(reading, one.example, style, explain=not reading.calls),
+    ]
+
+
+# ── explain ──
+# `rightcall check --explain`: the same verdict with everything that led to it.
+
+_STRATEGIES = {
+    "direct": "it was right as written",
+    "python_ast": "read as Python literals",
+    "regex_quotes": "quotes put right",
+    "structure": "text, names or types put right, led by the schema",
+    "manual_repair": "put right by a rule made for this tool",
+    "failed": "no strategy gave a certain result",
+}
+
+
+def explanation(verdict: Verdict, name: str, gate: "Gate", style: Style) -> list[str]:
+    """How the call was read, which tool it was taken for, and what strategy, confidence and mode mean."""
+    lines: list[str] = []
+    if verdict.ok and verdict.found is not None:
+        lines += labelled("read as", [value_text(verdict.found.arguments)], style)
+    lines += labelled("strategy", [f"{verdict.strategy}: {_STRATEGIES[verdict.strategy]}"], style)
+    if verdict.ok:
+        lines += labelled("confidence", [f"{verdict.confidence:.2f}: the lowest of all repairs, 1 is certain"], style)
+    lines += labelled("mode", [_mode(verdict)], style)
+    return lines + _tool(verdict, name, gate, style)
+
+
+def _mode(verdict: Verdict) -> str:
+    return {
+        "block": "block: a call with problems is refused",
+        "warn": "warn: a call with problems runs, and the model is told",
+        "observe": "observe: nothing is changed or refused, only reported",
+    }[verdict.mode]
+
+
+def _tool(verdict: Verdict, name: str, gate: "Gate", style: Style) -> list[str]:
+
+    called = verdict.call.name if verdict.call else name
+    tool = gate.catalog.get(called)
+    if tool is None:
+        known = ", ".join(map(escaped, gate.catalog.names[:20])) or "none: give --tools or --pack"
+        return labelled("tools known", [known], style)
+    return labelled("the tool", summary_tools(tool, style)[:-1], style)

@@ -1,12 +1,55 @@
 """Check a policy file, or explain what it decides for a caller and a tool. Nothing is run and nothing recorded."""
 
+import os
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from difflib import get_close_matches
+from itertools import groupby
 from shlex import quote
-from typing import Any
+from types import MappingProxyType
+from typing import Any, BinaryIO, cast
+from urllib.parse import urlsplit
 
+from msgspec import MsgspecError, Struct, json
+from msgspec.structs import replace
+
+from rightcall.base.files.guarded import state_folder
+from rightcall.base.http.addresses import is_loopback
+from rightcall.base.patterns import hits, is_pattern, loosely, matches
+from rightcall.base.secrets import is_secret
+from rightcall.base.text import escaped
+from rightcall.catalog.packs import available_packs, load_pack
+from rightcall.catalog.toml import KeyPath, Source, dotted, line_of
+from rightcall.cli import OK, USAGE
+from rightcall.cli.lines import InputError, bounded_lines, standard_input
 from rightcall.cli.options import json_option
-from rightcall.cli.store_options import store_options
-from rightcall.door_guarding import POLICY_FILE
+from rightcall.cli.stores import policy_file, store_options
+from rightcall.cli.terminal import Style, Tint, hang, is_unicode, json_text, say, style_for
+from rightcall.errors import ConfigError, PolicyError
+from rightcall.executor.door import Door
+from rightcall.executor.rights import POLICY_FILE
+from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
+from rightcall.hosts.install.plans import read_manifest
+from rightcall.policy.discovery import FoundPolicy, is_trusted, read_text, refuse_leaving_link
+from rightcall.policy.loader import load_policy
+from rightcall.policy.reader import read_policy
+from rightcall.policy.settings import (
+    HOSTS,
+    PRESETS,
+    STAGES,
+    Limits,
+    Policy,
+    RouterModel,
+    RouterSettings,
+    Settings,
+    WebSettings,
+    Window,
+    WriteSettings,
+)
+from rightcall.policy.tightening import ignored_keys, tighten
+from rightcall.tools.code.structure import has_parser
 
 EXAMPLES = """\
 examples:
@@ -95,13 +138,538 @@ def _command_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     if options.action == "check":
-        from rightcall.cli.policy_check import check
-
         return check(options.file, json=options.json)
     if options.action == "command":
-        from rightcall.cli.policy_command import run as run_command
-
         return run_command(options)
     from rightcall.cli.policy_explain import run as run_explain
 
     return run_explain(options)
+
+
+# ── policy notes ──
+# What is right in a policy file and still worth knowing: where it allows much, and names that nothing has.
+
+
+class Note(Struct, frozen=True):
+    at: KeyPath
+    says: str
+
+
+def notes_on(policy: Policy) -> list[Note]:
+    """In the order of the file's tables."""
+    settings = policy.settings
+    found = [
+        *_gate(policy),
+        *_permissions(settings),
+        *_safeguards(settings),
+        *_limits(settings),
+        *_callers(settings),
+        *_router_notes(policy.router),
+        *_hands(policy),
+        *_web(policy),
+        *_names(policy),
+    ]
+    return [Note(at, says) for at, says in found]
+
+
+Found = Iterator[tuple[KeyPath, str]]
+
+
+def _gate(policy: Policy) -> Found:
+    if policy.mode != "block":
+        yield ("gate", "mode"), f'"{policy.mode}": a call that does not fit its tool is not refused'
+    if policy.unknown_tool == "pass":
+        yield ("gate", "unknown_tool"), '"pass": calls of tools that nobody knows are not checked'
+    for name in policy.hosts:
+        near = get_close_matches(name.lower(), HOSTS, n=1, cutoff=0.7)
+        if name not in HOSTS and near:
+            yield ("gate", "hosts", name), f"did you mean `{near[0]}`? No host of ours has this name"
+    for name, server in policy.servers.items():
+        if not server.effects and server.enabled:
+            yield ("servers", name), "nobody says what its tools do (`effects`): every call of one asks a person"
+    yield from _prefixes(policy)
+
+
+def _prefixes(policy: Policy) -> Found:
+    """Servers whose tools stand under the same prefix in the gateway's list."""
+    owners: dict[str, str] = {name: name for name, server in policy.servers.items() if server.prefix is None}
+    for name, server in policy.servers.items():
+        if server.prefix is None or not server.enabled:
+            continue
+        other = owners.setdefault(server.prefix.rstrip("_"), name)
+        if other != name:
+            says = f"[servers.{other}] has the same: a tool whose name both have is listed as `{name}_TOOL`"
+            yield ("servers", name, "prefix"), says
+
+
+_STAGES = {
+    "limited-write": "files, tests and branches can be written",
+    "full": "files can be edited, committed and merged",
+}
+
+
+def _permissions(settings: Settings) -> Found:
+    owners: list[tuple[KeyPath, Settings | object]] = [(("policy",), settings)]
+    owners += [(("callers", name), caller) for name, caller in settings.callers.items()]
+    for place, owner in owners:
+        stage, dry_run = getattr(owner, "stage", None), getattr(owner, "dry_run", None)
+        if stage in _STAGES:
+            yield (*place, "stage"), f'"{stage}": {_STAGES[stage]}'
+        if dry_run is False:
+            yield (*place, "dry_run"), "off: tools that write or execute really do so"
+        for key in ("allow", "only"):
+            for at, pattern in enumerate(getattr(owner, key, None) or ()):
+                if not pattern.strip("*"):
+                    yield (*place, key, at), f"`{pattern}` allows every tool there is"
+        denied = (*settings.deny, *getattr(owner, "deny", ()))
+        for key in ("allow", "only"):
+            for at, pattern in enumerate(getattr(owner, key, None) or ()):
+                if any(hits(denial, pattern) for denial in denied):
+                    yield (*place, key, at), f"`{escaped(pattern, 60)}` is denied as well, and the denial wins"
+
+
+_MANY_QUESTIONS = 200
+"""Of one caller; from there on a person approves without looking."""
+
+
+def _safeguards(settings: Settings) -> Found:
+    asking = settings.approval
+    for effect in ("write", "execute"):
+        if effect not in asking.effects:
+            yield ("policy", "approval", "effects"), f"calls that {effect} ask nobody"
+    for at, pattern in enumerate(asking.never):
+        if not pattern.strip("*"):
+            yield ("policy", "approval", "never", at), f"`{pattern}`: no call asks for its effects"
+    if asking.confidence == 0:
+        yield ("policy", "approval", "confidence"), "0: no repair is too uncertain to run unasked"
+    if not asking.definitions:
+        yield ("policy", "approval", "definitions"), "false: a tool may change its definition and run unasked"
+    if asking.waiting > _MANY_QUESTIONS:
+        yield (
+            ("policy", "approval", "waiting"),
+            f"{asking.waiting:,}: nobody can look at so many questions of one caller",
+        )
+    if not settings.repeats:
+        yield ("policy", "repeats"), "0: the same call may be made any number of times"
+    if not settings.quarantine:
+        yield ("policy", "quarantine"), "0: a call that is refused again and again is never put aside"
+    for at, pattern in enumerate(settings.paths.allow):
+        if not pattern.strip("*/"):
+            yield ("policy", "paths", "allow", at), f"`{pattern}`: no file is secret by its name"
+
+
+def _limits(settings: Settings) -> Found:
+    limits, preset = settings.limits, PRESETS[settings.preset]
+    yield from _unlimited(("policy", "limits", "all"), limits.all, preset.all)
+    yield from _unlimited(("policy", "limits", "caller"), limits.caller, preset.caller)
+    for tool, window in limits.tools.items():
+        yield from _unlimited(("policy", "limits", "tools", tool), window, preset.tools.get(tool, Window()))
+        if window == Window():
+            yield ("policy", "limits", "tools", tool), "0 everywhere: this tool has no limit of its own"
+    for name, caller in settings.callers.items():
+        if caller.limits is not None:
+            yield from _unlimited(("callers", name, "limits"), caller.limits, limits.caller)
+
+
+_PERIODS = {"minute": "a minute", "hour": "an hour", "burst": "a second"}
+
+
+def _unlimited(place: KeyPath, window: Window, usual: Window) -> Found:
+    for key, period in _PERIODS.items():
+        if getattr(usual, key) and not getattr(window, key):
+            yield (*place, key), f"0: any number of calls {period} (otherwise {getattr(usual, key)})"
+
+
+def _callers(settings: Settings) -> Found:
+    seen: dict[str, str] = {}
+    for name in settings.callers:
+        other = seen.setdefault(loosely(name), name)
+        if other != name:
+            yield ("callers", name), f"differs from `{escaped(other, 60)}` only in its spelling; they are two callers"
+
+
+def _router_notes(router: RouterSettings) -> Found:
+    usual = RouterSettings()
+    if router.threshold < usual.threshold:
+        yield ("router", "threshold"), f"tools run with less confidence than usual ({usual.threshold:g})"
+    for key, does in (("allow_write_tools", "write"), ("allow_execute_tools", "execute")):
+        if getattr(router, key):
+            yield ("router", key), f"tools that {does} are more than shown, once a person has said yes"
+    for role in ("light", "prime"):
+        model: RouterModel | None = getattr(router, role)
+        if model is not None:
+            yield from _model(model, ("router", role))
+
+
+def _model(model: RouterModel, place: KeyPath) -> Found:
+    if model.key_env and model.url.startswith("http:") and not is_loopback(urlsplit(model.url).hostname or ""):
+        yield (*place, "url"), "the key goes over the network as it is: https hides it"
+    for name in model.headers:
+        if is_secret(name):
+            yield (*place, "headers", name), "a secret in a file that others may read; `key_env` keeps a key out of it"
+
+
+def _hands(policy: Policy) -> Found:
+    usual = WriteSettings()
+    if policy.code.structure and not has_parser():
+        yield ("code", "structure"), 'the parser is not installed: run `pip install "rightcall[code]"`'
+    for at, folder in enumerate(policy.sandbox.visible):
+        if folder.strip("/") in _MUCH:
+            yield ("sandbox", "visible", at), "code that a model wrote can read everything in there"
+    gone = [name for name in usual.protected[:2] if name not in policy.write.protected + policy.write.frozen]
+    if gone and policy.write.protected != usual.protected:
+        yield ("write", "protected"), f"tools may commit to {' and '.join(gone)} without a review"
+
+
+def _web(policy: Policy) -> Found:
+    """What is set and has no effect, or reaches further than one may think."""
+    if policy.web == WebSettings():
+        return
+    callers = policy.settings.callers.values()
+    given = [*policy.settings.allow, *(name for one in callers for name in (*one.allow, *(one.only or ())))]
+    if not any(matches(name, tool) for name in given for tool in ("web/fetch", "web/search")):
+        usual = WebSettings()
+        key = next(name for name in usual.__struct_fields__ if getattr(policy.web, name) != getattr(usual, name))
+        yield ("web", key), '`web/fetch` and `web/search` are off: `[policy] allow = ["web/fetch"]` switches one on'
+    for at, network in enumerate(policy.web.networks):
+        if network.endswith("/0"):
+            yield ("web", "networks", at), "tools may fetch from every private network and from this machine"
+
+
+_MUCH = frozenset(("etc", "home", "root", "var", "run", "proc", "sys", "dev", "mnt", "srv", "opt"))
+
+
+def _names(policy: Policy) -> Found:
+    """Names and patterns that no known tool has; a tool of one's own, or of a server, is not known here."""
+    known = known_tools(policy)
+    settings = policy.settings
+    tables: list[tuple[KeyPath, tuple[str, ...] | None]] = [
+        (("policy", "allow"), settings.allow),
+        (("policy", "deny"), settings.deny),
+        (("policy", "approval", "tools"), settings.approval.tools),
+        (("policy", "approval", "never"), settings.approval.never),
+    ]
+    for name, caller in settings.callers.items():
+        tables += [(("callers", name, key), getattr(caller, key)) for key in ("allow", "only", "deny")]
+    for place, names in tables:
+        for at, name in enumerate(names or ()):
+            fits = hits if place[-1] == "deny" else matches
+            if not any(fits(name, tool) for tool in known) and not _is_a_servers(policy, name, known):
+                yield (*place, at), _unknown(name, known)
+    for place, tools in (("limits", settings.limits.tools), ("budgets", settings.budgets_of_tools)):
+        for tool in tools:
+            if tool not in known:
+                yield ("policy", place, "tools", tool), _unknown(tool, known)
+
+
+def _is_a_servers(policy: Policy, name: str, known: set[str]) -> bool:
+    """Whether a name can be that of a tool which is not known here: where there are servers and hosts, most are."""
+    return bool(policy.servers or policy.hosts) and not any(loosely(tool) == loosely(name) for tool in known)
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    if is_pattern(name):
+        return f"no tool of the packs matches `{escaped(name, 60)}`: right if it is for your own or a server's"
+    alike = [tool for tool in sorted(known) if loosely(tool) == loosely(name)]
+    near = alike or get_close_matches(name, sorted(known), n=1)
+    rest = f"did you mean `{near[0]}`?" if near else "right if it is your own or a server's"
+    return f"no tool of the packs is called `{escaped(name, 60)}`: {rest}"
+
+
+def known_tools(policy: Policy) -> set[str]:
+    """Every tool that the shipped packs, the policy's packs, its own tables and the stages name."""
+    packs = dict.fromkeys((*available_packs(), *policy.packs))
+    return {
+        *(tool.name for pack in packs for tool in load_pack(pack).tools),
+        *policy.tools,
+        *(tool for stage in STAGES.values() for tool in stage),
+    }
+
+
+# ── policy check ──
+# `rightcall policy check`: all mistakes of a policy file at once, or a summary and what is worth knowing.
+
+MOST_MISTAKES = 50
+_AS_WRAP = {"claude-desktop": "wrap", "cursor": "wrap"}
+"""Hosts that get their servers wrapped."""
+_ROLES = ("light", "prime")
+
+
+def check(file: str | None, *, json: bool) -> int:
+    """Prints the answer and returns the exit code: 0 when the file is right. None: the one that is found here."""
+    answer = examine(FoundPolicy(POLICY_FILE) if file is None else file)
+    if json:
+        say(json_text(_record(answer), ascii_only=not is_unicode(sys.stdout)))
+    elif answer.policy is None:
+        raise PolicyError("\n".join(map(str, answer.mistakes)))
+    else:
+        say(*_report(answer, answer.policy, style_for(sys.stdout)))
+    return OK if answer.policy else USAGE
+
+
+class Answer(Struct, frozen=True):
+    """Either a policy with notes, each with its line, or mistakes."""
+
+    file: str
+    policy: Policy | None = None
+    notes: tuple[tuple[int, Note], ...] = ()
+    mistakes: tuple[ConfigError, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """Keys that do not count here, since the file was only found and nobody has trusted it."""
+    unenforced: tuple[Unenforced, ...] = ()
+    """What does not hold at the hosts that the file speaks of, or that RightCall is installed in."""
+
+
+def examine(given: str | FoundPolicy) -> Answer:
+    file, ignored = os.fspath(given), tuple[str, ...]()
+    if file == POLICY_FILE and not os.path.lexists(file):
+        missing = PolicyError("there is none here; `rightcall init` writes one, or name another file", source=file)
+        return Answer(file, mistakes=(missing,))
+    try:
+        raw = read_text(file).raw
+        trusted = not isinstance(given, FoundPolicy) or is_trusted(file, raw)
+        if not trusted:
+            refuse_leaving_link(file)
+        source = _Source.of_bytes(file, PolicyError, raw)
+        policy, mistakes = _read_all(source, source.parse(), os.path.dirname(file))
+        if policy is not None and not trusted:
+            tight = tighten(policy)
+            ignored = tuple(ignored_keys(policy, tight))
+            policy = replace(policy, packs=tight.packs)  # a file that it names is none of ours to read
+        notes = [] if policy is None else notes_on(policy)  # also reads the packs that it names
+    except ConfigError as error:
+        return Answer(file, mistakes=(error,))
+    if policy is None:
+        return Answer(file, mistakes=tuple(sorted(mistakes, key=lambda error: error.line)))
+    lined = [(line_of(source.lines, note.at), note) for note in notes]
+    noted = tuple(sorted(lined, key=lambda pair: pair[0]))
+    return Answer(file, policy, noted, ignored=ignored, unenforced=tuple(_unenforced(policy)))
+
+
+def _unenforced(policy: Policy) -> Iterator[Unenforced]:
+    with suppress(ConfigError):  # what is wrong with the notes of the installer is told by `status`
+        installed = [_AS_WRAP.get(one.host, one.host) for one in read_manifest(state_folder()).files]
+        for host in dict.fromkeys((*hosts_named(policy), *installed)):
+            yield from unenforced(policy, host)
+
+
+class _Source(Source):
+    """Remembers where it complained, and where that stood before anything was taken out of a list."""
+
+    at: KeyPath = ()
+
+    def __init__(self, name: str, error: type[ConfigError], text: str | None = None) -> None:
+        super().__init__(name, error, text)
+        self.gone: dict[KeyPath, list[int]] = {}
+
+    def wrong(self, path: KeyPath, message: str) -> ConfigError:
+        self.at = path
+        return super().wrong(self.written(path), message)
+
+    def written(self, path: KeyPath) -> KeyPath:
+        """A place in what is left, as a place in the file."""
+        place: KeyPath = ()
+        for key in path:
+            if isinstance(key, int):
+                for gone in sorted(self.gone.get(place, ())):
+                    key += gone <= key
+            place = (*place, key)
+        return place
+
+
+def _read_all(source: _Source, document: dict[str, Any], folder: str) -> tuple[Policy | None, list[ConfigError]]:
+    """The policy, or every mistake: what is wrong is taken out, and the rest read again."""
+    mistakes: list[ConfigError] = []
+    while len(mistakes) < MOST_MISTAKES:
+        try:
+            policy = read_policy(source, document, folder)
+            return (None if mistakes else policy), mistakes
+        except PolicyError as error:
+            mistakes.append(error)
+            if source.at == ("version",) or not _take_out(source, document):
+                break
+    return None, mistakes
+
+
+def _take_out(source: _Source, document: dict[str, Any]) -> bool:
+    """Remove what was complained of, or the innermost thing around it; false when there is nothing to remove.
+
+    The keys of a tool speak of each other, so its whole `[gate.tools.NAME]` goes: no mistake may follow from another.
+    """
+    path = source.at[:3] if source.at[:2] == ("gate", "tools") else source.at
+    found: tuple[Any, int] | None = None
+    inner: Any = document
+    for depth, key in enumerate(path):
+        if not (isinstance(inner, dict) and key in inner) and not (isinstance(inner, list) and isinstance(key, int)):
+            break
+        found = cast("Any", inner), depth
+        inner = found[0][key]
+    if found is None:
+        return False
+    container, depth = found
+    if isinstance(container, list):
+        *place, index = source.written(path[: depth + 1])
+        source.gone.setdefault(tuple(place), []).append(cast("int", index))
+    del cast("Any", container)[path[depth]]
+    return True
+
+
+def _record(answer: Answer) -> dict[str, Any]:
+    """The answer as `--json` prints it."""
+    policy = answer.policy
+    if policy is None:
+        return {"ok": False, "file": answer.file, "mistakes": [_mistake(error) for error in answer.mistakes]}
+    settings = policy.settings
+    return {
+        "ok": True,
+        "file": answer.file,
+        "digest": policy.digest,
+        "preset": settings.preset,
+        "stage": settings.stage,
+        "tools": sorted(STAGES[settings.stage]),
+        "dry_run": settings.dry_run,
+        "callers": list(settings.callers),
+        "servers": list(policy.servers),
+        "hosts": {name: host.mode or policy.mode for name, host in policy.hosts.items()},
+        "router": _router_record(policy.router),
+        "notes": [{"line": line, "key": dotted(note.at), "note": note.says} for line, note in answer.notes],
+        "ignored": list(answer.ignored),
+        "unenforced": [{"host": one.host, "rule": one.rule, "why": one.why} for one in answer.unenforced],
+    }
+
+
+def _router_record(router: RouterSettings) -> dict[str, Any]:
+    models = {role: model.url for role in _ROLES if (model := getattr(router, role))}
+    return {"enabled": router.enabled, "threshold": router.threshold, "below": router.below, "models": models}
+
+
+def _mistake(error: ConfigError) -> dict[str, Any]:
+    where = f"{error.source}:{error.line}: " if error.line else f"{error.source}: "
+    return {"file": error.source, "line": error.line, "message": str(error).removeprefix(where)}
+
+
+def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
+    settings, limits = policy.settings, policy.settings.limits
+    mark = style.tint("!", "yellow")
+    lines = [f"{style.tint('✓', 'green')} {escaped(answer.file)} is right"]
+    for label, text in (
+        ("stage", f"{settings.stage}, {len(STAGES[settings.stage])} tools"),
+        ("dry run", "on: tools that write or execute only show what they would do" if settings.dry_run else "off"),
+        ("preset", f"{settings.preset}; all callers {window_words(limits.all)}"),
+        ("", f"each caller {window_words(limits.caller)}"),
+        ("asks", f"a person before {', '.join(settings.approval.effects) or 'nothing'}"),
+        ("callers", f"{len(settings.callers)}: {_listed(settings.callers)}" if settings.callers else "none by name"),
+        ("servers", ", ".join(name if one.enabled else f"{name} (off)" for name, one in policy.servers.items())),
+        ("hosts", ", ".join(f"{escaped(name, 40)} ({one.mode or policy.mode})" for name, one in policy.hosts.items())),
+        ("router", _router(policy.router) if policy.router != RouterSettings() else ""),
+        ("digest", policy.digest),
+    ):
+        lines += hang(f"  {label:<7}  ", text, style) if text else []
+    for line, note in answer.notes:
+        lines += hang(f"{mark} {f'line {line}':<8}  ", f"{escaped(dotted(note.at))}: {escaped(note.says)}", style)
+    for host, gaps in groupby(answer.unenforced, key=lambda one: one.host):
+        lines.append(f"{mark} not enforced at {escaped(host, 40)}:")
+        lines += [piece for gap in gaps for piece in hang("    - ", f"{gap.rule}: {gap.why}", style)]
+    if answer.ignored:
+        keys = ", ".join(escaped(key, 60) for key in answer.ignored)
+        lines += hang(f"{mark} ", f"nobody has trusted this file, so these do not count: {keys}", style)
+        lines += [f"  read and trust it: rightcall trust {escaped(quote(answer.file))}"]
+    return lines
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(escaped(name, 40) for name in names)
+
+
+def _router(router: RouterSettings) -> str:
+    if not router.enabled:
+        return "off: no request is given a tool"
+    models = [f"{role} {escaped(model.url, 200)}" for role in _ROLES if (model := getattr(router, role))]
+    below = "asks the user" if router.below == "ask" else "goes without the tool"
+    return f"runs from {router.threshold:g} on, {below} below; models: {', '.join(models) or 'none'}"
+
+
+def window_words(window: Window) -> str:
+    """`10 a minute, 200 an hour, 3 a second`; what is 0 is not said."""
+    periods = (("a minute", window.minute), ("an hour", window.hour), ("a second", window.burst))
+    return ", ".join(f"{calls} {period}" for period, calls in periods if calls) or "without limit"
+
+
+# ── policy command ──
+# `rightcall policy command`: what the policy says of a command line or an address, by which rule, and why. The door
+# that hooks use judges it; nothing runs, and nothing is recorded.
+
+_MARKS: dict[str, tuple[str, Tint]] = {"allow": ("✓", "green"), "ask": ("?", "yellow"), "deny": ("✗", "red")}
+_TOOLS: list[dict[str, Any]] = [
+    {"name": name, "parameters": {"type": "object", "properties": {name: {}}, "required": [name]}}
+    for name in ("command", "url")
+]
+
+
+class AnswerCommand(Struct, frozen=True):
+    """What is said of one line."""
+
+    command: Any
+    answer: str
+    rule: str | None
+    why: str | None
+
+
+def run_command(options: Namespace) -> int:
+    """Exit code 0, whatever the answer: it is printed."""
+    with _door(load_policy(policy_file(options)), options.root) as door:
+        lines = iter([(options.command, "url" if options.url else "command")]) if options.command is not None else None
+        for number, (value, kind) in enumerate(lines or _lines(standard_input())):
+            answer = judged(door, value, kind, f"line-{number}")
+            if options.json or lines is None:
+                record = {key: getattr(answer, key) for key in answer.__struct_fields__}
+                say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+            else:
+                say(*_report_command(answer, style_for(sys.stdout)))
+    return OK
+
+
+def judged(door: Door, value: Any, kind: str, caller: str) -> AnswerCommand:
+    """The answer of a door to a tool with one argument of that name. Each line has a caller of its own: only so many
+    questions of one caller may wait."""
+    passage = door.judge(kind, {kind: value}, caller=caller)
+    if passage.action == "allow":
+        return AnswerCommand(value, "allow", None, None)
+    why = passage.decision.reason.removesuffix(". A person has to approve it first")
+    return AnswerCommand(value, passage.action, passage.decision.rule, why)
+
+
+def _door(policy: Policy, root: str) -> Door:
+    """One that counts nothing: the same line may be asked about again and again."""
+    settings = replace(
+        policy.settings, repeats=0, quarantine=0, limits=Limits(Window(), Window(), MappingProxyType({})),
+    )  # fmt: skip
+    return Door.open(
+        "policy", replace(policy, settings=settings), tools=_TOOLS, root=root, store="memory", mode="block"
+    )
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[Any, str]]:
+    for number, raw in bounded_lines(stream):
+        if raw is None or not raw.strip():
+            continue
+        try:
+            value: Any = json.decode(raw)
+        except MsgspecError:
+            raise InputError(f'line {number} is not JSON; write a text in quotes, or {{"command": "…"}}') from None
+        if isinstance(value, dict) and "url" in value and "command" not in value:
+            yield value["url"], "url"
+        elif isinstance(value, dict) and "command" in value:
+            yield value["command"], "command"
+        elif isinstance(value, str | list):
+            yield value, "command"
+        else:
+            raise InputError(f'line {number} has no command; write a text in quotes, or {{"command": "…"}}')
+
+
+def _report_command(answer: AnswerCommand, style: Style) -> list[str]:
+    mark, tint = _MARKS[answer.answer]
+    lines = [f"{style.tint(mark, tint)} {escaped(str(answer.command), 200)}", f"  answer  {answer.answer}"]
+    if answer.rule is not None:
+        lines += [f"  rule    {answer.rule}", *hang("  why     ", answer.why or "", style)]
+    return lines

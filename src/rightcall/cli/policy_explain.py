@@ -11,28 +11,23 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from rightcall.authorise import POLICIES, decide
-from rightcall.authorise.allowlist import may_use
+from rightcall.base.text import escaped
+from rightcall.catalog.toml import dotted
 from rightcall.cli import OK
 from rightcall.cli.lines import InputError, read_argument
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.signature import effect_words
-from rightcall.cli.store_options import open_store, policy_of, policy_path
-from rightcall.cli.terminal import Style, Tint, hang, say, style_for
-from rightcall.config import Policy
-from rightcall.config_settings import STAGES, Budgets, Rights
-from rightcall.executor_hands import Hands
-from rightcall.executor_opening import Premises, store_path
-from rightcall.executor_request import Ground, Occasion, build_request, canonical
-from rightcall.executor_shipped import shipped_tools
-from rightcall.executor_toolbox import Equipped, Toolbox, build_toolbox
-from rightcall.keys import count_since
-from rightcall.packs.source import dotted
+from rightcall.cli.packs import effect_words
+from rightcall.cli.stores import open_store, policy_of, policy_path
+from rightcall.cli.terminal import Style, Tint, hang, is_unicode, json_text, say, style_for
+from rightcall.executor.request import Ground, Occasion, build_request, canonical
+from rightcall.executor.shipped import Hands, shipped_tools
+from rightcall.executor.stores import Premises, store_path
+from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
+from rightcall.policy.decide import POLICIES, decide, may_use
+from rightcall.policy.settings import STAGES, Budgets, Policy, Rights
+from rightcall.policy.types import Decision, DecisionKind, Facts, Request, count_since
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
-from rightcall.text.escape import escaped
 from rightcall.types import Verdict
-from rightcall.types_running import Decision, DecisionKind, Facts, Request
 
 KNOWN_PACK = "code"
 _SAID: dict[DecisionKind, tuple[str, str, Tint]] = {
@@ -140,8 +135,8 @@ def _words(options: Namespace) -> tuple[str, str | None]:
 def _toolbox(policy: Policy, file: str | None, options: Namespace) -> Toolbox:
     """The functions and definitions that were named, the policy's packs, and the tools that ship with us as an executor
     has them: known by the same digest, and kept from the same files."""
-    from rightcall.cli.toolfiles import load_tools
-    from rightcall.execute.functions import LocalTool, local_tool
+    from rightcall.cli.options import load_tools
+    from rightcall.tools.functions import LocalTool, local_tool
 
     given: list[Any] = load_tools(options.tools)
     ours = [one for one in given if isinstance(one, LocalTool) or (callable(one) and not isinstance(one, type))]

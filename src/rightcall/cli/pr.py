@@ -3,22 +3,228 @@ checks first and changes all or nothing; `rightcall undo` takes it back."""
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
+from rightcall.base.cut import leaves_out
+from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.desks import believed_desk
+from rightcall.cli.display import spelled, spelled_lines
 from rightcall.cli.options import json_option
-from rightcall.cli.persons import person_option
-from rightcall.cli.questions import json_line
-from rightcall.cli.store_options import policy_of, store_options
-from rightcall.cli.terminal import harmless_lines, say, style_for
-from rightcall.errors import ToolFailure
-from rightcall.execute.write.exporting import FORGES
+from rightcall.cli.persons import YES, at_a_terminal, json_line, named, person_option, typed, who
+from rightcall.cli.pr_report import diff_lines
+from rightcall.cli.stores import database_of, open_store, policy_of, policy_path, store_options
+from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, wrap
+from rightcall.errors import ConfigError, ToolFailure
+from rightcall.record.admission import person
+from rightcall.record.notes import note_change
+from rightcall.tools.write.pulls import Decision, PullRecord, pull_of
+from rightcall.tools.write.review import FORGES
 
 if TYPE_CHECKING:
-    from rightcall.config import Policy
-    from rightcall.execute.write.desk import Desk
+    from rightcall.policy.settings import Policy
+    from rightcall.record.tables import Store
+    from rightcall.tools.write.changes import Change, Filed
+    from rightcall.tools.write.desk import Desk, Worker
+    from rightcall.tools.write.merge import Merge, Plan
+
+
+# ── pr noting ──
+# Who acts on a pull request, and the record that a person's own act leaves in the audit.
+
+
+def person_of(options: Namespace, policy: "Policy", author: str) -> str:
+    """Who acts; AnswerError where that is, or looks like, a caller of tools."""
+    name = who(options)
+    person(name, author, tuple(policy.settings.callers))
+    return name
+
+
+def noted(options: Namespace, what: str, by: str, data: dict[str, Any]) -> None:
+    """Written before anything is done: where nothing can be recorded, nothing happens."""
+    with closing(open_store(options, create=True)) as store:
+        store.transact(lambda tables: note_change(tables, what, by, data))
+
+
+# ── pr acting ──
+# What a person does to a pull request. Stage and dry run are for callers of tools; a person's own act is recorded.
+
+_LEAST_COMMIT = 7
+_SHORT = 10
+
+
+def act(desk: "Desk", policy: "Policy", options: Namespace) -> int:
+    record = pull_of(desk, options.id)
+    by = person_of(options, policy, record.author)
+    if options.action == "merge":
+        return _merge(desk, policy, options, by)
+    if options.action == "close":
+        return _close(desk, options, record, by)
+    if options.action == "approve":
+        return _approve(desk, options, record, by)
+    return _say(desk, options, record, by, options.action)
+
+
+def _say(
+    desk: "Desk", options: Namespace, record: PullRecord, by: str, decision: Decision, at: str | None = None
+) -> int:
+    from rightcall.tools.write.review import ReviewArguments, review
+
+    noted(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
+    asked = ReviewArguments(id=record.id, decision=decision, comment=options.text, caller=by)
+    done = review(desk, asked, person=True, at=at)
+    told = {"comment": "Your comment stands", "approve": "It is approved", "reject": "It is rejected"}[decision]
+    approvals = f"{many(done.approvals, 'approval')} of {done.needed}"
+    say(f"{told} at commit {done.commit[:_SHORT]}; it has {approvals}. To take that back: {done.undo}")
+    return OK
+
+
+def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
+    from rightcall.tools.write.pulls import diff_preview
+    from rightcall.tools.write.review import case_of, refuse_second, require_other
+
+    case = case_of(desk, record.id)
+    require_other(by, case.people, "An approval")
+    refuse_second(case.record, case.now, case.head, by)
+    if options.commit is not None:
+        given = options.commit.lower()
+        if len(given) < _LEAST_COMMIT or not case.head.startswith(given):
+            raise ToolFailure(
+                f"{escaped(record.branch, 200)} is at {case.head}, not at {escaped(options.commit, 60)}; "
+                f"at least {_LEAST_COMMIT} characters are needed"
+            )
+    elif not options.yes:
+        _require_terminal("approve it with --commit HEX, the commit that you have looked at, or --yes")
+        instead = f"`rightcall pr diff {record.id}` shows all of it; then approve it with --commit {case.head[:_SHORT]}"
+        _show_acting(diff_preview((), case.writer, case.fork, case.head, instead), instead)
+        if typed(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ") not in YES:
+            say("It is not approved.")
+            return REFUSED
+    return _say(desk, options, record, by, "approve", case.head)
+
+
+def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
+    from rightcall.tools.write.commit import close_pull
+
+    noted(options, "pr close", by, {"pull": record.id, "branch": record.branch})
+    change = close_pull(desk, record.id, by, options.text, person=True)
+    say(f"Pull request {record.id} is closed; its branch stays. To take that back: rightcall undo {change.id}")
+    return OK
+
+
+def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
+    from rightcall.tools.write.merge import merge_plan, preview_lines
+    from rightcall.tools.write.review import require_other
+
+    plan = merge_plan(desk, options.id, approving=by if options.approve else None)
+    if options.approve:
+        require_other(by, plan.case.people, "An approval")
+    if not options.yes:
+        _require_terminal("look at it with `rightcall pr diff`, and merge it with --yes")
+        instead = f"`rightcall pr diff {plan.case.record.id}` shows all of it; then merge it with --yes"
+        _show_acting(preview_lines(desk, plan), instead)
+        word = "approve and merge" if options.approve else "merge"
+        if typed(f"{word} pull request {plan.case.record.id}? [y/N] ") not in YES:
+            say("It is not merged.")
+            return REFUSED
+    return _merged(desk, policy, options, by, plan)
+
+
+def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
+    from rightcall.tools.sandbox.sandbox import Sandbox
+    from rightcall.tools.write.merge import Checker, MergeArguments, approved_plan, merge
+    from rightcall.tools.write.review import ReviewArguments, has_approved, review
+
+    record, head = plan.case.record, plan.case.head
+    data = {"pull": record.id, "commit": head, "branch": record.branch, "base": record.base}
+    noted(options, "pr merge", by, data | {"approve": options.approve})
+    if options.approve and not has_approved(plan.case.now, by):
+        review(desk, ReviewArguments(id=record.id, decision="approve", caller=by), person=True, at=head)
+        plan = approved_plan(desk, plan, by)
+    command = " ".join(harmless_lines(word)[0] for word in policy.write.check.command)
+    sandbox = Sandbox(policy.sandbox.python, policy.sandbox.tier)
+    try:
+        sys.stderr.write(f"rightcall: running the checks: {command}\n")
+        asked = MergeArguments(id=record.id, caller=by, expected=plan.state)
+        done = merge(desk, asked, Checker(lambda: sandbox, policy.sandbox.visible), person=True)
+    except ToolFailure:
+        noted(options, "pr not merged", by, data)
+        raise
+    except KeyboardInterrupt:
+        _interrupted(desk, options, by, data)
+        raise
+    finally:
+        sandbox.close()
+    noted(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
+    say(json_line(to_builtins(done)) if options.json else _describe_merge(done))
+    return OK
+
+
+def _interrupted(desk: "Desk", options: Namespace, by: str, data: dict[str, Any]) -> None:
+    """Say what became of a merge that somebody has stopped."""
+    with suppress(ToolFailure), desk.working():
+        pass  # whatever was half done has been rolled back now
+    record = pull_of(desk, options.id)
+    if record.status == "merged":
+        noted(options, "pr merged", by, data | {"merge": record.merge})
+        sys.stderr.write(f"rightcall: interrupted, after it was merged as {record.merge[:_SHORT]}\n")
+        return
+    noted(options, "pr not merged", by, data)
+    approved = f"; your approval stands (rightcall pr show {record.id})" if options.approve else ""
+    sys.stderr.write(f"rightcall: interrupted: nothing was merged, pull request {record.id} is open{approved}\n")
+
+
+def _describe_merge(done: "Merge") -> str:
+    counted = f"{many(done.files_changed, 'file')}, +{done.insertions} -{done.deletions}"
+    where = "; your checkout shows it" if done.checkout else ""
+    return (
+        f"Pull request {done.id} is merged into {spelled(done.base)} as {done.commit[:_SHORT]} ({counted}){where}. "
+        f"The checks passed in {done.check_seconds:g} s. To take it back: {done.undo}"
+    )
+
+
+def _show_acting(preview: str, instead: str) -> None:
+    """Show what is asked about; what cannot be shown whole is not asked about."""
+    say(*diff_lines(preview, style_for(sys.stdout)))
+    if leaves_out(preview):
+        raise ToolFailure(f"It cannot be shown whole here, so you are not asked: {instead}")
+
+
+def _require_terminal(instead: str) -> None:
+    if not at_a_terminal():
+        raise ConfigError(f"there is no terminal to show it and ask at: {instead}")
+
+
+# ── desks ──
+# The desk that a command works at: that of the root, beside the audit that its options name.
+
+
+def desk_of(options: Namespace) -> "Desk":
+    """Where changes are kept. Nothing is made by asking for it."""
+    from rightcall.base.files.rules import path_rules
+    from rightcall.base.files.sight import Sight
+    from rightcall.executor.stores import desk_folder, existing_folder, guarded_paths
+    from rightcall.tools.write.desk import Desk
+
+    policy, database, root = policy_of(options), database_of(options), existing_folder(options.root)
+    paths = policy.settings.paths
+    denied = (*paths.deny, *guarded_paths(root, policy_path(options), database))
+    return Desk(desk_folder(database, root), Sight(root, path_rules(denied, paths.allow, paths.dotfiles)), policy.write)
+
+
+def believed_desk(options: Namespace) -> "Desk":
+    """The same, for whoever tells what is on it. ConfigError where one is there and cannot be read or believed: it must
+    not look like one on which nothing has happened."""
+    from rightcall.tools.write.desk import distrust
+
+    desk = desk_of(options)
+    if why := distrust(desk.folder):
+        raise ConfigError(why)
+    return desk
+
 
 _MOST_DIFF = 64 << 20
 EXAMPLES = """\
@@ -77,8 +283,6 @@ def run(options: Namespace) -> int:
     desk, policy = believed_desk(options), policy_of(options)
     try:
         if options.action in ("comment", "approve", "reject", "close", "merge"):
-            from rightcall.cli.pr_acting import act
-
             return act(desk, policy, options)
         return _LOOKS[options.action](desk, policy, options)
     except ToolFailure as error:
@@ -88,7 +292,7 @@ def run(options: Namespace) -> int:
 
 def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
     from rightcall.cli.pr_report import listing, summary
-    from rightcall.execute.write.pulls import PULLS, all_pulls, damaged_pulls
+    from rightcall.tools.write.pulls import PULLS, all_pulls, damaged_pulls
 
     found = [one for one in all_pulls(desk) if options.all or one.status == "open"]
     damaged = damaged_pulls(desk)
@@ -106,9 +310,8 @@ def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 
 
 def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
-    from rightcall.cli.pr_report import story, whole
-    from rightcall.cli.pr_view import view_of
-    from rightcall.execute.write.pulls import pull_of
+    from rightcall.cli.pr_report import story, view_of, whole
+    from rightcall.tools.write.pulls import pull_of
 
     view = view_of(desk, pull_of(desk, options.id))
     if options.json:
@@ -120,9 +323,8 @@ def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
 
 def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
     from rightcall.cli.pr_report import diff_lines
-    from rightcall.execute.write.exporting import span_of
-    from rightcall.execute.write.pulls import pull_of
-    from rightcall.execute.write.pulls_git import exact_diff, shown_diff
+    from rightcall.tools.write.pulls import exact_diff, pull_of, shown_diff
+    from rightcall.tools.write.review import span_of
 
     span = span_of(desk, pull_of(desk, options.id))
     if sys.stdout.isatty():
@@ -134,8 +336,8 @@ def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 
 
 def _export(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
-    from rightcall.execute.write.exporting import export
-    from rightcall.execute.write.pulls import pull_of
+    from rightcall.tools.write.pulls import pull_of
+    from rightcall.tools.write.review import export
 
     record = pull_of(desk, options.id)
     folder = options.out or f"pull-request-{record.id}"
@@ -145,3 +347,171 @@ def _export(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 
 
 _LOOKS = {"list": _list, "show": _show, "diff": _diff, "export": _export}
+
+
+HELP_UNDO = """\
+Take back what a tool has written, while nothing newer depends on it; without ID: the last changes."""
+
+EXAMPLES_UNDO = """\
+examples:
+  rightcall undo
+  rightcall undo c-7f3a9b2e
+  rightcall undo c-7f3a9b2e --yes --json
+"""
+
+_MOST = 20
+_SUMMARY = 60
+
+
+def arguments_undo(parser: ArgumentParser) -> None:
+    parser.add_argument("id", nargs="?", metavar="ID", help="the change, as a tool or the list names it")
+    parser.add_argument("--yes", action="store_true", help="do it without asking")
+    parser.add_argument("--limit", type=_counted, default=_MOST, metavar="N", help=f"changes to list (default {_MOST})")
+    parser.add_argument(
+        "--adopt",
+        action="store_true",
+        help="believe a desk that was copied here from elsewhere: it holds what an undo would write",
+    )
+    json_option(parser, "what there is or what was done")
+    person_option(parser)
+    store_options(parser)
+
+
+def _counted(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of changes; give 1 or more")
+    return number
+
+
+def run_undo(options: Namespace) -> int:
+    if options.adopt:
+        return _adopt(desk_of(options), options)
+    desk = believed_desk(options)
+    if options.id is None:
+        return _list_undo(desk, options)
+    return _undo(desk, options)
+
+
+def _adopt(desk: "Desk", options: Namespace) -> int:
+    from rightcall.tools.write.desk import adopt, distrust
+
+    if not os.path.isdir(desk.folder) or os.path.islink(desk.folder):
+        unread = "" if os.path.lexists(desk.folder) else distrust(desk.folder)
+        raise ConfigError(unread or f"there is no desk at {desk.folder}")
+    _note(options, "desk adopted", {"folder": desk.folder})
+    adopt(desk.folder)
+    say(f"{desk.folder} is believed from now on.")
+    return OK
+
+
+def _list_undo(desk: "Desk", options: Namespace) -> int:
+    found = [(one, _why_not(desk, one.id)) for one in desk.changes(options.limit)]
+    damaged = desk.damaged()
+    if options.json:
+        say(json_line({"changes": [_record(change, why) for change, why in found], "damaged": damaged}))
+        return OK
+    if found:
+        say(*_listing(found, style_for(sys.stdout)))
+    elif not damaged:
+        say("Nothing was changed yet.")
+    if damaged:
+        say("Interrupted, damaged and not taken back; what is left of each:", *(f"  {spelled(one)}" for one in damaged))
+    return OK
+
+
+def _why_not(desk: "Desk", id: str) -> str:
+    from rightcall.tools.write.undo import why_not
+
+    return why_not(desk, desk.filed(id))
+
+
+def _record(change: "Change", why: str) -> dict[str, Any]:
+    return {
+        "id": change.id, "at": change.at, "by": change.caller, "tool": change.tool, "summary": change.summary,
+        "files": [one.path for one in change.files], "branches": [one.name for one in change.refs],
+        "undoes": change.undoes, "undone": change.undone, "canUndo": not why, "why": why,
+    }  # fmt: skip
+
+
+def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
+    rows = [
+        [one.id, one.at.replace("T", " ").rstrip("Z"), named(one.caller), spelled(one.summary, _SUMMARY),
+         "yes" if not why else "undone" if one.undone else "no"]
+        for one, why in found
+    ]  # fmt: skip
+    lines = table(["id", "when (UTC)", "by", "what", "can be undone"], rows, style, left=5)
+    reasons = [f"{one.id}: {why}" for one, why in found if why and not one.undone]
+    lines += [piece for reason in reasons for piece in wrap(spelled(reason), style.width)]
+    return [*lines, "`rightcall undo ID` shows what it would change, and asks."]
+
+
+def _undo(desk: "Desk", options: Namespace) -> int:
+    from rightcall.tools.write.undo import preview, why_not
+
+    filed = desk.filed(options.id)
+    why = why_not(desk, filed)
+    if why:
+        return _refused(options, why)
+    if not options.yes and not _agreed(options, filed, preview(desk, filed)):
+        return REFUSED
+    shown = preview(desk, filed) if options.json else ""
+    with desk.working() as worker:
+        if why := why_not(desk, desk.filed(options.id)):
+            return _refused(options, why)
+        done = _done(worker, options, filed)
+    if options.json:
+        say(json_line({"ok": True, "undone": options.id, "change": done.id, "diff": shown}))
+        return OK
+    say(*worker.notes, f"{options.id} is undone. `rightcall undo {done.id}` takes that back.")
+    return OK
+
+
+def _refused(options: Namespace, why: str) -> int:
+    if options.json:
+        say(json_line({"ok": False, "undone": None, "why": why}))
+    else:
+        say(f"{spelled(options.id)} cannot be undone: {spelled(why)}.")
+    return REFUSED
+
+
+def _agreed(options: Namespace, filed: "Filed", diff: str) -> bool:
+    entry = filed.entry
+    if options.json or not at_a_terminal():
+        raise ConfigError(f"there is no terminal to ask at: say --yes to undo {options.id}")
+    say(f"{entry.id}, {entry.at}, {named(entry.caller)}: {spelled(entry.summary, 200)}", "This would be changed:", "")
+    say(*spelled_lines(diff), "")
+    if typed("undo it? [y/N] ") in YES:
+        return True
+    say("Nothing was changed.")
+    return False
+
+
+def _done(worker: "Worker", options: Namespace, filed: "Filed") -> "Change":
+    """The record comes first: what is not recorded does not happen."""
+    entry = filed.entry
+    about = {"change": entry.id, "tool": entry.tool, "caller": entry.caller, "summary": entry.summary}
+    by = _note(options, "undo", about)
+    try:
+        return worker.undo(entry.id, by=by)
+    except ToolFailure as error:
+        _note(options, "undo failed", about | {"error": str(error)})
+        raise
+
+
+def _note(options: Namespace, what: str, about: dict[str, Any]) -> str:
+    """Note in the audit what a person does; returns who. The only place where this command writes to it."""
+    from rightcall.record.admission import person
+    from rightcall.record.notes import note_change
+
+    by, callers = who(options), tuple(policy_of(options).settings.callers)
+    person(by, "", callers)
+    store: Store = open_store(options, create=True)
+    try:
+        store.transact(lambda tables: note_change(tables, what, by, about))
+    finally:
+        store.close()
+    return by

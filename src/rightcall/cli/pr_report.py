@@ -4,17 +4,21 @@ person decides about it, nothing hides."""
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
-from rightcall.cli.code_report_text import tinted
-from rightcall.cli.spelling import spelled, spelled_lines
+from rightcall.base.text import escaped
+from rightcall.cli.code_report import tinted
+from rightcall.cli.display import spelled, spelled_lines
 from rightcall.cli.terminal import Style, Tint, many, table
-from rightcall.text.escape import escaped
+from rightcall.errors import ToolFailure
+from rightcall.tools.write.pulls import Commit, Counts, PullRecord, commits_between, counts
+from rightcall.tools.write.review import Standing, case_of, span_of
 
 if TYPE_CHECKING:
-    from rightcall.cli.pr_view import View
-    from rightcall.config_hands import WriteSettings
-    from rightcall.execute.write.pulls import CheckRun, PullRecord, Remark
+    from rightcall.policy.settings import WriteSettings
+    from rightcall.tools.write.desk import Desk
+    from rightcall.tools.write.pulls import CheckRun, Remark
+
 
 _STATUS: dict[str, Tint] = {"open": "green", "merged": "cyan", "closed": "red"}
 _KIND: dict[str, Tint] = {"approve": "green", "reject": "red", "check": "yellow", "merge": "cyan", "close": "red"}
@@ -150,3 +154,29 @@ def _next(record: "PullRecord", view: "View") -> list[str]:
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(spelled(name, 60) for name in names)
+
+
+# ── pr view ──
+# A pull request as it is now: its record, and what git says of it, as far as its branches are still there.
+
+
+class View(Struct, frozen=True):
+    record: PullRecord
+    head: str
+    commits: tuple[Commit, ...] = ()
+    totals: Counts | None = None
+    now: Standing | None = None
+    """Where its reviews stand, while it is open."""
+    missing: str = ""
+    """Why less is known of it."""
+
+
+def view_of(desk: "Desk", record: PullRecord) -> View:
+    try:
+        span = span_of(desk, record)
+        commits = commits_between(span.writer, span.old, span.head)
+        totals = counts(span.writer, span.old, span.new)
+        now = case_of(desk, record.id).now if record.status == "open" else None
+    except ToolFailure as error:
+        return View(record, record.head, missing=str(error))
+    return View(record, span.head, commits, totals, now)

@@ -2,18 +2,33 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, cast, get_args
 
+from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
+from rightcall.cli.jsonl import Answer, LineError, LineGates, value_of
 from rightcall.cli.lines import InputError, read_text
 from rightcall.cli.options import build_gate, gate_options, json_option, stats_option
-from rightcall.cli.output import is_unicode, json_text, print_stats
-from rightcall.cli.terminal import say, style_for
-from rightcall.types import ReasoningMode
+from rightcall.cli.render import advice, headline, labelled, outcome, reasons, retry_text, value_text, written_lines
+from rightcall.cli.terminal import (
+    Style,
+    call_record,
+    count,
+    is_unicode,
+    json_text,
+    print_stats,
+    problem_record,
+    say,
+    style_for,
+    verdict_record,
+)
+from rightcall.errors import RightCallError
+from rightcall.types import Note, Place, Reading, ReasoningMode, Verdict
 
 if TYPE_CHECKING:
-    from rightcall.gate import Gate
-    from rightcall.types import Reading
+    from rightcall.gate.gate import Gate
+
 
 MAX_BYTES = 32 * 1024 * 1024
 """Of one text or line. A whole conversation may stand in it, which arguments alone never are."""
@@ -75,8 +90,6 @@ def run(options: Namespace) -> int:
     if options.json:
         _print_json(reading, text)
     else:
-        from rightcall.cli.read_report import report
-
         say(*report(reading, text, style_for(sys.stdout), explain=options.explain))
     if options.stats:
         print_stats(gate.stats())
@@ -110,7 +123,6 @@ def _reading(gate: "Gate", text: str | None, options: Namespace) -> "Reading":
         return gate.read(_message(options.message), options.finish_reason)
     if not options.stream:
         return gate.read(text, options.finish_reason)
-    from rightcall.cli.readings import pieces_of, read_pieces
 
     return read_pieces(gate, pieces_of(text, options.stream), options.finish_reason)
 
@@ -133,7 +145,6 @@ def _message(path: str) -> Any:
 
 
 def _print_json(reading: "Reading", text: str | None) -> None:
-    from rightcall.cli.readings import reading_record
 
     say(json_text(reading_record(reading, text), ascii_only=not is_unicode(sys.stdout)))
 
@@ -141,7 +152,6 @@ def _print_json(reading: "Reading", text: str | None) -> None:
 def _run_lines(options: Namespace) -> int:
     from rightcall.cli.jsonl import LineGates, answer_lines
     from rightcall.cli.lines import open_lines
-    from rightcall.cli.read_lines import line_reader
 
     gates = LineGates(options, build_gate(options))
     path = options.file or options.text or "-"
@@ -155,3 +165,206 @@ def _run_lines(options: Namespace) -> int:
     if options.stats:
         print_stats(gates.stats())
     return OK
+
+
+# ── readings ──
+# Reading an emission for a command, and the plain object that `--json` and `--jsonl` print of it.
+
+
+def read_pieces(gate: "Gate", pieces: Iterable[str], finish_reason: str | None = None) -> Reading:
+    """What `gate.read` says of the whole text, read as a stream of these pieces."""
+    feed = gate.stream()
+    events = [event for piece in pieces for event in feed.push(piece)]
+    events += feed.close(finish_reason)
+    calls = tuple(event for event in events if isinstance(event, Verdict))
+    text = "".join(event for event in events if isinstance(event, str))
+    return Reading(calls, text, tuple(feed.notes), tuple(feed.places))
+
+
+def pieces_of(text: str, size: int) -> Iterator[str]:
+    """The text in pieces of `size` characters.
+
+    >>> list(pieces_of("abcde", 2))
+    ['ab', 'cd', 'e']
+    """
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def reading_record(reading: Reading, text: str | None) -> dict[str, Any]:
+    """A reading as plain data. `text` is what was read; None for a native message, which has no lines to count."""
+    calls: list[dict[str, Any]] = []
+    unread: list[dict[str, Any]] = []
+    for verdict, place in zip(reading.calls, place_records(reading.places, text), strict=True):
+        if verdict.found is None:
+            unread.append(_unread_record(verdict, place))
+        else:
+            calls.append(_read_record(verdict, place))
+    notes = [
+        {"code": note.code, "message": note.message, **place}
+        for note, place in zip(reading.notes, _spans(reading.notes, text), strict=True)
+    ]
+    return {"calls": calls, "unread": unread, "text": reading.text, "notes": notes}
+
+
+def _read_record(verdict: Verdict, place: dict[str, Any]) -> dict[str, Any]:
+    """A call that could be read. `name` and `arguments` are as found, `call` is what should run."""
+    found = verdict.found
+    assert found is not None
+    order = dict.fromkeys(("name", "arguments", "ok", "call", "found", "id"))  # what a reader wants first, first
+    asked = {"name": found.name, "arguments": found.arguments, "id": found.id, "call": call_record(verdict.call)}
+    return {**order, **verdict_record(verdict, found.name), **asked, "place": place}
+
+
+def _unread_record(verdict: Verdict, place: dict[str, Any]) -> dict[str, Any]:
+    """Markup of a call in which none could be read: broken, cut off or made up."""
+    return {
+        "ok": verdict.ok,
+        "problems": [problem_record(problem) for problem in verdict.problems],
+        "hint": verdict.hint,
+        "truncated": verdict.truncated,
+        "retry": verdict.retry,
+        "place": place,
+    }
+
+
+def place_records(places: Iterable[Place], text: str | None) -> list[dict[str, Any]]:
+    """Each place with the line it begins in."""
+    places = tuple(places)
+    return [{**span, "format": place.format} for place, span in zip(places, _spans(places, text), strict=True)]
+
+
+def _spans(places: Iterable[Place | Note], text: str | None) -> Iterator[dict[str, Any]]:
+    at = line = 0
+    for place in places:
+        if place.start < at:
+            at = line = 0
+        if text is not None:
+            line += text.count("\n", at, place.start)
+            at = place.start
+        yield {"start": place.start, "end": place.end, "line": None if text is None else line + 1}
+
+
+# ── read lines ──
+# `rightcall read --jsonl`: emissions in, readings out, one line each, in order, with bounded memory.
+
+_FORM = 'the line needs "text" (what the model wrote), "message" (a native message), or to be a JSON string'
+
+
+def line_reader(finish_reason: str | None, stream: int) -> Answer:
+    """What answers a line; a line's own finish reason comes before the one given for all."""
+
+    def read_line(line: bytes, gates: LineGates) -> dict[str, Any]:
+        fields = _fields(line)
+        line_id = fields.get("id")
+        try:
+            gate = gates.gate_for(_tools(fields))
+        except (RightCallError, TypeError, ValueError, RecursionError) as error:
+            raise LineError(str(error), line_id) from error
+        ended = _finish_reason(fields, line_id) or finish_reason
+        record = (
+            _message_lines(fields, gate, ended) if "message" in fields else _text_lines(fields, gate, ended, stream)
+        )
+        return {"id": line_id, **record} if "id" in fields else record
+
+    return read_line
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    value = value_of(line)
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, dict):
+        raise LineError(_FORM)
+    fields = cast(dict[str, Any], value)
+    if ("text" in fields) == ("message" in fields):
+        both = 'the line has both "text" and "message"; which one is meant?'
+        raise LineError(both if "text" in fields else _FORM, fields.get("id"))
+    return fields
+
+
+def _text_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | None, stream: int) -> dict[str, Any]:
+    text = fields["text"]
+    if not isinstance(text, str):
+        raise LineError('"text" is what the model wrote, a string', fields.get("id"))
+    if stream:
+        reading = read_pieces(gate, pieces_of(text, stream), finish_reason)
+    else:
+        reading = gate.read(text, finish_reason)
+    return reading_record(reading, text)
+
+
+def _message_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | None) -> dict[str, Any]:
+    return reading_record(gate.read(fields["message"], finish_reason), None)
+
+
+def _tools(fields: Mapping[str, Any]) -> Any:
+    tools = fields.get("tools")
+    if tools is not None and not isinstance(tools, list):
+        raise ValueError('"tools" is a list of tools')
+    return cast(Any, tools)
+
+
+def _finish_reason(fields: Mapping[str, Any], line_id: Any) -> str | None:
+    reason = fields.get("finish_reason")
+    if reason is not None and not isinstance(reason, str):
+        raise LineError('"finish_reason" is a word of the model\'s API, a string', line_id)
+    return reason
+
+
+# ── read report ──
+# A reading for people: each call with its verdict, then the prose; with `--explain` where it stood and why.
+
+_NAMELESS = "a tool call"
+
+
+def report(reading: Reading, text: str | None, style: Style, *, explain: bool) -> list[str]:
+    """Everything about one reading, line by line. `text` is what was read, None for a native message."""
+    lines: list[str] = []
+    for verdict, place in zip(reading.calls, place_records(reading.places, text), strict=True):
+        lines += [headline(verdict, _name(verdict), style)]
+        lines += _explained(verdict, place, text, style) if explain else [*outcome(verdict, style)]
+        lines += [*advice(verdict, style), *(_retry(verdict, style) if explain else [])]
+    if not reading.calls:
+        lines.append(style.tint("no call found", "bold"))
+    lines += labelled("text left", _prose(reading.text), style)
+    return lines + _notes(reading.notes, text, style, explain=explain)
+
+
+def _name(verdict: Verdict) -> str:
+    return verdict.found.name if verdict.found else _NAMELESS
+
+
+def _explained(verdict: Verdict, place: Mapping[str, Any], text: str | None, style: Style) -> list[str]:
+    lines = labelled("found", [f"{where(place)}, in the format {escaped(place['format'])}"], style)
+    if text is not None:
+        lines += labelled("the model wrote", written_lines(text[place["start"] : place["end"]]), style)
+    found = verdict.found
+    if verdict.ok and found is not None and found != verdict.call:
+        lines += labelled("read as", [f"{escaped(found.name)} {value_text(found.arguments)}"], style)
+    return [*lines, *outcome(verdict, style), *reasons(verdict, style)]
+
+
+def _retry(verdict: Verdict, style: Style) -> list[str]:
+    return [] if verdict.ok else labelled("trying again", [retry_text(verdict)], style)
+
+
+def where(place: Mapping[str, Any]) -> str:
+    """`line 3, characters 40 to 92`; a native message has neither."""
+    if place["line"] is None:
+        return "in the message"
+    return f"line {place['line']:,}, characters {place['start']:,} to {place['end']:,}"
+
+
+def _prose(text: str) -> list[str]:
+    return written_lines(text.strip("\r\n")) if text.strip() else ["(none)"]
+
+
+def _notes(notes: tuple[Note, ...], text: str | None, style: Style, *, explain: bool) -> list[str]:
+    """What looked like a call and was left."""
+    if not notes:
+        return []
+    if not explain:
+        return labelled("left alone", [f"{count(notes, 'place')} that may look like a call; --explain says why"], style)
+    spans = place_records((Place(note.start, note.end, note.code) for note in notes), text)
+    said = [f"{where(span)}: {escaped(note.message)}  [{note.code}]" for note, span in zip(notes, spans, strict=True)]
+    return labelled("left alone", said, style)

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from rightcall.cli.output import json_text
-from rightcall.cli.terminal import Style, harmless_lines, pad, wrap
-from rightcall.parse.marks import RULES
-from rightcall.text.escape import cut_counted, escaped, render_json
+from rightcall.base.json.marks import RULES
+from rightcall.base.text import cut_counted, escaped, render_json
+from rightcall.cli.terminal import Style, harmless_lines, json_text, pad, wrap
 from rightcall.types import Problem, Repair, Verdict
 
 _LABEL = 16  # columns of the left label, "what the model …"

@@ -6,20 +6,31 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+from msgspec.structs import replace
+
+from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, REFUSED
+from rightcall.cli.jsonl import LineError, value_of
 from rightcall.cli.lines import InputError
 from rightcall.cli.options import json_option
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.store_options import policy_file, policy_of, store_options
-from rightcall.cli.terminal import say, style_for
-from rightcall.text.escape import escaped
+from rightcall.cli.stores import policy_file, policy_of, store_options
+from rightcall.cli.terminal import is_unicode, json_text, say, style_for
+from rightcall.errors import RightCallError
+from rightcall.router.respond import plain_answer, question_for, waiting_for
+from rightcall.router.router import Router
+from rightcall.router.story import logged, standing, starting
+from rightcall.router.types import Packet
 
 if TYPE_CHECKING:
     from rightcall.cli.routing import RouterAsGiven
-    from rightcall.config import Policy
-    from rightcall.route.types import Packet
+    from rightcall.policy.settings import Policy
+
 
 EXAMPLES = """\
 examples:
@@ -38,7 +49,7 @@ MOST_CANDIDATES = 1000
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing_options import caller_option, model_options, tools_option
+    from rightcall.cli.routing import caller_option, model_options, tools_option
 
     parser.add_argument(
         "words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input (--jsonl: a file, or - )"
@@ -63,7 +74,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.executor_opening import existing_folder
+    from rightcall.executor.stores import existing_folder
 
     existing_folder(options.root)
     if options.jsonl:
@@ -71,14 +82,7 @@ def run(options: Namespace) -> int:
     from rightcall.cli.trust import offer_trust
 
     offer_trust(options)
-    from rightcall.cli.routing_options import (
-        given_model,
-        has_model,
-        loaded_tools,
-        no_model,
-        refuse_too_long,
-        text_of,
-    )
+    from rightcall.cli.routing import given_model, has_model, loaded_tools, no_model, refuse_too_long, text_of
 
     text = text_of(options.words)
     if not text.strip():
@@ -108,10 +112,7 @@ def _run(options: Namespace, text: str, model: Any) -> int:
     """The way as it is in `ask`, but for the answer: that is what came of the call, in plain words."""
     from asyncio import run as waiting_for
 
-    from rightcall.cli.ask_interrupted import tell_interrupted
-    from rightcall.cli.route_plain import plainly
-    from rightcall.cli.routing import RouterAsGiven, open_desk
-    from rightcall.cli.routing_options import runnable_tools
+    from rightcall.cli.routing import RouterAsGiven, open_desk, runnable_tools, tell_interrupted
 
     functions = runnable_tools(options)
     with open_desk(options, functions) as desk:
@@ -140,8 +141,7 @@ async def _decided(router: RouterAsGiven, text: str) -> Packet:
 
 
 def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bool) -> None:
-    from rightcall.cli.route_expected import expected, not_allowed
-    from rightcall.cli.route_report import Shown, record, report
+    from rightcall.cli.route_report import Shown, expected, not_allowed, record, report
 
     would = None
     if not options.run and packet.tool_routing.execution_status == "approved":
@@ -173,9 +173,7 @@ def _instead(options: Namespace) -> dict[str, Any]:
 def _judge_lines(options: Namespace) -> int:
     from rightcall.cli.jsonl import answer_each
     from rightcall.cli.lines import open_lines
-    from rightcall.cli.route_lines import MAX_BYTES, LineRouters, line_judge
-    from rightcall.cli.routing import RouterAsGiven
-    from rightcall.cli.routing_options import loaded_tools
+    from rightcall.cli.routing import RouterAsGiven, loaded_tools
 
     if len(options.words) > 1:
         raise InputError("--jsonl takes one file (or nothing for standard input), the requests stand in its lines")
@@ -204,3 +202,135 @@ def _limit(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_CANDIDATES:
         raise ArgumentTypeError(f"a number from 1 to {MOST_CANDIDATES}, not {escaped(text, 20)}")
     return int(text)
+
+
+# ── route lines ──
+# `rightcall route --jsonl`: requests in, judgements out, one line each, in order, with bounded memory.
+#
+# No model is asked. A router is kept for each of the last sets of tools, so that many requests to the same tools build
+# one index; a line's tools are not even decoded where they are known already.
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Of one line: thousands of tools may stand in it."""
+MOST_ROUTERS = 16
+_SMALL = 1000
+"""Bytes of tools up to which a line is simply read whole."""
+
+
+class _Tools(msgspec.Struct):
+    """Of a line, its tools alone, as they are written."""
+
+    tools: msgspec.Raw = msgspec.Raw()
+
+
+_tools_alone = msgspec.json.Decoder(_Tools)
+
+
+class LineRouters:
+    """The routers that a run needs: `made` makes one of some tools, of those of the command line for None, and one that
+    judges the text alone for []."""
+
+    def __init__(self, made: Callable[[list[Any] | None], Router]) -> None:
+        self._made = made
+        self._kept: OrderedDict[bytes, Router] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def router_for(self, tools: Written | None) -> Router:
+        key = b"" if tools is None else tools.digest
+        router = self._kept.get(key)
+        if router is None:
+            router = self._kept[key] = self._made(None if tools is None else tools.read())
+            if len(self._kept) > MOST_ROUTERS:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(key)
+        return router
+
+
+class Written(msgspec.Struct, frozen=True):
+    """The tools of a line as they stand there."""
+
+    raw: bytes
+
+    @property
+    def digest(self) -> bytes:
+        return blake2b(self.raw, digest_size=20).digest()
+
+    def read(self) -> list[Any]:
+        """Raises ValueError. null and [] are the same: nothing is known of the tools."""
+        tools: Any = value_of(self.raw)
+        if tools is not None and not isinstance(tools, list):
+            raise ValueError('"tools" is a list of tools, or null where they are not known')
+        return cast("list[Any]", tools or [])
+
+
+def line_judge(routers: LineRouters, limit: int) -> Callable[[bytes], dict[str, Any]]:
+    """What answers a line."""
+
+    def judge(line: bytes) -> dict[str, Any]:
+        fields, tools = taken_apart(line)
+        line_id, text = fields.get("id"), fields.get("text")
+        if not isinstance(text, str):
+            raise LineError('the line needs "text": the request, a string', line_id)
+        try:
+            router = routers.router_for(tools)
+            return {"id": line_id, **judged(router, text, limit)}
+        except (RightCallError, TypeError, ValueError, RecursionError) as error:
+            raise LineError(str(error), line_id) from error
+
+    return judge
+
+
+def judged(router: Router, text: str, limit: int) -> dict[str, Any]:
+    """What can be said of a request without a model, as a plain object."""
+    return {
+        "intent": msgspec.to_builtins(router.needs_tool(text)),
+        "candidates": msgspec.to_builtins(router.candidates(text, limit)),
+    }
+
+
+def taken_apart(line: bytes) -> tuple[dict[str, Any], Written | None]:
+    """The members of a line without its tools, and these as they are written, None where the line has none.
+
+    >>> taken_apart(b'{"id": 1, "text": "hi", "tools": []}')
+    ({'id': 1, 'text': 'hi'}, Written(raw=b'[]'))
+    """
+    try:
+        raw = bytes(_tools_alone.decode(line).tools)
+    except (msgspec.MsgspecError, RecursionError):  # the lenient reader knows more of it, or better what is wrong
+        raw = b""
+    rest = line.replace(raw, b"null", 1) if len(raw) > _SMALL else line
+    value = value_of(rest)
+    if not isinstance(value, dict):
+        raise LineError('a line is an object with "text", and optionally "id" and "tools"')
+    fields = cast("dict[str, Any]", value)
+    if "tools" not in fields:
+        return fields, None
+    tools = fields.pop("tools")
+    return fields, Written(raw or json_text(tools, ascii_only=True).encode())
+
+
+# ── route plain ──
+# The last step of `route --run`: no model is asked for an answer, what came of the call is said plainly.
+
+_WAITS = ("awaiting_confidence", "awaiting_approval")
+
+
+def plainly(packet: Packet) -> Packet:
+    taken, status = starting(), packet.tool_routing.execution_status
+    detected = packet.intent.detected
+    if status in _WAITS:
+        said, packet = waiting_for(packet), standing(packet, "waiting", packet.status.why)
+    elif packet.intent.user_intent == "ask_back":
+        missing = detected.missing if detected is not None else ()
+        said = question_for(missing)
+        packet = standing(packet, "waiting", f"waits for what is missing: {', '.join(missing) or 'details'}")
+    elif not packet.tool_routing.needs_tool:
+        said, packet = "", standing(packet, "answered", "no tool was needed, and no answer was asked for")
+    else:
+        state = "failed" if status == "failed" else "answered"
+        said, packet = plain_answer(packet, ""), standing(packet, state, packet.status.why)
+    packet = replace(packet, content=replace(packet.content, answer=said))
+    return logged(packet, "response", "Said what came of it, without a model", taken)

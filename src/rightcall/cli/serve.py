@@ -35,8 +35,8 @@ def run(options: Namespace) -> int:
             gateway=True,
         )
     try:
-        from rightcall.serve.practice import practice_app
-        from rightcall.serve.running import running
+        from rightcall.doctor.practice import practice_app
+        from rightcall.server.app import running
     except ImportError as missing:
         raise missing_package(missing) from missing
     with running(practice_app()) as (host, port):
@@ -73,4 +73,38 @@ def _describe_start(base: str, token: str | None, style: Style, practice: bool) 
         f"   What passed is in the audit: {command} audit tail",
         "",
         "Ctrl-C stops.",
+    ]
+
+
+HELP_PROXY = """\
+Stand between clients and a model's server, so that tool calls come out right. Clients change one base URL. It speaks
+OpenAI's chat completions and Responses, Anthropic's messages and Ollama's chat, streaming and not; every other path
+passes byte for byte. Keys of the upstream pass through and are never kept."""
+
+EXAMPLES_PROXY = """\
+examples:
+  rightcall proxy --upstream http://localhost:11434
+  rightcall proxy --upstream http://localhost:8080 --port 4242 --open --retry 1
+  rightcall proxy --upstream https://api.anthropic.com --observe
+"""
+
+
+def arguments_proxy(parser: ArgumentParser) -> None:
+    parser.add_argument("--upstream", metavar="URL", required=True, help="the model's server, with or without /v1")
+    serving_options(parser)
+
+
+def run_proxy(options: Namespace) -> int:
+    return serve_upstream(
+        options, options.upstream, lambda base, token, style: _describe_addresses(options, base, token, style)
+    )
+
+
+def _describe_addresses(options: Namespace, base: str, token: str | None, style: Style) -> list[str]:
+    url = base_url(base, token)
+    return [
+        f"RightCall stands before the model's server{' and only watches' if options.observe else ''}. Base URLs:",
+        f"  OpenAI and most clients  {style.tint(f'{url}/v1', 'bold')}",
+        f"  Anthropic, Ollama        {style.tint(url, 'bold')}",
+        "Everything else about your client stays as it is, its key too. Ctrl-C stops.",
     ]

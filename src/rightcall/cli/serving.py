@@ -5,24 +5,34 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from time import sleep
+from typing import TYPE_CHECKING, Any, TextIO
 
-from rightcall.cli.output import json_text
-from rightcall.cli.store_options import database_of, policy_file
-from rightcall.cli.terminal import Style, say, style_for
-from rightcall.door_guarding import POLICY_FILE
+from rightcall.base.redact import Redactor
+from rightcall.base.secrets import MARK
+from rightcall.base.text import escaped, render_json
+from rightcall.cli.stores import database_of, policy_file
+from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
-from rightcall.text.escape import escaped
+from rightcall.executor.rights import POLICY_FILE
+from rightcall.mcp.upstream.session import ServerGone
+from rightcall.proxy.report import Provenance, notes, word_for
 
 if TYPE_CHECKING:
-    from rightcall.config import Policy
-    from rightcall.executor_policy import PolicyInForce
+    from rightcall.executor.door import Door
+    from rightcall.mcp.upstream.session import Link
+    from rightcall.policy.settings import Policy, Server
+    from rightcall.policy.watch import PolicyInForce
+    from rightcall.proxy.prose import Did
     from rightcall.record.tables import Store
-    from rightcall.serve.mcp import Endpoint
-    from rightcall.serve.recording import Recording
-    from rightcall.text.redact import Redactor
+    from rightcall.server.mcp import Endpoint
+    from rightcall.server.recording import Facts, Recording
+
 
 PORT = 4141
 TOKEN = "RIGHTCALL_TOKEN"
@@ -70,19 +80,14 @@ def serve_upstream(
     """Serves until it is stopped. `tell` makes the lines for people, of the address and the token; `gateway` also joins
     the MCP servers of the policy, where it has any."""
     try:
-        from rightcall.serve.access import Access, new_token
-        from rightcall.serve.assembly import Parts, assemble
-        from rightcall.serve.callers import Callers
-        from rightcall.serve.hooks import hooks_answered
-        from rightcall.serve.running import serve
+        from rightcall.server.access import Access, Callers, new_token
+        from rightcall.server.app import Parts, assemble, serve
+        from rightcall.server.hooks import hooks_answered
     except ImportError as missing:
         raise missing_package(missing) from missing
-    from rightcall.cli.serving_lines import lines_and_log
-    from rightcall.cli.serving_report import teller
     from rightcall.cli.trust import offer_trust
-    from rightcall.executor_policy import PolicyInForce
-    from rightcall.proxy.gates import watches
-    from rightcall.proxy.options import Options
+    from rightcall.policy.watch import PolicyInForce
+    from rightcall.proxy.gates import Options, watches
 
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
@@ -98,8 +103,6 @@ def serve_upstream(
         endpoint = None
         try:
             if gateway and policy.current.servers:
-                from rightcall.cli.serving_mcp import open_endpoint
-
                 endpoint = open_endpoint(options, lines.say)
             watcher = None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording))
             parts = Parts(recording, callers, watcher, endpoint)
@@ -118,7 +121,7 @@ def serve_upstream(
 
 def _check_upstream(options: Namespace, url: str) -> None:
     from rightcall.base.http.addresses import is_loopback
-    from rightcall.serve.addresses import address_of
+    from rightcall.server.addresses import address_of
 
     upstream = address_of(url)
     here = options.host in ("0.0.0.0", "::") or is_loopback(options.host)
@@ -133,7 +136,7 @@ def _check_upstream(options: Namespace, url: str) -> None:
 def _recording(options: Namespace, policy: Policy) -> Recording | None:
     if options.no_audit:
         return None
-    from rightcall.serve.recording import open_recording
+    from rightcall.server.recording import open_recording
 
     try:
         return open_recording(policy, policy_file(options), root=options.root)
@@ -155,7 +158,7 @@ def tokens_alone(options: Namespace) -> Store | None:
 
 def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[], Redactor]:
     """The audit's own; without an audit one of the same rules."""
-    from rightcall.text.redact import Redactor
+    from rightcall.base.redact import Redactor
 
     if recording is not None:
         return lambda: recording.redactor
@@ -230,3 +233,235 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise ArgumentTypeError(f"a number from 0 to 65535, not {escaped(text, 40)!r}")
     return int(text)
+
+
+# ── serving lines ──
+# The lines that a server writes for people, and its log, on standard error.
+#
+# say ─▶ queue, bounded ─▶ one thread ─▶ the terminal
+#
+# A terminal that was stopped, or a pipe that nobody reads any more, must hold up no answer: what finds no room is
+# counted and left out, and once nobody is there any more nothing is written.
+
+MOST_WAITING = 1000
+MOST_BYTES = 16_000_000
+"""Of what the lines that wait are made from."""
+_ENDING = 1.0
+"""Seconds in which what waits is still written at the end."""
+_LONGEST_LOG = 80
+"""Lines of one entry of the log, the way to an error included."""
+
+Work = Callable[[], str]
+
+
+class Lines:
+    """`say` and `make` never wait and never raise."""
+
+    def __init__(self, stream: TextIO, most: int = MOST_WAITING) -> None:
+        self._stream = stream
+        self._most = most
+        self._queue: SimpleQueue[tuple[Work, int] | None] = SimpleQueue()
+        self._bytes = self._left_out = 0
+        self._lock = threading.Lock()
+        self._gone = False
+        self._thread = threading.Thread(target=self._write_all, name="rightcall lines", daemon=True)
+        self._thread.start()
+
+    def say(self, text: str) -> None:
+        """Leave a line, or several, to be written."""
+        self.make(lambda: text, len(text))
+
+    def make(self, work: Work, weight: int) -> None:
+        """Leave lines to be made in the thread, and written; `weight` is about how many bytes they are made from."""
+        with self._lock:
+            if self._gone:
+                return
+            if self._queue.qsize() >= self._most or self._bytes + weight > MOST_BYTES:
+                self._left_out += 1
+                return
+            self._bytes += weight
+        self._queue.put((work, weight))
+
+    def close(self, timeout: float = _ENDING) -> None:
+        """Write what waits, for as long as this at most."""
+        self._queue.put(None)
+        self._thread.join(timeout)
+
+    def _write_all(self) -> None:
+        while (found := self._queue.get()) is not None:
+            work, weight = found
+            self._write(_make_line(work))
+            with self._lock:
+                self._bytes -= weight
+                left_out, self._left_out = self._left_out, 0
+            if left_out:
+                self._write(f"rightcall: nobody read these lines for a while: {left_out} were left out")
+
+    def _write(self, text: str) -> None:
+        if self._gone or not text:
+            return
+        try:
+            self._put(f"{text}\n")
+        except (OSError, ValueError):  # the other end, or the stream, is closed
+            self._gone = True
+
+    def _put(self, text: str) -> None:
+        try:
+            number = self._stream.fileno()
+        except (OSError, ValueError, AttributeError):
+            number = -1
+        if number < 0:  # no file behind it, as in tests
+            self._stream.write(text)
+            self._stream.flush()
+        else:  # past Python's own buffer, whose lock would be held, at the end of the program too, while this waits
+            _write_to(number, text.encode(self._stream.encoding or "utf-8", "backslashreplace"))
+
+
+def _make_line(work: Work) -> str:
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001  a line that cannot be made must not end the others
+        return f"rightcall: a line could not be made ({type(error).__name__})"
+
+
+def _write_to(number: int, data: bytes) -> None:
+    import os
+
+    while data:
+        try:
+            data = data[os.write(number, data) :]
+        except BlockingIOError:  # somebody else who has this terminal does not want to wait for it
+            sleep(0.05)
+
+
+class _Log(logging.Handler):
+    def __init__(self, lines: Lines) -> None:
+        super().__init__(logging.WARNING)
+        self._lines = lines
+        self._format = logging.Formatter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            text = self._format.format(record).removeprefix("rightcall: ")
+        except Exception as error:  # noqa: BLE001  what is wrong with an entry of the log is no reason to fail
+            text = f"an entry of the log cannot be read ({type(error).__name__})"
+        self._lines.say("\n".join(harmless_lines(f"rightcall: {text}", most=_LONGEST_LOG)))
+
+
+@contextmanager
+def lines_and_log(stream: TextIO) -> Generator[Lines]:
+    """Lines to this stream, where the log goes as well for as long as the `with` lasts."""
+    lines = Lines(stream)
+    handler = _Log(lines)
+    loggers = [logging.getLogger(name) for name in ("rightcall", "asyncio")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+        lines.close()
+
+
+# ── serving mcp ──
+# The MCP gateway as the commands start it: the policy file's servers, its door, and what people are told.
+
+
+def open_endpoint(options: Namespace, tell: Callable[[str], None]) -> Endpoint:
+    """The gateway and its endpoint. Without an audit it remembers in memory only."""
+    from rightcall.mcp.gateway.shared import SharedGateway
+    from rightcall.server.mcp import Endpoint
+
+    return Endpoint(SharedGateway(open_door(options), open_link, news=tell))
+
+
+def open_door(options: Namespace) -> Door:
+    from rightcall.executor.door import Door
+
+    store = "memory" if getattr(options, "no_audit", False) else None
+    try:
+        return Door.open("gateway", policy_file(options), strict=True, root=options.root, store=store, remote=True)
+    except StoreError as error:
+        why = str(error).removesuffix(" Nothing was run.")
+        raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere", error.fault) from None
+
+
+def open_link(server: Server) -> Link:
+    """The way to a server of the policy. HTTP is loaded only where one needs it."""
+    if server.url:
+        try:
+            from rightcall.mcp.upstream.links import HttpLink
+        except ImportError as missing:
+            told = missing_package(missing)
+            raise ServerGone(str(told)) from missing
+
+        return HttpLink(server)
+    from rightcall.mcp.upstream.links import ProcessLink
+
+    return ProcessLink(server)
+
+
+# ── serving report ──
+# What the terminal is told of a request that has passed: one line for each call that something was done about.
+#
+# The values in it go the way of the audit's: what is secret by its name or its shape is not shown.
+
+_SHOWN = ("repaired", "lifted", "left")
+_MOST = 20
+"""Calls of one answer that have a line."""
+
+_FAULTS = {
+    "internal": "failed in RightCall itself",
+    "refused": "refused: it cannot be passed on",
+    "paused": "refused: all calls are paused; `rightcall resume` lets them run again",
+}
+"""Faults that are none of the upstream's."""
+
+
+def teller(lines: Lines, style: Style, redactor: Callable[[], Redactor]) -> Callable[[Facts], None]:
+    """Tells people what was done. `redactor` gives the one of this moment."""
+    from rightcall.server.recording import weight_of
+
+    def tell(facts: Facts) -> None:
+        did = [one for one in facts.did if one.fate in _SHOWN]
+        fault = facts.fault if facts.fault != "gone" else ""
+        if did or fault:
+            weight = sum(weight_of(one) for one in did[:_MOST])
+            first, more, observe = did[:_MOST], len(did) - _MOST, facts.observe
+            lines.make(lambda: _render_request(first, more, fault, observe, style, redactor()), weight)
+
+    return tell
+
+
+def _render_request(did: list[Did], more: int, fault: str, observe: bool, style: Style, redactor: Redactor) -> str:
+    told = [_line(one, observe, style, redactor) for one in did]
+    if more > 0:
+        told.append(f"  … and {more} more calls")
+    if fault in _FAULTS:
+        told.append(f"  {style.tint('request', 'red')} {_FAULTS[fault]}")
+    elif fault:
+        told.append(f"  {style.tint('upstream', 'red')} {fault}")
+    return "\n".join(told)
+
+
+def _line(did: Did, observe: bool, style: Style, redactor: Redactor) -> str:
+    body = notes([did], redactor, Provenance("", "", ""))[0]
+    tint = "yellow" if did.fate == "left" else "green"
+    word = word_for(did, observe=observe)
+    if did.fate == "left":
+        why = "; ".join(escaped(_problem(one), 100) for one in body.problems[:2])
+    else:
+        why = ", ".join(_change(one) for one in body.repairs[:3])
+    return f"  {style.tint(word, tint)} {escaped(body.tool, 60)}  {style.tint(why, 'dim')}".rstrip()
+
+
+def _problem(problem: dict[str, str]) -> str:
+    """Where all of the message is secret, what remains to be said."""
+    message = problem["message"]
+    return f"{problem['path']}: {problem['code']}" if MARK.fullmatch(message) else message
+
+
+def _change(repair: dict[str, Any]) -> str:
+    path = escaped(str(repair["path"]), 40) or "call"
+    return f"{path} {render_json(repair['before'], 40)} → {render_json(repair['after'], 40)}"

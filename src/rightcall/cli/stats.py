@@ -2,26 +2,268 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec import Struct, to_builtins
 
+from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.bars import Signs, signs_for
+from rightcall.cli.display import Row, Signs, chart, fitted, levels, signs_for
 from rightcall.cli.options import json_option
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.stats_report import PERIODS, report, title
-from rightcall.cli.store_options import open_store, store_options
-from rightcall.cli.terminal import Style, say, style_for, wrap
-from rightcall.record.analytics import Analytics, analytics, analytics_of, as_design
-from rightcall.record.counting import count
+from rightcall.cli.stores import open_store, store_options
+from rightcall.cli.terminal import Style, Tint, is_unicode, json_text, many, pad, say, style_for, visible_width, wrap
+from rightcall.record.analytics import (
+    UNTOLD,
+    Analytics,
+    ErrorCount,
+    Passed,
+    Repairs,
+    analytics,
+    analytics_of,
+    as_design,
+    count,
+    persona_name,
+)
+from rightcall.record.calls import Period
 from rightcall.record.metrics import Metric, metrics_of
-from rightcall.record.period import Period
-from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
     from rightcall.record.tables import Store, Tables
+
+
+# ── stats report ──
+# The figures of `rightcall stats` for people: the design's widget with bars, and the metrics beside their targets.
+
+PERIODS: Mapping[Period, str] = {"1hour": "Last hour", "1day": "Last 24h", "1week": "Last 7 days"}
+_SLOTS: Mapping[Period, str] = {"1hour": "Each 5 min", "1day": "Each hour", "1week": "Each day"}
+_RULE = 28  # as long as the design's
+_MOST_ERRORS = 5
+_LONGEST_ERROR = 120
+_METRIC = 19  # columns of the longest name of a metric
+_LEAST_HOW = 30  # columns below which what was counted stands on a line of its own
+_MOST_CALLERS = 10
+_MOST_MODELS = 5
+_MOST_REPAIRED = 10
+
+
+def report(figures: Analytics, metrics: Sequence[Metric], style: Style, signs: Signs) -> list[str]:
+    """Everything, section by section; a section without content is left out."""
+    sections = [
+        _head(figures, style, signs),
+        _section("Top Tools:", _tools(figures, style, signs), style),
+        _section("Callers:", _callers(figures, style, signs), style),
+        _section("Through the Proxy:", _passed(figures.passed, style, signs), style),
+        _section("Refusals by Rule:", _counted(figures.refusals, style, signs), style),
+        _section("Repairs by Strategy:", _counted(figures.repairs, style, signs), style),
+        _section("Repairs by Provider:", _by_provider(figures, style, signs), style),
+        _section("Repairs by Tool:", _repaired(figures.repairs_by_tool, "tool", style, signs), style),
+        _section("Errors:", _errors(figures.errors, style), style),
+        _section("Success Metrics:", metric_lines(metrics, style, signs), style),
+    ]
+    lines = [line for section in sections if section for line in (*section, "")]
+    return [line.rstrip() for line in lines[:-1]]
+
+
+def title(caller: str | None, period: Period) -> str:
+    return f"{escaped(persona_name(caller), 60)} - {PERIODS[period]}"
+
+
+def _head(figures: Analytics, style: Style, signs: Signs) -> list[str]:
+    words = title(figures.caller, figures.period)
+    return [
+        *(style.tint(piece, "bold") for piece in wrap(words, style.width)),
+        style.tint(signs.rule * min(style.width, max(_RULE, visible_width(words))), "dim"),
+        *_fact(f"Total Tool Calls: {figures.total_calls:,}", _kinds(figures), style),
+        *_fact(f"Success Rate: {percent(figures.success_rate)}", _of_those_that_ran(figures), style),
+        *_fact(f"Avg Execution: {duration(figures.avg_execution_time)}", f"p95 {duration(figures.p95)}", style),
+        *(wrap(beside, style.width) if (beside := ", ".join(_beside(figures))) else ()),
+        f"{_SLOTS[figures.period]}: {style.tint(levels(figures.timeline, signs), 'cyan')}",
+    ]
+
+
+def _fact(fact: str, more: str, style: Style) -> list[str]:
+    """A figure with what it is made of beside it, or below where there is no room."""
+    if not more:
+        return [fact]
+    if visible_width(fact) + visible_width(more) + 4 <= style.width:
+        return [f"{fact}  {style.tint(f'({more})', 'dim')}"]
+    return [fact, *(style.tint(f"  {piece}", "dim") for piece in wrap(f"({more})", style.width - 2))]
+
+
+def _kinds(figures: Analytics) -> str:
+    passed = f"{figures.passed.calls:,} more passed through the proxy" if figures.passed.calls else ""
+    if figures.ran == figures.total_calls:
+        return passed
+    limits = f", {figures.limit_hits:,} of them by limits" if figures.limit_hits else ""
+    parts = {"ran": figures.ran, "running": figures.running, "refused": figures.refused}
+    said = ", ".join(f"{number:,} {word}" for word, number in parts.items() if number) + limits
+    return f"{said}; {passed}" if passed else said
+
+
+def _of_those_that_ran(figures: Analytics) -> str:
+    if figures.run_success_rate is None or not figures.refused:
+        return ""
+    return f"of those that ran {percent(figures.run_success_rate)}"
+
+
+def _beside(figures: Analytics) -> Iterable[str]:
+    if figures.tokens:
+        yield many(figures.tokens, "token")
+    if figures.cached:
+        yield f"{figures.cached:,} cached"
+    if figures.dry_runs:
+        yield many(figures.dry_runs, "dry run")
+    if figures.interrupted:
+        yield f"{figures.interrupted:,} interrupted"
+    if figures.waiting:
+        yield f"{figures.waiting:,} waited for a person"
+
+
+def _section(heading: str, lines: list[str], style: Style) -> list[str]:
+    return [style.tint(heading, "bold"), *lines] if lines else []
+
+
+def _tools(figures: Analytics, style: Style, signs: Signs) -> list[str]:
+    rows = [
+        Row(f"{number}. {escaped(one.tool)}", one.count, _calls(one.count, one.success_rate, one.avg_time))
+        for number, one in enumerate(figures.top_tools, 1)
+    ]
+    hidden = len(figures.tool_breakdown) - len(rows)
+    return [*chart(rows, style, signs, indent=3), *_more(hidden, "tool", style)]
+
+
+def _callers(figures: Analytics, style: Style, signs: Signs) -> list[str]:
+    shares = list(figures.callers.items())
+    rows = [
+        Row(escaped(caller), share.calls, _calls(share.calls, share.success_rate, share.avg_time))
+        for caller, share in shares[:_MOST_CALLERS]
+    ]
+    return [*chart(rows, style, signs, indent=2), *_more(len(shares) - len(rows), "caller", style)]
+
+
+def _calls(number: int, success: float | None, time: float | None) -> str:
+    """In the design's words; what is not known is left out."""
+    rate = "" if success is None else f", {percent(success, 0)} success"
+    return f"({many(number, 'call')}{rate}{'' if time is None else f', {duration(time)} avg'})"
+
+
+def _counted(counts: Mapping[str, int], style: Style, signs: Signs) -> list[str]:
+    return chart([Row(escaped(name), number, f"{number:,}") for name, number in counts.items()], style, signs)
+
+
+def _by_provider(figures: Analytics, style: Style, signs: Signs) -> list[str]:
+    """Left out where nobody told the provider: it would say the same as the whole."""
+    named = figures.repairs_by_provider
+    return _repaired(named, "provider", style, signs) if any(name != UNTOLD for name in named) else []
+
+
+def _repaired(named: Mapping[str, Repairs], word: str, style: Style, signs: Signs) -> list[str]:
+    """Those of which a call was repaired or could not be."""
+    found = [(name, one) for name, one in named.items() if one.repaired or one.failed]
+    rows = [Row(escaped(name, 60), one.repair_rate, _rates(one)) for name, one in found[:_MOST_REPAIRED]]
+    return [*chart(rows, style, signs, indent=2), *_more(len(found) - len(rows), word, style)]
+
+
+def _rates(one: Repairs) -> str:
+    failed = f", {percent(100 - one.success_rate, 0)} failed" if one.failed else ""
+    return f"({many(one.calls, 'call')}, {percent(one.repair_rate, 0)} repaired{failed})"
+
+
+def _passed(passed: Passed, style: Style, signs: Signs) -> list[str]:
+    """Calls that a client may have run: what became of them on their way, and which models wrote them."""
+    if not passed.calls:
+        return []
+    models = [f"{escaped(name or '(not named)', 60)} {number:,}" for name, number in passed.models.items()]
+    more = f" and {many(len(models) - _MOST_MODELS, 'more model')}" if len(models) > _MOST_MODELS else ""
+    said = f"{many(passed.calls, 'call')} of {', '.join(models[:_MOST_MODELS])}{more}"
+    return [*wrap(said, style.width), *_counted(passed.fates, style, signs)]
+
+
+def _errors(errors: Sequence[ErrorCount], style: Style) -> list[str]:
+    lines: list[str] = []
+    for one in errors[:_MOST_ERRORS]:
+        text = f"{one.count:,}x {escaped(one.tool, 40)}: {escaped(one.error, _LONGEST_ERROR)}"
+        first, *rest = wrap(text, style.width - 3)
+        lines += [first, *("   " + piece for piece in rest)]
+    return [*lines, *_more(len(errors) - _MOST_ERRORS, "error", style)]
+
+
+def _more(number: int, word: str, style: Style) -> list[str]:
+    return [style.tint(f"and {many(number, f'more {word}')}; --json has them all", "dim")] if number > 0 else []
+
+
+def metric_lines(metrics: Sequence[Metric], style: Style, signs: Signs) -> list[str]:
+    """A line for each where there is room, else a few."""
+    wide = style.width >= 2 + _METRIC + 2 + 7 + 2 + 4 + 2 + 12
+    draw: Callable[[Metric, Style, Signs], list[str]] = _metric_row if wide else _metric_block
+    return [line for metric in metrics for line in draw(metric, style, signs)]
+
+
+def _metric_row(metric: Metric, style: Style, signs: Signs) -> list[str]:
+    sign, word, tint = _state(metric, signs)
+    name = f"{style.tint(sign, tint)} {pad(metric.name, _METRIC)}"
+    row = f"{name}  {_value(metric, signs):>7}  {metric.target:<4}  {style.tint(pad(word, 12), tint)}"
+    left = visible_width(row) + 2
+    if style.width - left < _LEAST_HOW:
+        return [row, *(style.tint(f"  {piece}", "dim") for piece in wrap(metric.how, style.width - 2))]
+    first, *rest = [style.tint(piece, "dim") for piece in wrap(metric.how, style.width - left)]
+    return [f"{row}  {first}", *(" " * left + piece for piece in rest)]
+
+
+def _metric_block(metric: Metric, style: Style, signs: Signs) -> list[str]:
+    sign, word, tint = _state(metric, signs)
+    value = "" if metric.value is None else f"{_value(metric, signs)}, "
+    return [
+        fitted(f"{style.tint(sign, tint)} {metric.name}: {style.tint(word, tint)}", style.width, signs),
+        f"  {value}target {metric.target}",
+        *(style.tint(f"  {piece}", "dim") for piece in wrap(metric.how, style.width - 2)),
+    ]
+
+
+def _state(metric: Metric, signs: Signs) -> tuple[str, str, Tint]:
+    if metric.met is None:
+        return signs.unknown, metric.missing, "dim"
+    return (signs.passed, "pass", "green") if metric.met else (signs.missed, "miss", "red")
+
+
+def _value(metric: Metric, signs: Signs) -> str:
+    if metric.value is None:
+        return signs.unknown
+    if metric.unit == "%":
+        return percent(metric.value)
+    if metric.unit == "s":
+        return duration(metric.value * 1000)
+    return f"{metric.value:,.2f}".rstrip("0").rstrip(".")
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """Rounded, but never up to 100 or down to 0 where that would hide something.
+
+    >>> percent(94.49), percent(99.99), percent(0.001), percent(100), percent(98.2, 0)
+    ('94.5%', '99.9%', '0.1%', '100.0%', '98%')
+    """
+    if value is None:
+        return "-"
+    least = 10**-digits
+    rounded = round(value, digits)
+    if 0 < value < 100:
+        rounded = min(max(rounded, least), 100 - least)
+    return f"{rounded:.{digits}f}%"
+
+
+def duration(milliseconds: float | None) -> str:
+    """A time in a few characters.
+
+    >>> duration(0.42), duration(234.4), duration(12_340), duration(None)
+    ('0.4ms', '234ms', '12.3s', '-')
+    """
+    if milliseconds is None:
+        return "-"
+    if milliseconds >= 10_000:
+        return f"{milliseconds / 1000:,.1f}s"
+    return f"{milliseconds:.1f}ms" if milliseconds < 10 else f"{milliseconds:.0f}ms"
+
 
 EXAMPLES = """\
 examples:

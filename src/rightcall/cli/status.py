@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install_options import lock_folder
+from rightcall.cli.install import lock_folder
 from rightcall.cli.options import json_option
-from rightcall.cli.output import json_text
-from rightcall.cli.terminal import Style, hang, say, style_for
+from rightcall.cli.terminal import Style, hang, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
-from rightcall.hosts.hook_place import policy_of_project, project_folder, record_without_policy
-from rightcall.installing.looking import Installed, installed_in, places
-from rightcall.installing.manifest import Manifest, Record, read_manifest
-from rightcall.installing.notes import switched_off
-from rightcall.text.escape import escaped
-from rightcall.types_running import Pause
+from rightcall.hosts.hooks.events import policy_of_project, project_folder, record_without_policy
+from rightcall.hosts.install.plans import Installed, Manifest, Record, installed_in, places, read_manifest
+from rightcall.hosts.install.trying import switched_off
+from rightcall.policy.types import Pause
 
 if TYPE_CHECKING:
-    from rightcall.installing.trying import Tried
+    from rightcall.hosts.install.trying import Tried
 
 EXAMPLES = """\
 examples:
@@ -75,7 +73,7 @@ def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 
 def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, Any]]:
-    from rightcall.installing.trying import Tried, try_hook, try_server
+    from rightcall.hosts.install.trying import Tried, try_hook, try_server
 
     name, path, policy = installed.host.name, installed.path, installed.policy
     for entry in installed.servers:
@@ -99,9 +97,9 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
     if policy is None:
         return []
-    from rightcall.config_found import FoundPolicy
-    from rightcall.config_load import load_policy
     from rightcall.hosts.enforcement import unenforced
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
 
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
         said = load_policy(FoundPolicy(policy, quiet=True) if found else policy)
@@ -113,13 +111,13 @@ def _why_passed_over(installed: Installed) -> str:
     """Why the host runs none of our hooks although they work."""
     if installed.host.name != "codex":
         return ""
-    from rightcall.installing.codex_trust import why_not_run
+    from rightcall.hosts.install.trying import why_not_run
 
     return why_not_run(installed, os.environ)
 
 
 def _mode(words: tuple[str, ...]) -> str | None:
-    from rightcall.installing.commands import mode_of
+    from rightcall.hosts.install.places import mode_of
 
     return mode_of(words)
 
@@ -136,7 +134,7 @@ def _record(host: str, path: str, **more: Any) -> dict[str, Any]:
 
 
 def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    from rightcall.cli.install_agent_zero import USUAL
+    from rightcall.cli.install import USUAL
     from rightcall.hosts import agent_zero_install
 
     noted = [one.file for one in manifest.files if one.host == "agent-zero"]
@@ -153,10 +151,10 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.config_found import FoundPolicy
-    from rightcall.config_load import load_policy
-    from rightcall.executor_opening import found_folder, store_path
-    from rightcall.record.origin import refuse_leaving
+    from rightcall.executor.stores import found_folder, store_path
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+    from rightcall.record.identity import refuse_leaving
 
     policy = policy_of_project(project_folder())
     with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere
@@ -178,10 +176,10 @@ def _clashes(store: str) -> list[str]:
     policy = policy_of_project(project_folder())
     if policy is None:
         return []
-    from rightcall.config_found import FoundPolicy
-    from rightcall.config_load import load_policy
-    from rightcall.mcp.naming import clash_words, name_tools
-    from rightcall.record.known_tools import remembered_tools
+    from rightcall.mcp.gateway.names import clash_words, name_tools
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+    from rightcall.record.notes import remembered_tools
 
     with suppress(ConfigError, OSError):
         servers = [one for one in load_policy(FoundPolicy(policy, quiet=True)).servers.values() if one.enabled]
@@ -198,7 +196,7 @@ def _paused(path: str) -> dict[str, Any] | None:
     if not os.path.exists(path):
         return None
     from rightcall.cli.pause import state_record
-    from rightcall.cli.store_options import Looking
+    from rightcall.cli.stores import Looking
 
     with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
         held = store.look(lambda tables: tables.paused())
@@ -208,7 +206,7 @@ def _paused(path: str) -> dict[str, Any] | None:
 
 def _paused_everywhere() -> list[dict[str, Any]]:
     from rightcall.cli.pause import state_record
-    from rightcall.trust.stops import stopped
+    from rightcall.policy.ledger import stopped
 
     held = stopped()
     return [] if held is None else [{"store": "everywhere"} | state_record(held)]
@@ -216,9 +214,9 @@ def _paused_everywhere() -> list[dict[str, Any]]:
 
 def _fault(path: str) -> str | None:
     """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
-    from rightcall.cli.store_options import Looking
-    from rightcall.record.sqlite_faults import unusable, way_out
-    from rightcall.record.sqlite_identity import lost
+    from rightcall.cli.stores import Looking
+    from rightcall.record.identity import lost
+    from rightcall.record.sqlite_file import unusable, way_out
 
     file = Path(path).resolve()
     if problem := lost(file):
@@ -239,7 +237,7 @@ def _paused_lines(one: dict[str, Any]) -> list[str]:
 
 
 def _server() -> dict[str, Any]:
-    from rightcall.installing.trying import server_answers
+    from rightcall.hosts.install.trying import server_answers
 
     policy = policy_of_project(project_folder())
     answers = server_answers(policy)

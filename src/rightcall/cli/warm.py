@@ -7,16 +7,15 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
+from rightcall.base.text import escaped
 from rightcall.cli import OK
+from rightcall.cli.display import waiting
 from rightcall.cli.options import json_option
-from rightcall.cli.output import is_unicode, json_text
-from rightcall.cli.terminal import Style, many, say, style_for, wrap
-from rightcall.cli.waiting import waiting
+from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
 from rightcall.errors import ConfigError
-from rightcall.text.escape import escaped
 
 if TYPE_CHECKING:
-    from rightcall.execute.code.git.graph import GraphReport
+    from rightcall.tools.git.run import GraphReport
 
 EXAMPLES = """\
 examples:
@@ -35,9 +34,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.execute.code.git.graph import write_graph
-    from rightcall.execute.code.git.repository import NoRepository, repository_for
-    from rightcall.fs.sight import Sight
+    from rightcall.base.files.sight import Sight
+    from rightcall.tools.git.repository import NoRepository, repository_for
+    from rightcall.tools.git.run import write_graph
 
     if not os.path.isdir(options.root):
         raise ConfigError(f"--root: {escaped(options.root, 200)} is no folder")

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.door import host_result
 from rightcall.errors import AnswerError
-from rightcall.hosts import hook_claude
-from rightcall.hosts.adapting import door_for, missing
-from rightcall.hosts.hook_builtin import builtin_tools
-from rightcall.hosts.hook_event import Happened, WrongEvent, as_called, label, tool_and_space
+from rightcall.executor.door import host_result
+from rightcall.hosts.adapter import door_for, missing
+from rightcall.hosts.hooks import claude
+from rightcall.hosts.hooks.events import Happened, WrongEvent, as_called, builtin_tools, label, tool_and_space
 
 try:
     from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny, SdkMcpTool
@@ -31,9 +30,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from rightcall.door import Door, DoorSettings
-    from rightcall.door_passage import Passage
-    from rightcall.executor import PolicySource
+    from rightcall.executor.door import Door, DoorSettings
+    from rightcall.executor.executor import PolicySource
+    from rightcall.executor.passage import Passage
 
 log = logging.getLogger("rightcall")
 
@@ -91,12 +90,12 @@ class RightCall:
         """The callback for every event."""
         del tool_use_id, context  # the event holds it
         try:
-            happened = hook_claude.happened(dict(event), self._servers)
+            happened = claude.happened(dict(event), self._servers)
         except WrongEvent as wrong:
-            return hook_claude.denied(f"RightCall could not read the event: {wrong}")
+            return claude.denied(f"RightCall could not read the event: {wrong}")
         if happened.kind == "before":
             passage = await self._judge(happened)
-            return hook_claude.said_before(passage) or {}
+            return claude.said_before(passage) or {}
         if happened.kind == "after":
             await self._ended(happened)
         return {}

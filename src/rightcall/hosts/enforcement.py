@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from rightcall.config import DEFAULT_POLICY, HostSettings, Policy
-from rightcall.config_settings import CallerSettings
-from rightcall.door_tools import own_arguments
-from rightcall.offering import has_required
-from rightcall.packs import load_pack
-from rightcall.text.escape import escaped
+from rightcall.base.text import escaped
+from rightcall.catalog.packs import load_pack
+from rightcall.executor.rights import own_arguments
+from rightcall.gate.offering import has_required
+from rightcall.policy.settings import DEFAULT_POLICY, CallerSettings, HostSettings, Policy
 
 HOOKS = ("claude-code", "gemini", "codex")
 _CLAUDE = ("claude-code", "claude-agent-sdk")
@@ -217,7 +216,7 @@ def unenforced(policy: Policy, host: str) -> list[Unenforced]:
 
 def _packs(policy: Policy, host: str) -> Iterator[Unenforced]:
     """Packs whose rules miss a host's own tools: another tool of the same name, or none at all."""
-    from rightcall.hosts.hook_builtin import builtin_tools  # late: whoever has no packs needs none of it
+    from rightcall.hosts.hooks.events import builtin_tools  # late: whoever has no packs needs none of it
 
     if host not in HOOKS:
         return

@@ -12,10 +12,9 @@ has to agree, the client asks them if it can; otherwise the model is told the id
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from rightcall.hosts.adapting import Known, arun_recorded, door_for, missing
-from rightcall.mcp.approving import Approver, read_answer
-from rightcall.mcp.eras import Peer
-from rightcall.mcp.messages import ToolCall
+from rightcall.hosts.adapter import Known, arun_recorded, door_for, missing
+from rightcall.mcp.approvals import Approver, read_answer
+from rightcall.mcp.messages import Peer, ToolCall
 
 try:
     import mcp_types as types
@@ -30,9 +29,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from fastmcp.server.context import Context
 
-    from rightcall.door import Door
-    from rightcall.door_passage import Passage
-    from rightcall.mcp.approving import Said
+    from rightcall.executor.door import Door
+    from rightcall.executor.passage import Passage
+    from rightcall.mcp.approvals import Said
 
 NOBODY = Peer()
 """The program itself, which calls its own server: there is no client that could ask anybody."""
@@ -40,7 +39,7 @@ NOBODY = Peer()
 
 class RightCall(Middleware):
     """`policy` is a path, a dict of the same shape or None; a `door` takes its place. `settings` are those of
-    `rightcall.door.Door.open`, such as `packs`, `caller`, `store` and `mode`. Close it when the server is done."""
+    `rightcall.executor.Door.open`, such as `packs`, `caller`, `store` and `mode`. Close it when the server is done."""
 
     def __init__(self, policy: Any = None, *, door: "Door | None" = None, **settings: Any) -> None:
         self.door = door_for("fastmcp", policy, door, **settings)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rightcall.types import Call, Event, Verdict
 
 if TYPE_CHECKING:
-    from rightcall.gate import Gate
+    from rightcall.gate.gate import Gate
 
 POLICY: dict[str, Any] = {"gate": {"mode": "block", "unknown_tool": "pass", "unknown_argument": "keep"}}
 """The pack knows what a tool needs, not all it can take; and a host has tools nobody told us of."""
@@ -43,7 +43,7 @@ class SchemaGuardrail:
         misspelt argument may do what the right one may not; only for hosts that take no input without a decision.
         """
         if gate is None:
-            from rightcall.gate import Gate
+            from rightcall.gate.gate import Gate
 
             gate = Gate(None if tools is None else list(tools), policy=POLICY, packs=tuple(packs), on_event=on_event)
         elif tools is not None or on_event is not None:

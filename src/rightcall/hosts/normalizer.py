@@ -13,7 +13,7 @@ from rightcall.errors import ConfigError, RightCallError
 from rightcall.types import Verdict
 
 if TYPE_CHECKING:
-    from rightcall.gate import Gate
+    from rightcall.gate.gate import Gate
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ def _settings(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _gate_of(provider: str, settings: Mapping[str, Any], tools: Iterable[Any] | None) -> "Gate":
-    from rightcall.gate import Gate
+    from rightcall.gate.gate import Gate
 
     policy = {
         "gate": {

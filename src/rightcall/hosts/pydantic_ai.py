@@ -13,14 +13,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.door_tools import full_name
-from rightcall.hosts.adapting import (
+from rightcall.executor.rights import full_name
+from rightcall.hosts.adapter import (
     Corrected,
     Known,
     Turn,
     Written,
+    arefuse,
     arun_recorded,
     as_written,
+    asettle,
+    awas_asked,
     described,
     digest,
     door_for,
@@ -28,7 +31,6 @@ from rightcall.hosts.adapting import (
     missing,
     put_right,
 )
-from rightcall.hosts.answering import arefuse, asettle, awas_asked
 
 try:
     from pydantic_ai import ApprovalRequired, ModelRetry, RunContext
@@ -50,9 +52,9 @@ except ImportError as error:
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from rightcall.door import Door, DoorSettings
-    from rightcall.door_passage import Passage
-    from rightcall.executor import PolicySource
+    from rightcall.executor.door import Door, DoorSettings
+    from rightcall.executor.executor import PolicySource
+    from rightcall.executor.passage import Passage
 
 HOST = "pydantic-ai"
 DRAFT = "rightcall"

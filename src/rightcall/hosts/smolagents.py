@@ -15,8 +15,7 @@ from collections.abc import Callable, Generator
 from copy import copy
 from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.hosts.adapting import Known, Written, door_for, missing, put_right, run_recorded
-from rightcall.hosts.answering import settle
+from rightcall.hosts.adapter import Known, Written, door_for, missing, put_right, run_recorded, settle
 
 try:
     from smolagents import ToolCallingAgent
@@ -28,8 +27,8 @@ except ImportError as error:
     raise missing("smolagents", "smolagents") from error
 
 if TYPE_CHECKING:
-    from rightcall.door import Door
-    from rightcall.door_passage import Passage
+    from rightcall.executor.door import Door
+    from rightcall.executor.passage import Passage
 
 FINAL = "final_answer"
 """smolagents' own way to end a run. To answer is no tool call: where it fits, nobody has to judge it."""
@@ -40,7 +39,7 @@ JSON_TYPES = frozenset({"string", "boolean", "integer", "number", "object", "arr
 
 class GuardedAgent(ToolCallingAgent):
     """`policy` is a path, a dict of the same shape or None; a `door` takes its place. `settings` are those of
-    `rightcall.door.Door.open`, all other arguments those of `ToolCallingAgent`. Close it when it is done.
+    `rightcall.executor.door.Door.open`, all other arguments those of `ToolCallingAgent`. Close it when it is done.
 
     `ask` decides about a call that needs a person: it gets the passage, whose `why` it shows them, and says True for
     yes. Without it the model is told the id under which somebody can approve.

@@ -5,13 +5,16 @@ A field that nobody touches is a `Raw`: numbers keep their digits, texts their s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, cast
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, cast
 
-from msgspec import DecodeError, Raw, Struct
+from msgspec import DecodeError, Raw, Struct, json
 from msgspec.json import Decoder, decode, encode
 
-from rightcall.parse.strict import duplicate_keys
+from rightcall.base.json.strict import duplicate_keys
+from rightcall.executor.present.messages import GENEROUS
 
 ABSENT: Final = Raw()
 NULL: Final = Raw(b"null")
@@ -221,3 +224,359 @@ def answer(id: Raw, result: Mapping[str, Any]) -> bytes:
 
 def failure(id: Raw, code: int, text: str) -> bytes:
     return encode({"jsonrpc": "2.0", "id": id or NULL, "error": {"code": code, "message": text}})
+
+
+# ── eras ──
+# The two eras of the protocol. Until 2025-11-25 a client shakes hands once (`initialize`) and both sides remember;
+# from 2026-07-28 nothing is remembered: each request says in its `_meta` which revision it speaks and what the client
+# can do, and a server that needs an answer returns its question as the result, for the client to ask again with it.
+
+Era = Literal["old", "new"]
+
+HANDSHAKE: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""Revisions that begin with `initialize`, oldest first."""
+STATELESS: Final = ("2026-07-28",)
+"""Revisions whose requests each carry an envelope."""
+
+PREFIX: Final = "io.modelcontextprotocol/"
+VERSION_KEY: Final = PREFIX + "protocolVersion"
+CLIENT_KEY: Final = PREFIX + "clientInfo"
+CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
+MOST_ROUNDS: Final = 16
+"""How often a server may ask for one call (2026-07-28); what follows is judged as a call of its own."""
+SUBSCRIPTION_KEY: Final = PREFIX + "subscriptionId"
+
+_ENVELOPE: Final = (VERSION_KEY, CLIENT_KEY, CAPABILITIES_KEY)
+_FORM_SINCE: Final = "2025-11-25"
+"""The first revision in which a question says that it is a form."""
+
+
+class Peer(Struct, frozen=True):
+    """Who asks: what the client told of itself, once or in this request."""
+
+    version: str = HANDSHAKE[0]
+    stateless: bool = False
+    can_be_asked: bool = False
+    """Whether it can show a person a form and bring back what they say."""
+    name: str = ""
+    """What the client calls itself. It is not proven."""
+
+    @property
+    def names_forms(self) -> bool:
+        return self.stateless or self.version >= _FORM_SINCE
+
+
+def peer_of_handshake(params: Mapping[str, Any]) -> Peer:
+    """The client, as it presents itself in `initialize`."""
+    return _peer(params.get("protocolVersion"), params.get("capabilities"), params.get("clientInfo"), stateless=False)
+
+
+def peer_of_request(meta: Mapping[str, Any], known: Peer) -> Peer:
+    """The client, as this request presents it; as it is `known` where the request says nothing."""
+    version = meta.get(VERSION_KEY)
+    if not isinstance(version, str):
+        return known
+    return _peer(version, meta.get(CAPABILITIES_KEY), meta.get(CLIENT_KEY), stateless=True)
+
+
+def _peer(version: Any, capabilities: Any, client: Any, *, stateless: bool) -> Peer:
+    name = mapping(client).get("name")
+    return Peer(
+        version=version if isinstance(version, str) else HANDSHAKE[0],
+        stateless=stateless,
+        can_be_asked=_shows_forms(mapping(capabilities).get("elicitation")),
+        name=name if isinstance(name, str) else "",
+    )
+
+
+def _shows_forms(elicitation: Any) -> bool:
+    """A capability without any mode is one for forms: the first revision that had it knew no other."""
+    return isinstance(elicitation, dict) and (not elicitation or isinstance(mapping(elicitation).get("form"), dict))
+
+
+def envelope(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What a request of our own needs beside those of this client: in its era, in its name, without its tokens. Empty
+    where requests have none."""
+    if not isinstance(meta.get(VERSION_KEY), str):
+        return {}
+    return {"_meta": {key: meta[key] for key in _ENVELOPE if key in meta}}
+
+
+def complete(result: Mapping[str, Any], peer: Peer) -> dict[str, Any]:
+    """A result as this client wants it."""
+    return {**result, "resultType": "complete"} if peer.stateless else dict(result)
+
+
+def refusal(text: str, peer: Peer) -> dict[str, Any]:
+    """The result of a call that does not run: the model reads why."""
+    return complete({"content": [{"type": "text", "text": text}], "isError": True}, peer)
+
+
+def input_required(requests: Mapping[str, Any], state: str) -> dict[str, Any]:
+    """The result of a call that waits for an answer (stateless): the client asks, then calls again with both."""
+    return {"resultType": "input_required", "inputRequests": requests, "requestState": state}
+
+
+def is_input_required(result: Mapping[str, Any]) -> bool:
+    return result.get("resultType") == "input_required"
+
+
+# ── answers ──
+# What a server answered to a call: as the record needs it, and as the client gets it where something must be added.
+
+_MOST_READ: Final = 1 << 18
+"""Bytes of an answer that is looked into for its summary."""
+
+
+class Outcome(Struct, frozen=True):
+    """As `Door.ended` takes it."""
+
+    ok: bool
+    summary: str = ""
+    error: str | None = None
+    asks: bool = False
+    """It is no result yet: the server asks for more before it goes on."""
+    answer: bytes | None = None
+    """All that the model may read of it."""
+
+
+class _Result(Struct, frozen=True, rename="camel"):
+    is_error: Any = False
+    result_type: Any = None
+    content: Raw = ABSENT
+    structured_content: Raw = ABSENT
+
+
+class _Block(Struct, frozen=True):
+    type: Any = None
+    text: Any = None
+
+
+_results = Decoder(_Result)
+_blocks = Decoder(list[_Block])
+_pieces = Decoder(list[Raw])
+
+
+def outcome_of(result: Raw | None, error: Raw | None) -> Outcome:
+    """Of a response's two fields, of which one is there."""
+    if error:
+        told = mapping(value(error)).get("message")
+        said = told[:GENEROUS] if isinstance(told, str) else "The server reported an error."
+        return Outcome(ok=False, error=said, answer=bytes(error))
+    try:
+        found = _results.decode(result or b"")
+    except _WRONG:
+        return Outcome(ok=False, error="The server's answer is no result.")
+    if found.result_type == "input_required" and found.is_error is not True:
+        return Outcome(ok=True, summary="The server asks for input", asks=True)
+    text = _text(found.content)
+    answer = b"%b\0%b" % (bytes(found.content), bytes(found.structured_content))
+    if found.is_error is True:
+        return Outcome(ok=False, error=text or "It failed.", answer=answer)
+    return Outcome(ok=True, summary=text, answer=answer)
+
+
+def _text(content: Raw) -> str:
+    """The beginning of what the result says."""
+    size = len(bytes(content))
+    if size > _MOST_READ:
+        return f"{size:,} bytes"
+    try:
+        blocks = _blocks.decode(content) if content else []
+    except _WRONG:
+        return ""
+    for block in blocks:
+        if isinstance(block.text, str):
+            return block.text[:GENEROUS]
+    return f"{len(blocks)} content blocks" if blocks else ""
+
+
+def with_note(result: Raw, text: str) -> Raw:
+    """The result with one more piece for the model to read at its end; as it is where it has no such pieces."""
+    found = fields(result)
+    try:
+        pieces = _pieces.decode(found["content"])
+    except (KeyError, *_WRONG):
+        return result
+    return Raw(encode({**found, "content": [*pieces, {"type": "text", "text": text}]}))
+
+
+# ── serving answers ──
+# Messages that we write ourselves. What a server said is put into them as it stands.
+
+CANCELLED: Final = "notifications/cancelled"
+PROGRESS: Final = "notifications/progress"
+
+METHOD_NOT_FOUND: Final = -32601
+INTERNAL: Final = -32603
+
+
+class Answer(Struct, frozen=True):
+    """To a request: one of the two."""
+
+    result: Raw | None = None
+    error: Raw | None = None
+
+
+class Refused(Exception):
+    """A request that is answered with an error of the protocol."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.answer = failed_result(code, message, data)
+        self.code = code
+
+
+def failed_result(code: int, message: str, data: Any = None) -> Answer:
+    error: dict[str, Any] = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
+    return Answer(error=Raw(json.encode(error)))
+
+
+def success(result: Mapping[str, Any]) -> Answer:
+    return Answer(Raw(json.encode(result)))
+
+
+def a_response(id: bytes | Raw, answer: Answer) -> bytes:
+    """
+    >>> a_response(b'"7"', success({"ok": True}))
+    b'{"jsonrpc":"2.0","id":"7","result":{"ok":true}}'
+    """
+    if answer.error is not None:
+        return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (bytes(id), bytes(answer.error))
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (bytes(id), bytes(answer.result or b"{}"))
+
+
+def one_line(message: bytes) -> bytes:
+    """The same message without a line end in it, which a server may have written between its fields."""
+    return json.format(message, indent=-1) if b"\n" in message or b"\r" in message else message
+
+
+# ── mirrors ──
+# Headers that repeat a part of the body (2026-07-28, HTTP), so that whoever stands between can route by them: how a
+# value is written there, which arguments of a tool are repeated (`x-mcp-header`), and whether both say the same.
+
+HEADER_MISMATCH: Final = -32020
+_MARK: Final = b"x-mcp-header"
+_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_TYPES: Final = ("string", "integer", "boolean")
+_WHOLE: Final = re.compile(r"(-?[0-9]{1,100})(?:\.0{0,100})?")
+_DEEPEST: Final = 20
+_START, _END = "=?base64?", "?="
+
+Mirror = tuple[tuple[str, ...], str]
+"""The path of an argument, and the end of the name of its header."""
+Headers = Iterable[tuple[bytes, bytes]]
+"""As they came, with names in lower case."""
+
+
+def header_value(text: str) -> str:
+    """A text as HTTP can carry it; anything unusual is wrapped as the protocol says.
+
+    >>> header_value("a.txt"), header_value("ä")
+    ('a.txt', '=?base64?w6Q=?=')
+    """
+    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith(_START):
+        return text
+    return f"{_START}{b64encode(text.encode('utf-8', 'replace')).decode()}{_END}"
+
+
+def header_text(given: bytes) -> str | None:
+    """What a header says, without the blanks around it; None where it cannot be read in one way only.
+
+    >>> header_text(b" a.txt\\t"), header_text(b"=?base64?w6Q=?="), header_text(b"=?base64?w6Q?=")
+    ('a.txt', 'ä', None)
+    """
+    text = given.strip(b" \t").decode("latin-1")
+    if not (text.startswith(_START) and text.endswith(_END)):
+        return text if text.isascii() and text.replace("\t", " ").isprintable() else None
+    inner = text[len(_START) : -len(_END)]
+    try:
+        found = b64decode(inner, validate=True)
+        return found.decode() if b64encode(found).decode() == inner else None
+    except ValueError:
+        return None
+
+
+def mirrors(definition: Raw) -> tuple[Mirror, ...]:
+    """The arguments of a tool that HTTP clients of the new era also send as headers."""
+    if _MARK not in bytes(definition):
+        return ()
+    schema = mapping(mapping(value(definition)).get("inputSchema"))
+    found: dict[str, Mirror] = {}
+    for path, token in _marked(schema, ()):
+        found.setdefault(token.lower(), (path, token))
+    return tuple(found.values())
+
+
+def _marked(schema: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Mirror]:
+    token = schema.get(_MARK.decode())
+    if path and isinstance(token, str) and _TOKEN.fullmatch(token) and schema.get("type") in _TYPES:
+        yield path, token
+    if len(path) < _DEEPEST:
+        for name, inner in mapping(schema.get("properties")).items():
+            yield from _marked(mapping(inner), (*path, name))
+
+
+def mirrored(paths: tuple[Mirror, ...], arguments: Mapping[str, Any]) -> dict[str, str]:
+    """The headers for one call."""
+    headers: dict[str, str] = {}
+    for path, token in paths:
+        text = _written(_value_at(arguments, path))
+        if text is not None:
+            headers[_header_of(token)] = header_value(text)
+    return headers
+
+
+def mismatch(paths: tuple[Mirror, ...], arguments: Mapping[str, Any], headers: Headers) -> str | None:
+    """How the headers of a call differ from its arguments; None where they say the same. A header without an argument
+    differs as well: whoever routed by it was told what the call does not say."""
+    for path, token in paths:
+        name = _header_of(token)
+        given = [found for key, found in headers if key == name.encode()]
+        wanted = _value_at(arguments, path)
+        text = _written(wanted)
+        shown = f"Header mismatch: Mcp-Param-{token}"
+        if len(given) > 1:
+            return f"{shown} is there twice"
+        if text is None:
+            if given:
+                return f"{shown} is there, but the call has no argument {'.'.join(path)} that could be sent as a header"
+        elif not given:
+            return f"{shown} is missing, but the call has the argument {'.'.join(path)}"
+        elif not _says(header_text(given[0]), wanted, text):
+            return f"{shown} does not match the argument {'.'.join(path)}"
+    return None
+
+
+def _says(header: str | None, wanted: Any, text: str) -> bool:
+    if header == text:
+        return True
+    if header is None or isinstance(wanted, (bool, str)):
+        return False
+    whole = _WHOLE.fullmatch(header)
+    return whole is not None and int(whole[1]) == wanted  # 42.0 is 42
+
+
+def _header_of(token: str) -> str:
+    return f"mcp-param-{token.lower()}"
+
+
+def _value_at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    found: Any = arguments
+    for name in path:
+        found = mapping(found).get(name)
+    return found
+
+
+def _written(found: Any) -> str | None:
+    """As a header says it; None where there is no value, or one that no header can say."""
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    if not isinstance(found, (str, int, float)):
+        return None
+    try:
+        return str(found)
+    except ValueError:  # a number with thousands of digits
+        return None

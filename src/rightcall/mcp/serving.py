@@ -1,52 +1,56 @@
 """What a client of ours sees of the protocol, in both eras, without any I/O: who it is, its requests, its answers to
-questions, what it cancels. How bytes come and go is the business of `stdio_server` and of `rightcall.serve.mcp`.
+questions, what it cancels. How bytes come and go is the business of `stdio_server` and of `rightcall.server.mcp`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from secrets import randbits, token_hex
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Final, Protocol
 
 from msgspec import Raw
 
-from rightcall.mcp.eras import (
+from rightcall.base.http.addresses import JsonLines, TooLong
+from rightcall.mcp.messages import (
+    CANCELLED,
     CAPABILITIES_KEY,
     HANDSHAKE,
-    STATELESS,
-    VERSION_KEY,
-    Peer,
-    peer_of_handshake,
-    peer_of_request,
-)
-from rightcall.mcp.messages import (
+    INTERNAL,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    PROGRESS,
     SERVER_GONE,
+    STATELESS,
+    VERSION_KEY,
+    Answer,
     Bytes,
+    Headers,
     Message,
+    Peer,
+    Refused,
+    a_response,
+    failed_result,
     fields,
     mapping,
     notification,
+    one_line,
+    peer_of_handshake,
+    peer_of_request,
+    read,
+    read_batch,
     request,
+    success,
     value,
 )
-from rightcall.mcp.mirrors import Headers
-from rightcall.mcp.serving_answers import (
-    CANCELLED,
-    INTERNAL,
-    METHOD_NOT_FOUND,
-    PROGRESS,
-    Answer,
-    Refused,
-    a_response,
-    failure,
-    success,
-)
-from rightcall.mcp.upstream_link import ServerGone
-from rightcall.mcp.upstream_session import ServerSlow
+from rightcall.mcp.upstream.session import ServerGone, ServerSlow
 
 log = logging.getLogger("rightcall")
 
@@ -106,10 +110,12 @@ class Client:
         and comes before."""
         key = bytes(message.id)
         if key in self._running or len(self._running) >= MOST_RUNNING:
-            return a_response(key, failure(INVALID_REQUEST, "this id is in use, or too many requests run already"))
+            return a_response(
+                key, failed_result(INVALID_REQUEST, "this id is in use, or too many requests run already")
+            )
         if len(bytes(message.params)) > MOST_BYTES:
             told = f"the params of a request are {MOST_BYTES // 1_000_000} MB at most"
-            return a_response(key, failure(INVALID_PARAMS, told))
+            return a_response(key, failed_result(INVALID_PARAMS, told))
         task = asyncio.get_running_loop().create_task(self._answer(line, message, emit))
         self._running[key] = task
         try:
@@ -160,7 +166,7 @@ class Client:
         """The client will answer nothing any more; what it has asked for may still come to its end."""
         for waiting in list(self._asked.values()):
             if not waiting.done():
-                waiting.set_result(failure(SERVER_GONE, "the client is gone"))
+                waiting.set_result(failed_result(SERVER_GONE, "the client is gone"))
 
     async def _answer(self, line: Bytes, message: Message, emit: Emit) -> Answer:
         try:
@@ -178,10 +184,10 @@ class Client:
         except Refused as refused:
             return refused.answer
         except (ServerGone, ServerSlow) as gone:
-            return failure(SERVER_GONE, str(gone))
+            return failed_result(SERVER_GONE, str(gone))
         except Exception:
             log.exception("rightcall: an MCP request failed")
-            return failure(INTERNAL, "RightCall could not handle this request; its log says more")
+            return failed_result(INTERNAL, "RightCall could not handle this request; its log says more")
 
     def _is_modern(self, message: Message) -> bool:
         """Whether a request is of the era that shakes no hands."""
@@ -252,7 +258,7 @@ class Exchange:
         if not self.peer.stateless:
             return await self.client.ask(method, params, self.emit)
         if self.questions is None:
-            return failure(SERVER_GONE, "this client cannot be asked while its request runs")
+            return failed_result(SERVER_GONE, "this client cannot be asked while its request runs")
         return await self.questions.ask(method, params)
 
 
@@ -285,3 +291,204 @@ def _checked(client: Client, meta: Mapping[str, Any]) -> Peer:
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+# ── stdio sink ──
+# What is written for a client, by a thread of its own: a client that does not read holds up nobody, and has to read
+# before more is done for it.
+
+MOST: Final = 8_000_000
+"""Bytes that may wait to be read before nothing more is taken from the client."""
+HOPELESS: Final = 64_000_000
+"""Bytes after which a client that does not read hears nothing more."""
+
+
+class Sink:
+    """Filled from the event loop, emptied by its thread."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._news = threading.Condition()
+        self._is_over = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._progress = asyncio.Event()
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        threading.Thread(target=self._write, name="rightcall stdout", daemon=True).start()
+
+    def put(self, data: bytes) -> None:
+        with self._news:
+            if not self._is_over and self._size + len(data) <= HOPELESS:
+                self._waiting.append(data)
+                self._size += len(data)
+                self._news.notify()
+
+    async def has_room(self, ended: asyncio.Event) -> None:
+        """Returns also once the client has `ended`: then there is little left to do for it."""
+        while self._size > MOST and not ended.is_set():
+            self._progress.clear()
+            waits = [asyncio.ensure_future(one.wait()) for one in (self._progress, ended)]
+            try:
+                if self._size > MOST:
+                    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in waits:
+                    one.cancel()
+
+    async def written(self, seconds: float) -> None:
+        """Wait until all is written, so long at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._size:
+                    self._progress.clear()
+                    if self._size:
+                        await self._progress.wait()
+
+    def _write(self) -> None:
+        while True:
+            with self._news:
+                while not self._waiting:
+                    self._news.wait()
+                data = self._waiting.popleft()
+            try:
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[self._file.write(rest) or 0 :]
+            except (OSError, ValueError):  # nobody reads any more; the end of the input follows
+                self._done(None)
+                return
+            self._done(len(data))
+
+    def _done(self, size: int | None) -> None:
+        """None: nothing will be written any more."""
+        with self._news:
+            self._is_over = self._is_over or size is None
+            self._size = 0 if size is None else self._size - size
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended before
+                self._loop.call_soon_threadsafe(self._progress.set)
+
+
+# ── stdio server ──
+# A server of our own over standard input and output, for one client: lines in, lines out, in the era it begins in.
+
+GRACE = 10.0
+"""Seconds in which what runs may come to its end after the client has closed its end."""
+FLUSHING = 2.0
+"""Seconds in which the last answers must have been read."""
+_PIECE = 65_536
+_AHEAD = 1_000
+"""Lines that may wait to be looked at before no more are read."""
+
+
+class StdioServer:
+    """`source` and `sink` are the raw files; both are used from threads of their own, so that they may be pipes,
+    terminals or files. A client that reads nothing gets nothing more done, and can be left all the same. `ending` is
+    called when the client has closed its end: what would never come to an end is to end then."""
+
+    def __init__(
+        self, backend: Backend, caller: str, source: BinaryIO, sink: BinaryIO, ending: Callable[[], None] = lambda: None
+    ) -> None:
+        self.client = Client(backend, caller, self._send, new_context())
+        self._source = source
+        self._sink = Sink(sink)
+        self._ending = ending
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Until the client closes its end; what it has asked for before is answered, within limits."""
+        loop = asyncio.get_running_loop()
+        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        room = threading.Semaphore(_AHEAD)
+        ended = asyncio.Event()
+
+        def put(line: bytes | None) -> None:
+            with suppress(RuntimeError):  # the loop has ended before
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+                if line is None:
+                    loop.call_soon_threadsafe(ended.set)
+
+        self._sink.start(loop)
+        thread = threading.Thread(target=_read, args=(self._source, put, room), name="rightcall stdin", daemon=True)
+        thread.start()
+        while (line := await lines.get()) is not None:
+            await self._sink.has_room(ended)
+            room.release()
+            self._take(line)
+        self._ending()
+        self.client.hang_up()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GRACE)
+        self.client.leave()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._sink.written(FLUSHING)
+
+    def _take(self, line: bytes) -> None:
+        message = read(line)
+        if message is None:
+            if (batch := read_batch(line)) is not None:
+                self._later(self._batch([bytes(one) for one in batch]))
+            elif line.strip():
+                self._send(
+                    a_response(b"null", failed_result(PARSE_ERROR, "a message is one line with one JSON object"))
+                )
+        elif message.is_request:
+            self._later(self._answer(line))
+        elif message.is_response:
+            self.client.answered(message)
+        elif isinstance(message.method, str):
+            self.client.notified(message)
+        else:
+            self._send(
+                a_response(b"null", failed_result(INVALID_REQUEST, "this is no message: it has no method and no id"))
+            )
+
+    async def _answer(self, line: Bytes) -> None:
+        reply = await self._reply(line)
+        if reply is not None:
+            self._send(reply)
+
+    async def _batch(self, lines: list[bytes]) -> None:
+        """Several messages at once, as the revision 2025-03-26 has them."""
+        replies = await asyncio.gather(*map(self._reply, lines))
+        found = [reply for reply in replies if reply is not None]
+        if found or not lines:
+            wrong = a_response(b"null", failed_result(INVALID_REQUEST, "an empty batch"))
+            self._send(b"[%b]" % b",".join(found) if found else wrong)
+
+    async def _reply(self, line: Bytes) -> bytes | None:
+        message = read(line)
+        if message is not None and message.is_request:
+            return await self.client.request(line, message, self._send)
+        if message is not None and message.is_response:
+            self.client.answered(message)
+        elif message is not None:
+            self.client.notified(message)
+        return None
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _send(self, message: bytes) -> None:
+        self._sink.put(one_line(message) + b"\n")
+
+
+def _read(source: BinaryIO, put: Callable[[bytes | None], None], room: threading.Semaphore) -> None:
+    framing = JsonLines()
+    number = source.fileno()
+    try:
+        while data := os.read(number, _PIECE):
+            for line in framing.feed(data):
+                room.acquire()
+                put(line)
+        if rest := framing.rest():
+            put(rest)
+    except (OSError, ValueError, TooLong):
+        pass
+    finally:
+        put(None)

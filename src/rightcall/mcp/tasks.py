@@ -16,9 +16,8 @@ from typing import Any, Final
 from msgspec import Raw, Struct
 from msgspec.json import encode
 
-from rightcall.mcp.answers import Outcome, outcome_of, with_note
-from rightcall.mcp.messages import fields, mapping, value
-from rightcall.present.summary import GENEROUS
+from rightcall.executor.present.messages import GENEROUS
+from rightcall.mcp.messages import Outcome, fields, mapping, outcome_of, value, with_note
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 RELATED: Final = "io.modelcontextprotocol/related-task"

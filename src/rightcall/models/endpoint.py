@@ -9,23 +9,210 @@ sentence that says so, within `seconds`; no answer is trusted, a schema given wi
 
 import asyncio
 import os
+import re
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import urlsplit
 
+import msgspec
+from msgspec import Struct, structs
+
+from rightcall.base.http.addresses import Address, Headers, header_of, read_address
 from rightcall.base.http.client import Incoming, Request, exchange
 from rightcall.base.http.errors import HttpError
+from rightcall.base.json.marks import is_object
+from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ConfigError
-from rightcall.models.endpoint_answers import Pieces, names_in, read_refusal, whole
-from rightcall.models.endpoint_errors import MOST_BODY, Whom, secrets_of
-from rightcall.models.endpoint_manner import PLAIN, EndpointQuestion, Manner
-from rightcall.models.endpoint_request import CHAT, address_of, encoded, headers_of, options_of
-from rightcall.models.endpoint_waiting import advice_to_wait, seconds_to_wait
-from rightcall.text.escape import escaped
+from rightcall.models.answers import (
+    MOST_BODY,
+    Pieces,
+    Whom,
+    names_in,
+    read_refusal,
+    secrets_of,
+    whole,
+    with_whole_characters,
+)
 
 if TYPE_CHECKING:
-    from rightcall.config_router import ModelSettings
+    from rightcall.policy.settings import RouterModel
+
+
+# ── endpoint request ──
+# What goes out: the address, the headers and the question as bytes.
+
+CHAT = "/chat/completions"
+_RULE = "`url` must be an address such as http://localhost:11434 or https://api.example.com/v1"
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_VALUE = re.compile(r"[\t\x20-\x7e]*\Z")
+_OURS = frozenset({"host", "connection", "content-length", "transfer-encoding", "content-type", "accept-encoding"})
+
+
+def address_of(url: str) -> Address:
+    address = read_address(url, _RULE, "the key goes into `key`")
+    if address.path.endswith(CHAT):
+        return msgspec.structs.replace(address, path=address.path.removesuffix(CHAT))
+    return address if address.path else msgspec.structs.replace(address, path="/v1")
+
+
+def headers_of(key: str | None, headers: Mapping[str, str]) -> Headers:
+    """The headers of every request. What could end one and begin another is refused, and never shown."""
+    for name, value in headers.items():
+        if not _NAME.match(name) or name.lower() in _OURS:
+            raise ConfigError(f"`headers`: {escaped(name, 60)} cannot be set; take another name, in letters and -")
+        if not _VALUE.match(value):
+            raise ConfigError(f"`headers`: the value of {name} must be one line of ASCII")
+        if key is not None and name.lower() == "authorization":
+            raise ConfigError("`headers`: authorization is what `key` sends; give one of the two")
+    if key is not None and (not key or not _VALUE.match(key) or " " in key):
+        raise ConfigError("`key` must be ASCII without blanks, or None for no key; is there a line end behind it?")
+    lines = {
+        "user-agent": "rightcall",
+        "accept": "application/json, text/event-stream",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+    }
+    lines |= {name.lower(): value for name, value in headers.items()}
+    lines |= {"authorization": f"Bearer {key}"} if key is not None else {}
+    return [(name.encode("ascii"), value.encode("ascii")) for name, value in lines.items()]
+
+
+def options_of(temperature: float | None, max_tokens: int | None, top_p: float | None) -> dict[str, Any]:
+    options = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def encoded(body: dict[str, Any]) -> bytes:
+    try:
+        try:
+            return msgspec.json.encode(body)
+        except UnicodeEncodeError:  # half a character, which a model may well write
+            return msgspec.json.encode(with_whole_characters(body))
+    except (TypeError, RecursionError) as why:
+        raise ConfigError(f"`messages` must be what JSON can hold: {escaped(str(why), 200)}") from None
+
+
+# ── endpoint manner ──
+# How a server wants to be asked, which it only tells by refusing: what it takes is remembered.
+
+_REFUSALS: Final = frozenset({400, 404, 415, 422, 501})
+"""What servers answer that do not know a `response_format`. A question that is wrong for another reason is asked three
+times then, and the last refusal tells it."""
+
+_PLAIN: Final = 2
+_OPTIONS: Final = ("temperature", "max_tokens", "top_p")
+
+
+class EndpointQuestion(Struct, frozen=True):
+    """What is asked, in no server's words yet."""
+
+    messages: list[dict[str, Any]]
+    options: dict[str, Any]
+    schema: dict[str, Any] | None = None
+    stream: bool = False
+
+
+class Manner(Struct, frozen=True):
+    """`form`: 0 for a JSON schema, 1 for any JSON, 2 for neither. `without`: options that the server does not take."""
+
+    form: int = 0
+    without: frozenset[str] = frozenset()
+
+    def body(self, model: str, question: EndpointQuestion) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": model, "messages": question.messages}
+        for name, value in question.options.items():
+            if name not in self.without:
+                body[name] = value
+            elif name == "max_tokens":
+                body["max_completion_tokens"] = value  # as OpenAI's reasoning models call it, and they alone
+        if question.schema is not None and self.form < _PLAIN:
+            body["response_format"] = _FORMS[self.form](question.schema)
+        return body | {"stream": True} if question.stream else body
+
+    def other(self, question: EndpointQuestion, status: int, answer: Any) -> "Manner | None":
+        """How to ask after this refusal; None: it is final."""
+        option = _refused_option(answer)
+        if option in question.options and option not in self.without:
+            return structs.replace(self, without=self.without | {option})
+        if status in _REFUSALS and question.schema is not None and self.form < _PLAIN:
+            return structs.replace(self, form=self.form + 1)
+        return None
+
+
+PLAIN: Final = Manner(_PLAIN)
+
+
+def _json_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    title = schema.get("title")
+    name = (wire_name(title) if isinstance(title, str) else "") or "answer"
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}
+
+
+def _json_object(_: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "json_object"}
+
+
+_FORMS: Final = (_json_schema, _json_object)
+
+
+def _refused_option(answer: Any) -> str:
+    """The option that the model does not take, as OpenAI tells it.
+
+    >>> _refused_option({"error": {"code": "unsupported_value", "param": "temperature"}})
+    'temperature'
+    """
+    error = answer.get("error") if is_object(answer) else None
+    if not is_object(error) or error.get("code") not in ("unsupported_parameter", "unsupported_value"):
+        return ""
+    param = error.get("param")
+    return param if param in _OPTIONS else ""
+
+
+# ── endpoint waiting ──
+# When a server says that it is busy, and how long it wants to be left alone.
+
+_BUSY: Final = frozenset({429, 503})
+_SECONDS: Final = re.compile(r"\d{1,9}(?:\.\d{1,9})?\Z", re.ASCII)
+
+
+def seconds_to_wait(response: Incoming) -> float | None:
+    """What the server asks for; None: it does not say that asking again would help."""
+    said = header_of(response.headers, b"retry-after").decode("latin-1")
+    if response.status not in _BUSY or not said:
+        return None
+    if _SECONDS.match(said):
+        return float(said)
+    try:
+        at = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+
+
+def advice_to_wait(whom: Whom, response: Incoming, pause: float | None, left: float) -> str:
+    """What to do instead, where the answer itself says it."""
+    if pause is not None and pause >= left:
+        return f"it is busy and asks for {pause:g} s of patience, which is more than this question has"
+    if pause is not None:
+        return "it was left alone for as long as it asked for, and is still busy; ask less often, or later"
+    if 300 <= response.status < 400:
+        host = _host(response)
+        at = f" ({whom.safe(host)})" if host else ""
+        return f"redirects are not followed, a key could go astray; use the address it points to{at}"
+    return ""
+
+
+def _host(response: Incoming) -> str:
+    """The host alone: the rest may hold a key, as our own url may."""
+    try:
+        return urlsplit(header_of(response.headers, b"location").decode("latin-1")).hostname or ""
+    except ValueError:
+        return ""
+
 
 _MOST_SHOWN = 5
 
@@ -61,7 +248,7 @@ class Endpoint:
         self._trust: ssl.SSLContext | None = None
 
     @classmethod
-    def of(cls, settings: "ModelSettings", *, seconds: float = 30.0) -> Self:
+    def of(cls, settings: "RouterModel", *, seconds: float = 30.0) -> Self:
         """As the policy file says it: [router.light] or [router.prime]."""
         key = os.environ.get(settings.key_env) if settings.key_env else None
         if settings.key_env and not key:

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from rightcall.base.json.marks import is_list, is_object
 from rightcall.errors import ConfigError, RightCallError
-from rightcall.parse.kinds import is_list, is_object
 
 _NOTHING: Any = object()
 

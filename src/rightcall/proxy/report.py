@@ -15,7 +15,9 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from rightcall.executor_calls import (
+from rightcall.base.redact import Redactor
+from rightcall.base.text import render_json
+from rightcall.executor.calls import (
     LONGEST_EMISSION,
     LONGEST_VALUE,
     Written,
@@ -24,10 +26,8 @@ from rightcall.executor_calls import (
     make_storable,
     redact_text,
 )
-from rightcall.proxy.settle import Did, Fate
-from rightcall.record.entries import CallBody
-from rightcall.text.escape import render_json
-from rightcall.text.redact import Redactor
+from rightcall.proxy.prose import Did, Fate
+from rightcall.record.tables import CallBody
 from rightcall.types import Repair
 
 CALLER: Final = "proxy"

@@ -7,16 +7,354 @@ count, and nothing runs of which no record stands (A-01).
     finish ─▶ `end`
 """
 
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Collection
+from hashlib import sha256
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.keys import count_since, refused_scope, same_scope, server_key
-from rightcall.record.asking import ApprovalQuestion, ask, use
-from rightcall.record.entries import CallBody, EndBody, NoteBody, encode, read_end
-from rightcall.record.tables import Tables
-from rightcall.types_running import HOUR, PAUSED, Decision, Facts, Request
+from rightcall.base.text import escaped
+from rightcall.errors import AnswerError
+from rightcall.policy.types import (
+    HOUR,
+    PAUSED,
+    SECOND,
+    SERVER_CHANGED,
+    Approval,
+    Decision,
+    Facts,
+    Grant,
+    Pause,
+    Request,
+    binding,
+    count_since,
+    definition_binding,
+    refused_scope,
+    same_scope,
+    server_key,
+)
+from rightcall.record.tables import (
+    AnswerBody,
+    CallBody,
+    EndBody,
+    NoteBody,
+    Tables,
+    encode,
+    held_bytes,
+    read_call,
+    read_end,
+    read_note,
+)
+
+# ── asking ──
+# Approvals and grants in the tables: asking, using and answering, each inside one transaction.
+#
+# An approval is bound to caller, canonical call, definition, state and context (`keys.binding`); it is answered by
+# somebody else than the caller, who names the digest of what was shown; it is used once; and it expires. Only so many
+# questions of one caller wait at a time.
+
+LEAST_DIGEST = 8
+"""Characters of the digest that an answer must name at least."""
+
+Hide = Callable[[Any], Any]
+"""From what a person wrote to what may stand in the record, such as `Redactor.value`."""
+
+UNSAID = "[not recorded]"
+
+FULL = "approval:full"
+"""The rule that refuses a question where no more of its caller's may wait."""
+
+LONGEST_NAME = 100
+_MOST_DEFINITIONS = 10_000
+"""Records of definitions that are looked through for an earlier one."""
+
+
+def unsaid(_: Any) -> Any:
+    """For whoever has no redactor: nobody knows whether it holds a secret, so it is not recorded."""
+    return UNSAID
+
+
+class ApprovalQuestion(Struct, frozen=True):
+    """What a person is shown when one has to be asked."""
+
+    details: str = "{}"
+    """JSON beside the call: repairs, confidence, effects, preview."""
+    definition: str = ""
+    """The tool's definition as JSON, for the question whether its change is accepted."""
+
+
+def ask(
+    tables: Tables, request: Request, decision: Decision, question: ApprovalQuestion, context: str | None = None
+) -> tuple[str | Decision, int]:
+    """The id of the question about this request, the one that already waits or a new one; a refusal where no more of
+    this caller's may wait. And the bytes that it holds. `context` is the request's as a record may hold it."""
+    approval = _build_approval(tables, request, decision, question, context)
+    held = held_bytes(approval)
+    known = tables.answered(approval.binding)
+    if known is not None and known.status == "waiting" and known.expires_at > request.at:
+        return known.id, held
+    sweep(tables, request.at)
+    full = refuse_overflow(tables, request, held)
+    if full is not None:
+        return full, held
+    if known is not None and known.status == "denied" and known.expires_at <= request.at:
+        _expire(tables, known)
+    tables.put_approval(approval)
+    return approval.id, held
+
+
+def _build_approval(
+    tables: Tables, request: Request, decision: Decision, question: ApprovalQuestion, context: str | None
+) -> Approval:
+    """The question as it would be kept: about the call; or about the tool or its server, where that has changed."""
+    about_call = Approval(
+        id=_new_id(tables),
+        kind="call",
+        caller=request.caller,
+        tool=request.tool,
+        canonical=request.canonical.decode(),
+        digest=request.digest,
+        binding=binding(request),
+        definition=request.definition,
+        state=request.state,
+        why=f"{decision.rule}: {decision.reason}",
+        details=question.details,
+        asked_at=request.at,
+        asked=tables.wall(),
+        expires_at=request.at + request.rights.approval.expires * SECOND,
+        context=context,
+    )
+    if decision.rule == SERVER_CHANGED and request.origin is not None:
+        origin = request.origin
+        return replace(
+            about_call, kind="server", tool=origin.server, canonical=origin.described,
+            digest=sha256(origin.described.encode()).hexdigest(), definition=origin.digest, details="{}",
+            binding=definition_binding(server_key(origin.server), origin.digest),
+        )  # fmt: skip
+    if decision.rule.startswith("definition:"):
+        return replace(
+            about_call, kind="definition", canonical=question.definition, digest=request.definition,
+            binding=definition_binding(request.tool, request.definition),
+        )  # fmt: skip
+    return about_call
+
+
+_LATER = "Do not send more calls that need approval now. Go on once a person has answered."
+
+
+def refuse_overflow(tables: Tables, request: Request, size: int) -> Decision | None:
+    """Why this question cannot wait beside the others of its caller; None where it can."""
+    most = request.rights.approval.waiting_bytes
+    if size > most:
+        told = f"The call needs approval and is too large to wait for one ({size:,} bytes, at most {most:,})"
+        return Decision("deny", FULL, told, "Make a smaller call.")
+    questions, held = tables.waiting(request.caller, request.at)
+    if questions >= request.rights.approval.waiting:
+        calls = "1 call waits" if questions == 1 else f"{questions} calls wait"
+        told = f"{calls} for approval already, and no more may wait. This one did not run"
+        return Decision("deny", FULL, told, _LATER)
+    if held + size > most:
+        told = f"The calls that wait for approval hold {held:,} of at most {most:,} bytes. This one did not run"
+        return Decision("deny", FULL, told, _LATER)
+    return None
+
+
+def _new_id(tables: Tables) -> str:
+    new = os.urandom(4).hex()
+    while tables.approval(new) is not None:  # an id that is taken would put this question in the place of another
+        new = os.urandom(4).hex()
+    return new
+
+
+def use(tables: Tables, decision: Decision, call: int) -> None:
+    """The approval or grant that a decision rests on is used up by this call, in the same transaction. Raises when it
+    is not there to be used: then nothing runs."""
+    if decision.approval is not None:
+        approval = tables.approval(decision.approval)
+        if approval is None or approval.status != "approved":
+            raise AnswerError(
+                f"approval {decision.approval} cannot be used: nobody has said yes, or it was used before"
+            )
+        tables.put_approval(replace(approval, status="used", used_by=call, canonical="", details="{}"))
+    if decision.grant is not None:
+        grant = _grant(tables, decision.grant)
+        if grant.uses > 1:
+            tables.put_grant(replace(grant, uses=grant.uses - 1))
+        else:
+            tables.drop_grant(grant.id)
+            tables.append("grant", call, encode(NoteBody("used up", "", _grant_data(grant))))
+
+
+class Reply(NamedTuple):
+    """What a person says to a question."""
+
+    said: Literal["approved", "denied"]
+    by: str
+    digest: str = ""
+    """What stood below the call they were shown; a no needs none."""
+    reason: str = ""
+    hide: Hide = unsaid
+    """Says what the record keeps of the reason."""
+
+
+def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, callers: Collection[str] = ()) -> Approval:
+    """A person answers. `expires` is how many seconds the answer holds; `callers` are the names that the policy knows
+    as callers, who cannot answer."""
+    said, by, digest, reason, hide = reply
+    approval = approval_of(tables, id)
+    answerable(approval, now)
+    if said == "approved" or digest:
+        _same_digest(approval, digest)
+    if said == "approved":
+        _shown_whole(approval)
+    person(by, approval.caller, callers)
+    sweep(tables, now)
+    answered = replace(approval, status=said, by=by, answered=tables.wall(), expires_at=now + expires * SECOND)
+    if said == "approved" and approval.kind != "call":
+        _accept(tables, approval, by)
+        answered = replace(answered, status="used")
+    if answered.status != "approved":
+        answered = replace(answered, canonical="", details="{}")
+    tables.put_approval(answered)
+    why = hide(reason) if reason else ""
+    body = AnswerBody(
+        id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why, now, answered.expires_at
+    )
+    tables.append("answer", 0, encode(body))
+    return answered
+
+
+def approval_of(tables: Tables, id: str) -> Approval:
+    approval = tables.approval(id)
+    if approval is None:
+        raise AnswerError(f"there is no approval {escaped(id, 40)!r}; `rightcall approvals list` shows those that wait")
+    return approval
+
+
+def answerable(approval: Approval, now: int) -> None:
+    """Raises when a question cannot be answered any more."""
+    if approval.status == "expired" or (approval.status == "waiting" and approval.expires_at <= now):
+        raise AnswerError(f"approval {approval.id} has expired; the call must be made again")
+    if approval.status != "waiting":
+        raise AnswerError(f"approval {approval.id} is already {approval.status}; an answer is given once")
+
+
+def _shown_whole(approval: Approval) -> None:
+    """Nobody says yes to what nobody can be shown."""
+    if not approval.canonical:
+        raise AnswerError(
+            f"the call of approval {approval.id} is no longer kept beside the database, so it cannot be approved; "
+            f"deny it with `rightcall approvals deny {approval.id}`, then the call can be made again"
+        )
+
+
+def _same_digest(approval: Approval, digest: str) -> None:
+    if len(digest) < LEAST_DIGEST or not approval.digest.startswith(digest.lower()):
+        raise AnswerError(
+            f"{escaped(digest, 70)!r} is not the digest of approval {approval.id}, of which at least {LEAST_DIGEST} "
+            f"characters are needed: it stands below what `rightcall approvals show {approval.id} --full` shows"
+        )
+
+
+def _accept(tables: Tables, approval: Approval, by: str) -> None:
+    word, key = _pinned(approval.kind, approval.tool)
+    tables.pin(key, approval.definition)
+    data = {word: approval.tool, "definition": approval.definition, "described": approval.canonical}
+    tables.append("definition", 0, encode(NoteBody("accepted", by, data)))
+
+
+def _pinned(kind: str, name: str) -> tuple[str, str]:
+    """As what a record names the thing that a question is about, and under which key it is pinned."""
+    return ("server", server_key(name)) if kind == "server" else ("tool", name)
+
+
+def earlier_definition(tables: Tables, name: str, kind: str = "definition") -> str:
+    """What a tool (or for `server`, a server) was when it was last seen or accepted, as JSON; empty when no record
+    holds it."""
+    word, key = _pinned(kind, name)
+    known = tables.definition(key)
+    for entry in tables.newest(_MOST_DEFINITIONS, ("definition",)):
+        data = read_note(entry.body).data
+        if isinstance(data, dict) and data.get(word) == name and data.get("definition") == known:  # pyright: ignore[reportUnknownMemberType] - what a record holds
+            return str(data.get("described", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return ""
+
+
+def person(by: str, caller: str, callers: Collection[str]) -> None:
+    """Only a person decides about a caller: not that caller, nor any other of the policy file, nor who looks like
+    one."""
+    who = _alike(by)
+    if not who:
+        raise AnswerError("say who you are: --by NAME")
+    if not by.isprintable() or len(by) > LONGEST_NAME:
+        raise AnswerError(f"{escaped(by, 40)!r} is no name: at most {LONGEST_NAME} characters, all of them visible")
+    if who == _alike(caller):
+        raise AnswerError(f"{by!r} is the caller itself, or looks the same; somebody else has to decide")
+    if who in map(_alike, callers):
+        raise AnswerError(f"{by!r} is a caller of the policy, or looks like one; a person has to decide: --by NAME")
+
+
+def _alike(name: str) -> str:
+    from rightcall.base.letters import skeleton  # late: calls that nobody answers need no tables of letters
+
+    return skeleton(name)
+
+
+def sweep(tables: Tables, now: int) -> None:
+    """What nobody answered or used in time is not kept: a call can hold secrets, and so can a grant's conditions."""
+    for approval in tables.overdue(now):
+        _expire(tables, approval)
+    for grant in tables.all_grants():
+        if grant.expires_at <= now:
+            tables.drop_grant(grant.id)
+            tables.append("grant", 0, encode(NoteBody("expired", "", _grant_data(grant))))
+
+
+def _expire(tables: Tables, approval: Approval) -> None:
+    tables.put_approval(replace(approval, status="expired", canonical="", details="{}"))
+    kind = sys.intern(approval.kind)  # only then a default is known as one, and left out, whichever store it is from
+    body = AnswerBody(approval.id, "expired", "", approval.digest, kind, approval.tool, approval.caller)
+    tables.append("answer", 0, encode(body))
+
+
+def give_grant(tables: Tables, grant: Grant, callers: Collection[str] = (), hide: Hide = unsaid) -> None:
+    """Somebody says yes in advance; never for oneself. `hide` says what the record keeps of conditions and note."""
+    person(grant.by, grant.caller, callers)
+    for what, name in (("caller", grant.caller), ("tool", grant.tool)):
+        if not name.strip() or not name.isprintable() or "*" in name:
+            raise AnswerError(f"a grant is for one {what}, by its whole name; {escaped(name, 40)!r} is none")
+    if grant.uses < 1:
+        raise AnswerError(f"a grant is for at least one use, not {grant.uses}")
+    if any(one.id == grant.id for one in tables.all_grants()):
+        raise AnswerError(f"there is a grant {grant.id} already; try again")
+    tables.put_grant(grant)
+    where: Any = hide(dict(grant.where)) if grant.where else {}
+    said = {"where": where, "note": hide(grant.note) if grant.note else ""}
+    tables.append("grant", 0, encode(NoteBody("made", grant.by, _grant_data(grant) | said)))
+
+
+def revoke_grant(tables: Tables, id: str, by: str) -> Grant:
+    grant = _grant(tables, id)
+    tables.drop_grant(id)
+    tables.append("grant", 0, encode(NoteBody("revoked", by, _grant_data(grant))))
+    return grant
+
+
+def _grant(tables: Tables, id: str) -> Grant:
+    grant = next((one for one in tables.all_grants() if one.id == id), None)
+    if grant is None:
+        raise AnswerError(f"there is no grant {escaped(id, 40)!r}; `rightcall grants list` shows them")
+    return grant
+
+
+def _grant_data(grant: Grant) -> dict[str, object]:
+    return {
+        "id": grant.id, "caller": grant.caller, "tool": grant.tool, "uses": grant.uses, "until": grant.expires_at,
+    }  # fmt: skip
+
 
 Decide = Callable[[Request, Facts], Decision]
 
@@ -141,3 +479,107 @@ def _outcome(tables: Tables, call: int) -> str:
             end = read_end(entry.body)
             return f"{end.status}: {end.error or end.summary}"
     return "pending"
+
+
+# ── release ──
+# Calls that were refused again and again (P-11): which there are, and letting one try again.
+
+_REFUSED = "refused\0"
+
+
+class Held(Struct, frozen=True):
+    """A call that was refused within the last hour."""
+
+    caller: str
+    digest: str
+    tool: str
+    """Empty where the record is gone."""
+    refusals: int
+    rule: str = ""
+    """Why it was refused last."""
+
+
+def refused_calls(tables: Tables, least: int = 1) -> list[Held]:
+    """The calls that were refused at least so often within the hour, by caller; those in quarantine for as many as the
+    policy says."""
+    found = [_held(tables, *scope) for scope in tables.scopes(_REFUSED) if scope[1] >= least]
+    return sorted(found, key=lambda held: (held.caller, -held.refusals, held.digest))
+
+
+def _held(tables: Tables, scope: str, refusals: int) -> Held:
+    caller, _, digest = scope.removeprefix(_REFUSED).rpartition("\0")
+    last = tables.nth_last(scope, 1)
+    entry = tables.entry(last.call) if last is not None else None
+    if entry is None:
+        return Held(caller, digest, "", refusals)
+    body = read_call(entry.body)
+    return Held(caller, digest, body.tool, refusals, body.rule)
+
+
+def release(tables: Tables, caller: str, digest: str, by: str, callers: Collection[str] = ()) -> Held:
+    """Forget the refusals of one call; `digest` may be cut to its first characters."""
+    if len(digest) < LEAST_DIGEST:
+        raise AnswerError(f"{escaped(digest, 40)!r} is too short: at least {LEAST_DIGEST} characters of the digest")
+    found = [held for held in refused_calls(tables) if held.caller == caller and held.digest.startswith(digest.lower())]
+    if not found:
+        raise AnswerError(
+            f"no call {escaped(digest, 40)!r} of caller {escaped(caller, 40)!r} was refused within the last hour; "
+            f"`rightcall quarantine list --all` shows those that were"
+        )
+    if len(found) > 1:
+        raise AnswerError(f"{len(found)} calls begin with {escaped(digest, 40)!r}: name more of the digest")
+    return _released(tables, found[0], by, callers)
+
+
+def release_all(tables: Tables, by: str, callers: Collection[str] = ()) -> list[Held]:
+    """Forget the refusals of every call."""
+    return [_released(tables, held, by, callers) for held in refused_calls(tables)]
+
+
+def _released(tables: Tables, held: Held, by: str, callers: Collection[str]) -> Held:
+    person(by, held.caller, callers)
+    tables.forget(refused_scope(held.caller, held.digest))
+    data = {"caller": held.caller, "digest": held.digest, "tool": held.tool, "refusals": held.refusals}
+    tables.append("release", 0, encode(NoteBody("released", by, data)))
+    return held
+
+
+# ── pause ──
+# The emergency stop in the tables: one word that every admission reads in its own transaction. Once `pause` has
+# returned, no process on this store admits another call. Calls that run already end by themselves.
+#
+# The stop that holds for all processes of a user is `trust/stops.py`.
+
+LONGEST_REASON = 500
+
+
+def pause(tables: Tables, by: str, reason: str = "", callers: Collection[str] = ()) -> tuple[Pause, bool]:
+    """Refuse every call from now on; who did so first stays the one who did. Whether this one did is the second value.
+    `reason` is recorded as it is: whoever takes it from outside hides what is secret in it. Raises AnswerError for who
+    is no person."""
+    check_operator(by, reason, callers)
+    known = tables.own_pause()
+    if known is not None:
+        return known, False
+    made = Pause(by, tables.wall(), reason)
+    tables.put_pause(made)
+    tables.append("pause", 0, encode(NoteBody("paused", by, {"reason": reason} if reason else None)))
+    return made, True
+
+
+def resume(tables: Tables, by: str, reason: str = "", callers: Collection[str] = ()) -> Pause | None:
+    """Let calls go on; returns the stop that ends, None when there was none."""
+    check_operator(by, reason, callers)
+    known = tables.own_pause()
+    if known is not None:
+        tables.put_pause(None)
+        data = {"since": known.since, "paused_by": known.by} | ({"reason": reason} if reason else {})
+        tables.append("pause", 0, encode(NoteBody("resumed", by, data)))
+    return known
+
+
+def check_operator(by: str, reason: str, callers: Collection[str]) -> None:
+    """A caller can neither stop the others nor let itself go on."""
+    person(by, "", callers)
+    if len(reason) > LONGEST_REASON or not reason.isprintable():
+        raise AnswerError(f"a reason has at most {LONGEST_REASON} characters, all of them visible")

@@ -9,9 +9,8 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from rightcall.record.analytics import UNTOLD, mean, rate
-from rightcall.record.counting import Counts, Tally, count
-from rightcall.record.period import Period
+from rightcall.record.analytics import UNTOLD, Counts, Tally, count, mean, rate
+from rightcall.record.calls import Period
 from rightcall.record.tables import Tables
 
 NOT_REPORTED: Final = UNTOLD

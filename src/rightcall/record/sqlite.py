@@ -6,22 +6,532 @@ everybody, and refusing clearly while the file cannot be used.
 """
 
 import os
+import sqlite3
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakSet, finalize
 
-from rightcall.record.clock import Clock, SystemClock
-from rightcall.record.origin import Origin
-from rightcall.record.runs import Runs
-from rightcall.record.sqlite_faults import fault_of, forked
-from rightcall.record.sqlite_file import make_file
-from rightcall.record.sqlite_identity import Identity
-from rightcall.record.sqlite_private import PrivateTexts
-from rightcall.record.sqlite_readers import Readers
-from rightcall.record.sqlite_session import Session
-from rightcall.record.sqlite_writer import Job, Writer
-from rightcall.record.tables import T, Tables
+from msgspec import MsgspecError
+
+from rightcall.errors import StoreError
+from rightcall.policy.types import SECOND
+from rightcall.record.admission import sweep
+from rightcall.record.identity import Identity, Origin, PrivateTexts, older
+from rightcall.record.sqlite_file import (
+    VERSION,
+    Stamp,
+    closed,
+    connect,
+    connect_reader,
+    empty,
+    examine,
+    fault_of,
+    forked,
+    gone,
+    is_fault,
+    make_file,
+    patiently,
+    replaced,
+    roll_back,
+    stamp,
+    version_of,
+)
+from rightcall.record.sqlite_tables import Runs, SqliteTables
+from rightcall.record.tables import (
+    Clock,
+    EndBody,
+    NoteBody,
+    ReadOnly,
+    SystemClock,
+    T,
+    Tables,
+    encode,
+    read_call,
+    report,
+)
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+
+# ── sqlite readers ──
+# Connections that only read, for `look`: as many as look at once. They see the last commit and hold up nobody.
+
+
+class _Reader(NamedTuple):
+    connection: sqlite3.Connection
+    tables: SqliteTables
+    file: tuple[int, int]
+
+    def begin(self) -> None:
+        roll_back(self.connection)
+        self.connection.execute("BEGIN")
+        self.connection.execute("SELECT 1 FROM meta LIMIT 1").fetchall()  # from here on it sees one state
+        self.tables.refresh()
+
+
+class Readers:
+    def __init__(
+        self, path: Path, clock: Clock, runs: Runs, busy_seconds: float, origin: "Origin", *, alone: bool = False
+    ) -> None:
+        """`alone`: there is no writer who has seen where the store comes from."""
+        self._private = PrivateTexts(path)
+        self._path = path
+        self._clock = clock
+        self._runs = runs
+        self._patience = busy_seconds
+        self._origin = origin
+        self._alone = alone
+        self._idle: list[_Reader] = []
+        self._closed = False
+
+    def look(self, work: Callable[[Tables], T]) -> T:
+        if self._closed:
+            raise closed(self._path)
+        reader = self._ready(monotonic() + self._patience)
+        try:
+            return work(cast("Tables", ReadOnly(reader.tables)))
+        except sqlite3.Error as error:
+            if is_fault(error):
+                raise fault_of(error, self._path) from error
+            raise
+        finally:
+            self._give_back(reader)
+
+    def _ready(self, deadline: float) -> _Reader:
+        try:
+            file = stamp(self._path).file
+            reader = self._take(file) or self._connect(file, deadline)
+        except (sqlite3.Error, OSError) as error:
+            raise fault_of(error, self._path) from error
+        try:
+            patiently(reader.begin, deadline)
+        except sqlite3.Error as error:
+            reader.connection.close()
+            raise fault_of(error, self._path) from error
+        return reader
+
+    def _take(self, file: tuple[int, int]) -> _Reader | None:
+        """An idle one, unless it reads a file that is no longer there."""
+        while self._idle:
+            reader = self._idle.pop()
+            if reader.file == file:
+                return reader
+            reader.connection.close()
+        return None
+
+    def _connect(self, file: tuple[int, int], deadline: float) -> _Reader:
+        connection = connect_reader(self._path, deadline, self._origin if self._alone else None)
+        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
+        return _Reader(connection, tables, file)
+
+    def _give_back(self, reader: _Reader) -> None:
+        roll_back(reader.connection)
+        self._idle.append(reader)
+        if self._closed:
+            self.close()
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().connection.close()
+
+
+# ── chores ──
+# What the store does by itself, inside its own transactions: it completes the records of calls whose process died,
+# keeps monotonic times right when the machine starts anew and its clock begins at zero, empties questions whose time is
+# over, and forgets old starts.
+
+EVERY = 5 * SECOND
+_INTERRUPTED = encode(EndBody("interrupted", error="The process ended before the call did."))
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_DRIFT = SECOND
+"""How far the two clocks may go apart before they are written down again."""
+_REFRESH = 60 * SECOND
+
+
+def tidy(tables: SqliteTables, clock: Clock) -> None:
+    """At the start of a transaction, every few seconds."""
+    tables.sweep_private()
+    complete_interrupted(tables)
+    keep_clocks(tables, clock)
+    sweep(tables, clock.now())
+    tables.purge(clock.now())
+
+
+def complete_interrupted(tables: SqliteTables) -> None:
+    """Calls of dead runs get their end. They are never run again by themselves (A-01)."""
+    for call in tables.left_behind():
+        tables.append("end", call, _INTERRUPTED)
+        tables.ended(call)
+        changed = _changed_by(tables, call)
+        if changed is not None:
+            tables.changed(changed)
+
+
+def _changed_by(tables: SqliteTables, call: int) -> str | None:
+    """The digest of a call that may have changed something; None for one that only read."""
+    begin = tables.entry(call)
+    try:
+        body = None if begin is None else read_call(begin.body)
+    except MsgspecError:  # not as we write it: it must not stand in everybody's way
+        body = None
+    if body is None:
+        return f"call {call}"
+    return body.digest if body.decision == "allow" and set(body.effects) - {"read"} else None
+
+
+def keep_clocks(tables: SqliteTables, clock: Clock) -> None:
+    """Write down which boot the stored times belong to, and what both clocks say; move them when it is another."""
+    boot, now, wall = boot_id(), clock.now(), _nanoseconds(clock.wall())
+    known, then, wall_then = tables.meta("boot"), tables.meta("monotonic"), tables.meta("wall")
+    if None not in (known, then, wall_then):
+        rebooted = boot != known if boot and known else max(then, tables.latest()) > now
+        if rebooted:
+            _shift(tables, now, then, wall - wall_then)
+        elif now - then < _REFRESH and abs((wall - wall_then) - (now - then)) < _DRIFT:
+            return
+    tables.put_meta("boot", boot)
+    tables.put_meta("monotonic", now)
+    tables.put_meta("wall", wall)
+
+
+def _shift(tables: SqliteTables, now: int, then: int, passed: int) -> None:
+    """`passed` is what the wall's clock says. Where it went back nobody knows how long the machine was off: then no
+    time has passed for what is counted, and all of it for what was allowed for a time."""
+    by, until = now - then - max(passed, 0), now if passed < 0 else None
+    tables.shift(by, now, until)
+    data = {"by": by, "now": now} | ({} if until is None else {"until": until})
+    # for whoever decides again later: the times of records before this one are of another clock
+    tables.append("store", 0, encode(NoteBody("restarted", data=data)))
+
+
+def boot_id() -> str:
+    """Changes whenever the machine starts; empty where the system does not tell."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _nanoseconds(wall: str) -> int:
+    return round(datetime.fromisoformat(wall).replace(tzinfo=UTC).timestamp() * 1000) * 1_000_000
+
+
+# ── sqlite session ──
+# The one connection of a store that writes. It mends itself: after a fault, or when somebody else has touched the
+# file, the next transaction opens the database anew, and goes on only if it is still the same one.
+
+_ANY_NUMBER = 2**30
+
+
+class Session:
+    """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
+
+    def __init__(
+        self, path: Path, clock: Clock, runs: Runs, private: PrivateTexts, identity: Identity, origin: "Origin"
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        self._runs = runs
+        self._private = private
+        self._identity = identity
+        self._origin = origin
+        self._open: tuple[sqlite3.Connection, SqliteTables] | None = None
+        self._stamp: Stamp | None = None
+        """Of the file as our last transaction left it; None when the connection is not to be trusted."""
+        self._others = -1
+        """Changes whenever another connection has written."""
+        self._tidied: int | None = None
+        self._last = 0, b""
+        """The last record that is known to stand there."""
+        self._file: tuple[int, int] | None = None
+        """Which file it is; None before it was opened for the first time."""
+        self.most_pages: int | None = None
+        """As if the disk were full beyond so many pages."""
+
+    def begin(self, deadline: float) -> tuple[sqlite3.Connection, SqliteTables]:
+        """A transaction that writes: until it ends, no other process has one."""
+        found = stamp(self._path)
+        if self._open is None or found != self._stamp:
+            self._reopen(found, deadline)
+        assert self._open is not None
+        connection, tables = self._open
+        patiently(lambda: self._lock(connection), deadline)
+        self._notice_others(connection, tables)
+        now = self._clock.now()
+        if self._tidied is None or now - self._tidied >= EVERY:
+            self._identity.keep_head(tables.head())
+            tidy(tables, self._clock)
+            self._tidied = now
+        return self._open
+
+    def _lock(self, connection: sqlite3.Connection) -> None:
+        connection.execute(f"PRAGMA max_page_count = {self.most_pages or _ANY_NUMBER}")
+        connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """When it returns, everything is on disk."""
+        assert self._open is not None
+        connection, tables = self._open
+        last = tables.head()
+        connection.execute("COMMIT")
+        found = stamp(self._path)
+        if found.file != self._file:
+            raise gone(self._path)  # what was written went with it
+        self._stamp, self._last = found, last
+        tables.forget_private()
+        if tables.withdraws:
+            tables.withdraws = False
+            self._origin.keep_head(last)
+
+    def give_up(self) -> None:
+        """Nothing of this transaction happens. The next one begins with a new connection."""
+        self._stamp = self._tidied = None
+        if self._open is not None:
+            roll_back(self._open[0])
+
+    def _reopen(self, found: Stamp, deadline: float) -> None:
+        """The old connection is closed last: should the new one be no good, it keeps what is in the log beside the
+        file from being written into a file that is damaged."""
+        connection = connect(self._path, deadline, self._origin, new=self._file is None)
+        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
+        try:
+            if self._file not in (None, found.file):
+                examine(connection, self._path, deadline)
+            after = stamp(self._path)
+            if after.file != found.file:
+                raise gone(self._path)
+        except BaseException:
+            connection.close()
+            raise
+        if self._open is not None:
+            self._open[0].close()
+        self._open, self._stamp, self._file = (connection, tables), after, after.file
+        self._others, self._tidied = -1, None
+
+    def _recognise(self, tables: SqliteTables) -> None:
+        """Somebody may have put back a copy, or removed records: our last one must be there, or have been pruned."""
+        seq, last_hash = self._last
+        if seq:
+            entry = tables.entry(seq)
+            if tables.pruned()[0] < seq if entry is None else entry.hash != last_hash:
+                raise replaced(self._path, seq)
+
+    def _notice_others(self, connection: sqlite3.Connection, tables: SqliteTables) -> None:
+        (others,) = connection.execute("PRAGMA data_version").fetchone()
+        if self._identity.key_was_touched():
+            self._others = -1
+        if others != self._others:
+            tables.refresh()
+            if version_of(connection, self._path) != VERSION:
+                raise empty(self._path)
+            self._recognise(tables)
+            if self._others < 0:
+                self._identity.recognise(tables, self._origin.foreign or self._rolled_back(tables))
+            self._others = others
+
+    def _rolled_back(self, tables: SqliteTables) -> str:
+        """Why a copy is older than what this user knows of it, also where all beside it was put back too."""
+        known = self._origin.kept_head()
+        problem = "" if known is None else older(tables, known)
+        if problem:
+            tables.withdraws = True  # whoever adopts it begins to count from here
+        return problem
+
+    def close(self) -> None:
+        if self._open is not None:
+            connection = self._open[0]
+            with suppress(sqlite3.Error):
+                if self._stamp is not None:
+                    self._identity.keep_last_head(self._last)
+                    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.close()
+            self._open = None
+
+
+# ── sqlite writer ──
+# The thread that writes. Many works share one commit: it takes all that wait, does each inside a savepoint of its own,
+# commits once, and wakes all who waited.
+#
+#     transact, atransact ─▶ queue ─▶ begin · work · work · work · commit ─▶ wake
+
+Work = Callable[[Tables], Any]
+
+_MOST = 512
+"""Works that share one commit."""
+_CLOSING_SECONDS = 1.0
+"""How long closing waits for a lock."""
+
+
+class Job:
+    """A work, and who waits for it: a thread (`done`), a task (`future`), or nobody."""
+
+    __slots__ = ("done", "error", "future", "value", "work")
+
+    def __init__(
+        self, work: Work, *, future: "Future[None] | None" = None, done: "threading.Lock | None" = None
+    ) -> None:
+        self.work = work
+        self.future = future
+        self.done = done
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def outcome(self) -> Any:
+        """What the work returned. What it raised is raised."""
+        if self.error is None:
+            return self.value
+        error, self.error = self.error, None  # it knows this job by its frames: no circle may stay behind
+        raise error
+
+
+_GATHER = 0.02
+"""Seconds that what was left for later waits for somebody to share a commit with."""
+_NUDGE = Job(lambda _: None)
+"""Wakes the thread, and is no work."""
+
+
+class Writer:
+    """Owns the session: nobody else touches it."""
+
+    def __init__(self, path: Path, session: Session, busy_seconds: float) -> None:
+        self._path = path
+        self._session = session
+        self._patience = busy_seconds
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._later: deque[Job] = deque()
+        self._door = threading.Lock()
+        self._closed = False
+        self._last = False
+        self._thread = threading.Thread(target=self._write, name=f"rightcall {path.name}", daemon=True)
+        self._thread.start()
+
+    def put(self, job: Job) -> None:
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("a work cannot begin another transaction: it is already inside one")
+        with self._door:  # nothing comes after the word that ends the thread
+            if self._closed:
+                raise closed(self._path)
+            self._queue.put(job)
+
+    def later(self, work: Work) -> None:
+        with self._door:
+            if self._closed:
+                raise closed(self._path)
+            self._later.append(Job(work))
+            self._queue.put(_NUDGE)  # should nobody else come
+
+    def close(self, timeout: float | None = None) -> None:
+        """Finish what waits, then end."""
+        with self._door:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        if threading.current_thread() is not self._thread:  # it may be the one that finds that nobody holds the store
+            self._thread.join(timeout)
+
+    def _write(self) -> None:
+        while not self._last:
+            batch = self._take()
+            if batch or self._later:
+                self._serve(batch)
+                _wake(batch)
+        self._session.close()
+
+    def _take(self) -> list[Job]:
+        """All that waits; the first is waited for."""
+        batch: list[Job] = []
+        job = self._queue.get()
+        with suppress(Empty):
+            if job is _NUDGE:
+                job = self._after_a_nudge()
+            while job is not None:
+                if job is not _NUDGE:
+                    batch.append(job)
+                if len(batch) >= _MOST:
+                    return batch
+                job = self._queue.get_nowait()
+            self._last = True
+        return batch
+
+    def _after_a_nudge(self) -> Job | None:
+        """Nobody waits for what was left for later: it shares the commit of whoever comes next, if somebody comes soon.
+        Raises Empty."""
+        until = monotonic() + _GATHER
+        job = self._queue.get(timeout=_GATHER)
+        while job is _NUDGE:
+            job = self._queue.get(timeout=max(until - monotonic(), 0))
+        return job
+
+    def _serve(self, batch: list[Job]) -> None:
+        later = tuple(self._later)
+        patience = min(self._patience, _CLOSING_SECONDS) if self._last else self._patience
+        try:
+            connection, tables = self._session.begin(monotonic() + patience)
+            for job in (*later, *batch):
+                _perform(job, connection, tables)
+            self._session.commit()
+        except Exception as error:  # noqa: BLE001  whatever it is, nobody may wait for ever
+            self._session.give_up()
+            self._refuse(batch, fault_of(error, self._path))
+        else:
+            for job in later:
+                self._later.popleft()
+                if job.error is not None:
+                    report(job.error)
+
+    def _refuse(self, batch: list[Job], fault: StoreError) -> None:
+        if fault.fault == "locked" and not self._last:  # those who came meanwhile have waited for the same lock
+            with suppress(Empty):
+                while (job := self._queue.get_nowait()) is not None:
+                    batch.append(job)
+                self._last = True
+        for job in batch:
+            job.value, job.error = None, job.error or fault_of(fault, self._path)
+
+
+def _perform(job: Job, connection: sqlite3.Connection, tables: SqliteTables) -> None:
+    if job.future is not None and job.future.cancelled():
+        return
+    job.error = None
+    connection.execute("SAVEPOINT work")
+    try:
+        job.value = job.work(tables)
+    except BaseException as error:  # it belongs to whoever waits, whatever it is
+        if is_fault(error):
+            raise
+        job.error = error
+        connection.execute("ROLLBACK TO work")
+        tables.refresh()
+    connection.execute("RELEASE work")
+
+
+def _wake(batch: Iterable[Job]) -> None:
+    """Threads one by one, the tasks of a loop all at once: waking a loop costs more than everything else."""
+    futures: dict[Any, list[Future[None]]] = {}
+    for job in batch:
+        if job.done is not None:
+            job.done.release()
+        elif job.future is not None:
+            futures.setdefault(job.future.get_loop(), []).append(job.future)
+    for loop, own in futures.items():
+        with suppress(RuntimeError):  # the loop has ended, and with it all who waited there
+            loop.call_soon_threadsafe(_set, own)
+
+
+def _set(futures: "list[Future[None]]") -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
+
 
 _EXIT_SECONDS = 2.0
 """How long the end of the program may be held up by a store that nobody closed."""

@@ -1,22 +1,272 @@
 """The database as a file: made for its owner's eyes only, never made twice, and known again by what the system says
 of it. SQLite's own locks end when any other descriptor of the file is closed: nothing here ever opens it but SQLite."""
 
+import errno
 import os
 import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple
 
-from rightcall.fs.whole import plain_file, settle
-from rightcall.record.schema import VERSION, bring_up_to_date, version_of
-from rightcall.record.sqlite_faults import empty, gone, is_locked, read_only, shared, unusable, way_out
+from rightcall.base.files.guarded import plain_file, settle
+from rightcall.errors import StoreError, StoreFault
 from rightcall.record.tables import T
 
 if TYPE_CHECKING:
-    from rightcall.record.origin import Origin
+    from rightcall.record.identity import Origin
+
+
+# ── sqlite faults ──
+# What is wrong with a database, in words: which fault it is, that nothing was run, and what would help.
+
+_IO, _CANNOT_OPEN, _MOVED = 10, 14, 1032
+_KINDS: dict[int, StoreFault] = {
+    3: "read-only",
+    5: "locked",
+    6: "locked",
+    8: "read-only",
+    11: "corrupt",
+    13: "full",
+    26: "corrupt",
+}
+"""SQLite's result codes: PERM, BUSY, LOCKED, READONLY, CORRUPT, FULL, NOTADB."""
+_ERRNO: dict[int, StoreFault] = {
+    errno.ENOSPC: "full",
+    errno.EDQUOT: "full",
+    errno.EROFS: "read-only",
+    errno.EACCES: "read-only",
+    errno.EPERM: "read-only",
+}
+_WORDS: dict[StoreFault, tuple[str, str]] = {
+    "locked": ("another process keeps it locked", "It goes on by itself once that one lets go."),
+    "full": ("the disk is full", "It goes on by itself once there is space again."),
+    "read-only": ("it cannot be written", "Make the file, those beside it and their folder writable for this user."),
+    "corrupt": ("it is damaged, or no database", "Put back a copy that is whole."),
+    "failed": ("something is wrong with it", "It goes on by itself once that is mended."),
+}
+_LITTLE = 256 * 1024
+"""Bytes of free space with which SQLite cannot do much."""
+
+
+def way_out(path: Path) -> str:
+    """Of a file that is not the audit that was there: put that back, or say on purpose that this one is."""
+    return (
+        f"Put back the right files ({path.name} and those beside it), or go on with what is there now: "
+        f"`rightcall audit adopt --db {quote(str(path))}`, then restart what was running."
+    )
+
+
+def unusable(path: Path, what: str, help: str, fault: StoreFault) -> StoreError:
+    return StoreError(f"the record {path} cannot be used: {what}. Nothing was run. {help}", fault)
+
+
+def fault_of(error: Exception, path: Path) -> StoreError:
+    """The error as one of the store's own; each caller gets one of its own to raise."""
+    if isinstance(error, StoreError):
+        return StoreError(str(error), error.fault)
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code == _MOVED:
+        return gone(path)
+    fault = _ERRNO.get(error.errno or 0, "failed") if isinstance(error, OSError) else _kind(code, path)
+    what, after = _WORDS[fault]
+    return unusable(path, f"{what} ({error})", way_out(path) if fault == "corrupt" else after, fault)
+
+
+def _kind(code: int, path: Path) -> StoreFault:
+    kind = code & 0xFF
+    if kind in (_IO, _CANNOT_OPEN):  # these two do not say why
+        if _is_full(path.parent):
+            return "full"
+        if kind == _CANNOT_OPEN and not os.access(path, os.R_OK | os.W_OK):
+            return "read-only"
+    return _KINDS.get(kind, "failed")
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        usage = os.statvfs(folder)
+    except (OSError, AttributeError):  # Windows has no such call
+        return False
+    return usage.f_bavail * usage.f_frsize < _LITTLE
+
+
+def gone(path: Path) -> StoreError:
+    return unusable(path, "it was deleted or moved away while in use", way_out(path), "failed")
+
+
+def empty(path: Path) -> StoreError:
+    return unusable(path, "it is empty, and was not before", way_out(path), "corrupt")
+
+
+def replaced(path: Path, seq: int) -> StoreError:
+    what = f"the last record that this process wrote (number {seq}) is no longer in it"
+    return unusable(path, what, way_out(path), "corrupt")
+
+
+def read_only(path: Path) -> StoreError:
+    return unusable(path, *_WORDS["read-only"], "read-only")
+
+
+def shared(path: Path) -> StoreError:
+    return unusable(path, "other users may write it", f"Run `chmod go-w {quote(str(path))}`.", "failed")
+
+
+def closed(path: Path) -> StoreError:
+    return unusable(path, "it was closed", "Open it again.", "closed")
+
+
+def forked(path: Path) -> StoreError:
+    what = "it was opened before this process was forked from another"
+    return unusable(path, what, "Open it in the process that uses it.", "closed")
+
+
+def is_fault(error: BaseException) -> bool:
+    """Whether it says that the database cannot be used, and not that a work was wrong."""
+    return isinstance(error, sqlite3.OperationalError) or type(error) in (sqlite3.DatabaseError, sqlite3.InternalError)
+
+
+def is_locked(error: sqlite3.Error) -> bool:
+    return _KINDS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF) == "locked"
+
+
+# ── schema ──
+# The tables of the store as SQL, with the version they are in. What is older is brought up to date, what is newer is
+# refused: a program that does not know a table cannot keep its promises.
+#
+#     audit        the records, chained; only ever added to
+#     windows      starts per scope, numbered, for limits and repeats; kept for an hour
+#     running      calls that have begun, each with the run (process) it is in
+#     approvals, grants, definitions, tokens
+#     meta         few words: the last record once all are pruned, changes, the boot the times belong to
+
+APPLICATION = 0x52434C31
+"""Marks the file as ours (`RCL1`): `PRAGMA application_id`."""
+
+_TABLES = """
+CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, call INTEGER NOT NULL, at TEXT NOT NULL,
+    hash BLOB NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX audit_call ON audit (call) WHERE call > 0;
+CREATE INDEX audit_at ON audit (at);
+CREATE TABLE windows (
+    scope TEXT NOT NULL, n INTEGER NOT NULL, at INTEGER NOT NULL, call INTEGER NOT NULL, PRIMARY KEY (scope, n)
+) WITHOUT ROWID;
+CREATE INDEX windows_at ON windows (at);
+CREATE TABLE running (seq INTEGER PRIMARY KEY, run TEXT NOT NULL);
+CREATE TABLE definitions (tool TEXT PRIMARY KEY, definition TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE approvals (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, caller TEXT NOT NULL, tool TEXT NOT NULL,
+    canonical TEXT NOT NULL, digest TEXT NOT NULL, binding TEXT NOT NULL, definition TEXT NOT NULL,
+    state TEXT NOT NULL, why TEXT NOT NULL, details TEXT NOT NULL, asked_at INTEGER NOT NULL, asked TEXT NOT NULL,
+    expires_at INTEGER NOT NULL, status TEXT NOT NULL, "by" TEXT NOT NULL, answered TEXT NOT NULL,
+    used_by INTEGER NOT NULL
+);
+CREATE INDEX approvals_binding ON approvals (binding);
+CREATE INDEX approvals_status ON approvals (status);
+CREATE TABLE grants (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, caller TEXT NOT NULL, tool TEXT NOT NULL, "where" TEXT NOT NULL,
+    uses INTEGER NOT NULL, expires_at INTEGER NOT NULL, "by" TEXT NOT NULL, made TEXT NOT NULL, note TEXT NOT NULL
+);
+CREATE INDEX grants_caller ON grants (caller, tool);
+"""
+
+META = "CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
+
+_VIEWS = """
+CREATE VIEW tool_usage_logs AS
+SELECT
+    asked.seq AS id,
+    asked.at AS timestamp,
+    json_extract(asked.body, '$.caller') AS persona_id,
+    json_extract(asked.body, '$.caller') AS persona_name,
+    json_extract(asked.body, '$.context') AS context_id,
+    json_extract(asked.body, '$.step') AS step_id,
+    json_extract(asked.body, '$.tool') AS tool,
+    json_quote(json_extract(asked.body, '$.params')) AS params,
+    CASE asked.kind WHEN 'begin' THEN coalesce(json_extract(done.body, '$.status'), 'pending')
+        ELSE asked.kind END AS status,
+    CASE WHEN done.seq IS NOT NULL THEN coalesce(json_extract(done.body, '$.execution_time'), 0.0) END
+        AS execution_time,
+    CASE asked.kind WHEN 'begin' THEN json_extract(done.body, '$.error')
+        ELSE json_extract(asked.body, '$.reason') END AS error,
+    json_extract(done.body, '$.summary') AS result_summary,
+    coalesce(json_extract(done.body, '$.tokens'), 0) AS tokens_consumed,
+    coalesce(json_extract(done.body, '$.status') = 'success', 0) AS success,
+    coalesce(json_extract(done.body, '$.cached'), 0) AS cached,
+    json_extract(asked.body, '$.rule') AS rule,
+    json_extract(asked.body, '$.decision') AS decision
+FROM audit AS asked
+LEFT JOIN audit AS done ON done.call = asked.seq AND done.call > 0 AND done.kind = 'end'
+WHERE asked.kind IN ('begin', 'refused', 'waiting');
+
+CREATE VIEW tool_usage_by_persona AS
+SELECT
+    persona_name,
+    tool,
+    count(*) AS call_count,
+    avg(execution_time) AS avg_time_ms,
+    100.0 * sum(success) / count(*) AS success_rate
+FROM tool_usage_logs
+WHERE timestamp > datetime('now', '-24 hours')
+GROUP BY persona_name, tool
+ORDER BY call_count DESC;
+"""
+"""`tool_usage_by_persona` is design 002's own query (the last 24 hours) with a rate that is not cut to an integer."""
+
+_APPROVAL_CONTEXT = """
+ALTER TABLE approvals ADD COLUMN context TEXT;
+CREATE INDEX approvals_waiting ON approvals (caller, expires_at) WHERE status = 'waiting';
+CREATE INDEX approvals_open ON approvals (expires_at) WHERE status IN ('waiting', 'approved');
+"""
+"""Questions that waited before have none, and so only a call without a context redeems them."""
+
+_TOKENS = """
+CREATE TABLE tokens (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, caller TEXT NOT NULL, digest TEXT NOT NULL UNIQUE,
+    expires TEXT NOT NULL, "by" TEXT NOT NULL, made TEXT NOT NULL, note TEXT NOT NULL
+);
+"""
+
+STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS)
+"""What leads from each version to the next; an empty file is version 0."""
+
+VERSION = len(STEPS)
+
+
+_STATE = """
+SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
+FROM pragma_application_id, pragma_user_version
+"""
+"""In one statement: another process may be making the tables just now."""
+
+
+def version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """The version of a store, checked: StoreError when the file is another program's, or newer than this one knows."""
+    application, version, objects = connection.execute(_STATE).fetchone()
+    if application != APPLICATION and (application or version or objects):
+        raise unusable(path, "it is a database of another program", _OTHER, "corrupt")
+    if version > VERSION:
+        what = f"a newer RightCall wrote it (tables of version {version}, this one knows {VERSION})"
+        raise unusable(path, what, f"Update RightCall. {_OTHER}", "version")
+    return version
+
+
+_OTHER = "Another file can be named under [audit] path in the policy file."
+
+
+def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
+    """Inside a transaction: make the tables, or take them from an older version to this one."""
+    for step in STEPS[version_of(connection, path) :]:
+        for statement in step.split(";\n"):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
 
 _READING = (
     "PRAGMA busy_timeout = 40",  # in steps that start small; then we look whether the time is over
@@ -83,7 +333,7 @@ def _refuse_shared(path: Path) -> None:
     found = os.stat(path)
     if not found.st_mode & 0o022 or not stat.S_ISREG(found.st_mode):  # what is no file is told by whoever opens it
         return
-    from rightcall.trust.modes import modes_mean_nothing, others_may_write  # late: hardly any file needs it
+    from rightcall.policy.ledger import modes_mean_nothing, others_may_write  # late: hardly any file needs it
 
     if others_may_write(found) and not modes_mean_nothing(found):
         raise shared(path)

@@ -13,13 +13,13 @@ from secrets import token_urlsafe
 from typing import Any, Final, NamedTuple
 from unicodedata import normalize
 
+from rightcall.base.letters import has_unseen, skeleton, suspicions
+from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
-from rightcall.record.asking import unsaid
+from rightcall.policy.types import Token
+from rightcall.record.admission import unsaid
 from rightcall.record.notes import note_change
 from rightcall.record.tables import Tables
-from rightcall.text.alike import has_unseen, skeleton, suspicions
-from rightcall.text.escape import escaped
-from rightcall.types_running import Token
 
 PREFIX: Final = "rct_"
 """How every token of a caller begins, so that secret scanners and our own redaction know one."""

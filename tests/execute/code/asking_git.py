@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import convert, to_builtins
 
-from rightcall.execute.code import blame, diff, log, show
-from rightcall.execute.code.tool import CodeTool
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight
+from rightcall.tools.code import diff, history
+from rightcall.tools.code.opening import CodeTool
 
 
 def run(tool: CodeTool, root: Path, arguments: dict[str, Any], deny: Iterable[str] = ()) -> dict[str, Any]:
@@ -23,15 +23,15 @@ def ask_diff(root: Path, deny: Iterable[str] = (), **arguments: Any) -> dict[str
 
 
 def ask_log(root: Path, deny: Iterable[str] = (), **arguments: Any) -> dict[str, Any]:
-    return run(log.TOOL, root, arguments, deny)
+    return run(history.LOG, root, arguments, deny)
 
 
 def ask_show(root: Path, deny: Iterable[str] = (), **arguments: Any) -> dict[str, Any]:
-    return run(show.TOOL, root, arguments, deny)
+    return run(history.SHOW, root, arguments, deny)
 
 
 def ask_blame(root: Path, deny: Iterable[str] = (), **arguments: Any) -> dict[str, Any]:
-    return run(blame.TOOL, root, arguments, deny)
+    return run(history.BLAME, root, arguments, deny)
 
 
 def state_of(tool: CodeTool, root: Path, **arguments: Any) -> object:

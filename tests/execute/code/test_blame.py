@@ -8,9 +8,9 @@ import pytest
 
 from execute.code.asking_git import aged, ask_blame, state_of
 from execute.code.git.making import Made, made
+from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
-from rightcall.execute.code import blame
-from rightcall.fs.sight import Unseen
+from rightcall.tools.code import history
 
 pytestmark = pytest.mark.promise("C-06")
 
@@ -177,10 +177,10 @@ def test_without_a_commit_or_a_repository_that_is_what_is_said(repository: Made,
 def test_the_state_is_that_of_the_history_and_of_the_file(repository: Made) -> None:
     repository.commit("one", a="1\n")
     aged(repository.git_dir)
-    before = state_of(blame.TOOL, repository.folder, path="a")
-    assert state_of(blame.TOOL, repository.folder, path="a") == before
+    before = state_of(history.BLAME, repository.folder, path="a")
+    assert state_of(history.BLAME, repository.folder, path="a") == before
     repository.write("a", "2\n2\n")
-    changed = state_of(blame.TOOL, repository.folder, path="a")
+    changed = state_of(history.BLAME, repository.folder, path="a")
     repository.commit("two")
     aged(repository.git_dir)
-    assert len({repr(state) for state in (before, changed, state_of(blame.TOOL, repository.folder, path="a"))}) == 3
+    assert len({repr(state) for state in (before, changed, state_of(history.BLAME, repository.folder, path="a"))}) == 3

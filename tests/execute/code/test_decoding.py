@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.execute.code.decoding import decoded
+from rightcall.tools.code.read import decoded
 
 
 @pytest.mark.promise("C-01")

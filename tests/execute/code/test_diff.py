@@ -8,10 +8,10 @@ import pytest
 
 from execute.code.asking_git import aged, applied, ask_diff, state_of
 from execute.code.git.making import Made, made
+from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
-from rightcall.execute.code import diff
-from rightcall.execute.state import Untold
-from rightcall.fs.sight import Unseen
+from rightcall.tools.code import diff
+from rightcall.tools.state import Untold
 
 pytestmark = pytest.mark.promise("C-04")
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from execute.code.asking_git import applied, ask_diff
 from execute.code.git.making import Made, made
-from rightcall.execute.code.changes import View
-from rightcall.execute.code.diff_reading import DiffReader, Garbled, Room, read_changes
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.tools.code.patch import DiffReader, Garbled, Room, View, read_changes
 
 PIECES = (
     "a\n", "b\n", "c\n", "\n", "x", "diff --git a/a b/a\n", "@@ -1,9 +1,9 @@\n", "--- a/a\n", "+++ b/a\n", "-- \n",

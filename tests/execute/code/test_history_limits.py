@@ -9,7 +9,7 @@ import pytest
 from execute.code.asking_git import ask_blame, ask_diff, ask_log, ask_show
 from execute.code.git.making import Made, made
 from rightcall.errors import ToolFailure
-from rightcall.present.messages import content
+from rightcall.executor.present.messages import content
 
 ASKED: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, Any]]] = {
     "diff": (ask_diff, {"base": "HEAD~1", "compare": "HEAD"}),
@@ -33,7 +33,7 @@ def test_a_deadline_that_passes_is_told_with_what_would_be_quicker(
     repository: Made, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("two", a="2\n")
-    monkeypatch.setattr(f"rightcall.execute.code.{tool}._SECONDS", 0.0)
+    monkeypatch.setattr(f"rightcall.tools.code.{tool}._SECONDS", 0.0)
     ask, arguments = ASKED[tool]
     with pytest.raises(ToolFailure, match=r"^git was not done after 0 seconds; (ask|compare) "):
         ask(repository.folder, **arguments)
@@ -56,7 +56,7 @@ def test_a_comparison_of_too_many_files_says_so(repository: Made, monkeypatch: p
     for number in range(50):
         repository.write(f"file {number}", "x\n")
     repository.commit("two")
-    monkeypatch.setattr("rightcall.execute.code.diff._MOST_OUTPUT", 2_000)
+    monkeypatch.setattr("rightcall.tools.code.diff._MOST_OUTPUT", 2_000)
     with pytest.raises(ToolFailure, match=r"^Too many files differ; compare fewer files with paths"):
         ask_diff(repository.folder, base="HEAD~1", compare="HEAD")
 
@@ -68,7 +68,7 @@ def test_a_history_that_is_too_large_is_told_as_far_as_it_was_read(
 ) -> None:
     for number in range(5):
         repository.commit(f"{number}", a="".join(f"{line} {number}\n" for line in range(100)))
-    monkeypatch.setattr("rightcall.execute.code.log._MOST_OUTPUT", most)
+    monkeypatch.setattr("rightcall.tools.code.history._MOST_OUTPUT", most)
     if most == 100:
         with pytest.raises(ToolFailure, match="too large"):
             ask_log(repository.folder, includeDiff=True)
@@ -85,12 +85,12 @@ def test_a_commit_that_is_too_large_is_told_as_far_as_it_was_read(
     repository: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("two", a="".join(f"{line}\n" for line in range(1_000)))
-    monkeypatch.setattr("rightcall.execute.code.show._MOST_OUTPUT", 1_000)
+    monkeypatch.setattr("rightcall.tools.code.history._MOST_OUTPUT", 1_000)
     result = ask_show(repository.folder, commit="HEAD")
     assert (result["truncated"], result["commit"]["stats"]) == (True, {"insertions": 999, "deletions": 0})
     kept = [line["content"] for hunk in result["commit"]["diff"][0]["hunks"] for line in hunk["lines"]]
     assert 0 < len(kept) < 1_000
-    monkeypatch.setattr("rightcall.execute.code.show._MOST_OUTPUT", 100)
+    monkeypatch.setattr("rightcall.tools.code.history._MOST_OUTPUT", 100)
     with pytest.raises(ToolFailure, match="too large"):
         ask_show(repository.folder, commit="HEAD")
 
@@ -100,7 +100,7 @@ def test_a_commit_with_a_huge_file_is_told_without_its_changes(
     repository: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As with one of gigabytes, only that git gives up earlier."""
-    monkeypatch.setattr("rightcall.execute.code.git.settings._LARGEST_PIECE", "8m")
+    monkeypatch.setattr("rightcall.tools.git.layout._LARGEST_PIECE", "8m")
     repository.commit("huge", a="2\n", huge=bytes(9 << 20))
     shown = ask_show(repository.folder, commit="HEAD")
     assert (shown["truncated"], shown["commit"]["filesChanged"]) == (True, ["a", "huge"])

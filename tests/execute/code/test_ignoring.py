@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.code.ignoring import Ignoring, OutOfTime
-from rightcall.execute.code.ignoring_lines import ignore_lines
-from rightcall.execute.code.search_files import Wanted, files_below
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.tools.code.ignore import Ignoring, OutOfTime, ignore_lines
+from rightcall.tools.code.search import Wanted, files_below
 
 GIT = {"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec import convert, to_builtins
 
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code import list as list_module
-from rightcall.execute.code.list import TOOL, ListArguments
-from rightcall.execute.state import Untold
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight
-from rightcall.present.tools.files import VIEW
+from rightcall.executor.present.views import FILES
+from rightcall.tools.code import listing as list_module
+from rightcall.tools.code.listing import TOOL, ListArguments
+from rightcall.tools.state import Untold
 
 
 def listed(root: Path | Sight, pattern: str, **more: Any) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def test_a_list_has_the_fields_of_the_design(project: Path) -> None:
         "totalFiles": 2,
         "truncated": False,
     }
-    assert VIEW.shape(result)["summary"] == "2 files (2 total)"
+    assert FILES.shape(result)["summary"] == "2 files (2 total)"
 
 
 @pytest.mark.promise("C-03")

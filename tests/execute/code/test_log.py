@@ -8,10 +8,10 @@ import pytest
 
 from execute.code.asking_git import aged, applied, ask_diff, ask_log, state_of
 from execute.code.git.making import MOMENT, Made, made
+from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
-from rightcall.execute.code import log
-from rightcall.execute.state import Untold
-from rightcall.fs.sight import Unseen
+from rightcall.tools.code import history
+from rightcall.tools.state import Untold
 
 pytestmark = pytest.mark.promise("C-05")
 
@@ -249,13 +249,13 @@ def test_without_a_commit_or_a_repository_that_is_what_is_said(repository: Made,
 def test_the_state_changes_with_the_history_and_with_the_clock(repository: Made) -> None:
     repository.commit(a="1\n")
     aged(repository.git_dir)
-    before = state_of(log.TOOL, repository.folder, since="2020-01-01")
-    assert state_of(log.TOOL, repository.folder, since="2020-01-01") == before
+    before = state_of(history.LOG, repository.folder, since="2020-01-01")
+    assert state_of(history.LOG, repository.folder, since="2020-01-01") == before
     repository.commit(a="2\n")
     aged(repository.git_dir)
-    assert state_of(log.TOOL, repository.folder, since="2020-01-01") != before
+    assert state_of(history.LOG, repository.folder, since="2020-01-01") != before
     with pytest.raises(Untold):
-        state_of(log.TOOL, repository.folder, since="1 week ago")
+        state_of(history.LOG, repository.folder, since="1 week ago")
 
 
 @pytest.mark.promise("C-05", "P-03")

@@ -13,8 +13,7 @@ import pytest
 from execute.code.asking_git import ask_log, ask_show
 from execute.code.git.making import Made, made
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.limits import limit
-from rightcall.execute.code.process import Finished, Program, run_program
+from rightcall.tools.process import Finished, Program, limit, run_program
 
 pytestmark = [
     pytest.mark.promise("C-09"),
@@ -66,7 +65,7 @@ def test_a_program_that_wants_more_memory_gets_none() -> None:
 _PARENT = """
 import sys
 import time
-from rightcall.execute.code.process import Program, run_program
+from rightcall.tools.process import Program, run_program
 busy = f"echo $$ > {sys.argv[1]}; while :; do :; done"
 run_program(Program(["/bin/sh", "-c", busy], env={}, cwd="/", threads=1), seconds=0.5, most=9)
 """
@@ -113,7 +112,7 @@ def bomb(tmp_path: Path) -> Made:
 @pytest.mark.long
 @pytest.mark.promise("C-08")
 def test_a_commit_that_is_made_to_fill_the_memory_is_told_as_such(bomb: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightcall.execute.code.git.run._MEMORY", 64 << 20)
+    monkeypatch.setattr("rightcall.tools.git.run._MEMORY", 64 << 20)
     with pytest.raises(
         ToolFailure, match=r"^This needs too much memory: .*; ask for fewer commits .* or for one path$"
     ):

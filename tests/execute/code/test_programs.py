@@ -10,9 +10,9 @@ import pytest
 
 from cli_running import environment, start
 from execute.code.git.making import Made, made
-from rightcall.execute.code.programs import program, search_path
-from rightcall.execute.code.search import SearchArguments, search
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.tools.code.search import SearchArguments, search
+from rightcall.tools.process import program, search_path
 
 pytestmark = pytest.mark.promise("C-08")
 
@@ -100,7 +100,7 @@ def test_the_parser_is_never_one_that_lies_in_the_current_folder(tmp_path: Path,
     (tmp_path / "here" / name).mkdir(parents=True)
     plant = tmp_path / "here" / name / "__init__.py"
     code = (
-        "import os\nfrom rightcall.execute.code.structure import structure_of\n"
+        "import os\nfrom rightcall.tools.code.structure import structure_of\n"
         f"os.chdir({str(plant.parent.parent)!r})\nimport sys\nsys.path[:0] = ['', os.getcwd()]\n"
         "print(structure_of('def f(): pass\\n', 'a.py')[0].functions[0].name)"
     )

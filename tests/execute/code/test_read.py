@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert, json, to_builtins
 
-from rightcall.config_hands import CodeSettings
+from rightcall.base.cut import MOST_ANSWER
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.read import TOOL, ReadArguments, tool
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight
-from rightcall.present.tools.read import VIEW
-from rightcall.present.trim import trim
-from rightcall.text.cut import MOST_ANSWER
+from rightcall.executor.present.shape import trim
+from rightcall.executor.present.views import READ
+from rightcall.policy.settings import CodeSettings
+from rightcall.tools.code.read import TOOL, ReadArguments, tool
 
 MOST_BYTES = CodeSettings().largest_file
 
@@ -135,7 +135,7 @@ def test_other_encodings_are_decoded_and_said(tmp_path: Path) -> None:
         for told in (True, False):
             result = read(tmp_path, path, includeMetadata=told)
             assert (result["content"], result["metadata"]["encoding"]) == (content, encoding)
-        assert VIEW.shape(result)["encoding"] == encoding
+        assert READ.shape(result)["encoding"] == encoding
 
 
 @pytest.mark.promise("C-01")
@@ -143,8 +143,8 @@ def test_without_metadata_the_range_is_still_told(tmp_path: Path) -> None:
     write(tmp_path, "a.txt", "a\nb\n")
     result = read(tmp_path, "a.txt", includeMetadata=False)
     assert result["metadata"] == {"totalLines": 2, "linesReturned": 2, "startLine": 1, "endLine": 2}
-    assert VIEW.shape(result)["summary"] == "2 lines (2 total)"
-    assert VIEW.summary(result) == "Read 2 lines from a.txt"
+    assert READ.shape(result)["summary"] == "2 lines (2 total)"
+    assert READ.summary(result) == "Read 2 lines from a.txt"
 
 
 @pytest.mark.promise("C-01")
@@ -309,11 +309,11 @@ def test_structure_and_tokens_come_when_asked(tmp_path: Path) -> None:
     assert result["structure"]["imports"] == [{"text": "import os", "line": 1}]
     assert result["structure"]["functions"] == [{"name": "f", "line": 3, "endLine": 4}]
     assert result["syntaxTokens"][0] == {"type": "keyword", "line": 3, "column": 1, "text": "def"}
-    assert VIEW.shape(result)["structure"]["language"] == "python"
+    assert READ.shape(result)["structure"]["language"] == "python"
     write(tmp_path, "a.txt", "text\n")
     result = read(tmp_path, "a.txt", includeStructure=True)
     assert (result["structure"], result["note"]) == (None, "no structure: not a language whose structure is known")
-    assert VIEW.shape(result)["note"] == "no structure: not a language whose structure is known"
+    assert READ.shape(result)["note"] == "no structure: not a language whose structure is known"
 
 
 @pytest.mark.promise("C-01")
@@ -377,15 +377,15 @@ def test_a_model_is_shown_the_lines_once_and_told_where_to_read_on() -> None:
     about = {"linesReturned": 500, "totalLines": 500, "startLine": 11, "endLine": 510}
     lines = [f"x = {number}" for number in range(500)]
     result = {"path": "a.py", "content": "\n".join(lines), "lines": lines, "metadata": about}
-    shaped = VIEW.shape(result)
+    shaped = READ.shape(result)
     assert list(shaped) == ["path", "summary", "lines", "lineRange"]
     trimmed = trim(shaped, 120, "code/read")
     shown = json.decode(trimmed.body)
     assert shown["lineRange"] == f"11-{10 + len(shown['lines'])}"
     assert trimmed.left_out.endswith(f"lines left out: call code/read with startLine={11 + len(shown['lines'])}]")
-    long = VIEW.shape(result | {"lines": ["y" * 3000, "z"]})
+    long = READ.shape(result | {"lines": ["y" * 3000, "z"]})
     assert "line 11 is cut after" in trim(long, 120, "code/read").left_out
-    middle = VIEW.shape(result | {"lines": ["y", "z" * 5000, "k"]})
+    middle = READ.shape(result | {"lines": ["y", "z" * 5000, "k"]})
     assert json.decode(trim(middle, 400, "code/read").body)["lines"] == ["y"]
 
 

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from msgspec import convert, to_builtins
 
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
-from rightcall.execute.code import search_lines
-from rightcall.execute.code.search import TOOL, Engine, SearchArguments, SearchResult, search
-from rightcall.execute.code.search_ripgrep import ripgrep, told_glob
-from rightcall.execute.state import Untold
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight, Unseen
-from rightcall.present.tools.search import shape
+from rightcall.executor.present.views import shape_search
+from rightcall.tools.code import matching
+from rightcall.tools.code.search import TOOL, Engine, SearchArguments, SearchResult, ripgrep, search, told_glob
+from rightcall.tools.state import Untold
 
 Ask = Callable[..., SearchResult]
 
@@ -88,7 +87,7 @@ def test_line_numbers_can_be_left_out_and_the_result_still_be_shown(ask: Ask, tm
     assert result["matches"] == [
         {"file": "a.txt", "matchedText": "here", "highlights": [[0, 4]], "contextBefore": [], "contextAfter": []}
     ]
-    assert shape(result)["summary"] == "Found 1 matches in 1 files"
+    assert shape_search(result)["summary"] == "Found 1 matches in 1 files"
 
 
 HIGHLIGHTS: list[tuple[str, str | bytes, list[list[str]]]] = [
@@ -325,7 +324,7 @@ def test_long_lines_are_cut_around_the_match(ask: Ask, tmp_path: Path) -> None:
 
 @pytest.mark.promise("C-02")
 def test_a_large_file_is_searched_to_its_end(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_lines, "_BLOCK", 1_000)
+    monkeypatch.setattr(matching, "_BLOCK", 1_000)
     lines = [f"line {number} {'x' * (number % 50)}" for number in range(2_000)]
     lines[3] = lines[1_000] = lines[1_999] = "the needle"
     plant(
@@ -360,14 +359,14 @@ def test_limits_are_those_of_the_tool(ask: Ask, arguments: dict[str, Any], says:
 @pytest.mark.promise("C-02")
 def test_when_time_runs_out_what_was_found_is_told(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(tmp_path, {f"{number}.txt": "needle\n" for number in range(20)})
-    monkeypatch.setattr("rightcall.execute.code.search._SECONDS", 0.0)
+    monkeypatch.setattr("rightcall.tools.code.search._SECONDS", 0.0)
     result = ask("needle")
     assert result.truncated
     assert isinstance(result.note, str)
     assert result.note.startswith("Time ran out")
-    assert shape(to_builtins(result))["note"] == result.note
+    assert shape_search(to_builtins(result))["note"] == result.note
     assert result.total_matches < 20
-    monkeypatch.setattr("rightcall.execute.code.search._SECONDS", 10.0)
+    monkeypatch.setattr("rightcall.tools.code.search._SECONDS", 10.0)
     assert ask("needle").total_matches == 20
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.code import search_ripgrep
-from rightcall.execute.code.search import SearchArguments, search
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight
+from rightcall.tools.code import search as search_ripgrep
+from rightcall.tools.code.search import SearchArguments, search
 
 pytestmark = pytest.mark.skipif(search_ripgrep.ripgrep("/nowhere") is None, reason="ripgrep is not installed")
 

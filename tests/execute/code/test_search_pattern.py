@@ -13,12 +13,11 @@ import pytest
 
 from every import every
 from execute.code.search_cases import AS_PYTHON, EXPLOSIVE, LINES, REFUSED
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.search import SearchArguments, search
-from rightcall.execute.code.search_lines import Effort, look_into, matching
-from rightcall.execute.code.search_pattern import Pattern, read_pattern
-from rightcall.execute.code.search_ripgrep import Counting, ripgrep, told_lines
-from rightcall.fs.sight import Sight
+from rightcall.tools.code.matching import Effort, look_into, matching
+from rightcall.tools.code.pattern import Pattern, read_pattern
+from rightcall.tools.code.search import Counting, SearchArguments, ripgrep, search, told_lines
 
 
 def lines_found(pattern: Pattern, file: Path) -> list[int]:
@@ -155,8 +154,8 @@ def test_no_pattern_takes_long_or_much_memory(tmp_path: Path) -> None:
 _EXPLODE = """
 import resource, sys, time
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.search_lines import Effort, matching
-from rightcall.execute.code.search_pattern import read_pattern
+from rightcall.tools.code.matching import Effort, matching
+from rightcall.tools.code.pattern import read_pattern
 
 import random
 chance = random.Random(5)

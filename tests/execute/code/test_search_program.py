@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.code import search_ripgrep
-from rightcall.execute.code.search import SearchArguments, search
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.tools.code import search as search_ripgrep
+from rightcall.tools.code.search import SearchArguments, search
 
 
 @pytest.mark.promise("C-02", "C-08")

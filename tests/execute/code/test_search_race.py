@@ -9,10 +9,8 @@ from time import monotonic, time_ns
 import pytest
 from msgspec.json import encode
 
-from rightcall.execute.code.search import Engine, SearchArguments, search
-from rightcall.execute.code.search_candidates import Candidates
-from rightcall.execute.code.search_ripgrep import ripgrep
-from rightcall.fs.sight import Sight, Unseen
+from rightcall.base.files.sight import Sight, Unseen
+from rightcall.tools.code.search import Candidates, Engine, SearchArguments, ripgrep, search
 
 ENGINES = [
     "linear",
@@ -101,5 +99,5 @@ def test_a_count_is_believed_only_where_nothing_has_changed_places(
             (tmp_path / "sub" / "aside").rename(tmp_path / "sub" / "z.txt")
         return Candidates([("a.txt", 100), ("sub/z.txt", 7)], ["a.txt", "sub/z.txt"], late=False)
 
-    monkeypatch.setattr("rightcall.execute.code.search.candidates", counted)
+    monkeypatch.setattr("rightcall.tools.code.search.candidates", counted)
     assert search(Sight(tmp_path), SearchArguments(pattern="hit")).total_matches == (100 if swapped else 107)

@@ -6,10 +6,10 @@ import pytest
 
 from execute.code.asking_git import aged, applied, ask_diff, ask_show, state_of
 from execute.code.git.making import Made, made
+from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
-from rightcall.execute.code import show
-from rightcall.execute.state import Untold
-from rightcall.fs.sight import Unseen
+from rightcall.tools.code import history
+from rightcall.tools.state import Untold
 
 pytestmark = pytest.mark.promise("C-07")
 
@@ -157,13 +157,13 @@ def test_without_a_commit_or_a_repository_that_is_what_is_said(repository: Made,
 def test_a_name_has_a_state_unless_it_means_a_time(repository: Made) -> None:
     repository.commit("one", a="1\n")
     aged(repository.git_dir)
-    before = state_of(show.TOOL, repository.folder, commit="HEAD")
-    assert state_of(show.TOOL, repository.folder, commit="HEAD") == before
+    before = state_of(history.SHOW, repository.folder, commit="HEAD")
+    assert state_of(history.SHOW, repository.folder, commit="HEAD") == before
     repository.commit("two", a="2\n")
     aged(repository.git_dir)
-    assert state_of(show.TOOL, repository.folder, commit="HEAD") != before
+    assert state_of(history.SHOW, repository.folder, commit="HEAD") != before
     with pytest.raises(Untold):
-        state_of(show.TOOL, repository.folder, commit="HEAD@{yesterday}")
+        state_of(history.SHOW, repository.folder, commit="HEAD@{yesterday}")
 
 
 @pytest.mark.promise("P-03")

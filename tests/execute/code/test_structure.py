@@ -10,10 +10,8 @@ import pytest
 from msgspec import to_builtins
 
 from cases import Case, cases, table
-from rightcall.execute.code import structure as structure_module
-from rightcall.execute.code.structure import structure_of
-from rightcall.execute.code.structure_outline import MOST_ENTRIES
-from rightcall.execute.code.structure_tables import GRAMMARS
+from rightcall.tools.code import structure as structure_module
+from rightcall.tools.code.structure import GRAMMARS, MOST_ENTRIES, structure_of
 
 Outline = dict[str, Any]
 
@@ -40,7 +38,7 @@ def test_a_file_has_its_imports_classes_functions_and_exports_with_their_lines(c
 
 
 def test_every_language_has_a_case() -> None:
-    from rightcall.execute.code.languages import language_of
+    from rightcall.tools.code.opening import language_of
 
     assert {language_of(case["path"]) for case in cases("code_structure.jsonl")} == set(GRAMMARS)
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.execute.code.languages import language_of
-from rightcall.execute.code.tokens import MOST_TOKENS, tokens_of
-from rightcall.execute.code.tokens_styles import STYLES
-from rightcall.text.cut import AnswerRoom
+from rightcall.base.cut import AnswerRoom
+from rightcall.tools.code.opening import language_of
+from rightcall.tools.code.read import MOST_TOKENS, STYLES, tokens_of
 
 
 def kinds(text: str, path: str) -> list[tuple[str, str]]:
@@ -89,6 +88,6 @@ def test_a_language_is_told_by_the_name_or_the_first_line(path: str, text: str, 
 
 
 def test_every_language_with_a_structure_has_a_style() -> None:
-    from rightcall.execute.code.structure_tables import GRAMMARS
+    from rightcall.tools.code.structure import GRAMMARS
 
     assert set(GRAMMARS) == set(STYLES)

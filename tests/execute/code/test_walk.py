@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.execute.code.walk import Place, walk
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight
+from rightcall.tools.code.listing import Place, walk
 
 
 def tree(root: Path, *paths: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from execute.sandbox.outside import SECRET, Outside
-from rightcall.config_hands import SandboxSettings
+from rightcall.policy.settings import SandboxSettings
 
 FOLDER = Path(__file__).parent / "snippets"
 COMMON = re.compile(r"^(?:from (attacking|taking) import .*|require\(\"\./(attacking|taking)\.js\"\);)$", re.M)

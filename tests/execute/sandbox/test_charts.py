@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from rightcall.config_hands import SandboxSettings
-from rightcall.execute.sandbox import charts
-from rightcall.execute.sandbox.content_drawings import png_size
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.tools import execute_tools
-from rightcall.execute.sandbox.types import Job, NoSandbox, Tier
-from rightcall.present.messages import Outcome, message
-from rightcall.present.shape import shape
+from rightcall.executor.present.messages import Outcome, message
+from rightcall.executor.present.shape import shape
+from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox import charts
+from rightcall.tools.sandbox.charts import png_size
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.tools import execute_tools
+from rightcall.tools.sandbox.types import Job, NoSandbox, Tier
 
 pytestmark = pytest.mark.promise("X-81")
 

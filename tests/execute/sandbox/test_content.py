@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 from msgspec.json import encode
 
-from rightcall.execute.sandbox.content import MOST_IMAGE, MOST_TEXT, File, look_into, name_only, taken
-from rightcall.execute.sandbox.content_drawings import png_size
+from rightcall.tools.sandbox.charts import png_size
+from rightcall.tools.sandbox.program import MOST_IMAGE, MOST_TEXT, File, look_into, name_only, taken
 
 ROOM = 500_000
 DC = "http://purl.org/dc/elements/1.1/"

@@ -8,9 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
-from rightcall.execute.sandbox.inside.filter import program
-from rightcall.execute.sandbox.inside.numbers import ARCHITECTURES, NUMBERS
-from rightcall.execute.sandbox.inside.rules import ALWAYS, OWNER, SHARED, signalling
+from rightcall.tools.sandbox.inside.kernel import ALWAYS, OWNER, SHARED, program, signalling
+from rightcall.tools.sandbox.inside.wire import ARCHITECTURES, NUMBERS
 
 Arch = Literal["x86_64", "aarch64"]
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

@@ -10,10 +10,10 @@ from unittest.mock import Mock
 import pytest
 
 from execute.sandbox.running import PLACE
-from rightcall.execute.sandbox.inside import inner
-from rightcall.execute.sandbox.inside.watching import descendants
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import Job, NoSandbox
+from rightcall.tools.sandbox.inside import child
+from rightcall.tools.sandbox.inside.cleanup import descendants
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.types import Job, NoSandbox
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +55,14 @@ def test_a_program_that_interrupts_pid_1_at_once_ends_as_it_would(namespaces: Sa
 def test_pid_1_handles_no_interrupt_before_there_is_a_program_to_send_one(monkeypatch: pytest.MonkeyPatch):
     """Else a program that is quick enough would end its own run."""
     for name in ("enter_new_root", "_give_up", "_restrict", "_wait_for_go", "_filter_calls"):
-        monkeypatch.setattr(inner, name, Mock(return_value=7))
+        monkeypatch.setattr(child, name, Mock(return_value=7))
     for name in ("unshare", "set_dumpable"):
-        monkeypatch.setattr(inner.kernel, name, Mock())
+        monkeypatch.setattr(child.kernel, name, Mock())
     handled: list[object] = []
     monkeypatch.setattr(os, "fork", lambda: handled.append(signal.getsignal(signal.SIGINT)) or 0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        assert inner.become_first(Mock()) == 7
+        assert child.become_first(Mock()) == 7
     finally:
         signal.signal(signal.SIGINT, before)
     assert handled == [signal.SIG_DFL]

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from rightcall.execute.sandbox.inside import folders
+from rightcall.tools.sandbox.inside import root
 
 DEEP = 1200
 """More than Python can recurse."""
@@ -56,15 +56,15 @@ def test_a_folder_of_any_depth_is_removed_and_links_are_not_followed(base: Path,
     (closed / "inner").mkdir()
     closed.chmod(0)
     dig(fd, DEEP)
-    folders.remove(str(folder))
+    root.remove(str(folder))
     assert not folder.exists()
     assert (outside / "kept").read_text() == "kept"
 
 
 def test_what_is_not_there_is_removed_already(tmp_path: Path):
-    folders.remove(str(tmp_path / "absent"))
+    root.remove(str(tmp_path / "absent"))
     (tmp_path / "link").symlink_to(tmp_path)
-    folders.remove(str(tmp_path / "link"))
+    root.remove(str(tmp_path / "link"))
     assert (tmp_path / "link").is_symlink()
 
 
@@ -73,18 +73,18 @@ def test_everything_below_is_seen_at_any_depth_and_counted(opened: tuple[Path, i
     folder, fd = opened
     dig(fd, DEEP)
     (folder / "data").write_bytes(b"x" * 100_000)
-    names = [name for _, name, _ in folders.walked(fd)]
+    names = [name for _, name, _ in root.walked(fd)]
     assert len(names) == DEEP + 2
-    size = folders.used(fd).size
+    size = root.used(fd).size
     os.link(folder / "data", folder / "second")
-    assert folders.used(fd).size == size
+    assert root.used(fd).size == size
     os.unlink(folder / "second")
     assert names[-1] == "last" or names[0] == "d"
-    assert folders.used(fd).size >= 100_000
-    assert folders.used(fd).entries == 8 * DEEP + 2
-    assert folders.used(fd, folders.Use(1000, 1 << 20)).size > 1000
-    assert folders.used(fd, folders.Use(1 << 30, 6)).entries in (8, 9)
-    folders.remove(str(folder))
+    assert root.used(fd).size >= 100_000
+    assert root.used(fd).entries == 8 * DEEP + 2
+    assert root.used(fd, root.Use(1000, 1 << 20)).size > 1000
+    assert root.used(fd, root.Use(1 << 30, 6)).entries in (8, 9)
+    root.remove(str(folder))
 
 
 @pytest.mark.promise("X-06")
@@ -102,7 +102,7 @@ def test_what_its_owner_cannot_list_is_counted_and_stays_as_it_was(opened: tuple
     if child == 0:
         try:
             os.setresuid(65534, 65534, 65534)
-            names = sorted(name for _, name, _ in folders.walked(fd))
+            names = sorted(name for _, name, _ in root.walked(fd))
             os._exit(names != ["closed", "data", "deep", "read only", "write only"])
         finally:
             os._exit(2)
@@ -121,7 +121,7 @@ def test_a_folder_that_is_moved_meanwhile_leads_nowhere_else(base: Path, opened:
     (deepest / "last").write_text("")
     found: list[str] = []
     with suppress(OSError):
-        for _, name, _ in folders.walked(fd):
+        for _, name, _ in root.walked(fd):
             found.append(name)
             if name == "last":
                 deepest.rename(base / "elsewhere" / "d")

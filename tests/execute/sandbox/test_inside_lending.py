@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from rightcall.execute.sandbox.inside.lending import Lent
+from rightcall.tools.sandbox.inside.cleanup import Lent
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 STRANGER = 12345

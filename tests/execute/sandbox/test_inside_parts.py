@@ -15,22 +15,15 @@ from typing import Any, cast
 import pytest
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox import conversation
-from rightcall.execute.sandbox.inside import (
-    groups,
-    mapped,
-    newroot,
-    owners,
-    places,
-    removed,
-    supervisor,
-    watching,
-    wire,
-)
-from rightcall.execute.sandbox.inside.overseer import Overseer, Ways
-from rightcall.execute.sandbox.inside.real_folder import RealFolder
-from rightcall.execute.sandbox.inside.removed import Removed
-from rightcall.execute.sandbox.inside.request import Request
+from rightcall.tools.sandbox import conversation
+from rightcall.tools.sandbox.inside import cgroups, cleanup, supervisor, wire
+from rightcall.tools.sandbox.inside import root as mapped
+from rightcall.tools.sandbox.inside import root as newroot
+from rightcall.tools.sandbox.inside import wire as owners
+from rightcall.tools.sandbox.inside import wire as places
+from rightcall.tools.sandbox.inside.cleanup import RealFolder, Removed
+from rightcall.tools.sandbox.inside.supervisor import Overseer, Ways
+from rightcall.tools.sandbox.inside.wire import Request
 
 PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 LIBC = ctypes.CDLL(None)
@@ -102,14 +95,14 @@ def test_what_processes_use_is_seen_from_outside():
         os._exit(0)
     os.close(read)
     try:
-        found = watching.descendants(os.getpid())
+        found = cleanup.descendants(os.getpid())
         assert child in found
-        assert watching.memory_of([child], 1 << 40) > watching.memory_of([child], 0) > 0
-        assert watching.tasks_of(os.geteuid()) >= 2
+        assert cleanup.memory_of([child], 1 << 40) > cleanup.memory_of([child], 0) > 0
+        assert cleanup.tasks_of(os.geteuid()) >= 2
     finally:
         os.close(write)
         os.waitpid(child, 0)
-    assert watching.memory_of([child], 0) == 0
+    assert cleanup.memory_of([child], 0) == 0
 
 
 def test_children_are_found_also_where_the_kernel_has_no_list_of_them(monkeypatch: pytest.MonkeyPatch):
@@ -117,9 +110,9 @@ def test_children_are_found_also_where_the_kernel_has_no_list_of_them(monkeypatc
         assert child.stdin is not None
         assert child.stdout is not None
         below = int(child.stdout.readline())
-        monkeypatch.setattr(watching, "_children_are_told", lambda: False)
-        assert {child.pid, below} <= set(watching.descendants(os.getpid()))
-        assert watching.descendants(child.pid) == [below]
+        monkeypatch.setattr(cleanup, "_children_are_told", lambda: False)
+        assert {child.pid, below} <= set(cleanup.descendants(os.getpid()))
+        assert cleanup.descendants(child.pid) == [below]
         os.kill(below, 9)
         child.stdin.close()
 
@@ -127,12 +120,12 @@ def test_children_are_found_also_where_the_kernel_has_no_list_of_them(monkeypatc
 @pytest.mark.promise("X-06")
 def test_page_tables_count_as_memory():
     size = 8 << 30
-    before = watching.memory_of([os.getpid()], 1 << 50)
+    before = cleanup.memory_of([os.getpid()], 1 << 50)
     address = LIBC.mmap(None, ctypes.c_size_t(size), 1, 0x4022, -1, 0)
     LIBC.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), 15)  # no huge pages
     for at in range(address, address + size, 2 << 20):
         ctypes.string_at(at, 1)
-    assert watching.memory_of([os.getpid()], 1 << 50) - before > (size >> 21) * 3000
+    assert cleanup.memory_of([os.getpid()], 1 << 50) - before > (size >> 21) * 3000
     LIBC.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size))
 
 
@@ -159,8 +152,8 @@ def test_a_process_whose_first_thread_has_ended_still_uses_what_it_uses(tmp_path
         assert child.stdin is not None
         assert child.stdout is not None
         child.stdout.readline()
-        assert watching.memory_of([child.pid], 1 << 50) > 40 << 20
-        assert watching.memory_of([child.pid], 0) > 40 << 20
+        assert cleanup.memory_of([child.pid], 1 << 50) > 40 << 20
+        assert cleanup.memory_of([child.pid], 0) > 40 << 20
         assert Removed([folder]).used([child.pid], 1 << 30) >= 100_000
         child.stdin.close()
     os.close(folder)
@@ -170,7 +163,7 @@ def test_a_process_whose_first_thread_has_ended_still_uses_what_it_uses(tmp_path
 def test_a_removed_file_that_waits_in_a_socket_is_missed_by_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = os.open(tmp_path, os.O_RDONLY)
     lost = Removed([folder])
-    monkeypatch.setattr(removed, "_MARGIN", -(1 << 60))
+    monkeypatch.setattr(cleanup, "_MARGIN", -(1 << 60))
     ours, theirs = socket.socketpair()
     with ours, theirs:
         gc.collect()  # this process may hold removed folders of its own, which must not go meanwhile
@@ -233,7 +226,7 @@ def test_a_removed_file_counts_as_long_as_it_is_open_or_mapped(
     lost = Removed([folder])
     gc.collect()  # this process may hold removed folders of its own, which must not go meanwhile
     before = used()
-    monkeypatch.setattr(removed, "_MARGIN", -(1 << 60))  # as if much had gone
+    monkeypatch.setattr(cleanup, "_MARGIN", -(1 << 60))  # as if much had gone
     if not root:
         monkeypatch.setattr(mapped.Mapped, "on_disk", refuse)
     path = tmp_path / "file"
@@ -251,10 +244,10 @@ def test_a_removed_file_counts_as_long_as_it_is_open_or_mapped(
 
 
 def test_a_group_limits_memory_and_processes_and_goes_away():
-    homes = groups.usable_homes()
+    homes = cgroups.usable_homes()
     if not homes:
         pytest.skip("there are no control groups to be had here")
-    group = groups.Group(homes, "test", 64 << 20, 7)
+    group = cgroups.Group(homes, "test", 64 << 20, 7)
     for home in homes:
         folder = Path(home.folder) / "rightcall-test"
         files = {"memory": "memory.max" if home.version == 2 else "memory.limit_in_bytes", "pids": "pids.max"}
@@ -270,8 +263,8 @@ def test_a_group_limits_memory_and_processes_and_goes_away():
 
 
 def test_a_group_that_cannot_be_made_limits_nothing_and_leaves_nothing(tmp_path: Path):
-    home = groups.Home(str(tmp_path), 1, ("pids",))  # no control group: it lacks the file
-    group = groups.Group([home, home._replace(folder=f"{tmp_path}/absent")], "test", 1, 1)
+    home = cgroups.Home(str(tmp_path), 1, ("pids",))  # no control group: it lacks the file
+    group = cgroups.Group([home, home._replace(folder=f"{tmp_path}/absent")], "test", 1, 1)
     assert (group.kinds, group.refused(), os.listdir(tmp_path)) == (set(), False, [])
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.config_hands import SandboxSettings
-from rightcall.execute.sandbox.languages import file_name, job_for, language_of
+from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.types import file_name, job_for, language_of
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ import pytest
 from execute.sandbox.attacking_sandbox import children, descendants
 from execute.sandbox.traces import adopting, run_code, same_again, traces
 from execute.sandbox.without import LANDLOCK, NAMESPACES
-from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import Tier
+from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.types import Tier
 
 pytestmark = [
     pytest.mark.promise("X-06"),
@@ -38,7 +38,7 @@ time.sleep(600)
 HOLDER = """
 import sys
 from execute.sandbox.traces import run_code
-from rightcall.execute.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.sandbox import Sandbox
 run_code(Sandbox(only=sys.argv[1]), sys.argv[2], seen=lambda text: print(text, flush=True))
 """
 
@@ -126,8 +126,8 @@ def test_a_machine_without_either_refuses_and_says_what_would_help():
 
 def _tier_without(*calls: str) -> str:
     code = """
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import NoSandbox
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.types import NoSandbox
 try: print(Sandbox().tier())
 except NoSandbox as fault: print("NoSandbox:", fault.why, *fault.advice, sep="\\n")
 """

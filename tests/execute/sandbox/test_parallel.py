@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from execute.sandbox.traces import Ran, adopting, run_code, same_again, traces
-from rightcall.config_hands import SandboxSettings
-from rightcall.execute.sandbox.languages import Language
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import Tier
+from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.types import Language, Tier
 
 pytestmark = [
     pytest.mark.promise("X-06"),

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from rightcall.execute.sandbox import advice, conversation, sandbox
-from rightcall.execute.sandbox.inside import kernel
-from rightcall.execute.sandbox.probe import Finding, machine, refusal
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import Job, NoSandbox
+from rightcall.tools.sandbox import conversation, sandbox, types
+from rightcall.tools.sandbox.inside import kernel
+from rightcall.tools.sandbox.sandbox import Finding, Sandbox, machine, refusal
+from rightcall.tools.sandbox.types import Job, NoSandbox
 
 WELL = '{"harmless": "4/3kept", "read": "refused", "socket": "refused", "unix": "refused", "write": "refused"}'
 
@@ -80,9 +79,9 @@ def test_switches_that_are_off_are_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
     off = os.path.join(str(tmp_path), "off")
     with open(off, "w") as file:
         file.write("0\n")
-    monkeypatch.setattr(advice, "_SWITCHES", {off: ("0", "sysctl a.b=1"), off + "-absent": ("0", "sysctl c.d=1")})
-    assert "For namespaces: sysctl a.b=1" in advice.advice()
-    assert not any("c.d" in line for line in advice.advice())
+    monkeypatch.setattr(types, "_SWITCHES", {off: ("0", "sysctl a.b=1"), off + "-absent": ("0", "sysctl c.d=1")})
+    assert "For namespaces: sysctl a.b=1" in types.advice()
+    assert not any("c.d" in line for line in types.advice())
 
 
 def test_the_machine_is_described():
@@ -97,11 +96,11 @@ def test_nothing_that_runs_inside_needs_more_than_the_library():
     code = (
         "import sys, types, os\n"
         "folder = sys.argv[1]\n"
-        "for name in ('rightcall.execute.sandbox.inside', 'rightcall.execute.sandbox', 'rightcall.execute', "
+        "for name in ('rightcall.tools.sandbox.inside', 'rightcall.tools.sandbox', 'rightcall.tools', "
         "'rightcall'):\n"
         "    module = types.ModuleType(name); module.__path__ = [folder]; sys.modules[name] = module\n"
         "    folder = os.path.dirname(folder)\n"
-        "import rightcall.execute.sandbox.inside.server, rightcall.execute.sandbox.inside.inner\n"
+        "import rightcall.tools.sandbox.inside.server, rightcall.tools.sandbox.inside.child\n"
         "print(sorted(name for name in sys.modules if 'msgspec' in name))\n"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code, folder], capture_output=True, text=True, check=False)

@@ -10,18 +10,9 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import ToolFailure
-from rightcall.execute.sandbox import scratch as scratch_module
-from rightcall.execute.sandbox.scratch import (
-    Listing,
-    changed,
-    checked_files,
-    given_marks,
-    listing,
-    put,
-    read,
-)
-from rightcall.execute.sandbox.scratch_folder import Folder
-from rightcall.execute.sandbox.types import Scratch
+from rightcall.tools.sandbox import scratch as scratch_module
+from rightcall.tools.sandbox.scratch import Folder, Listing, changed, checked_files, given_marks, listing, put, read
+from rightcall.tools.sandbox.types import Scratch
 
 
 @contextmanager

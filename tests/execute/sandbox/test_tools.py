@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from rightcall.config_hands import SandboxSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.functions import LocalTool
-from rightcall.execute.sandbox.running import both_ends
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.shell import shell_tool
-from rightcall.execute.sandbox.tools import execute_tools, limits_told
-from rightcall.execute.sandbox.types import NoSandbox
+from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.functions import LocalTool
+from rightcall.tools.sandbox.program import both_ends
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.tools import execute_tools, limits_told, shell_tool
+from rightcall.tools.sandbox.types import NoSandbox
 
 SETTINGS = SandboxSettings(seconds=3.0)
 PICTURE = """

@@ -12,10 +12,9 @@ from typing import Literal, NamedTuple
 
 from execute.sandbox.attacking_sandbox import descendants
 from execute.sandbox.running import PLACE
-from rightcall.config_hands import SandboxSettings
-from rightcall.execute.sandbox.languages import Language, code_for, job_for
-from rightcall.execute.sandbox.sandbox import Sandbox
-from rightcall.execute.sandbox.types import Ended
+from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.types import Ended, Language, code_for, job_for
 
 SUBREAPER = 36
 OWN_IDS = range(0x60000000, 0x60000000 + (1 << 20))

@@ -22,19 +22,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import rightcall.fs.writing as writing
+import rightcall.base.files.write as writing
 from execute.write import killing_merging
-from rightcall.config_hands import WriteSettings
-from rightcall.execute.write.branches import BranchRecord, branch_record
-from rightcall.execute.write.branches_creating import BranchArguments, create_branch
-from rightcall.execute.write.changes import FileStep
-from rightcall.execute.write.committing import CommitArguments, commit
-from rightcall.execute.write.desk import Desk
-from rightcall.execute.write.editing import Operation
-from rightcall.execute.write.editing_tools import EditArguments, edit
-from rightcall.execute.write.saving import SaveArguments, save
-from rightcall.execute.write.worktree import follow
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.policy.settings import WriteSettings
+from rightcall.tools.write.branches import BranchRecord, branch_record, follow
+from rightcall.tools.write.changes import FileStep
+from rightcall.tools.write.commit import BranchArguments, CommitArguments, commit, create_branch
+from rightcall.tools.write.desk import Desk
+from rightcall.tools.write.edit import Operation
+from rightcall.tools.write.save import EditArguments, SaveArguments, edit, save
 
 View = dict[str, bytes]
 """What counts: by name, what is there."""

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from execute.write.requests import Checks, Project
-from rightcall.execute.write.desk import Desk
-from rightcall.execute.write.pulls import pull_of
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.tools.write.desk import Desk
+from rightcall.tools.write.pulls import pull_of
 
 CHANGES = {"app.py": "print('two')\n", "lib/util.py": None, "new/file.py": "NEW = 1\n"}
 

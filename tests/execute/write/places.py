@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from execute.code.git.making import Made, made
-from rightcall.config_hands import WriteSettings
-from rightcall.execute.state import state_of
-from rightcall.execute.write.branches import BranchRecord, branch_record
-from rightcall.execute.write.desk import Desk
-from rightcall.execute.write.editing_tools import branch_tools
-from rightcall.execute.write.git import Writer
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.policy.settings import WriteSettings
+from rightcall.tools.state import state_of
+from rightcall.tools.write.branches import BranchRecord, branch_record
+from rightcall.tools.write.desk import Desk
+from rightcall.tools.write.git import Writer
+from rightcall.tools.write.save import branch_tools
 
 
 class Place:

@@ -8,16 +8,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rightcall.config_hands import Check, WriteSettings
-from rightcall.execute.sandbox.types import Ended, Job, Scratch
-from rightcall.execute.write.branches import BranchRecord, branch_step, tree_of
-from rightcall.execute.write.checking import Checker
-from rightcall.execute.write.desk import Desk
-from rightcall.execute.write.merging import Merge, MergeArguments, merge
-from rightcall.execute.write.pulls import PullRecord, moment, pull_of
-from rightcall.execute.write.pulls_opening import OpenArguments, Opened, open_pull
-from rightcall.execute.write.reviewing import ReviewArguments, Reviewed, review
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.policy.settings import Check, WriteSettings
+from rightcall.tools.sandbox.types import Ended, Job, Scratch
+from rightcall.tools.write.branches import BranchRecord, branch_step, tree_of
+from rightcall.tools.write.commit import OpenArguments, Opened, open_pull
+from rightcall.tools.write.desk import Desk
+from rightcall.tools.write.merge import Checker, Merge, MergeArguments, merge
+from rightcall.tools.write.pulls import PullRecord, moment, pull_of
+from rightcall.tools.write.review import ReviewArguments, Reviewed, review
 
 SETTINGS = WriteSettings(check=Check(command=("python3", "check.py")))
 _BY = ("-c", "user.name=Person", "-c", "user.email=person@example.invalid")

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from execute.write.places import Place, delete, insert, modify, place
-from rightcall.config_hands import WriteSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.branches import all_branches, branch_for
-from rightcall.execute.write.changes import Moved
+from rightcall.policy.settings import WriteSettings
+from rightcall.tools.write.branches import all_branches, branch_for
+from rightcall.tools.write.changes import Moved
 
 pytestmark = pytest.mark.promise("W-01")
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import rightcall.fs.writing as writing
+import rightcall.base.files.write as writing
 from execute.write.requests import Checks, Project
-from rightcall.config_hands import Check
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.checking import run_checks, why_red
-from rightcall.execute.write.git import Writer
-from rightcall.execute.write.pulls import CheckRun
+from rightcall.policy.settings import Check
+from rightcall.tools.write.git import Writer
+from rightcall.tools.write.merge import run_checks, why_red
+from rightcall.tools.write.pulls import CheckRun
 
 
 def checked(project: Project, checks: Checks, command: tuple[str, ...]) -> CheckRun:
@@ -117,7 +117,7 @@ def test_where_somebody_else_works_in_the_folder_it_lies_where_they_can_go_and_i
 ) -> None:
     project, checks = Project(tmp_path), Checks()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("rightcall.execute.write.checking._is_root", lambda: True)
+    monkeypatch.setattr("rightcall.tools.write.merge._is_root", lambda: True)
     monkeypatch.setattr(checks, "tier", lambda: "landlock")
     name = "0123456789abcdef"
     left = tmp_path / f"rightcall-check-{name}"

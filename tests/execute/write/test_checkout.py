@@ -8,7 +8,7 @@ import pytest
 
 from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.merging import merge_plan
+from rightcall.tools.write.merge import merge_plan
 
 CHANGES = {"app.py": "print('two')\n", "lib/util.py": None, "new/file.py": "NEW = 1\n"}
 

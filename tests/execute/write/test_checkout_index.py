@@ -7,7 +7,7 @@ import pytest
 
 from execute.write.requests import Project
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.checkout_index import differing, edited, read_index, taken_back
+from rightcall.tools.write.checkout import differing, edited, read_index, taken_back
 
 LATER = 4_000_000_000 * 10**9
 

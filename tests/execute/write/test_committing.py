@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-import rightcall.fs.writing as writing
+import rightcall.base.files.write as writing
 from execute.code.git.making import Made
 from execute.write.places import Place, delete, everything, insert, modify, place
-from rightcall.config_hands import WriteSettings
+from rightcall.base.cut import leaves_out
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.changes import Moved
-from rightcall.execute.write.committing import cleaned_message
-from rightcall.text.cut import leaves_out
+from rightcall.policy.settings import WriteSettings
+from rightcall.tools.write.changes import Moved
+from rightcall.tools.write.commit import cleaned_message
 
 pytestmark = pytest.mark.promise("W-02")
 
@@ -59,7 +59,7 @@ def test_a_preview_that_cannot_be_whole_says_so_first_and_names_every_file(
     here: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("editing", "pulls_git"):
-        monkeypatch.setattr(f"rightcall.execute.write.{module}.MOST_SHOWN", 3_000)
+        monkeypatch.setattr(f"rightcall.tools.write.{module}.MOST_SHOWN", 3_000)
     here.edit(insert("x.js", "/*\0*/ evil()\n"))
     assert "\n+/*\0*/ evil()" in here.preview("code/commit", message="m")
     large = [insert("data.json", "1,\n" * 2_000), insert("z.py", "evil()\n")]

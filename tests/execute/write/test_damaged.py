@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-import rightcall.fs.writing as writing
+import rightcall.base.files.write as writing
 from execute.write.killing import desk_of, files_of
 from execute.write.places import Place, insert, modify, place
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.changes import FileStep
-from rightcall.execute.write.desk import Desk
+from rightcall.tools.write.changes import FileStep
+from rightcall.tools.write.desk import Desk
 
 pytestmark = pytest.mark.promise("W-05")
 
@@ -27,7 +27,7 @@ def interrupted(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     def kill(name: str) -> None:
         if name == "file":
-            monkeypatch.setattr("rightcall.execute.write.doing.roll_back", lambda *_: [])
+            monkeypatch.setattr("rightcall.tools.write.apply.roll_back", lambda *_: [])
             raise SystemExit
 
     monkeypatch.setattr(writing, "hook", kill)

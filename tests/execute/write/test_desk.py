@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-import rightcall.execute.write.keeping as keeping
-import rightcall.fs.writing as writing
+import rightcall.base.files.write as writing
+import rightcall.tools.write.desk as keeping
 from execute.write.killing import desk_of, every_step, files_of, leftovers
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.changes import FileStep, Moved
-from rightcall.execute.write.desk import Desk
-from rightcall.execute.write.desk_opening import adopt, locked
+from rightcall.tools.write.changes import FileStep, Moved
+from rightcall.tools.write.desk import Desk, adopt, locked
 
 pytestmark = pytest.mark.promise("W-05")
 

@@ -8,10 +8,10 @@ import pytest
 
 from execute.code.git.making import Made
 from execute.write.places import Place, delete, insert, modify, place
-from rightcall.config_hands import WriteSettings
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.changes import Moved
-from rightcall.execute.write.editing_tools import save_on_branch
+from rightcall.policy.settings import WriteSettings
+from rightcall.tools.write.changes import Moved
+from rightcall.tools.write.save import save_on_branch
 
 pytestmark = pytest.mark.promise("W-05")
 

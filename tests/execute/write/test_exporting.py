@@ -8,8 +8,8 @@ import pytest
 
 from execute.write.requests import Project
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.exporting import FORGES, Forge, commands, export
-from rightcall.execute.write.pulls import PullRecord
+from rightcall.tools.write.pulls import PullRecord
+from rightcall.tools.write.review import FORGES, Forge, commands, export
 
 NASTY = "Fix $(touch pwned) `id` '; rm -rf /"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made, made
-from rightcall.config_hands import WriteSettings
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.changes import Moved, RefStep
-from rightcall.execute.write.git import Writer, author_of
-from rightcall.execute.write.git_names import guard_name
-from rightcall.fs.sight import Sight
+from rightcall.policy.settings import WriteSettings
+from rightcall.tools.write.changes import Moved, RefStep
+from rightcall.tools.write.git import Writer, author_of
+from rightcall.tools.write.git_objects import guard_name
 
 pytestmark = pytest.mark.promise("W-02")
 

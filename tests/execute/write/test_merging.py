@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from execute.write.requests import Checks, Project
-from rightcall.config_hands import Check
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.branches import branch_record
-from rightcall.execute.write.changes import Moved
-from rightcall.execute.write.checkout import checkout_steps
-from rightcall.execute.write.merging import MergeArguments, approved_plan, merge_plan, merge_preview, merge_state
+from rightcall.policy.settings import Check
+from rightcall.tools.write.branches import branch_record
+from rightcall.tools.write.changes import Moved
+from rightcall.tools.write.checkout import checkout_steps
+from rightcall.tools.write.merge import MergeArguments, approved_plan, merge_plan, merge_preview, merge_state
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def test_a_fault_in_the_middle_of_the_change_leaves_nothing_of_it(
         project.git("update-ref", "refs/heads/main", project.commit({"x.py": "x"}, "elsewhere", "Person"))
         return planned
 
-    monkeypatch.setattr("rightcall.execute.write.merging.checkout_steps", racing)
+    monkeypatch.setattr("rightcall.tools.write.merge.checkout_steps", racing)
     with pytest.raises(Moved, match="somebody else has changed it"):
         project.merge()
     project.git("update-ref", "refs/heads/main", before)

@@ -9,17 +9,9 @@ import pytest
 
 from execute.write.requests import Project
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.changes import Moved
-from rightcall.execute.write.pulls import (
-    PullRecord,
-    Remark,
-    all_pulls,
-    pull_id,
-    pull_of,
-    with_remark,
-)
-from rightcall.execute.write.pulls_closing import close_pull
-from rightcall.execute.write.pulls_opening import OpenArguments, open_preview, open_pull, open_state
+from rightcall.tools.write.changes import Moved
+from rightcall.tools.write.commit import OpenArguments, close_pull, open_preview, open_pull, open_state
+from rightcall.tools.write.pulls import PullRecord, Remark, all_pulls, pull_id, pull_of, with_remark
 
 
 @pytest.fixture
@@ -116,9 +108,9 @@ def test_processes_that_open_at_once_get_different_numbers(project: Project) -> 
     for name in names:
         project.branch(name)
     script = (
-        "import sys; from rightcall.execute.write.desk import Desk; from rightcall.fs.sight import Sight;"
-        "from rightcall.config_hands import WriteSettings;"
-        "from rightcall.execute.write.pulls_opening import OpenArguments, open_pull;"
+        "import sys; from rightcall.tools.write.desk import Desk; from rightcall.base.files.sight import Sight;"
+        "from rightcall.policy.settings import WriteSettings;"
+        "from rightcall.tools.write.commit import OpenArguments, open_pull;"
         "print(open_pull(Desk(sys.argv[1], Sight(sys.argv[2]), WriteSettings()),"
         "OpenArguments(title='t', branch=sys.argv[3], caller='teacher')).id)"
     )

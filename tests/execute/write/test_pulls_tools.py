@@ -7,9 +7,9 @@ import pytest
 
 from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
-from rightcall.execute.state import state_of
-from rightcall.execute.write.editing_tools import branch_tools
-from rightcall.execute.write.pulls_tools import pull_tools
+from rightcall.tools.state import state_of
+from rightcall.tools.write.save import branch_tools
+from rightcall.tools.write.tools import pull_tools
 
 
 class Calls:

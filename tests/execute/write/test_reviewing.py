@@ -6,10 +6,10 @@ import pytest
 
 from execute.write.requests import Project
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.changes import Moved
-from rightcall.execute.write.merging import merge_plan
-from rightcall.execute.write.reviewing import ReviewArguments, case_of, review, review_preview, review_state
-from rightcall.execute.write.undoing import preview
+from rightcall.tools.write.changes import Moved
+from rightcall.tools.write.merge import merge_plan
+from rightcall.tools.write.review import ReviewArguments, case_of, review, review_preview, review_state
+from rightcall.tools.write.undo import preview
 
 
 @pytest.fixture

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from rightcall import Executor
-from rightcall.config_hands import WriteSettings
+from rightcall.base.files.rules import path_rules
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.functions import LocalTool
-from rightcall.execute.state import state_of
-from rightcall.execute.write.changes import LARGEST, Moved
-from rightcall.execute.write.desk import Desk
-from rightcall.execute.write.saving import saving_tools
-from rightcall.fs.rules import path_rules
-from rightcall.fs.sight import Sight
+from rightcall.policy.settings import WriteSettings
+from rightcall.tools.functions import LocalTool
+from rightcall.tools.state import state_of
+from rightcall.tools.write.changes import LARGEST, Moved
+from rightcall.tools.write.desk import Desk
+from rightcall.tools.write.save import saving_tools
 
 pytestmark = pytest.mark.promise("W-01")
 

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-import rightcall.execute.write.git_objects as git_objects
-import rightcall.fs.writing as writing
+import rightcall.base.files.write as writing
+import rightcall.tools.write.git_objects as git_objects
 from execute.write.killing import desk_of
 from execute.write.places import Place, modify, place
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.confining import only_in
-from rightcall.execute.code.git.pins import Pins
-from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.sandbox.inside import kernel
-from rightcall.execute.write.changes import FileStep
+from rightcall.tools.git.layout import Pins
+from rightcall.tools.git.private import only_in
+from rightcall.tools.git.repository import Repository
+from rightcall.tools.sandbox.inside import kernel
+from rightcall.tools.write.changes import FileStep
 
 pytestmark = pytest.mark.promise("W-01", "W-02")
 

@@ -10,13 +10,13 @@ from execute.write.killing import desk_of, files_of
 from execute.write.places import insert, modify, place
 from execute.write.requests import SETTINGS, Checks
 from rightcall.errors import ToolFailure
-from rightcall.execute.diff import shown_line
-from rightcall.execute.write.changes import Change, FileStep
-from rightcall.execute.write.desk import Desk
-from rightcall.execute.write.merging import MergeArguments, merge
-from rightcall.execute.write.pulls_opening import OpenArguments, open_pull
-from rightcall.execute.write.reviewing import ReviewArguments, review
-from rightcall.execute.write.undoing import preview, why_not
+from rightcall.tools.diff import shown_line
+from rightcall.tools.write.changes import Change, FileStep
+from rightcall.tools.write.commit import OpenArguments, open_pull
+from rightcall.tools.write.desk import Desk
+from rightcall.tools.write.merge import MergeArguments, merge
+from rightcall.tools.write.review import ReviewArguments, review
+from rightcall.tools.write.undo import preview, why_not
 
 pytestmark = pytest.mark.promise("W-05")
 

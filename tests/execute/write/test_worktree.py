@@ -9,9 +9,8 @@ import pytest
 from execute.code.git.making import Made
 from execute.write.places import Place, insert, modify, place
 from rightcall.errors import ToolFailure
-from rightcall.execute.write.branches import all_branches
-from rightcall.execute.write.desk_opening import adopt
-from rightcall.execute.write.worktree import follow, prepare, tidy
+from rightcall.tools.write.branches import all_branches, follow, prepare, tidy
+from rightcall.tools.write.desk import adopt
 
 pytestmark = pytest.mark.promise("W-02")
 

@@ -21,18 +21,42 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from functools import partial
 from ipaddress import ip_address
-from typing import Final, cast
+from threading import Thread
+from typing import Final, TypeVar, cast
 
 from msgspec import Struct
 
 from rightcall.base.http.addresses import Address, Headers, header_of
 from rightcall.base.http.answers import Answer
 from rightcall.base.http.errors import Broken, Fault, HttpError, Phase, read_failure
-from rightcall.base.own_thread import in_own_thread
 from rightcall.errors import CallError
+
+# ── own thread ──
+# Work that may hang, in a thread of its own, which nobody waits for at the end: it must not hold the program.
+
+T = TypeVar("T")
+
+
+def in_own_thread(work: Callable[[], T], name: str) -> "Future[T]":
+    """What comes of the work. Raises RuntimeError where no thread can be started."""
+    future: Future[T] = Future()
+    context = copy_context()
+
+    def run() -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(context.run(work))
+            except BaseException as error:  # noqa: BLE001 - the end of the program, say: for whoever asked
+                future.set_exception(error)
+
+    Thread(target=run, name=name, daemon=True).start()
+    return future
+
 
 _MB = 1_000_000
 _RESEND_SECONDS = 2.0

@@ -28,7 +28,7 @@ from typing import Any, cast
 _HELPERS = "helpers" if "helpers.extension" in sys.modules else "python.helpers"
 Extension: Any = getattr(sys.modules.get(f"{_HELPERS}.extension"), "Extension", object)
 
-# Made from pack `agent-zero` by `python -m rightcall.hosts.agent_zero_rules`; change the pack, not these lines.
+# Made from pack `agent-zero` by `python -m rightcall.hosts.agent_zero`; change the pack, not these lines.
 # fmt: off
 TOOL_SCHEMAS: dict[str, dict[str, Any]] = {
     'code_execution_tool': {'required': ['runtime', 'code'], 'optional': ['session', 'reset'],
@@ -359,7 +359,7 @@ def _shown(name: str) -> str:
 def _engine() -> Any:
     """The package's part of this; None where it is not installed, or not in a state to be used."""
     try:
-        return import_module("rightcall.hosts.agent_zero_engine")
+        return import_module("rightcall.hosts.agent_zero")
     except Exception:  # noqa: BLE001  whatever is wrong with it, the rules above still work
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rightcall.proxy.wire import Wire
+from rightcall.proxy.wires.common import Wire
 
 
 def wires() -> tuple[Wire, ...]:

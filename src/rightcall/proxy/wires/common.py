@@ -1,13 +1,254 @@
-"""What several wires need: small readings of JSON that somebody else wrote."""
+"""What the events of every API come down to: pieces of text, pieces of calls, and the end of an answer.
+
+A wire reads an `Event` with its `Delta`s, the flow decides each delta, and the wire writes the event again. A whole
+answer that was not streamed is one event with all its deltas.
+"""
 
 from __future__ import annotations
 
 import secrets
-from typing import Any, cast
+from enum import IntEnum
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 import msgspec
+from msgspec import Struct
 
-from rightcall.proxy.wire import Usage
+from rightcall.base.http.addresses import Framing
+from rightcall.types import Call
+
+
+class Kind(IntEnum):
+    """What a delta says."""
+
+    OPEN = 1
+    """A block of text begins. Only APIs that mark it say so; dropped where all its text was lifted."""
+    TEXT = 2
+    """A piece of the text of `lane`."""
+    SHUT = 3
+    """The block of text is over. Shares the fate of its OPEN."""
+    CALL = 4
+    """A call begins: `key`, and as far as they are known `name`, `id` and (a piece of) its `arguments`."""
+    MORE = 5
+    """A further piece of the arguments of call `key`."""
+    DONE = 6
+    """Call `key` is complete."""
+    FINISH = 7
+    """The answer is over; `text` is the reason in the API's own word."""
+
+
+class _Same:
+    def __repr__(self) -> str:
+        return "SAME"
+
+
+class _Drop:
+    def __repr__(self) -> str:
+        return "DROP"
+
+
+SAME: Final = _Same()
+"""As it came."""
+DROP: Final = _Drop()
+"""Not at all: what it said is said elsewhere."""
+
+
+class Ending(NamedTuple):
+    """What comes before the end of an answer: text and calls that the API did not send as such."""
+
+    calls: tuple[Call, ...]
+    text: str = ""
+    reason: str | None = None
+    """Why the answer ended from which they come, in the API's own word, where that is another one."""
+
+
+class Delta(Struct, eq=False):
+    """One thing that an event says, and what becomes of it.
+
+    `new`, once `done`: SAME, DROP, a str in place of a TEXT, a `Call` on the first delta of a call that is written anew
+    (the whole of it, with its id; the other pieces are dropped) and on its DONE, an `Ending` on a FINISH.
+    """
+
+    kind: Kind
+    answer: int = 0
+    """Which of several answers to the same request."""
+    lane: int = 0
+    """Which block of text of the answer."""
+    text: str = ""
+    key: Any = None
+    name: Any = None
+    id: Any = None
+    arguments: Any = ""
+    start: int = 0
+    end: int = 0
+    index: int | None = None
+    """The number that the server gave the call, and `number` the one that the client is told: where a wire needs
+    them."""
+    number: int | None = None
+    done: bool = False
+    new: Any = SAME
+
+    def decide(self, new: Any = SAME) -> None:
+        self.new = new
+        self.done = True
+
+    def __repr__(self) -> str:
+        return f"<{self.kind.name} {self.text or self.name or self.arguments!r} {self.new if self.done else '?'}>"
+
+
+class Event:
+    """One event of a stream as it came, or a whole answer."""
+
+    __slots__ = ("again", "data", "deltas", "raw")
+
+    def __init__(self, raw: bytes, deltas: list[Delta] | None = None, data: Any = None) -> None:
+        self.raw = raw
+        """With its framing, ready to be passed on."""
+        self.deltas = deltas or []
+        self.data = data
+        """What a wire keeps of it, so as not to decode it twice."""
+        self.again = False
+        """Whether a part of it was written already: then only the text that is left is written now."""
+
+    @property
+    def done(self) -> bool:
+        for delta in self.deltas:  # noqa: SIM110 - a generator costs more than all that is in it
+            if not delta.done:
+                return False
+        return True
+
+    @property
+    def same(self) -> bool:
+        """Whether it leaves as it came."""
+        if self.again:
+            return False
+        for delta in self.deltas:  # noqa: SIM110 - likewise
+            if delta.new is not SAME:
+                return False
+        return True
+
+
+# ── wire ──
+# What the engine asks of a wire: the translation between one API and what all APIs have in common.
+
+WireName = Literal["openai_chat", "openai_responses", "anthropic", "ollama"]
+Choice = Literal["auto", "none", "required"]
+
+FaultKind = Literal["unreachable", "timeout", "broken", "too_large", "refused", "internal"]
+"""What went wrong between us and the model's server."""
+
+
+class Asked(Struct, frozen=True):
+    """What a request asks for, as far as the proxy cares."""
+
+    model: str
+    stream: bool
+    tools: bytes
+    """The list of tools as it stood in the request; empty where there is none."""
+    choice: Choice = "auto"
+    """Whether the model may or must call a tool; a certain one that it must call counts as required."""
+    answers: int = 1
+
+
+class Usage(Struct, frozen=True):
+    """Tokens, as far as the server counted them."""
+
+    prompt: int | None = None
+    completion: int | None = None
+
+
+class Redo(Struct, frozen=True):
+    """What the model is told when it is asked again."""
+
+    prose: str
+    calls: tuple[Call, ...]
+    """The calls as the model wrote them (arguments as text or object), each with an id."""
+    hints: tuple[str, ...]
+    """What to say to each of them."""
+    text: str = ""
+    """The hint where there is no native call to answer: the model wrote its call into the text."""
+
+
+class StreamWire(Protocol):
+    """Reads and writes the events of one stream. It may keep state: events are written in the order they were read."""
+
+    @property
+    def framing(self) -> Framing: ...
+
+    @property
+    def text_alone(self) -> bool:
+        """Whether events that say a piece of text and nothing else are read and written without any state: two that
+        are alike but for their text mean the same."""
+        ...
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens that the stream has told of so far."""
+        ...
+
+    def read(self, raw: bytes) -> Event:
+        """What an event says. What it cannot read has no deltas, and passes. Never raises."""
+        ...
+
+    def write(self, event: Event, usage: Usage | None) -> bytes:
+        """The event as it was decided; its own bytes where nothing changed. `usage` are tokens of other tries, to be
+        added where the event tells the tokens."""
+        ...
+
+
+class Wire(Protocol):
+    """One API. Everything takes and gives decoded JSON; nothing raises because of what a server or a model wrote."""
+
+    @property
+    def name(self) -> WireName: ...
+
+    def is_for(self, method: str, path: str) -> bool:
+        """Whether a request to this path asks a model over this API."""
+        ...
+
+    def asked(self, body: bytes) -> Asked | None:
+        """What the request asks for; None where it cannot be read, so that it passes as it is."""
+        ...
+
+    def new_id(self) -> str:
+        """A new id for a call, as the API shapes them. Wires whose calls have no ids give ''."""
+        ...
+
+    def stream(self) -> StreamWire: ...
+
+    def whole(self, answer: Any) -> Event | None:
+        """A whole answer as one event (its `data` is `answer`); None where it is no answer of a model."""
+        ...
+
+    def written(self, event: Event) -> Any:
+        """The whole answer as decided, a new object; unknown fields survive."""
+        ...
+
+    def usage(self, answer: Any) -> Usage: ...
+
+    def with_usage(self, answer: Any, extra: Usage) -> Any:
+        """The answer, with tokens of other tries added to its own."""
+        ...
+
+    def again(self, request: dict[str, Any], redo: Redo) -> dict[str, Any]:
+        """The request once more, with what the model wrote and what is wrong with it; not streamed."""
+        ...
+
+    def taught(self, request: dict[str, Any], prompt: str) -> dict[str, Any]:
+        """The request for a model that knows no tools: `prompt` among its instructions, no tools, and the calls and
+        results of the conversation so far as text."""
+        ...
+
+    def error(self, status: int, kind: FaultKind, message: str) -> bytes:
+        """The body of an error, as clients of this API read it."""
+        ...
+
+    def stream_error(self, kind: FaultKind, message: str) -> bytes:
+        """An error in the middle of a stream, as clients of this API read it."""
+        ...
+
+
+# ── common ──
+# What several wires need: small readings of JSON that somebody else wrote.
 
 encode = msgspec.json.encode
 Object = dict[str, Any]

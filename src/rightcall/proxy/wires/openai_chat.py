@@ -4,23 +4,370 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightcall.proxy.events import DROP, SAME, Delta, Ending, Event, Kind
-from rightcall.proxy.wire import Asked, Choice, FaultKind, Redo, Usage, WireName
+import msgspec
+from msgspec import Struct
+
+from rightcall.base.http.addresses import ServerSentEvents, payload, sse
+from rightcall.proxy.teaching import as_text, result_text
 from rightcall.proxy.wires.common import (
+    DROP,
+    SAME,
+    Asked,
+    Choice,
+    Delta,
+    Ending,
+    Event,
+    FaultKind,
+    Kind,
     Object,
+    Redo,
+    Usage,
+    WireName,
     a_list,
     a_number,
     an_object,
     arguments_text,
+    decoded,
     encode,
     objects,
     random_id,
     raw_list,
     requested,
+    with_tokens,
 )
-from rightcall.proxy.wires.openai_chat_stream import OpenAIChatStream, finish_reason, tool_call, usage_of, with_usage
-from rightcall.proxy.wires.openai_chat_teaching import again, taught
 from rightcall.types import Call
+
+# ── openai chat stream ──
+# A stream of OpenAI's chat completions: chunks, each with pieces of one or more answers.
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: Any = None
+
+
+class _ToolCall(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(Struct):
+    content: Any = None
+    tool_calls: list[_ToolCall] | None = None
+    function_call: _Function | None = None
+
+
+class _Choice(Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(Struct):
+    """What matters of a chunk. The rest is not even decoded, as long as nothing changes."""
+
+    choices: list[_Choice] | None = None
+    usage: Any = None
+
+
+_chunk = msgspec.json.Decoder(_Chunk)
+
+DONE = b"[DONE]"
+
+
+class OpenAIChatStream:
+    """Reads and writes chunks. A native call is complete when its answer is: pieces of several may alternate."""
+
+    text_alone = True
+
+    def __init__(self) -> None:
+        self.framing = ServerSentEvents()
+        self.usage = Usage()
+        self._keys: dict[int, int] = {}  # answer → the index of its last call
+        self._ids: dict[tuple[int, str], int] = {}  # answer, id → which call that is
+        self._begun: dict[tuple[int, int | None], str] = {}  # answer, the server's index → the id its call began with
+        self._taken: set[tuple[int, int]] = set()  # answer, which call
+        self._latest: dict[tuple[int, int | None], int] = {}  # answer, the server's index → the last call it was for
+        self._calls: dict[int, int] = {}  # answer → how many calls the client has been sent
+        self._numbers: dict[tuple[int, int], int] = {}  # answer, which call → the index the client knows it by
+        self._open: dict[int, bytes] = {}  # answer that no reason has ended yet → its last chunk
+
+    def read(self, raw: bytes) -> Event:
+        data = payload(raw)
+        if data == DONE:  # a server that gives no reason
+            return Event(raw, [Delta(Kind.FINISH, answer) for answer in self._open])
+        if not data.startswith(b"{"):
+            return Event(raw)
+        try:
+            chunk = _chunk.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return Event(raw)
+        if chunk.usage is not None:
+            self.usage = usage_of(chunk.usage)
+        deltas: list[Delta] = []
+        for choice in chunk.choices or ():
+            if choice.delta is not None:
+                self._open[choice.index] = raw
+                self._read(choice.index, choice.delta, deltas)
+            if choice.finish_reason:
+                self._open.pop(choice.index, None)
+                deltas.append(Delta(Kind.FINISH, choice.index, text=choice.finish_reason))
+        return Event(raw, deltas)
+
+    def _read(self, answer: int, given: _Delta, deltas: list[Delta]) -> None:
+        if type(given.content) is str and given.content:
+            deltas.append(Delta(Kind.TEXT, answer, text=given.content))
+        for call in given.tool_calls or ():
+            function = call.function or _Function()
+            key = self._key(answer, call)
+            deltas.append(
+                Delta(
+                    Kind.CALL, answer, key=key, name=function.name, id=call.id,
+                    arguments="" if function.arguments is None else function.arguments,
+                )
+            )  # fmt: skip
+            deltas[-1].index = call.index
+        if given.function_call is not None:
+            arguments = given.function_call.arguments
+            legacy = Delta(Kind.CALL, answer, key="function_call", name=given.function_call.name, id="-")
+            legacy.arguments = "" if arguments is None else arguments
+            deltas.append(legacy)
+
+    def _key(self, answer: int, call: _ToolCall) -> int:
+        """Which call a piece belongs to: the server's index says it, but where a server leaves it out, or gives all of
+        its calls the same one, a new id with a name is a new call."""
+        named = call.id is not None and call.function is not None and bool(call.function.name)
+        given = (answer, call.index)
+        twin = named and call.index is not None and given not in self._latest  # some servers give two calls one id
+        if call.id and (answer, call.id) in self._ids and not twin:
+            if self._begun.get(given) != call.id:
+                self._latest[given] = self._ids[answer, call.id]
+        elif given not in self._latest or (named and call.id):
+            last = self._keys.get(answer, -1)
+            taken = call.index is None or (answer, call.index) in self._taken
+            key = last + 1 if taken or call.index is None else call.index
+            self._latest[given] = key
+            self._taken.add((answer, key))
+            self._keys[answer] = max(last, key)
+            if call.id:
+                self._ids[answer, call.id] = key
+                self._begun[given] = call.id
+        return self._latest[given]
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write(self, event: Event, usage: Usage | None) -> bytes:
+        for delta in event.deltas:
+            if delta.kind is Kind.CALL and delta.new is not DROP and isinstance(delta.key, int):
+                delta.number = self._number(delta)
+        if event.same and usage is None and not _renumbers(event):
+            return event.raw
+        chunk = decoded(payload(event.raw))
+        if chunk is None:
+            return self._unended(event) + event.raw
+        if event.same and not _renumbers(event):
+            return event.raw if chunk.get("usage") is None else sse(encode(with_usage(chunk, usage)))
+        if event.again:
+            return _text_chunk(chunk, event.deltas[0])
+        return self._rewritten(chunk, event.deltas, usage)
+
+    def _number(self, delta: Delta) -> int:
+        """The index that the client is told: calls are numbered as they leave, without a gap."""
+        number = self._numbers.get((delta.answer, delta.key))
+        if number is None:
+            number = self._numbers[delta.answer, delta.key] = self._calls.get(delta.answer, 0)
+            self._calls[delta.answer] = number + 1
+        return number
+
+    def _rewritten(self, chunk: Object, deltas: list[Delta], usage: Usage | None) -> bytes:
+        before: list[bytes] = []
+        kept: list[Object] = []
+        for choice in objects(chunk.get("choices")):
+            index = choice.get("index", 0)
+            own = [delta for delta in deltas if delta.answer == index]
+            ending = next((delta.new for delta in own if isinstance(delta.new, Ending)), None)
+            written = _choice_stream(choice, own, ending)
+            if ending is not None and written is not None:
+                if written["delta"]:  # what it says comes before what the end brings
+                    before.append(_with_choice(chunk, {**written, "finish_reason": None}))
+                    nothing: Object = {}
+                    written = {"index": index, "delta": nothing, "finish_reason": written["finish_reason"]}
+                before += [_with_choice(chunk, piece) for piece in self._ended(index, ending)]
+            if written is not None:
+                kept.append(written)
+        if not kept and chunk.get("usage") is None:
+            return b"".join(before)
+        return b"".join(before) + sse(encode(with_usage({**chunk, "choices": kept}, usage)))
+
+    def _unended(self, event: Event) -> bytes:
+        """What comes before the end of a stream that gave no reason to end."""
+        written: list[bytes] = []
+        for delta in event.deltas:
+            chunk = decoded(payload(self._open.get(delta.answer, b"")))
+            if chunk is not None and isinstance(delta.new, Ending):
+                last: Object = {"index": delta.answer, "delta": {}, "finish_reason": finish_reason("stop", delta.new)}
+                written += [_with_choice(chunk, piece) for piece in (*self._ended(delta.answer, delta.new), last)]
+        return b"".join(written)
+
+    def _ended(self, index: int, ending: Ending) -> list[Object]:
+        """What comes before the end: the text, and each call whole."""
+        pieces: list[Object] = [{"content": ending.text}] if ending.text else []
+        for call in ending.calls:
+            at = self._calls.get(index, 0)
+            self._calls[index] = at + 1
+            pieces.append({"tool_calls": [{"index": at, **tool_call(call)}]})
+        return [{"index": index, "delta": piece, "finish_reason": None} for piece in pieces]
+
+
+def _renumbers(event: Event) -> bool:
+    """Whether the server gave a call another index than the client is told."""
+    return any(delta.index is not None and delta.number not in (None, delta.index) for delta in event.deltas)
+
+
+def tool_call(call: Call) -> Object:
+    function = {"name": call.name, "arguments": arguments_text(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _choice_stream(choice: Object, deltas: list[Delta], ending: Ending | None) -> Object | None:
+    """A choice as decided; None where nothing is left of it."""
+    given = dict(an_object(choice.get("delta")) or {})
+    calls: list[Object] = []
+    pieces = iter([delta for delta in deltas if delta.kind is Kind.CALL and delta.key != "function_call"])
+    for piece in a_list(given.pop("tool_calls", None)):
+        delta = next(pieces, None)
+        if delta is None or (delta.new is SAME and delta.index is None):
+            calls.append(piece)
+        elif delta.new is SAME:
+            calls.append({**piece, "index": delta.number})
+        elif isinstance(delta.new, Call):  # the piece that began the call brings all of it
+            call = tool_call(delta.new)
+            calls.append({**piece, "index": delta.number, "id": call["id"], "function": call["function"]})
+    if calls:
+        given["tool_calls"] = calls
+    for delta in deltas:
+        if delta.kind is Kind.TEXT and delta.new is not SAME:
+            _set_text(given, delta.new)
+        elif delta.key == "function_call" and delta.new is not SAME:
+            _set_legacy(given, delta)
+    finish = finish_reason(choice.get("finish_reason"), ending)
+    if not given and finish is None:
+        return None
+    return {**choice, "delta": given, "finish_reason": finish}
+
+
+def finish_reason(given: Any, ending: Ending | None) -> Any:
+    """The reason that fits what was sent: what was cut off or forbidden stays so."""
+    if ending is None:
+        return given
+    given = ending.reason or given
+    if given in ("length", "content_filter"):
+        return given
+    return "tool_calls" if ending.calls else "stop" if given == "tool_calls" else given
+
+
+def _set_text(given: Object, text: str) -> None:
+    if text or given.get("role"):
+        given["content"] = text
+    else:
+        given.pop("content", None)
+
+
+def _set_legacy(given: Object, delta: Delta) -> None:
+    if isinstance(delta.new, Call):
+        given["function_call"] = {"name": delta.new.name, "arguments": arguments_text(delta.new.arguments)}
+    else:
+        given.pop("function_call", None)
+
+
+def _text_chunk(chunk: Object, delta: Delta) -> bytes:
+    """The rest of a text whose beginning was sent; what else the chunk said was said then."""
+    text = delta.text if delta.new is SAME else delta.new
+    if not text:
+        return b""
+    return _with_choice(chunk, {"index": delta.answer, "delta": {"content": text}, "finish_reason": None})
+
+
+def _with_choice(chunk: Object, choice: Object) -> bytes:
+    return sse(encode({**{key: value for key, value in chunk.items() if key != "usage"}, "choices": [choice]}))
+
+
+def usage_of(given: Any) -> Usage:
+    """The tokens in a `usage` object."""
+    usage = an_object(given) or {}
+    return Usage(a_number(usage.get("prompt_tokens")), a_number(usage.get("completion_tokens")))
+
+
+def with_usage(answer: Object, extra: Usage | None) -> Object:
+    """An answer or a chunk with tokens of other tries added to its own, where it tells any."""
+    return with_tokens(answer, extra, "prompt_tokens", "completion_tokens")
+
+
+# ── openai chat teaching ──
+# Asking an OpenAI-compatible server otherwise: once more with a hint, or with the tools in the prompt.
+
+TOOL_SETTINGS = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call")
+
+
+def again(request: Object, redo: Redo) -> Object:
+    """The request with the model's own message and what is wrong with it."""
+    messages = list(a_list(request.get("messages")))
+    if redo.calls:
+        calls = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": arguments_text(call.arguments)},
+            }
+            for call in redo.calls
+        ]
+        messages.append({"role": "assistant", "content": redo.prose or None, "tool_calls": calls})
+        messages += [
+            {"role": "tool", "tool_call_id": call.id, "content": hint}
+            for call, hint in zip(redo.calls, redo.hints, strict=True)
+        ]
+    else:
+        messages.append({"role": "assistant", "content": redo.prose})
+        messages.append({"role": "user", "content": redo.text})
+    return unstreamed({**request, "messages": messages})
+
+
+def taught(request: Object, prompt: str) -> Object:
+    """The request for a model that knows no tools."""
+    kept = {key: value for key, value in request.items() if key not in TOOL_SETTINGS}
+    messages = [_in_text(message) for message in objects(request.get("messages"))]
+    first = an_object(messages[0]) if messages else None
+    if first is not None and first.get("role") in ("system", "developer"):
+        messages[0] = {**first, "content": f"{_text(first.get('content'))}\n\n{prompt}"}
+    else:
+        messages.insert(0, {"role": "system", "content": prompt})
+    return {**kept, "messages": messages}
+
+
+def unstreamed(request: Object) -> Object:
+    """The same request, to be answered at once."""
+    return {key: value for key, value in request.items() if key != "stream_options"} | {"stream": False}
+
+
+def _in_text(message: Object) -> Object:
+    """A message without native calls: what they said is in its text."""
+    if message.get("role") == "tool":
+        return {"role": "user", "content": result_text(_text(message.get("content")))}
+    calls = [an_object(call.get("function")) or {} for call in objects(message.get("tool_calls"))]
+    if not calls:
+        return message
+    written = as_text([(str(call.get("name")), call.get("arguments")) for call in calls])
+    kept = {key: value for key, value in message.items() if key != "tool_calls"}
+    return {**kept, "content": f"{_text(message.get('content'))}\n{written}".strip()}
+
+
+def _text(content: Any) -> str:
+    """The text of a content that is one, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text") or "") for part in objects(content))
+
 
 LEGACY = "function_call"
 """The key of the one call of OpenAI's older dialect."""

@@ -5,12 +5,11 @@ import subprocess
 from pathlib import Path
 from time import monotonic
 
-from rightcall.execute.code.git.private import private_for
-from rightcall.execute.code.git.repository import Repository
-from rightcall.execute.code.git.run import checked, git_in
-from rightcall.execute.code.git.snapshot import comparing, snapshot
-from rightcall.execute.code.process import run_program
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.tools.git.private import private_for
+from rightcall.tools.git.repository import Repository
+from rightcall.tools.git.run import checked, comparing, git_in, snapshot
+from rightcall.tools.process import run_program
 
 MOMENT = 1_700_000_000
 """When the first commit is made; each further one a minute later."""

@@ -7,7 +7,7 @@ import pytest
 
 from every import every
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.dates import seconds_of
+from rightcall.tools.git.refs import seconds_of
 
 pytestmark = pytest.mark.promise("C-05")
 

@@ -11,22 +11,21 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made, made
-from rightcall.execute.code.git import folders
-from rightcall.execute.code.git.folders import PrivateFolder, sweep
-from rightcall.execute.code.git.graph import write_graph
-from rightcall.execute.code.git.private import Private
-from rightcall.execute.code.git.refs import commit_of
-from rightcall.execute.code.git.repository import repository_for
-from rightcall.fs.sight import Sight
+from rightcall.base.files.sight import Sight
+from rightcall.tools.git import repository as folders
+from rightcall.tools.git.private import Private
+from rightcall.tools.git.refs import commit_of
+from rightcall.tools.git.repository import PrivateFolder, repository_for, sweep
+from rightcall.tools.git.run import write_graph
 
 pytestmark = pytest.mark.promise("C-08", "C-09")
 
 _MAKER = """
 import os, sys
-from rightcall.execute.code.git.graph import write_graph
-from rightcall.execute.code.git.private import Private
-from rightcall.execute.code.git.repository import repository_for
-from rightcall.fs.sight import Sight
+from rightcall.tools.git.run import write_graph
+from rightcall.tools.git.private import Private
+from rightcall.tools.git.repository import repository_for
+from rightcall.base.files.sight import Sight
 private = Private(repository_for(Sight(sys.argv[1])))
 if sys.argv[2:]:
     begun, tell = os.pipe()
@@ -182,7 +181,7 @@ def test_several_can_sweep_at_once(place: Path) -> None:
         (folder := place / f".rightcall-git-{number}").mkdir()
         (folder / ".lock").touch()
         aged(folder, 1e6)
-    code = "import sys; from rightcall.execute.code.git.folders import sweep; sys.stdin.read(1); sweep(sys.argv[1])"
+    code = "import sys; from rightcall.tools.git.repository import sweep; sys.stdin.read(1); sweep(sys.argv[1])"
     command = [sys.executable, "-c", code, str(place)]
     sweepers = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(3)]
     for sweeper in sweepers:

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made, made
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.cache import graph_file, graph_folder
-from rightcall.execute.code.git.graph import write_graph
-from rightcall.execute.code.git.private import Private, private_for
-from rightcall.execute.code.git.refs import commit_of
-from rightcall.execute.code.git.repository import Repository, repository_for
-from rightcall.execute.code.git.run import checked, run_git
-from rightcall.fs.sight import Sight
+from rightcall.tools.git.layout import graph_file, graph_folder
+from rightcall.tools.git.private import Private, private_for
+from rightcall.tools.git.refs import commit_of
+from rightcall.tools.git.repository import Repository, repository_for
+from rightcall.tools.git.run import checked, run_git, write_graph
 
 pytestmark = pytest.mark.promise("C-09")
 

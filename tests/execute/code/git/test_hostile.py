@@ -13,11 +13,11 @@ import pytest
 from execute.code.git.hostile import SPRUNG_BY_PLAIN_GIT, TRAPS
 from execute.code.git.making import clean_environment, files_compared
 from execute.code.git.traps import SECRET, Trap
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.refs import commit_of
-from rightcall.execute.code.git.repository import repository_for
-from rightcall.execute.code.git.run import checked, run_git
-from rightcall.fs.sight import Sight
+from rightcall.tools.git.refs import commit_of
+from rightcall.tools.git.repository import repository_for
+from rightcall.tools.git.run import checked, run_git
 
 pytestmark = pytest.mark.promise("C-08")
 
@@ -180,8 +180,8 @@ def test_a_git_in_the_folder_that_is_looked_at_is_never_run(tmp_path: Path) -> N
         (it.root / name).write_bytes(it.canary.read_bytes())
         (it.root / name).chmod(0o755)
     script = (
-        "from rightcall.fs.sight import Sight\n"
-        "from rightcall.execute.code import diff\n"
+        "from rightcall.base.files.sight import Sight\n"
+        "from rightcall.tools.code import diff\n"
         "print(diff.TOOL.run(Sight('.'), diff.TOOL.arguments(base='HEAD~1')))\n"
     )
     path = f".::{os.environ['PATH']}"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made, files_compared, made
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.private import Private, private_for
-from rightcall.execute.code.git.repository import repository_for
-from rightcall.execute.code.git.run import checked, git_in
-from rightcall.execute.code.process import run_program
-from rightcall.fs.sight import Sight
+from rightcall.tools.git.private import Private, private_for
+from rightcall.tools.git.repository import repository_for
+from rightcall.tools.git.run import checked, git_in
+from rightcall.tools.process import run_program
 
 pytestmark = pytest.mark.promise("C-08", "P-03")
 

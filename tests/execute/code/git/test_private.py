@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made, files_compared, made
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.private import Private, private_for
-from rightcall.execute.code.git.refs import commit_of
-from rightcall.execute.code.git.repository import Repository, repository_for
-from rightcall.execute.code.git.run import checked, run_git
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight
+from rightcall.tools.git.private import Private, private_for
+from rightcall.tools.git.refs import commit_of
+from rightcall.tools.git.repository import Repository, repository_for
+from rightcall.tools.git.run import checked, run_git
 
 pytestmark = pytest.mark.promise("C-08")
 
@@ -67,9 +67,9 @@ def test_where_there_is_no_room_the_next_place_is_tried(
     it: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = [str(tmp_path / "gone"), str(it.folder / "a.py"), str(tmp_path)]
-    monkeypatch.setattr("rightcall.execute.code.git.private._places", lambda _: places)
+    monkeypatch.setattr("rightcall.tools.git.private._places", lambda _: places)
     assert Path(Private(of(it)).path).parent == tmp_path
-    monkeypatch.setattr("rightcall.execute.code.git.private._places", lambda _: places[:2])
+    monkeypatch.setattr("rightcall.tools.git.private._places", lambda _: places[:2])
     with pytest.raises(ToolFailure, match="no folder for temporary files that can be written to"):
         Private(of(it))
 
@@ -171,10 +171,10 @@ def test_a_process_keeps_only_a_few(tmp_path: Path) -> None:
 
 _CHILD = """
 import os, sys
-from rightcall.fs.sight import Sight
-from rightcall.execute.code.git.private import private_for
-from rightcall.execute.code.git.refs import commit_of
-from rightcall.execute.code.git.repository import repository_for
+from rightcall.base.files.sight import Sight
+from rightcall.tools.git.private import private_for
+from rightcall.tools.git.refs import commit_of
+from rightcall.tools.git.repository import repository_for
 repository = repository_for(Sight(sys.argv[1]))
 own = private_for(repository).path
 reader, writer = os.pipe()

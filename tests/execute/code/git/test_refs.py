@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made, made
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.refs import Span, commit_of, commits_of, span, split_path
-from rightcall.execute.code.git.repository import Repository, repository_for
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight, Unseen
+from rightcall.tools.git.refs import Span, commit_of, commits_of, span, split_path
+from rightcall.tools.git.repository import Repository, repository_for
 
 pytestmark = pytest.mark.promise("C-08")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made, files_compared, made
+from rightcall.base.files.rules import PathRules
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.refs import commit_of
-from rightcall.execute.code.git.repository import NoRepository, Repository, repository_for
-from rightcall.execute.code.git.run import checked, run_git
-from rightcall.fs.rules import PathRules
-from rightcall.fs.sight import Sight
+from rightcall.tools.git.refs import commit_of
+from rightcall.tools.git.repository import NoRepository, Repository, repository_for
+from rightcall.tools.git.run import checked, run_git
 
 pytestmark = pytest.mark.promise("C-08")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from execute.code.git.making import Made, files_compared, made
+from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.execute.code.git.repository import Repository, repository_for
-from rightcall.execute.code.git.run import checked, failure_of, run_git
-from rightcall.execute.code.git.state import history_state
-from rightcall.execute.code.process import Finished
-from rightcall.fs.sight import Sight
+from rightcall.tools.git.private import history_state
+from rightcall.tools.git.repository import Repository, repository_for
+from rightcall.tools.git.run import checked, failure_of, run_git
+from rightcall.tools.process import Finished
 
 pytestmark = pytest.mark.promise("C-08")
 
@@ -144,11 +144,11 @@ def test_a_state_that_cannot_be_told_is_no_state(it: Made, monkeypatch: pytest.M
     settled(it)
     just_now = time.time_ns() + 5_000_000_000
     os.utime(it.git_dir / "refs/heads/main", ns=(just_now, just_now))
-    monkeypatch.setattr("rightcall.execute.code.git.state.time_ns", lambda: just_now + 10_000_000)
+    monkeypatch.setattr("rightcall.tools.git.private.time_ns", lambda: just_now + 10_000_000)
     with pytest.raises(OSError, match="changed a moment ago"):
         history_state(sight, repository)
-    monkeypatch.setattr("rightcall.execute.code.git.state.time_ns", lambda: just_now + 30_000_000)
+    monkeypatch.setattr("rightcall.tools.git.private.time_ns", lambda: just_now + 30_000_000)
     assert history_state(sight, repository)
-    monkeypatch.setattr("rightcall.execute.code.git.state._MOST", 8)
+    monkeypatch.setattr("rightcall.tools.git.private._MOST_STATE", 8)
     with pytest.raises(OSError, match="too many refs"):
         history_state(sight, repository)

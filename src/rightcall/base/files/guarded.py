@@ -1,0 +1,384 @@
+"""RightCall's own files, which no call may touch, by whatever name: the policy, the record with what lies beside it,
+and the user's folder of what lasts. What its subjects can write is no policy, and no record.
+
+Only the standard library, and little of it: a hook loads this with every call that a host makes.
+"""
+
+import errno
+import os
+import re
+import stat
+import sys
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import BinaryIO
+
+
+def state_folder() -> str:
+    """The user's own folder for what lasts: trust, the record of calls in projects without a policy, and sockets."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
+    else:
+        base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # from the folder that one happens to be in it would be that folder's word
+        return os.path.abspath(usual_state_folder())
+    return os.path.join(os.path.abspath(base), "rightcall")
+
+
+def state_folders() -> tuple[str, ...]:
+    """The state folder, and the usual one where a variable names another. OSError where there is none."""
+    found = [state_folder()]
+    with suppress(OSError):
+        found.append(os.path.abspath(usual_state_folder()))
+    return tuple(dict.fromkeys(found))
+
+
+def usual_state_folder() -> str:
+    """Where it would be if no variable named another: the same for all that runs with one home folder."""
+    if sys.platform == "win32":
+        return os.path.join(os.path.expanduser("~\\AppData\\Local"), "rightcall")
+    believed = os.path.isabs(os.environ.get("HOME", os.sep))
+    return os.path.join(os.path.expanduser("~") if believed else _home(), ".local", "state", "rightcall")
+
+
+def _home() -> str:
+    """The home folder as the system knows it."""
+    if sys.platform != "win32":
+        import pwd  # late: hardly anybody needs it
+
+        try:
+            if os.path.isabs(home := pwd.getpwuid(os.getuid()).pw_dir):
+                return home
+        except KeyError:
+            pass
+    raise OSError("HOME is not an absolute path, and this user has no home folder; set HOME to one")
+
+
+def identity(policy: str) -> str:
+    """What a policy file is known by: its name in its real folder. A link to it in another project is another policy,
+    since the record lies beside the link."""
+    folder, name = os.path.split(os.path.abspath(policy))
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def packets_folder(database: str) -> str:
+    """Where the router keeps its packets."""
+    return os.path.join(os.path.dirname(database), "packets")
+
+
+def desks_folder(database: str) -> str:
+    """Where all that belongs to writing is kept, beside the audit."""
+    return os.path.join(os.path.dirname(database), "desk")
+
+
+def guarded_files(policy: str | None, *databases: str | None) -> tuple[str, ...]:
+    """As whole paths, after every link; a folder ends with a separator, and all that is in it is meant."""
+    files = [policy, *databases]
+    folders = list(state_folders())
+    for database in databases:
+        if database is not None:
+            folders += [packets_folder(database), desks_folder(database)]
+    found = [os.path.realpath(file) for file in files if file is not None]
+    return tuple(dict.fromkeys((*found, *(os.path.join(os.path.realpath(folder), "") for folder in folders))))
+
+
+def is_guarded(path: str, guarded: Iterable[str]) -> bool:
+    """Whether a whole path is one of these files, is named after one (`audit.db-wal`, `audit.db.key`), or lies in one
+    of these folders. Some systems make no difference between capital and small letters, so none is made here.
+
+    >>> is_guarded("/srv/Audit.db-wal", ["/srv/audit.db"]), is_guarded("/srv/desk.py", ["/srv/desk/"])
+    (True, False)
+    """
+    low = path.casefold()
+    files, beginnings = _folded(tuple(guarded))
+    return low in files or f"{low}{os.sep}".startswith(beginnings)
+
+
+@lru_cache(64)
+def _folded(guarded: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names of files, and how everything begins that belongs to a file or lies in a folder."""
+    low = [one.casefold() for one in guarded]
+    files = frozenset(one for one in low if not one.endswith(os.sep))
+    return files, (*(one for one in low if one.endswith(os.sep)), *(one + end for one in files for end in "-."))
+
+
+def is_another_name(path: str, guarded: Iterable[str]) -> bool:
+    """Whether a path is a second name of one of these files, or of one beside it: such a name tells nothing."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    if found.st_nlink < 2 or stat.S_ISDIR(found.st_mode):  # links have been followed, so it has no other name
+        return False
+    return (found.st_dev, found.st_ino) in set(_identities(guarded))
+
+
+def _identities(guarded: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Of the files, of those beside them, and of all in the folders."""
+    for one in guarded:
+        for file in _files_in(one) if one.endswith(os.sep) else _files_beside(one):
+            try:
+                found = os.stat(file, follow_symlinks=False)
+            except OSError:
+                continue
+            yield found.st_dev, found.st_ino
+
+
+def _files_beside(file: str) -> Iterator[str]:
+    folder, name = os.path.split(file)
+    yield file
+    try:
+        beside = [one.path for one in os.scandir(folder) if one.name.startswith((f"{name}-", f"{name}."))]
+    except OSError:
+        return
+    for path in beside:
+        yield path
+        yield from _files_in(path)
+
+
+def _files_in(folder: str) -> Iterator[str]:
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.join(inside, name)
+
+
+# ── readings ──
+# What a written path may mean to whoever opens it. Nobody knows how somebody else's program reads a path: it may take
+# it as the kernel does, leave out `x/..` by the names alone, decode an address, expand `~`, or run on a system where a
+# backslash separates and a dot at the end is nothing. So each reading is followed, and the strictest judgement holds.
+#
+#     a path as written ─▶ every spelling it can be turned into ─▶ where each leads, by names and by links
+
+LONGEST = 4096
+"""Characters; no system opens a longer path, and following it would hold up everybody else."""
+_MOST = 64
+"""Readings of one path. A real one has a few; what has more was made to have them."""
+_ORDINARY = re.compile(r"[A-Za-z0-9_+=,#()/.-]*[A-Za-z0-9_+=,#()/-]")
+_ADDRESS = r"(?i:file:)(?://[^/\\?#]*)?([^?#]*)"  # these are compiled when first needed, which is hardly ever
+_ENCODED = rb"%([0-9A-Fa-f]{2})"
+_DEVICE = r"\A//[?.]/+(?i:unc/+)?"
+_DRIVE = r"\A[A-Za-z]:"
+_VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
+_PROCESS = r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(cwd|root|exe|(?:fd|map_files|ns)/[^/]+)"
+_MOST_LINKS = 40
+"""As the system counts."""
+_QUOTES = "\"'`<>"
+
+
+_AS_A_NAME: int = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0  # Linux
+"""Open nothing but the name: no pipe is waited for, no device touched."""
+NOWHERE = "\0"
+"""Where a path leads of which nobody can say it. No path holds this."""
+
+
+class Unjudged(ValueError):
+    """A path of which nobody can say what it means; the text says why."""
+
+
+def spellings(written: str) -> list[str]:
+    """A path as it is written, and as others may read it. Raises Unjudged.
+
+    >>> spellings("src/app.py"), spellings("x\\\\..\\\\.env")
+    (['src/app.py'], ['x\\\\..\\\\.env', 'x/../.env'])
+    """
+    if len(written) > LONGEST:
+        raise Unjudged(f"it is longer than {LONGEST:,} characters")
+    if _is_ordinary(written):
+        return [written]
+    found = {written: None}
+    todo = [written]
+    while todo:
+        one = todo.pop()
+        if "\0" in one:
+            raise Unjudged("it holds a NUL character")
+        for read in _WAYS:
+            other = read(one)
+            if other and other not in found:
+                found[other] = None
+                todo.append(other)
+        if len(found) > _MOST:
+            raise Unjudged("it can be read in too many ways")
+    return list(found)
+
+
+def _is_ordinary(written: str) -> bool:
+    """Whether there is no other reading: most paths."""
+    return bool(_ORDINARY.fullmatch(written) and ".." not in written and "./" not in written and "//" not in written)
+
+
+def is_straight(root: str, written: str) -> bool:
+    """Whether a path has one reading, and leads from the root to just where its names say. Then the root is its own
+    true folder too, and need not be followed: most paths."""
+    if written[:1] == "/" or len(written) > LONGEST or not _is_ordinary(written):
+        return False
+    whole = f"{root}/{written}"
+    return follow(whole) == whole and whole[:6] != "/proc/"
+
+
+def destinations(base: str, written: str) -> list[str]:
+    """Where a path leads from a true folder: as the system follows it, and as somebody does who first leaves out `x/..`
+    by the names. Whole paths, without links. Raises Unjudged."""
+    if "\0" in written or len(written) > LONGEST:
+        raise Unjudged("it holds a NUL character" if "\0" in written else f"it is longer than {LONGEST:,} characters")
+    whole = os.path.join(base, written)
+    to = follow(whole)
+    if to == whole and to[:6] != "/proc/":  # no link, and nothing to leave out
+        return [to]
+    found = {to: None}
+    ways = [whole]
+    if ".." in written:
+        ways.append(os.path.normpath(whole))
+        found[follow(ways[1])] = None
+    found |= dict.fromkeys(there for way in ways if (there := _of_another_process(way, base)))
+    return list(found)
+
+
+def _of_another_process(path: str, base: str) -> str | None:
+    """Where a path leads that goes through the folder or the root of a process: whoever opens it starts in the base,
+    and not where we do. None for every other path. Raises Unjudged for one through an open file."""
+    at, todo, links, met = "", path.split("/")[::-1], 0, False
+    while todo:
+        name = todo.pop()
+        if name == "..":
+            at = at.rpartition("/")[0]
+        if name in ("", ".", ".."):
+            continue
+        at = f"{at}/{name}"
+        if at.startswith("/proc/") and (through := re.fullmatch(_PROCESS, at)) is not None:
+            met = True
+            if through[1] == "cwd":
+                at = base
+            elif through[1] == "root":
+                at = ""
+            elif todo:
+                raise Unjudged("it leads through an open file of a process")
+            continue
+        try:
+            to = os.readlink(at)
+        except (OSError, ValueError):
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise Unjudged("it leads through too many links")
+        at = "" if to.startswith("/") else at.rpartition("/")[0]
+        todo += to.split("/")[::-1]
+    return (at or "/") if met else None
+
+
+def follow(path: str) -> str:
+    """Where a path leads, after every link, whether or not anything is there: `os.path.realpath`, and several times as
+    quick where the kernel tells."""
+    if not _AS_A_NAME:
+        return _real(path)
+    try:
+        found = os.open(path, _AS_A_NAME)
+    except (OSError, ValueError):
+        return _real(path)
+    try:
+        told = os.readlink(f"/proc/self/fd/{found}")
+    except OSError:
+        told = ""
+    finally:
+        os.close(found)
+    # of what was removed meanwhile the kernel adds a word to the name
+    return told if told[:1] == "/" and not told.endswith(" (deleted)") else _real(path)
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except PermissionError:  # a link of a process that is not ours
+        return os.path.abspath(path)
+
+
+def _bare(path: str) -> str:
+    """Without what people and models put around a path."""
+    return path.strip().strip(_QUOTES).strip().removeprefix("@")
+
+
+def _expanded(path: str) -> str:
+    """`~` and `~user`, and variables that are a whole name: `$HOME.txt` is a file."""
+    return os.path.expandvars(os.path.expanduser(path)) if path[:1] == "~" or re.search(_VARIABLE, path) else path
+
+
+def _addressed(path: str) -> str:
+    """`file:///srv/x?y` is `/srv/x`."""
+    found = re.fullmatch(_ADDRESS, path.partition("#")[0].partition("?")[0]) if path[:5].lower() == "file:" else None
+    return path if found is None else found[1]
+
+
+def _decoded(path: str) -> str:
+    if "%" not in path:
+        return path
+    raw = re.sub(_ENCODED, lambda found: bytes((int(found[1], 16),)), path.encode("utf-8", "surrogatepass"))
+    return raw.decode("utf-8", "replace")
+
+
+def _separated(path: str) -> str:
+    """As where a backslash separates, and drives and devices stand before a path."""
+    plain = path.replace("\\", "/")
+    return path if plain == path else re.sub(_DRIVE, "", re.sub(_DEVICE, "", plain))
+
+
+def _trimmed(path: str) -> str:
+    """As where dots and blanks at the end of a name are nothing, and a stream of a file is the file."""
+    return "/".join(map(_trimmed_name, path.split("/")))
+
+
+def _trimmed_name(name: str) -> str:
+    plain = name.strip()
+    return plain if plain in (".", "..") else plain.partition(":")[0].rstrip(" .")
+
+
+def _in_plain_signs(path: str) -> str:
+    if path.isascii():
+        return path
+    from rightcall.base.letters import as_signs  # late: hardly any path needs it
+
+    return as_signs(path)
+
+
+_WAYS = (_bare, _expanded, _addressed, _decoded, _separated, _trimmed, _in_plain_signs)
+
+
+# ── whole ──
+# Files that are replaced in one step: whoever reads sees the old one or the new one, also after a crash. What took the
+# place of one and is no file is not read.
+
+
+@contextmanager
+def whole_file(path: str, beside: str) -> Generator[BinaryIO]:
+    """What the block writes takes the place of `path` when the block ends; nothing is left where it fails. It is
+    written to `beside`, which must not be there and which only its owner can read."""
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        with open(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    settle(os.path.dirname(path) or ".")
+
+
+def plain_file(path: str, flags: int) -> int:
+    """An opener for `open`. Nobody waits for the other end of a pipe: what is no file raises OSError."""
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0), 0o600)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return handle
+
+
+def settle(folder: str | os.PathLike[str]) -> None:
+    """A name that is not on the disk is lost in a power cut, whatever was written under it."""
+    if os.name == "posix":  # elsewhere folders cannot be opened
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

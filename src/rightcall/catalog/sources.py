@@ -1,0 +1,298 @@
+"""Every way to write a tool, read into definitions: the dict shapes of the model APIs, Python things, TOML."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any, TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.catalog.keywords import Part, Schema, as_list, as_schema, in_place, ref_name
+from rightcall.catalog.schema import validator
+from rightcall.catalog.tool import PackTool, Tool
+from rightcall.errors import ToolError
+from rightcall.types import Effect, Rules
+
+# ── merge ──
+# What packs and the policy file say of a tool, laid over its definition.
+
+V = TypeVar("V")
+
+
+class Definition(Struct, frozen=True):
+    """A tool before it is compiled."""
+
+    name: str
+    description: str = ""
+    schema: Schema | None = None
+    effects: tuple[Effect, ...] | None = None
+    rules: Rules = Rules()
+    source: str = "given"
+    unchecked: tuple[str, ...] = ()
+
+
+def lay_over(table: dict[str, Definition], overlay: Definition) -> None:
+    """Add what an overlay says to the tools it means, or the tool itself when nobody has it.
+
+    A tool and its declared other names are one tool. A given tool keeps its schema.
+    """
+    names = {overlay.name, *overlay.rules.names}
+    meant = [found for found in table.values() if found.name in names]
+    meant = meant or [found for found in table.values() if overlay.name in found.rules.names]
+    for found in meant:
+        table[found.name] = _merged(found, overlay)
+    if not meant and _describes(overlay):
+        table[overlay.name] = overlay
+
+
+def _merged(under: Definition, over: Definition) -> Definition:
+    given = under.source == "given"
+    own = under if given or over.schema is None else over
+    names = tuple(name for name in (over.name, *over.rules.names) if name != under.name)
+    rules = replace(over.rules, names=names)
+    if given and over.source != "policy":
+        rules = replace(rules, replaced_by=None, replacement_arguments={})  # it is offered, so it is not gone
+    if given and over.source != "policy" and under.rules.example is not None:
+        rules = replace(rules, example=None)  # its author knows better how a call of it looks
+    if given and own.schema is not None:
+        rules = fitted(rules, own.schema)
+    return replace(
+        under,
+        description=under.description or over.description,
+        schema=own.schema,
+        unchecked=own.unchecked,
+        effects=under.effects if over.effects is None else over.effects,
+        rules=merge_rules(under.rules, rules),
+    )
+
+
+def _describes(overlay: Definition) -> bool:
+    """Whether it says what a call looks like; a mode alone makes no tool."""
+    words = ("aliases", "values", "defaults", "required", "required_any", "required_unless", "min_length", "json_text",
+             "example", "replaced_by", "batch")  # fmt: skip
+    return overlay.schema is not None or overlay.source != "policy" or any(getattr(overlay.rules, w) for w in words)
+
+
+def merge_rules(under: Rules, over: Rules) -> Rules:
+    """Later wins: key by key in tables, whole where it is a list; other names of the tool add up."""
+    lists = ("required", "required_any", "json_text", "paths", "commands", "urls", "patches", "globs")
+    settings = ("example", "hint", "replaced_by", "batch", "mode", "unknown_argument", "strategies")
+    changed: dict[str, Any] = {name: value for name in lists if (value := getattr(over, name))}
+    changed |= {name: value for name in settings if (value := getattr(over, name)) is not None}
+    return replace(
+        under,
+        names=tuple(dict.fromkeys((*under.names, *over.names))),
+        aliases={**under.aliases, **over.aliases},
+        values={**under.values, **{name: {**under.values.get(name, {}), **of} for name, of in over.values.items()}},
+        defaults={**under.defaults, **over.defaults},
+        required_unless={**under.required_unless, **over.required_unless},
+        min_length={**under.min_length, **over.min_length},
+        replacement_arguments={**under.replacement_arguments, **over.replacement_arguments},
+        repeatable=under.repeatable or over.repeatable,
+        **changed,
+    )
+
+
+def fitted(rules: Rules, schema: Schema) -> Rules:
+    """The part of a pack's rules that speaks of arguments which a tool of the same name really has."""
+    named = argument_names(schema)
+    if named is None:
+        return rules
+    known = frozenset(named)
+    return replace(
+        rules,
+        aliases={alias: name for alias, name in rules.aliases.items() if name in known and alias not in known},
+        values=_of(rules.values, known),
+        defaults={name: value for name, value in _of(rules.defaults, known).items() if _fits(value, name, schema)},
+        required=_listed(rules.required, known),
+        required_any=tuple(kept for group in rules.required_any if (kept := _listed(group, known))),
+        required_unless={
+            name: kept for name, excuses in _of(rules.required_unless, known).items() if (kept := _of(excuses, known))
+        },
+        min_length=_of(rules.min_length, known),
+        json_text=_texts(_listed(rules.json_text, known), schema),
+        batch=rules.batch if rules.batch is not None and rules.batch.list in known else None,
+        paths=_listed(rules.paths, known),
+        commands=_listed(rules.commands, known),
+        urls=_listed(rules.urls, known),
+        patches=_listed(rules.patches, known),
+        globs=_listed(rules.globs, known),
+    )
+
+
+def argument_names(schema: Schema) -> list[str] | None:
+    """The arguments a schema names, in order; None where it leaves them open."""
+    names: dict[str, None] = {}
+    open_to_all = False
+
+    def gather(part: Part) -> None:
+        nonlocal open_to_all
+        if not isinstance(part, dict):
+            return
+        names.update(dict.fromkeys(as_schema(part.get("properties"))))
+        open_to_all = open_to_all or "patternProperties" in part or part.get("additionalProperties", False) is not False
+        if "$ref" in part:
+            gather(cast("Part", as_schema(schema.get("$defs")).get(ref_name(part["$ref"]), True)))
+        for keyword, inner in in_place(part):
+            if keyword not in ("not", "if"):
+                gather(inner)
+
+    gather(schema)
+    return None if open_to_all or (not names and "properties" not in schema) else list(names)
+
+
+def _fits(value: Any, name: str, schema: Schema) -> bool:
+    """Whether a default is right for the argument as this tool declares it."""
+    part = as_schema(schema.get("properties")).get(name, True)
+    if not isinstance(part, dict):
+        return part is not False
+    return validator({**cast("Schema", part), "$defs": as_schema(schema.get("$defs"))}).is_valid(value)
+
+
+def _texts(names: tuple[str, ...], schema: Schema) -> tuple[str, ...]:
+    """Those of the arguments that may be text at all: of a list, nobody should ask that it be JSON text."""
+    if not names:
+        return ()
+    from rightcall.base.json.shape import ANY, shape_of  # late: few tools have such an argument
+
+    props = shape_of(schema).props
+    return tuple(name for name in names if props.get(name, ANY).allows("string"))
+
+
+def _of(table: Mapping[str, V], known: frozenset[str]) -> dict[str, V]:
+    return {name: value for name, value in table.items() if name in known}
+
+
+def _listed(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+    """Paths such as `operations[].path` count by their first step."""
+    return tuple(name for name in names if name in known or name.split(".")[0].removesuffix("[]") in known)
+
+
+SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "schema", "arguments_schema", "args_schema")
+SHAPES = (
+    '{"type": "function", "function": {"name", "description", "parameters"}}, {"name", "input_schema"}, '
+    '{"name", "inputSchema"} or {"name", "description", "parameters"}'
+)
+
+
+def flatten(tools: Any) -> list[dict[str, Any] | tuple[PackTool]]:
+    """What `build_catalog` was given, as plain data: dicts of the model APIs, and ours as tuples of one.
+
+    The tuple keeps apart what may declare effects and rules (our own records, TOML) from dicts that may come from a
+    server, which may not.
+    """
+    if tools is None:
+        return []
+    if isinstance(tools, (str, PathLike)):
+        return [(tool,) for tool in from_toml_file(cast("str | PathLike[str]", tools))]
+    if isinstance(tools, Mapping):
+        return _from_mapping(cast("Mapping[str, Any]", tools))
+    if not isinstance(tools, Iterable):
+        return _one(tools)
+    flat: list[dict[str, Any] | tuple[PackTool]] = []
+    for tool in cast("Iterable[Any]", tools):
+        flat += [cast("dict[str, Any]", tool)] if isinstance(tool, dict) else _one(tool)
+    return flat
+
+
+def _one(tool: Any) -> list[dict[str, Any] | tuple[PackTool]]:
+    if isinstance(tool, PackTool):
+        return [(tool,)]
+    if isinstance(tool, Tool):
+        effects = tuple(sorted(tool.effects)) if tool.effects_declared else None
+        return [(PackTool(tool.name, tool.description, tool.schema, effects, tool.rules, tool.source),)]
+    if isinstance(tool, (str, PathLike)):
+        return [(found,) for found in from_toml_file(cast("str | PathLike[str]", tool))]
+    if isinstance(tool, Mapping):
+        return [dict(cast("Mapping[str, Any]", tool))]
+    from rightcall.catalog.functions import from_python  # late: inspecting needs modules that dicts do not
+
+    return [from_python(tool)]
+
+
+def _from_mapping(tools: Mapping[str, Any]) -> list[dict[str, Any] | tuple[PackTool]]:
+    listed = tools.get("tools")
+    if isinstance(listed, Mapping):
+        return [(tool,) for tool in from_toml(tools, "tools")]
+    if isinstance(listed, Sequence) and not isinstance(listed, str):
+        return flatten(listed)
+    return [dict(tools)]
+
+
+def read_definitions(raw: dict[str, Any] | list[PackTool], number: int) -> Iterable[Definition]:
+    """The definitions in one item of `flatten`; Gemini keeps several in one."""
+    if isinstance(raw, list):
+        return [Definition(*(getattr(raw[0], name) for name in ("name", "description", "schema", "effects", "rules")))]
+    for key in ("functionDeclarations", "function_declarations"):
+        if key in raw:
+            return [_definition(as_schema(inner), number) for inner in as_list(raw[key])]
+    return [_definition(raw, number)] if not _is_built_in(raw) else []
+
+
+def _is_built_in(raw: dict[str, Any]) -> bool:
+    """A tool that the model's provider runs itself, such as `{"type": "web_search"}`; its calls never come to us."""
+    kind = raw.get("type")
+    described = "function" in raw or any(key in raw for key in SCHEMA_KEYS)
+    return isinstance(kind, str) and kind not in ("function", "object") and not described
+
+
+def _definition(raw: dict[str, Any], number: int) -> Definition:
+    for key in ("function", "toolSpec"):
+        inner = raw.get(key)
+        if isinstance(inner, dict):
+            raw = cast("dict[str, Any]", inner)
+    name = raw.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise ToolError(f"tool number {number} has no name; right is {SHAPES}")
+    schema: Any = next((raw[key] for key in SCHEMA_KEYS if raw.get(key) is not None), None)
+    if as_schema(schema).keys() == {"json"}:  # Bedrock
+        schema = schema["json"]
+    description = raw.get("description")
+    return Definition(name, description if isinstance(description, str) else "", schema)
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True):
+    """`[tools.NAME]` beside the rules."""
+
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+    effects: tuple[Effect, ...] | None = None
+
+
+def from_toml_file(path: str | PathLike[str]) -> list[PackTool]:
+    """The tools of a TOML file, written as in a pack: `[tools.NAME]` with `parameters` and rules."""
+    name = fspath(path)
+    if not name.endswith(".toml"):
+        raise ToolError(f"{name!r:.120} is no tool: a path to tools must end in .toml")
+    import tomllib  # late: most catalogues come as dicts
+
+    try:
+        with open(name, "rb") as file:
+            document = tomllib.load(file)
+    except OSError as fault:
+        raise ToolError(f"the file of tools cannot be read: {fault.strerror}", source=name) from fault
+    except ValueError as fault:  # not UTF-8, or not TOML; the message says where
+        raise ToolError(f"not valid TOML: {fault}", source=name) from fault
+    return from_toml(document, name)
+
+
+def from_toml(document: Mapping[str, Any], source: str) -> list[PackTool]:
+    tables = document.get("tools")
+    if not isinstance(tables, Mapping):
+        raise ToolError("needs a table [tools.NAME] for each tool", source=source)
+    found: list[PackTool] = []
+    for name, table in cast("Mapping[str, Any]", tables).items():
+        if not isinstance(table, Mapping):
+            raise ToolError(f"[tools.{name}] must be a table", source=source)
+        entry = cast("Mapping[str, Any]", table)
+        rules = {key: value for key, value in entry.items() if key in Rules.__struct_fields__}
+        about = {key: value for key, value in entry.items() if key not in rules}
+        try:
+            made = msgspec.convert(about, _Table)
+            found.append(
+                PackTool(name, made.description, made.parameters, made.effects, msgspec.convert(rules, Rules), source)
+            )
+        except msgspec.ValidationError as fault:
+            raise ToolError(f"[tools.{name}]: {fault}", source=source) from fault
+    return found

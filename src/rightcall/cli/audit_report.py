@@ -1,0 +1,484 @@
+"""`audit show`: everything that is recorded about one call, or the content of a record of another kind."""
+
+import os
+import stat
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from io import TextIOWrapper
+from json import JSONEncoder
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from msgspec import DecodeError, Struct, json, to_builtins
+
+from rightcall.base.files.guarded import whole_file
+from rightcall.base.text import cut_counted, escaped, render_json
+from rightcall.cli import OK
+from rightcall.cli.display import moment
+from rightcall.cli.lines import InputError
+from rightcall.cli.render import brief, confidence, labelled, value_text, written_lines
+from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, many, pad, visible_width
+from rightcall.executor.guesses import LOOP, how_to_allow
+from rightcall.record.calls import CALLS, CallRecord, call, neighbours
+from rightcall.record.tables import START, AuditEntry, Tables
+from rightcall.record.verify import checkpoints
+from rightcall.router.packets import is_packet_id
+
+if TYPE_CHECKING:
+    from rightcall.cli.stores import Looking
+    from rightcall.policy.types import Approval
+
+
+# ── audit lines ──
+# One call of the audit as one line, and the marks and words that `tail` and `show` share. Everything is escaped.
+
+TINTS: Mapping[str, Tint] = {
+    "success": "green", "failed": "red", "refused": "yellow", "waiting": "cyan", "pending": "dim",
+    "interrupted": "red", "damaged": "red", "proxied": "cyan",
+}  # fmt: skip
+
+_STATUS, _TIME = 11, 8
+_LEAST_CALLER, _LEAST_TOOL = 6, 10
+_MOST_CALLER, _MOST_TOOL = 20, 28
+_DETAIL = 400
+_LEAST_DETAIL = 6
+_WIDE, _NARROW = 100, 70
+"""Columns of a terminal below which lines go without the date, and without the time a call took."""
+
+
+class Table:
+    """Lines for calls, one below the other. The columns are as wide as the widest name so far."""
+
+    def __init__(self, style: Style, records: Iterable[CallRecord] = ()) -> None:
+        self._style = style
+        self._dated, self._timed = style.width >= _WIDE, style.width >= _NARROW
+        self._caller, self._tool = _LEAST_CALLER, _LEAST_TOOL
+        for record in records:
+            self._widen(record)
+
+    def header(self) -> str:
+        when = pad("time (UTC)", 14) if self._dated else pad("UTC", 8)
+        words = f"{'record':>6}  {when}  {pad('status', _STATUS)}  {pad('caller', self._caller)}  "
+        return self._style.tint(f"{words}{pad('tool', self._tool)}  {self._took('took')}what", "bold")
+
+    def line(self, record: CallRecord) -> str:
+        """Number, time, how it went, who, what, how long, and what with or why not."""
+        self._widen(record)
+        status = self._style.tint(pad(record.status, _STATUS), TINTS[record.status])
+        when = escaped(record.timestamp[5 if self._dated else 11 : 19], 14)
+        start = (
+            f"{record.id:>6}  {when}  {status}  {column(record.caller, self._caller)}  "
+            f"{column(record.tool, self._tool)}  {self._took(took(record))}"
+        )
+        room = max(_LEAST_DETAIL, self._style.width - visible_width(start))
+        return (start + fitting(detail(record), room)).rstrip()
+
+    def _took(self, text: str) -> str:
+        return f"{text:>{_TIME}}  " if self._timed else ""
+
+    def _widen(self, record: CallRecord) -> None:
+        self._caller = min(_MOST_CALLER, max(self._caller, visible_width(escaped(record.caller, 200))))
+        self._tool = min(_MOST_TOOL, max(self._tool, visible_width(escaped(record.tool, 200))))
+
+
+def call_lines(records: list[CallRecord], style: Style) -> list[str]:
+    table = Table(style, records)
+    return [table.line(record) for record in records]
+
+
+def detail(record: CallRecord) -> str:
+    """What a line has room for: the reason where it did not go well, else the arguments and what came of them."""
+    if record.status in ("failed", "refused", "interrupted", "damaged"):
+        return escaped(f"{record.rule}: {record.error}" if record.status == "refused" else record.error or "", _DETAIL)
+    if record.status == "waiting":
+        return escaped(f"for approval {record.approval}", _DETAIL)
+    if record.status == "proxied":
+        return _passed(record)
+    given = render_json(record.params, _DETAIL)
+    return f"{given} → {escaped(record.summary, _DETAIL)}" if record.summary else given
+
+
+def _passed(record: CallRecord) -> str:
+    """What the proxy did about a call, the name it had, and what the client got of it."""
+    fate = record.rule.removeprefix("proxy:")
+    name = f" from {render_json(record.written, 60)}" if record.written else ""
+    told = render_json(record.params, _DETAIL) if fate != "left" else escaped(record.reason, _DETAIL)
+    return f"{escaped(fate, 40)}{name}: {told}"
+
+
+def records(number: int) -> str:
+    return many(number, "record")
+
+
+def took(record: CallRecord) -> str:
+    time = record.execution_time
+    if time is None:
+        return ""
+    return f"{time:.1f} ms" if time < 1000 else f"{time / 1000:.1f} s"
+
+
+def column(text: str, width: int) -> str:
+    return pad(fitting(escaped(text, 200), width), width)
+
+
+def fitting(text: str, width: int) -> str:
+    """Cut to so many columns."""
+    if visible_width(text) <= width:
+        return text
+    while visible_width(text) >= width:
+        text = text[: -max(1, (visible_width(text) - width) // 2)]
+    return text + "…"
+
+
+_LONGEST = 4000
+
+
+class View(Struct, frozen=True):
+    """What was found under a number."""
+
+    entry: AuditEntry
+    """Of a call, the record with which it was decided."""
+    before: bytes | None
+    """The hash of the record before it; None when that was pruned."""
+    record: CallRecord | None
+    """None for a record that is no call's."""
+    belonging: list[AuditEntry]
+    approval: "Approval | None"
+    near: list[CallRecord]
+
+
+def find_view(tables: Tables, seq: int) -> View | None:
+    record = call(tables, seq)
+    entry = tables.entry(seq if record is None else record.id)
+    if entry is None:
+        return None
+    previous = tables.entry(entry.seq - 1)
+    before = START if entry.seq == 1 else None if previous is None else previous.hash
+    approval = None if record is None or record.approval is None else tables.approval(record.approval)
+    near = [] if record is None else neighbours(tables, record)
+    return View(entry, before, record, tables.belonging(entry.seq), approval, near)
+
+
+def record_of(view: View) -> dict[str, Any]:
+    """As `--json` prints it."""
+    record: dict[str, Any] = {} if view.record is None else to_builtins(view.record)
+    return {
+        **record,
+        "records": [_entry_record(entry) for entry in (view.entry, *view.belonging)],
+        "prev": None if view.before is None else view.before.hex(),
+        "answer": None if view.approval is None else _answer_record(view.approval),
+        "neighbours": [one.id for one in view.near],
+    }
+
+
+def _entry_record(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "seq": entry.seq, "kind": entry.kind, "call": entry.call, "at": entry.at, "hash": entry.hash.hex(),
+        "body": _body(entry),
+    }  # fmt: skip
+
+
+def _body(entry: AuditEntry) -> Any:
+    try:
+        return json.decode(entry.body)
+    except DecodeError:  # somebody else wrote it
+        return entry.body.decode("utf-8", "backslashreplace")
+
+
+def _answer_record(approval: "Approval") -> dict[str, Any]:
+    """Without the call itself, which is not redacted there."""
+    return {
+        "id": approval.id, "status": approval.status, "why": approval.why, "asked": approval.asked,
+        "by": approval.by, "answered": approval.answered or None, "used_by": approval.used_by or None,
+    }  # fmt: skip
+
+
+def whole(view: View, style: Style) -> list[str]:
+    """For people."""
+    if view.record is None:
+        return _other(view, style)
+    record = view.record
+    said = f"record {record.id}: {escaped(record.tool, 80)} for {escaped(record.caller, 80)}, {record.status}"
+    lines = [style.tint(said, TINTS[record.status], "bold")]
+    for label, texts in _sections(view, record):
+        lines += labelled(label, texts, style)
+    if view.near:
+        lines += ["", style.tint(f"beside it in context {escaped(record.context or '', 80)}:", "dim")]
+        lines += call_lines(view.near, style)
+    return lines
+
+
+def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]:
+    yield "when", [_times(record)]
+    yield "context", _as_lines(record.context and _context(record))
+    yield "packet", _as_lines(is_packet_id(record.context) and f"rightcall packet show {record.context}")
+    yield "model", _as_lines(_describe_model(record))
+    yield "through", _as_lines("" if record.status == "proxied" else escaped(record.wire, 40))
+    yield "arguments", [value_text(record.params)]
+    yield "name as written", _as_lines(record.written and escaped(record.written, 200))
+    yield "the model wrote", _emission(record)
+    yield "repaired", [_repair(one) for one in record.repairs]
+    yield "problems", [f"{_word(one.get('message'), 500)}  [{_word(one.get('code'))}]" for one in record.problems]
+    yield "decision", [_decision(record)]
+    yield "reason", harmless_lines(cut_counted(record.reason, _LONGEST)) if record.reason else []
+    yield "effects", _as_lines(", ".join(escaped(one) for one in record.effects))
+    yield "approval", _approval(view, record)
+    yield "grant", _as_lines(record.grant and escaped(record.grant))
+    yield "earlier", _as_lines(record.earlier and f"the same call as record {record.earlier}")
+    yield "to allow it", _as_lines(record.rule == LOOP and how_to_allow(record.tool))
+    yield "outcome", _outcome(record)
+    yield (
+        "error",
+        harmless_lines(cut_counted(record.error, _LONGEST)) if record.error and record.error != record.reason else [],
+    )
+    yield "digest", [escaped(record.digest)]
+    yield "decided with", _as_lines(_basis(record))
+    yield "hash", [view.entry.hash.hex()]
+    yield "hash before", [view.before.hex() if view.before is not None else "pruned"]
+
+
+def _as_lines(text: object) -> list[str]:
+    return [str(text)] if text else []
+
+
+def _word(value: Any, longest: int = 80) -> str:
+    return escaped(str(value), longest)
+
+
+def _times(record: CallRecord) -> str:
+    start = f"{escaped(record.timestamp)} UTC"
+    return f"{start}, ended {escaped(record.ended)} after {took(record)}" if record.ended else start
+
+
+def _context(record: CallRecord) -> str:
+    step = f", step {escaped(record.step, 200)}" if record.step is not None else ""
+    return f"{escaped(record.context or '', 200)}{step}"
+
+
+def _emission(record: CallRecord) -> list[str]:
+    if record.emission is None:
+        return []
+    text = record.emission if isinstance(record.emission, str) else json_text(record.emission)
+    return written_lines(text)
+
+
+def _repair(repair: Mapping[str, Any]) -> str:
+    change = f"{brief(repair.get('before'))} → {brief(repair.get('after'))}"
+    sure = repair.get("confidence")
+    how = confidence(float(sure)) if isinstance(sure, (int, float)) else "?"
+    place = _word(repair.get("path") or "(the call)")
+    return f"{place}  {change}  [{_word(repair.get('rule'))}, {_word(repair.get('strategy'))}, {how}]"
+
+
+def _decision(record: CallRecord) -> str:
+    parts = [f"{escaped(record.decision)} by {escaped(record.rule)}"]
+    if record.strategy != "direct" or record.confidence < 1:
+        parts.append(f"read by {escaped(record.strategy)}, {confidence(record.confidence)}")
+    if record.truncated:
+        parts.append("cut off")
+    if record.retry_after is not None:
+        parts.append(f"may be tried again after {record.retry_after:g} s")
+    return "; ".join(parts)
+
+
+def _approval(view: View, record: CallRecord) -> list[str]:
+    approval = view.approval
+    if approval is None:
+        return _as_lines(record.approval and f"{escaped(record.approval)} (no longer kept)")
+    said = f"{approval.id}, asked {approval.asked} UTC because of {escaped(approval.why, 300)}"
+    by = f" by {escaped(approval.by, 80)} on {approval.answered} UTC" if approval.by else ""
+    used = f", used by record {approval.used_by}" if approval.used_by else ""
+    return [said, f"{approval.status}{by}{used}"]
+
+
+def _describe_model(record: CallRecord) -> str:
+    """Of a call that passed through the proxy: which model wrote it, and what it took."""
+    if not record.wire or record.status != "proxied":
+        return ""
+    retried = f", asked again {many(record.retries, 'time')}" if record.retries else ""
+    taught = ", told of the tools in its prompt" if record.taught else ""
+    return f"{escaped(record.model, 200) or '(not named)'} over {escaped(record.wire, 40)}{retried}{taught}"
+
+
+def _outcome(record: CallRecord) -> list[str]:
+    if record.status == "proxied":
+        return ["passed on to the client; what came of it is not known here"]
+    if record.ended is None:
+        return [record.status]
+    parts = [record.status]
+    parts += [f"{record.tokens:,} tokens"] if record.tokens else []
+    parts += ["from the cache"] if record.cached else []
+    parts += [f"sandbox {escaped(record.sandbox)}"] if record.sandbox else []
+    return (
+        [", ".join(parts), *harmless_lines(cut_counted(record.summary, _LONGEST))]
+        if record.summary
+        else [", ".join(parts)]
+    )
+
+
+def _basis(record: CallRecord) -> str:
+    named = {
+        "policy": record.policy, "rights": record.rights, "definition": record.definition, "state": record.state,
+        "origin": record.origin, "provider": record.provider,
+    }  # fmt: skip
+    return ", ".join(f"{name} {escaped(value, 80)}" for name, value in named.items() if value)
+
+
+def _other(view: View, style: Style) -> list[str]:
+    entry = view.entry
+    return [
+        style.tint(f"record {entry.seq}: {escaped(entry.kind, 40)}", "bold"),
+        *labelled("when", [f"{escaped(entry.at, 40)} UTC"], style),
+        *labelled("belongs to", _as_lines(entry.call and f"record {entry.call}"), style),
+        *labelled("content", [value_text(_body(entry))], style),
+        *labelled("hash", [entry.hash.hex()], style),
+        *labelled("hash before", [view.before.hex() if view.before is not None else "pruned"], style),
+    ]
+
+
+# ── audit export ──
+# `audit export`: every record with its hash and the hash before it, as JSON lines or CSV, ASCII throughout.
+#
+# A file appears whole or not at all: it is written beside its place and then renamed, so that Ctrl-C loses nothing.
+
+COLUMNS = ("seq", "at", "kind", "call", "caller", "tool", "decision", "rule", "status", "body", "prev", "hash")
+"""Of the CSV; from `caller` to `status` they repeat what stands in the body."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_ascii_json = JSONEncoder(ensure_ascii=True).encode
+
+Exported = tuple[AuditEntry, bytes | None]
+"""A record, and the hash of the one before it (None: that one is pruned, and nothing says what it was)."""
+
+
+def export(store: "Looking", options: Namespace) -> int:
+    since = None if options.since is None else moment(options.since, "--since")
+    write = _csv if options.format == "csv" else _jsonl
+    with _target(options.file) as stream:
+        count = store.look(lambda tables: write(stream, _records(tables, options.caller, since)))
+    if options.file != "-":
+        sys.stderr.write(f"{records(count)} written to {options.file}\n")
+    return OK
+
+
+def _records(tables: Tables, caller: str | None, since: str | None) -> Iterator[Exported]:
+    belongs = _of_caller(caller) if caller is not None else None
+    first = next(iter(tables.entries(since=since)), None)
+    if first is None:
+        return
+    previous = tables.entry(first.seq - 1)
+    before = previous.hash if previous is not None else _before_first(tables, first)
+    for entry in tables.entries(first.seq - 1):
+        if (since is None or entry.at >= since) and (belongs is None or belongs(entry)):
+            yield entry, before
+        before = entry.hash
+
+
+def _before_first(tables: Tables, first: AuditEntry) -> bytes | None:
+    if first.seq == 1:
+        return START
+    return next((one.hash for one in checkpoints(tables) if one.seq == first.seq - 1), None)
+
+
+def _of_caller(caller: str) -> Callable[[AuditEntry], bool]:
+    """Whether a record tells of this caller: its calls and what belongs to them, answers, grants and messages."""
+    begun: set[int] = set()
+
+    def belongs(entry: AuditEntry) -> bool:
+        if entry.call:
+            return entry.call in begun
+        body = body_of(entry)
+        data: Any = body.get("data")
+        said = body.get("caller") or (cast("dict[str, Any]", data).get("caller") if isinstance(data, dict) else None)
+        if said == caller and entry.kind in CALLS:
+            begun.add(entry.seq)
+        return said == caller
+
+    return belongs
+
+
+def body_of(entry: AuditEntry) -> dict[str, Any]:
+    """What a record holds, empty when it cannot be read."""
+    try:
+        body: Any = json.decode(entry.body)
+    except DecodeError:
+        return {}
+    return cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+
+
+def _jsonl(stream: TextIO, records: Iterator[Exported]) -> int:
+    count = 0
+    for entry, before in records:
+        line = {
+            "seq": entry.seq, "kind": entry.kind, "call": entry.call, "at": entry.at, "body": _text(entry),
+            "prev": None if before is None else before.hex(), "hash": entry.hash.hex(),
+        }  # fmt: skip
+        stream.write(_ascii_json(line) + "\n")
+        count += 1
+    return count
+
+
+def _csv(stream: TextIO, records: Iterator[Exported]) -> int:
+    from csv import writer
+
+    rows = writer(stream, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    count = 0
+    for entry, before in records:
+        body = body_of(entry)
+        told = [_cell(body.get(name, "")) for name in COLUMNS[4:9]]
+        prev = "" if before is None else before.hex()
+        rows.writerow([entry.seq, entry.at, entry.kind, entry.call, *told, _cell(_text(entry)), prev, entry.hash.hex()])
+        count += 1
+    return count
+
+
+def _text(entry: AuditEntry) -> str:
+    """The body as it is, so that its hash can be computed again."""
+    return entry.body.decode("utf-8", "backslashreplace")
+
+
+def _cell(value: Any) -> str:
+    """Text that no spreadsheet takes for a formula, and no terminal for a command."""
+    text = value if isinstance(value, str) else _ascii_json(value)
+    plain = text.encode("ascii", "backslashreplace").decode()
+    plain = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in plain)
+    return "'" + plain if plain.startswith(_FORMULA) else plain
+
+
+@contextmanager
+def _target(path: str) -> Generator[TextIO, None, None]:
+    """Where to write: standard output, something special like a pipe, or a file that appears when all is written."""
+    if path == "-":
+        yield sys.stdout
+        return
+    try:
+        if _is_special(path):
+            with open(path, "w", encoding="ascii") as stream:
+                yield stream
+            return
+        with _whole_text(path) as stream:
+            yield stream
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", source=path) from error
+
+
+def _is_special(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@contextmanager
+def _whole_text(path: str) -> Generator[TextIO, None, None]:
+    target = os.path.realpath(path)  # behind a link, so that the link stays
+    with whole_file(target, os.path.join(os.path.dirname(target), f".rightcall-{token_hex(6)}")) as stream:
+        text = TextIOWrapper(stream, encoding="ascii", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()

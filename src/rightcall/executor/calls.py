@@ -1,0 +1,403 @@
+"""One call on its way: who wants it, what was written, how long each stage took; and the records made of it."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any, cast
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rightcall.base.patterns import loosely
+from rightcall.base.redact import Redactor
+from rightcall.base.text import cut_counted, render_json
+from rightcall.errors import CallError, StoreError
+from rightcall.executor.present.messages import LONGEST as LONGEST_SUMMARY
+from rightcall.executor.present.messages import short
+from rightcall.executor.request import TOO_MANY_PATHS
+from rightcall.gate.gate import Gate
+from rightcall.gate.repair import used
+from rightcall.policy.types import Decision, Facts, Request, Result
+from rightcall.record.admission import Admission, ApprovalQuestion, Decide
+from rightcall.record.tables import NO_INPUTS, CallBody, EndBody, Inputs
+from rightcall.types import Call, Effect, Problem, Reading, Repair, StrategyName, Verdict
+
+LONGEST_EMISSION = 4000
+LONGEST_VALUE = 2000
+LONGEST_CALLER = 200
+"""Characters of a text that a record keeps; its digest covers the whole."""
+
+UNNAMED = "(unknown)"
+"""In place of a tool's name that could hold anything."""
+
+log = logging.getLogger("rightcall")
+_sorted = json.Encoder(order="deterministic").encode
+
+Stage = str
+OnStage = Callable[[Stage], object]
+
+
+def checked_caller(caller: object) -> str:
+    """The name of a caller, at every integration: what is stored by it is kept apart by signs that no name holds.
+    Raises CallError."""
+    if isinstance(caller, str) and caller.strip() and len(caller) <= LONGEST_CALLER and caller.isprintable():
+        return caller
+    raise CallError(f"a caller needs a name of 1 to {LONGEST_CALLER} printable characters, not {caller!r:.60}")
+
+
+class Who(Struct, frozen=True):
+    """On whose behalf, and within what."""
+
+    caller: str
+    context: str | None = None
+    step: str | None = None
+    provider: str = ""
+    policy: str = ""
+    """Digest of the policy in force."""
+    packs: str = ""
+    """Digest of the rule packs, where there are any."""
+
+
+class Stopwatch:
+    """How long each stage took, in milliseconds; and whoever listens is told when one begins."""
+
+    __slots__ = ("_began", "_name", "_tell", "taken")
+
+    def __init__(self, tell: OnStage | None) -> None:
+        self.taken: dict[Stage, float] = {}
+        self._tell = tell
+        self._name = ""
+        self._began = 0.0
+
+    def stage(self, name: Stage) -> None:
+        now = time.perf_counter()
+        if self._name:
+            self.taken[self._name] = self.taken.get(self._name, 0.0) + (now - self._began) * 1e3
+        self._name, self._began = name, now
+        if self._tell is not None and name:
+            try:
+                self._tell(name)
+            except Exception:  # a listener of the host's must not decide over a call
+                log.exception("rightcall: the stage callback failed")
+
+
+class Written(Struct, frozen=True):
+    """What the model wrote: the verdict on it, and the text it stood in."""
+
+    verdict: Verdict
+    name: str
+    """The tool as it was written."""
+    text: str | None = None
+    gate: Gate | None = None
+    """Who checked it: under another policy it has to be checked again."""
+
+    def checked_by(self, gate: Gate) -> "Written":
+        """The same, as another gate sees it. What is refused stays refused."""
+        found = self.verdict.found
+        if self.gate is gate or found is None or not self.verdict.ok:
+            return self
+        call_id, origin = (self.verdict.call.id, self.verdict.call.origin) if self.verdict.call else (None, "native")
+        verdict = gate.check(found.name, found.arguments, call_id=call_id)
+        if verdict.call is not None:
+            verdict = replace(verdict, call=replace(verdict.call, origin=origin))
+        return replace(self, verdict=replace(verdict, truncated=verdict.truncated or self.verdict.truncated), gate=gate)
+
+    @property
+    def arguments(self) -> Any:
+        """Of the call as far as it could be read."""
+        call = self.verdict.call or self.verdict.found
+        return None if call is None else call.arguments
+
+    @property
+    def digest(self) -> str:
+        """Of a call that never became a request. As far as it can be read, in whatever spelling and order, it is the
+        same call."""
+        try:
+            raw = _sorted(["refused", loosely(self._called), self.arguments])
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            raw = b""
+        if not raw or self.arguments is None:
+            raw = (self.text or render_json([self.name, self.arguments], 100_000)).encode("utf-8", "surrogatepass")
+        return sha256(raw).hexdigest()
+
+    @property
+    def _called(self) -> str:
+        call = self.verdict.call or self.verdict.found
+        return call.name if call is not None else self.name
+
+
+def call_body(written: Written, who: Who, request: Request | None, redactor: Redactor) -> CallBody:
+    """The record of a call, before it is decided."""
+    verdict = written.verdict
+    call = verdict.call or verdict.found
+    given = request.arguments if request else written.arguments
+    params, digest = redactor.beside(given, given), request.digest if request else written.digest
+    body = CallBody(
+        caller=who.caller,
+        tool=request.tool if request else redactor.beside(call.name if call else written.name, written.arguments),
+        params=make_storable(params),
+        # who knows a call but for one short secret must not be able to try values until the digest fits
+        digest=digest if params is given else redactor.keyed(digest.encode()),
+        decision="deny",
+        rule="",
+        context=None if who.context is None else redactor.value(who.context),
+        step=None if who.step is None else redactor.value(who.step),
+        policy=who.policy,
+        provider=who.provider,
+        packs=who.packs,
+    )
+    if request is None:
+        body = replace(
+            body, problems=kept_problems(verdict.problems, written.arguments, redactor),
+        )  # fmt: skip
+    else:
+        body = replace(
+            body, definition=request.definition[:16],
+            state=request.state[:16], effects=_in_order(request.effects), rights=request.rights.digest,
+            inputs=_inputs(request, redactor, whole=params is given),
+        )  # fmt: skip
+    if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:
+        body = replace(
+            body, emission=_emission(written, redactor),
+            repairs=kept_repairs(verdict.repairs, written.arguments, redactor),
+            strategy=_strategy(verdict), confidence=verdict.confidence, truncated=verdict.truncated,
+            origin=call.origin if call else "native",
+        )  # fmt: skip
+    return body
+
+
+@lru_cache(64)
+def _in_order(effects: frozenset[Effect]) -> tuple[Effect, ...]:
+    return tuple(sorted(effects))
+
+
+def _strategy(verdict: Verdict) -> StrategyName:
+    """The strategy that a record counts the call under: to call a tool by another of its names is no mistake."""
+    if verdict.strategy == "failed":
+        return "failed"
+    return used(repair for repair in verdict.repairs if repair.rule != "tool_alias")
+
+
+def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
+    """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
+    beside = request.commanded or request.findings or request.origin
+    if not (request.paths or request.inner or request.asks or request.approval or beside):
+        plain = Inputs(
+            own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
+            unsure=request.unsure, dry_run=request.dry_run, repaired=request.repaired,
+        )  # fmt: skip
+        return NO_INPUTS if plain == NO_INPUTS else plain
+
+    def hide(text: str) -> str:
+        return text if whole else str(redactor.beside(text, request.arguments))
+
+    paths, seen = request.paths, request.command_paths
+    if not whole:
+        paths = tuple([(hide(written), hide(resolved)) for written, resolved in paths])
+        seen = tuple([(hide(written), hide(resolved), writes) for written, resolved, writes in seen])
+    partial = sum([len(path[0]) + len(path[1]) for path in (*paths, *seen)]) > LONGEST_VALUE
+    return Inputs(
+        own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
+        unsure=request.unsure, dry_run=request.dry_run, asks=tuple(sorted(request.asks)), repaired=request.repaired,
+        paths=() if partial else tuple([path[0] if path[0] == path[1] else path for path in paths]),
+        outside=request.outside, linked=request.linked, inner=request.inner, approval=request.approval,
+        partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
+        findings=tuple([(one.answer, one.rule, hide(one.why)) for one in request.findings]),
+        server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
+    )  # fmt: skip
+
+
+def end_body(
+    result: Result, summary: str, arguments: Any, redactor: Redactor, *, tokens: int = 0, answer: str = ""
+) -> EndBody:
+    """What came of a call; a tool that quotes its secret arguments is not quoted."""
+    return EndBody(
+        status="success" if result.ok else "failed",
+        execution_time=round(result.seconds * 1e3, 3),
+        error=None if result.error is None else redact_text(result.error, LONGEST_VALUE, arguments, redactor),
+        summary=short(redact_text(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
+        tokens=tokens,
+        cached=result.cached,
+        answer=answer,
+    )
+
+
+def hushed(decide: Decide, redactor: Redactor) -> Decide:
+    """Decides the same, with a reason that can be recorded: it may quote the call."""
+
+    def decided(request: Request, facts: Facts) -> Decision:
+        decision = decide(request, facts)
+        if not decision.reason:
+            return decision
+        reason = reason_told(decision.reason, request.arguments, redactor)
+        return decision if reason == decision.reason else replace(decision, reason=reason)
+
+    return decided
+
+
+def reason_told(reason: str, arguments: Any, redactor: Redactor) -> str:
+    """A reason as it may be recorded: it may quote the call. One that never does stands as it is, also where the call
+    is too large to be looked through."""
+    return reason if reason == TOO_MANY_PATHS else redactor.beside(reason, arguments)
+
+
+def question(request: Request, verdict: Verdict, described: str, preview: str) -> ApprovalQuestion:
+    """What a person sees beside the call. Nothing is redacted: who decides must see what would run."""
+    if not verdict.repairs and not preview:
+        return ApprovalQuestion(_plain_details(request.effects, verdict.confidence), described)
+    details: dict[str, Any] = {
+        "effects": sorted(request.effects),
+        "confidence": verdict.confidence,
+        "repairs": [_plain_repair(repair) for repair in verdict.repairs],
+    }
+    if preview:
+        details["preview"] = preview
+    return ApprovalQuestion(json.encode(details, enc_hook=repr).decode(), described)
+
+
+@lru_cache(256)
+def _plain_details(effects: frozenset[Effect], confidence: float) -> str:
+    """Of a call that was right as it was written: next to all of them."""
+    return json.encode({"effects": sorted(effects), "confidence": confidence, "repairs": []}).decode()
+
+
+def unrecorded(error: StoreError) -> Admission:
+    """What is decided when the store cannot be used: nothing runs (A-04)."""
+    return Admission(Decision("deny", f"store:{error.fault}", str(error)), 0)
+
+
+_GIVE_UP = "Do not repeat it; tell the user."
+
+
+def faulty(error: Exception) -> Decision:
+    """What is decided where judging a call raised: an error of ours, or of a function that somebody declared, neither
+    becomes the host's nor lets a call pass."""
+    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}", _GIVE_UP)
+
+
+def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
+    """The record of a call that could not be judged: with as much of it as can be written down."""
+    try:
+        return call_body(written, who, None, redactor)
+    except Exception:
+        log.exception("rightcall: a call could not be written down")
+        return CallBody(who.caller, UNNAMED, None, "", "deny", "", policy=who.policy, provider=who.provider)
+
+
+def _emission(written: Written, redactor: Redactor) -> Any:
+    if written.text is not None:
+        return redact_text(written.text, LONGEST_EMISSION, written.arguments, redactor)
+    found = written.verdict.found
+    if found is None:
+        return redact_text(written.name, LONGEST_VALUE, written.arguments, redactor)
+    name = redact_text(found.name, LONGEST_VALUE, written.arguments, redactor)
+    return {"name": name, "arguments": make_storable(redactor.beside(found.arguments, written.arguments))}
+
+
+def redact_text(text: str, most: int, arguments: Any, redactor: Redactor) -> str:
+    """A text without secrets, and only then cut: half a secret is not known for one. Of a text too long to be looked
+    at as a whole, what was looked at last does not count: it may end with such a half."""
+    clean: str = redactor.beside(text[: most * 4], arguments)
+    return clean[:most] if len(text) <= most * 4 else clean[: -most * 2][:most]
+
+
+def make_storable(value: Any) -> Any:
+    """A value that a record can hold: plain JSON, long texts cut."""
+    try:
+        if len(json.encode(value)) <= LONGEST_VALUE:
+            return value
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return render_json(value, LONGEST_VALUE)
+    return _cut(value, 0)
+
+
+def _cut(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return cut_counted(value, LONGEST_VALUE, "d")
+    if isinstance(value, (dict, list)):
+        if depth >= 4 or len(value) > 100:  # pyright: ignore[reportUnknownArgumentType] - a model wrote it
+            return render_json(value, LONGEST_VALUE)
+        if isinstance(value, dict):
+            return {key: _cut(item, depth + 1) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        return [_cut(item, depth + 1) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def kept_repairs(repairs: Iterable[Repair], arguments: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
+    """A value is as secret as the names on its path."""
+    hidden = (redactor.beside(_plain_repair(one), arguments) for one in repairs)
+    return tuple(one | {word: make_storable(one[word]) for word in ("before", "after")} for one in hidden)
+
+
+def _plain_repair(repair: Repair) -> dict[str, Any]:
+    return {
+        "path": repair.path, "before": repair.before, "after": repair.after, "strategy": repair.strategy,
+        "rule": repair.rule, "confidence": repair.confidence,
+    }  # fmt: skip
+
+
+def kept_problems(problems: Iterable[Problem], arguments: Any, redactor: Redactor) -> tuple[dict[str, str], ...]:
+    said = ({"code": one.code, "path": one.path, "message": one.message} for one in problems)
+    hidden = (redactor.beside(one, arguments) for one in said)
+    return tuple(one | {"message": one["message"][:LONGEST_VALUE]} for one in hidden)
+
+
+# ── executor reading ──
+# What an executor is given, as written calls: one call in any common shape, or everything in a text or message.
+
+_NAMES = ("name", "tool", "tool_name")
+_ARGUMENTS = ("arguments", "params", "parameters", "args", "input")
+
+
+def one_call(call: Any, gate: Gate) -> Written:
+    """A `Call`, a dict with a name and arguments, or a native message that holds exactly one call."""
+    if isinstance(call, Call):
+        return Written(gate.check(call.name, call.arguments, call_id=call.id), call.name, gate=gate)
+    if isinstance(call, Mapping):
+        table = cast("Mapping[str, Any]", call)
+        name = table.get("name")
+        if not isinstance(name, str):
+            name = next((table[key] for key in _NAMES if isinstance(table.get(key), str)), None)
+        if name is not None and "content" not in table:
+            arguments = next((table[key] for key in _ARGUMENTS if key in table), cast("Any", {}))
+            call_id = table.get("id")
+            verdict = gate.check(name, arguments, call_id=call_id if isinstance(call_id, str) else None)
+            return Written(verdict, name, gate=gate)
+    found = writings(call, gate, None)
+    if len(found) == 1:
+        return found[0]
+    what = "no call" if not found else f"{len(found)} calls"
+    raise CallError(f'run takes one call, such as {{"name": …, "arguments": {{…}}}}; this holds {what} (see run_all)')
+
+
+def writings(message: Any, gate: Gate, finish_reason: str | None, emission: str | None = None) -> list[Written]:
+    """Every call in a text, a native message, or a `Reading` of one (then of the text `emission`), in order."""
+    reading = message if isinstance(message, Reading) else gate.read(message, finish_reason)
+    checked = None if isinstance(message, Reading) else gate
+    text = message if isinstance(message, str) else emission
+    found: list[Written] = []
+    for number, verdict in enumerate(reading.calls):
+        call = verdict.found or verdict.call
+        place = reading.places[number] if number < len(reading.places) else None
+        if place is not None and place.format == "native":
+            place = None  # it stands in no text
+        stood = text[place.start : place.end] if text is not None and place is not None else None
+        found.append(Written(verdict, call.name if call else "", stood, checked))
+    return found
+
+
+def groups(calls: list[Written], alone: Callable[[Written], bool]) -> Iterator[list[Written]]:
+    """Calls that may run at the same time: those that only read; any other waits for those before and runs alone."""
+    together: list[Written] = []
+    for call in calls:
+        if not alone(call):
+            together.append(call)
+            continue
+        if together:
+            yield together
+        yield [call]
+        together = []
+    if together:
+        yield together

@@ -1,0 +1,617 @@
+"""A door: judges calls that somebody else runs (a host, a framework, an MCP server), and records what came of them.
+
+    name, arguments ─▶ check ─▶ authorise, record ─▶ Passage ─▶ the host runs it, or not ─▶ ended ─▶ record
+
+The same gate, the same policies and the same record as the executor's; only the running is the host's. `strict` is for
+the gateway, whose servers are the policy's own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from shlex import join, quote
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+
+from msgspec import Struct
+from msgspec.json import encode as json_encode
+from msgspec.structs import replace
+
+from rightcall.base.files.guarded import follow, guarded_files
+from rightcall.base.patterns import twins
+from rightcall.base.redact import Redactor
+from rightcall.catalog.packs import pack_digests
+from rightcall.errors import ConfigError, StoreError
+from rightcall.executor.calls import Who, checked_caller, end_body, faulty, hushed, unrecorded
+from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
+from rightcall.executor.passage import Asked, CallContext, Here, Passage, asked_of, dry_run_text, noted, passage
+from rightcall.executor.rights import (
+    NOT_TOLD,
+    DoorRights,
+    Place,
+    box_of,
+    door_policy,
+    door_rights,
+    hidden,
+    known_tools,
+    tool_name,
+)
+from rightcall.executor.stores import existing_folder, found_folder, guarded_paths, open_store, store_path
+from rightcall.policy.decide import quarantine
+from rightcall.policy.settings import HOST_NAMES, Policy
+from rightcall.policy.types import PAUSED, Approval, Decision, Origin, Pause, Result
+from rightcall.policy.watch import PolicyInForce
+from rightcall.record.admission import Admission, Decide, Reply, admit, answer, count_start, finish, finish_once, refuse
+from rightcall.record.notes import note_policy, packs_digest, policy_note
+from rightcall.record.tables import EndBody, Store, Tables, encode
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from rightcall.executor.executor import PolicySource, StoreSource
+    from rightcall.executor.toolbox import Toolbox
+    from rightcall.gate.gate import Gate
+    from rightcall.types import Mode, Reading
+
+
+log = logging.getLogger("rightcall")
+
+_LOOKS = 0.1
+"""Seconds between two looks at the policy file."""
+_MOST_CALLERS = 1000
+"""Callers whose rights are kept ready; beyond that they are worked out anew."""
+_DONE = Result(True)
+_DRY_RUN = EndBody("success", summary="Dry run: it was not made")
+
+
+class DoorSettings(TypedDict, total=False):
+    """What `Door.open` takes, for type checkers; `DoorSetup` says what each means."""
+
+    tools: Iterable[Any]
+    packs: Iterable[str]
+    provider: str | None
+    caller: str | None
+    root: str | os.PathLike[str]
+    store: StoreSource
+    mode: Mode | None
+    strict: bool
+    fixed_names: bool
+    elsewhere: bool
+    pins: bool
+    remote: bool
+
+
+class DoorSetup(Struct, frozen=True, kw_only=True):
+    """What a door is opened with besides its host and policy."""
+
+    tools: Iterable[Any] = ()
+    packs: Iterable[str] = ()
+    provider: str | None = None
+    caller: str | None = None
+    """Who calls where a call does not say; None: the host."""
+    root: str | os.PathLike[str] = "."
+    store: StoreSource = None
+    """None: a file where a policy file says, else memory."""
+    mode: Mode | None = None
+    """Holds where the policy says nothing of the host."""
+    strict: bool = False
+    """The servers behind it are the policy's own."""
+    fixed_names: bool = False
+    """The host has chosen the tool already, so that a name is only ever that very tool."""
+    elsewhere: bool = False
+    """Another process will say how a call ended."""
+    pins: bool = True
+    """False: the tools are the callers' own, so that two of one name may differ and none has changed."""
+    remote: bool = False
+    """Callers are on other machines, and are told no command or path of this one."""
+
+
+class Around(TypedDict, total=False):
+    """What `Door.judge` takes besides the call, for type checkers; `CallContext` says what each means."""
+
+    caller: str | None
+    context: str | None
+    step: str | None
+    call_id: str | None
+    space: str
+    approval: str | None
+    cwd: str | None
+
+
+class Door:
+    """One host's way in. Thread-safe; every method that waits for the disk has an asynchronous twin.
+
+    >>> tools = [{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}},
+    ...          "required": ["n"]}}]
+    >>> with Door.open("my-agent", tools=tools) as door:
+    ...     passage = door.judge("add", "{'n': '3'}")
+    ...     refused = door.judge("add", {})
+    >>> passage.action, passage.arguments, passage.changed
+    ('allow', {'n': 3}, True)
+    >>> refused.message
+    '⚠️ Invalid add call. Missing required fields: n. Example: {"n": 1}'
+    """
+
+    def __init__(self, host: str, policy: PolicySource, setup: DoorSetup) -> None:
+        self.host = HOST_NAMES.get(host, host)
+        self.caller = setup.caller or self.host
+        self.root = existing_folder(setup.root)
+        self._setup = setup
+        self._file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self._policy = PolicyInForce(policy)
+        self._packs = tuple(setup.packs)
+        self._packs_digest = ""
+        self._next_look = 0.0
+        self._lock = threading.RLock()
+        self._known: dict[str, list[Any]] = {"": known_tools(setup.tools)}
+        self._ways: dict[str, Way] = {}
+        self._origins: dict[str, Origin] = {}
+        self._twins: dict[str, frozenset[str]] = {"": twins(map(tool_name, self._known[""]))}
+        self._boxes: dict[tuple[str, tuple[str, ...]], Toolbox] = {}
+        self._rights: dict[tuple[str, str], DoorRights] = {}
+        self._ready: dict[tuple[str, str], Toolbox] = {}
+        path = store_path(self._policy.current, self._file, self.root)
+        self._protected = guarded_paths(self.root, self._file, path)
+        self._current = self._under(self._policy.current)
+        self.store: Store = open_store(
+            "memory" if setup.store is None and self._file is None else setup.store, path, None,
+            found_folder(self._policy.current, self._file, self.root),
+        )  # fmt: skip
+        self._guarded = guarded_files(self._file, path, _path_of(self.store))
+        self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store))
+        self._redactor = self._new_redactor()
+        self._loops = LoopNews()
+        self._note_policy("loaded")
+
+    @classmethod
+    def open(cls, host: str, policy: PolicySource = None, **settings: Unpack[DoorSettings]) -> Self:
+        """Raises PolicyError, ConfigError or StoreError; `DoorSetup` says what each setting means."""
+        return cls(host, policy, DoorSetup(**settings))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        from asyncio import to_thread  # late: a hook has no event loop, and would pay for one with every call
+
+        await to_thread(self.close)
+
+    def close(self) -> None:
+        """Everything that was recorded is on disk; a store that was handed in stays open."""
+        if self.store is not self._setup.store:
+            self.store.close()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force, with what this door adds to it."""
+        self._look()
+        return self._current
+
+    @property
+    def policy_problem(self) -> str | None:
+        """What is wrong with an edit of the policy file that was not taken; None when there is no such edit."""
+        self._look()
+        return self._policy.problem
+
+    def know(self, tools: Iterable[Any], space: str = "") -> None:
+        """The tools behind this door, or those of one server; they take the place of what was known of it. A server's
+        tool that was known and is not among them counts as changed, so that half a list hides nothing (P-08)."""
+        known = known_tools(tools)
+        with self._lock:
+            self._known[space] = known
+            self._twins[space] = twins(map(tool_name, known))
+            self._boxes = {key: box for key, box in self._boxes.items() if key[0] != space}
+            self._ready = {}
+
+    def locate(self, space: str, way: Way) -> None:
+        """How a server is reached. Where that changes, its tools count as changed (P-08)."""
+        if self._ways.get(space) == way:
+            return
+        with self._lock:
+            self._ways[space] = way
+            self._origins.pop(space, None)
+
+    def offers(self, tool: str, space: str = "", caller: str | None = None) -> bool:
+        """Whether a caller may know of a tool."""
+        self._look()
+        server = self._current.servers.get(space) if space else None
+        alike = tool in self._twins.get(space, ())
+        return not alike and not hidden(self._rights_of(caller or self.caller, space), space, tool, server)
+
+    def gate(self, caller: str | None = None, space: str = "") -> Gate:
+        """What reads and checks for a caller here, also text that comes in pieces. It decides and records nothing."""
+        return self._box(caller or self.caller, space).gate
+
+    def read(self, message: Any, finish_reason: str | None = None, *, space: str = "") -> Reading:
+        """Every call in a text or a native message, as `Gate.read` finds them. Nothing is decided or recorded yet."""
+        return self._box(self.caller, space).gate.read(message, finish_reason)
+
+    def judge(self, name: str, arguments: Any, **around: Unpack[Around]) -> Passage:
+        """What is to be done with a call, recorded; `CallContext` says what is known around it. Never raises for what a
+        model wrote; when the store cannot record it, it is no (unless the door only observes)."""
+        asked = self._ask(name, arguments, CallContext(**around))
+        try:
+            admission = self.store.transact(self._work(asked))
+        except StoreError as error:
+            admission = unrecorded(error)
+        except Exception as error:  # a policy raised: what it decided was undone, the refusal gets a record of its own
+            log.exception("rightcall: deciding on a call failed")
+            admission = self._admit_fault(asked, faulty(error))
+        return self._passage(asked, admission)
+
+    async def ajudge(self, name: str, arguments: Any, **around: Unpack[Around]) -> Passage:
+        """The same from an event loop."""
+        asked = self._ask(name, arguments, CallContext(**around))
+        try:
+            admission = await self.store.atransact(self._work(asked))
+        except StoreError as error:
+            admission = unrecorded(error)
+        except Exception as error:
+            from asyncio import to_thread
+
+            log.exception("rightcall: deciding on a call failed")
+            admission = await to_thread(self._admit_fault, asked, faulty(error))
+        return self._passage(asked, admission)
+
+    def ended(
+        self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,
+        seconds: float | None = None, answer: Any = None,
+    ) -> None:  # fmt: skip
+        """What came of a call that was let through. The host has run it, so nobody waits for the disk and nothing is
+        raised; a second time changes nothing. `answer` is all that it gave, text, bytes or JSON, where that is known:
+        as long as it differs, making the call again is no loop."""
+        if passage.admission.call == 0 or passage.action != "allow":
+            return
+        request = passage.request
+        compared = request is not None and request.rights.repeats and not request.repeatable
+        digest = answer_digest(answer, self._redactor) if compared else ""
+        self._later(self._ending(passage, host_result(ok, error, seconds), summary, digest))
+
+    async def aended(
+        self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,
+        seconds: float | None = None, answer: Any = None,
+    ) -> None:  # fmt: skip
+        """The same; it does not wait either."""
+        self.ended(passage, ok=ok, summary=summary, error=error, seconds=seconds, answer=answer)
+
+    def ended_elsewhere(
+        self, context: str | None, step: str, result: Result = _DONE, *, summary: str = "", answer: Any = None
+    ) -> bool:
+        """The same where another process judged the call: it is known by the context and step it was judged under. One
+        that waited for a person ran all the same: somebody said yes in the host. False when there is no such call."""
+        redactor = self._redactor
+        digest = answer_digest(answer, redactor)
+        end = end_body(result, summary, None, redactor, answer=digest)
+        return self.store.transact(partial(noted, context=context, step=step, end=end, host=self.host))
+
+    def answer(self, passage: Passage, said: Literal["approved", "denied"], *, by: str) -> Approval:
+        """A person has answered in the host. Raises AnswerError; after a yes the same call is let through, once."""
+        if passage.approval is None or passage.request is None:
+            raise ConfigError("this call does not wait for anybody")
+        settings = self._policy.current.settings
+        now, expires = self.store.clock.now(), settings.approval.expires
+        about = passage.approval
+        found = self.store.look(lambda tables: tables.approval(about))
+        digest = found.digest if found is not None else passage.request.digest
+        return self.store.transact(
+            lambda tables: answer(tables, about, Reply(said, by, digest), now, expires, tuple(settings.callers))
+        )
+
+    def pause(self, reason: str = "", *, by: str) -> Pause:
+        """The emergency stop: every process on this store refuses every call, until `resume`. `by` is the person who
+        says so. Raises AnswerError or StoreError."""
+        from rightcall.record.admission import pause  # late: a hook judges one call
+
+        told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
+        return self.store.transact(lambda tables: pause(tables, by, told, callers))[0]
+
+    def resume(self, reason: str = "", *, by: str) -> Pause | None:
+        """Let calls run again; returns the pause that ends, None when there was none."""
+        from rightcall.record.admission import resume  # late: as above
+
+        told, callers = str(self._redactor.value(reason)), tuple(self._policy.current.settings.callers)
+        return self.store.transact(lambda tables: resume(tables, by, told, callers))
+
+    def is_paused(self) -> bool:
+        """Whether the emergency stop holds, for a call that was let through and would go on. True also where the store
+        cannot say: then the call is to be judged anew, which says what happens without a store."""
+        try:
+            return self.store.look(lambda tables: tables.paused()) is not None
+        except StoreError:
+            return True
+
+    def _ask(self, name: Any, arguments: Any, around: CallContext) -> Asked:
+        self._look()
+        setup, space, cwd = self._setup, around.space, around.cwd
+        who = Who(
+            around.caller or self.caller, around.context, around.step, setup.provider or "", self._current.digest,
+            self._packs_digest,
+        )  # fmt: skip
+        box = self._box(who.caller, space)
+        here = Here(
+            self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
+            setup.fixed_names, self._redactor, bool(space) and space in self._known, self._guarded,
+            self._origin(space) if space in self._ways else None,
+            self._twins.get(space, frozenset()), self._folders(space, cwd), self._elsewhere_than_root(cwd),
+        )  # fmt: skip
+        asked = asked_of(here, who, name, arguments, around, self.store.clock.now())
+        if setup.pins or isinstance(asked.request, Decision):
+            return asked
+        inputs = replace(asked.body.inputs, unpinned=True)
+        return replace(asked, request=replace(asked.request, definition=""), body=replace(asked.body, inputs=inputs))
+
+    def _admit_fault(self, asked: Asked, fault: Decision) -> Admission:
+        try:
+            return self.store.transact(self._work(replace(asked, request=fault)))
+        except StoreError as error:
+            return unrecorded(error)
+        except Exception:
+            log.exception("rightcall: a refusal could not be recorded")
+            return Admission(fault, 0)
+
+    def _elsewhere_than_root(self, cwd: str | None) -> str:
+        """Where a host works, after every link; empty where that is the root, or nobody says."""
+        if not cwd or cwd == self.root:
+            return ""
+        true = follow(cwd)
+        return "" if true == follow(self.root) else true
+
+    def _folders(self, space: str, cwd: str | None) -> tuple[str, ...]:
+        server = self._current.servers.get(space) if space else None
+        if server is None:
+            return (cwd,) if cwd else ()
+        return tuple(folder for folder in (cwd, server.cwd) if folder)
+
+    def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
+        return partial(self._observed if asked.observed else self._decided, asked=asked)
+
+    def _decided(self, tables: Tables, asked: Asked) -> Admission:
+        now = self.store.clock.now()
+        request = asked.request
+        if isinstance(request, Decision):
+            held = quarantine(tables, asked.body.caller, asked.digest, asked.rights.quarantine, now)
+            return refuse(tables, asked.body.caller, asked.digest, held or request, asked.body, now)
+        if request.definition == NOT_TOLD and tables.definition(request.tool) is None:
+            request = replace(request, definition="")  # nothing was known, so nothing has changed, or will have
+        admission = admit(tables, replace(request, at=now), self._judging(tables), asked.body, asked.question)
+        if admission.decision.kind == "dry_run":
+            finish(tables, admission.call, _DRY_RUN)
+            return replace(admission, decision=replace(admission.decision, reason=dry_run_text(request)))
+        if admission.decision.kind == "allow" and self._setup.elsewhere:
+            tables.begun(admission.call, elsewhere=True)
+        return admission
+
+    def _observed(self, tables: Tables, asked: Asked) -> Admission:
+        """It runs, whatever would have been decided; the record says what."""
+        request = asked.request
+        if tables.paused() is not None:  # an emergency stop stops, also where nothing else is refused
+            return refuse(tables, asked.body.caller, asked.digest, PAUSED, asked.body, self.store.clock.now())
+        if isinstance(request, Decision):
+            decision = request
+        else:
+            request = replace(request, at=self.store.clock.now())
+            decision = self._judging(tables)(request, tables)
+        would = "" if decision.kind == "allow" else f"{decision.kind} by {decision.rule}: {decision.reason}"
+        unjudged = isinstance(request, Decision)
+        body = replace(
+            asked.body, decision="allow", rule="observe", reason=would, changes=tables.changes(),
+            now=self.store.clock.now() if unjudged else request.at,
+            order={} if unjudged else count_start(tables, request, tables.head()[0] + 1),
+        )  # fmt: skip
+        seq = tables.append("begin", 0, encode(body))
+        tables.begun(seq, elsewhere=self._setup.elsewhere)
+        return Admission(decision, seq, hash=tables.head()[1])
+
+    def _judging(self, tables: Tables) -> Decide:
+        return hushed(lambda request, _: decided(request, tables), self._redactor)
+
+    def _passage(self, asked: Asked, admission: Admission) -> Passage:
+        request = None if isinstance(asked.request, Decision) else asked.request
+        observed = asked.observed and admission.decision.rule != PAUSED.rule
+        if admission.decision.rule == LOOP and request is not None and not observed:
+            self._loops.tell(request.tool)
+        return passage(asked, admission, request, observed=observed, desk=self._desk)
+
+    def _ending(self, passage: Passage, result: Result, summary: str, answer: str) -> Callable[[Tables], object]:
+        request = passage.request
+        end = end_body(result, summary, passage.arguments, self._redactor, answer=answer)
+        changed = request.digest if request is not None and request.side_effects else None
+        return partial(finish_once, admission=passage.admission, end=end, changed=changed)
+
+    def _later(self, work: Callable[[Tables], object]) -> None:
+        try:
+            self.store.later(work)
+        except StoreError as error:  # closed: the next process finds the call interrupted
+            log.warning("the outcome of a call could not be recorded: %s", error)
+
+    def _look(self) -> None:
+        """Take a changed policy file; a wrong one leaves everything as it was. One look serves many calls."""
+        now = monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _LOOKS
+        new = self._policy.changed()
+        if new is None:
+            return
+        if isinstance(new, ConfigError):
+            if self._policy.keep(str(new)):
+                self._note_policy("kept")
+            return
+        with self._lock:
+            self._policy.take(new)
+            self._current = self._under(new)
+            self._boxes, self._rights, self._ready, self._origins = {}, {}, {}, {}
+            self._redactor = self._new_redactor()
+        self._note_policy("loaded")
+
+    def _under(self, policy: Policy) -> Policy:
+        return door_policy(policy, self.host, self._setup.mode, strict=self._setup.strict)
+
+    def _rights_of(self, caller: str, space: str) -> DoorRights:
+        key = caller, space
+        with self._lock:
+            known = self._rights.get(key)
+            if known is None:
+                if len(self._rights) >= _MOST_CALLERS:
+                    self._rights.clear()
+                server = self._current.servers.get(space) if space else None
+                known = self._rights[key] = door_rights(
+                    self._current, checked_caller(caller), host=self.host, server=server, strict=self._setup.strict,
+                    protected=self._protected,
+                )  # fmt: skip
+            return known
+
+    def _box(self, caller: str, space: str) -> Toolbox:
+        """Callers who may know of the same tools share one."""
+        ready = self._ready.get((caller, space))
+        if ready is not None:
+            return ready
+        rights = self._rights_of(caller, space)
+        with self._lock:
+            key = space, self._hidden(rights, space)
+            box = self._boxes.get(key)
+            if box is None:
+                place = Place(self.host, space, self._setup.fixed_names, self._packs, self._setup.provider)
+                box = self._boxes[key] = box_of(self._current, place, self._known.get(space, []), key[1])
+            if len(self._ready) >= _MOST_CALLERS:
+                self._ready = {}
+            self._ready[caller, space] = box
+            return box
+
+    def _origin(self, space: str) -> Origin:
+        known = self._origins.get(space)
+        if known is None:
+            with self._lock:
+                known = self._origins[space] = origin_of(f"{self.host}:{space}", self._ways[space], self._redactor)
+        return known
+
+    def _hidden(self, rights: DoorRights, space: str) -> tuple[str, ...]:
+        """Where tools that nobody knows pass, a denied one has to be known in every spelling, so none is hidden."""
+        if not self._setup.strict:
+            return ()
+        server = self._current.servers.get(space) if space else None
+        names = map(tool_name, self._known.get(space, ()))
+        return tuple(name for name in names if hidden(rights, space, name, server))
+
+    def _new_redactor(self) -> Redactor:
+        return Redactor(self.store.key(), self._policy.current.settings.audit.redact)
+
+    def _note_policy(self, what: str) -> None:
+        packs = pack_digests((*self._policy.current.packs, *self._packs))
+        note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
+        self._packs_digest = packs_digest(packs)
+        self._later(lambda tables: note_policy(tables, note, digest))
+
+
+def _path_of(store: Store) -> str | None:
+    """Where a store lies, for one that lies in a file."""
+    path: os.PathLike[str] | None = getattr(store, "path", None)
+    return None if path is None else os.fspath(path)
+
+
+def _desk(policy: str | None, named: str, store: str | None) -> str:
+    """Where a person answers, as options of the command that does it: the policy, where it names the store that is
+    used, or the store itself."""
+    if store is None:
+        return "" if policy is None else f" --policy {quote(policy)}"
+    if policy is not None and os.path.realpath(named) == os.path.realpath(store):
+        return f" --policy {quote(policy)}"
+    return f" --db {quote(store)}"
+
+
+def host_result(ok: bool, error: str | None = None, seconds: float | None = None) -> Result:
+    """What came of a call, as a host tells it."""
+    return Result(ok, error=error if error is not None or ok else "It failed.", seconds=seconds or 0.0)
+
+
+# ── door origin ──
+# How an MCP server is reached, as far as a door can know: what a person accepted is that server and no other (P-08).
+#
+# The command or URL, the folder and the names of variables and headers count. Their values do not: a token that is
+# renewed makes no other server. What people are shown holds no secret; the digest covers everything that counts, under
+# the key of the store, so that nothing can be guessed from it.
+
+
+class Way(Struct, frozen=True, omit_defaults=True):
+    """What is configured of a server, by whoever starts it or connects to it."""
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    cwd: str = ""
+    env: tuple[str, ...] = ()
+    """Names alone, sorted."""
+    headers: tuple[str, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self.command or self.url)
+
+
+def way_of(
+    command: Iterable[str] = (), url: str = "", cwd: str = "", env: Iterable[str] = (), headers: Iterable[str] = ()
+) -> Way:
+    """
+    >>> way_of(["npx", "server"], env={"TOKEN": "secret", "HOST": "a"})
+    Way(command=('npx', 'server'), url='', cwd='', env=('HOST', 'TOKEN'), headers=())
+    """
+    return Way(tuple(command), url, cwd, tuple(sorted(env)), tuple(sorted(name.lower() for name in headers)))
+
+
+def origin_of(server: str, way: Way, redactor: Redactor) -> Origin:
+    """`server` is its name, with the door that knows of it: what one door sees of a server is not what another does."""
+    return Origin(server, redactor.keyed(json_encode(way)), json_encode(_described(way, redactor)).decode())
+
+
+def _described(way: Way, redactor: Redactor) -> dict[str, object]:
+    """As people read it. A secret is replaced by a mark, another one for another secret, so that a change shows."""
+    told: dict[str, object] = {}
+    if way.command:  # in one piece: whether a word is a secret is told by the word before it
+        told["command"] = redactor.text(join(way.command))
+    if way.url:
+        told["url"] = _shown_url(way.url, redactor)
+    if way.cwd:
+        told["cwd"] = redactor.text(way.cwd)
+    for name, names in (("env", way.env), ("headers", way.headers)):
+        if names:
+            told[name] = list(names)
+    return told
+
+
+def _shown_url(url: str, redactor: Redactor) -> str:
+    """Without the password, and without what the query says: keys are kept there."""
+    from urllib.parse import parse_qsl, urlsplit, urlunsplit  # late: `wrap` starts without it
+
+    try:
+        parts = urlsplit(url)
+        user, at, host = parts.netloc.rpartition("@")
+        said = parse_qsl(parts.query, keep_blank_values=True) or ([("query", parts.query)] if parts.query else [])
+        query = "&".join(f"{name}={redactor.mark(value)}" for name, value in said)
+        return redactor.text(urlunsplit((parts.scheme, host, parts.path, "", ""))) + "".join(
+            (f" as {redactor.mark(user)}" if at else "", f" with {query}" if query else "")
+        )
+    except ValueError:  # no address, whatever it is
+        return redactor.mark(url)
+
+
+def way_told(told: Mapping[str, object]) -> Way:
+    """What a host says of a server, in a table with `command`, `args`, `url`, `cwd`, as most hosts write it. What is
+    not said, or is something else, does not count."""
+
+    def text(name: str) -> str:
+        found = told.get(name)
+        return found if isinstance(found, str) else ""
+
+    arguments = told.get("args")
+    words = [str(one) for one in arguments] if isinstance(arguments, list) else []  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - a host wrote it
+    command = (text("command"), *words) if text("command") else ()
+    return Way(command, text("url") or text("httpUrl") or text("tcp"), text("cwd"))

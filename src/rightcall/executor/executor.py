@@ -1,0 +1,507 @@
+"""The executor: every tool, whatever it is, goes the same way (X-01). The order stands in `Pipeline.run`.
+
+    read ─▶ check ─▶ authorise, record ─▶ execute ─▶ record ─▶ present
+
+Asynchronous; `Executor.open_sync` gives its synchronous twin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import CancelledError
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, overload
+
+from msgspec import Struct, structs
+from msgspec.structs import replace
+
+from rightcall.base.redact import Redactor
+from rightcall.catalog.packs import pack_digests
+from rightcall.errors import CallError, ConfigError, StoreError
+from rightcall.executor.calls import OnStage, Who, Written, checked_caller, groups, one_call, writings
+from rightcall.executor.guesses import LoopNews
+from rightcall.executor.outcomes import Ask, answered, equipped, nobody_answered
+from rightcall.executor.pipeline import Pipeline
+from rightcall.executor.present.messages import Outcome
+from rightcall.executor.request import Tighter
+from rightcall.executor.shipped import Hands, shipped_tools
+from rightcall.executor.stores import Premises, existing_folder, found_folder, listed, open_store, store_path
+from rightcall.executor.toolbox import Toolbox, build_toolbox
+from rightcall.policy.types import Approval, Pause
+from rightcall.policy.watch import PolicyInForce
+from rightcall.record.admission import Reply, answer, pause, resume
+from rightcall.record.notes import (
+    Confirmation,
+    Routed,
+    confirm_routing,
+    note_diagnosis,
+    note_message,
+    note_policy,
+    note_routing,
+    packs_digest,
+    policy_note,
+)
+from rightcall.record.tables import Store
+from rightcall.tools.functions import LocalTool, local_tool, tool
+from rightcall.tools.state import Cache
+from rightcall.types import Effect, Event
+
+if TYPE_CHECKING:
+    from rightcall.gate.gate import Gate
+    from rightcall.policy.settings import Policy
+    from rightcall.record.tables import Clock
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
+StoreSource = Store | Literal["memory"] | None
+Label = str | int | None
+"""What groups records: a chat, a task, a step."""
+
+DEFAULT_CALLER = "default"
+_LONGEST_NAME = 200
+_UNCHANGED = Tighter()
+
+
+class ExecutorSetup(Struct, frozen=True):
+    """What an executor is opened with besides its root, policy and tools; `Executor.open` says what each is."""
+
+    store: StoreSource
+    clock: Clock | None
+    ask: Ask | None
+    on_stage: OnStage | None
+    gate: Mapping[str, Any]
+    """The keywords of its gate."""
+    code: bool
+
+
+class Executor:
+    """Runs tool calls under a policy, with a record of each.
+
+    >>> import asyncio
+    >>> from rightcall import Executor
+    >>> async def main():
+    ...     async with Executor.open(policy=None, store="memory") as ex:
+    ...         @ex.tool(effects=["read"])
+    ...         def add(a: int, b: int) -> int:
+    ...             return a + b
+    ...         outcome = await ex.run({"name": "add", "arguments": "{'a': '1', b: 2}"}, caller="teacher")
+    ...         return outcome.result, outcome.decision.rule
+    >>> asyncio.run(main())
+    (3, 'stage:own')
+
+    `root` is the folder that path arguments count from; `policy` a path (watched for changes), a dict of the same
+    shape, or None for the defaults; `store` None for SQLite where the policy says, "memory", or a `Store`; `ask` is
+    called with an `Approval` when a call needs a person, and returns the name of who said yes, or None.
+    """
+
+    def __init__(
+        self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], setup: ExecutorSetup
+    ) -> None:
+        self.root: str = existing_folder(root)
+        self._setup = setup
+        self._policy_file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self._policy = PolicyInForce(policy)
+        self._hands = Hands()
+        self._tools = {one.name: one for one in map(local_tool, listed(tools))}
+        self._toolbox = self._built(self._policy.current, self._tools)
+        self._store: Store | None = None
+        self._redactor: Redactor | None = None
+        self._cache = Cache.of(self._policy.current.cache)
+        self._loops = LoopNews()
+
+    @classmethod
+    def open(
+        cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
+        store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
+        provider: str | None = None, on_event: Callable[[Event], object] | None = None, on_stage: OnStage | None = None,
+        code: bool = True,
+    ) -> Self:  # fmt: skip
+        """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
+        entering. `code` False leaves out the tools that ship with us: then only those in `tools` are there."""
+        if ask is not None and not callable(ask):
+            raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
+        laid_over = (packs,) if isinstance(packs, str) else tuple(packs)
+        gate = {"packs": laid_over, "provider": provider, "on_event": on_event}
+        return cls(root, policy, tools, ExecutorSetup(store, clock, ask, on_stage, gate, code))
+
+    @classmethod
+    def open_sync(cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, **options: Any) -> SyncExecutor:
+        """The synchronous twin, ready to use: `with Executor.open_sync(root, policy) as ex:`."""
+
+        return SyncExecutor(cls.open(root, policy, **options))
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def start(self) -> None:
+        """Open the store. Entering does it; for those who cannot use `async with`."""
+        if self._store is None:
+            current, file = self._policy.current, self._policy_file
+            self._store = open_store(
+                self._setup.store, store_path(current, file, self.root), self._setup.clock,
+                found_folder(current, file, self.root),
+            )  # fmt: skip
+            self._redactor = self._new_redactor()
+            self._note_policy("loaded")
+
+    def close(self) -> None:
+        """Everything that was recorded is on disk; a store that was handed in stays open."""
+        if self._store is not None and self._store is not self._setup.store:
+            self._store.close()
+        self._store = None
+        self._hands.close()
+
+    @property
+    def store(self) -> Store:
+        if self._store is None:
+            raise StoreError("the executor is not open: use `async with Executor.open(…) as ex:`", "closed")
+        return self._store
+
+    @property
+    def gate(self) -> Gate:
+        """The gate that checks calls, for reading what a model wrote."""
+        return self._now().gate
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._now().policy
+
+    @property
+    def policy_problem(self) -> str | None:
+        """What is wrong with an edit of the policy file that was not taken; None when there is no such edit."""
+        self._now()
+        return self._policy.problem
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds of tool calls one request may take."""
+        return self.policy.settings.rounds
+
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(self, /, **about: Any) -> Callable[[F], F]: ...
+    def tool(self, function: Any = None, /, **about: Any) -> Any:
+        """Register a function, as a decorator; the words are those of `rightcall.tool`."""
+        if function is None:
+
+            def register(inner: F) -> F:
+                return self.tool(tool(inner, **about))
+
+            return register
+        declared = tool(function, **about) if about else function
+        self.register(declared)
+        return declared
+
+    def register(self, *functions: Any) -> None:
+        """Add tools: functions, plain or made with `rightcall.tool`. One of the same name takes the other's place."""
+        tools = {**self._tools, **{one.name: one for one in map(local_tool, functions)}}
+        self._toolbox = self._built(self._policy.current, tools)
+        self._tools = tools
+        self._cache.clear()  # another function of the same name may give other results
+
+    async def run(
+        self, call: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
+        approval: str | None = None, wait: float = 0.0, rehearse: Iterable[Effect] = (),
+        ask: Iterable[Effect] = (), seconds: float | None = None,
+    ) -> Outcome:  # fmt: skip
+        """Run one call: a `Call`, a dict with a name and arguments (a dict, JSON or broken text), or a message that
+        holds exactly one. `wait` is how many seconds to wait for a person where one has to be asked. A call with an
+        effect in `rehearse` is a dry run, also where the policy would run it; one with an effect in `ask` needs a
+        person's yes, also where the policy would not ask; and `seconds` may shorten what it may take. Never the other
+        way round."""
+        written = one_call(call, self._now().gate)
+        tighter = Tighter(frozenset(rehearse), frozenset(ask), seconds)
+        return await self._run(written, self._who(caller, context, step), approval, wait, tighter)
+
+    async def run_all(
+        self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
+        finish_reason: str | None = None, wait: float = 0.0, emission: str | None = None,
+    ) -> list[Outcome]:  # fmt: skip
+        """Run every call in a text, a native message or a `Reading`; the outcomes are in the order of the calls. Calls
+        that only read run at the same time, any other runs alone and in its place. `emission` is the text that a
+        `Reading` is of, for the record."""
+        toolbox = self._now()
+        who = self._who(caller, context, step)
+        slots = asyncio.Semaphore(toolbox.rights_of(caller).budgets.parallel)
+
+        async def one(written: Written) -> Outcome:
+            async with slots:
+                return await self._run(written, who, None, wait)
+
+        def alone(written: Written) -> bool:
+            found = equipped(written, toolbox)
+            return found is not None and found.side_effects
+
+        outcomes: list[Outcome] = []
+        for together in groups(writings(message, toolbox.gate, finish_reason, emission), alone):
+            outcomes += await asyncio.gather(*map(one, together))
+        return outcomes
+
+    def prompt(self, caller: str = DEFAULT_CALLER, *, only: Iterable[str] | None = None) -> str:
+        """The system prompt for a model without native tool calls, of the tools that this caller may use; with `only`
+        just those of these names, in this order."""
+        from rightcall.executor.present.prompt import system_prompt
+        from rightcall.gate.examples import example
+
+        toolbox = self._now()
+        return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller), only)], examples=example)
+
+    def definitions(
+        self, caller: str = DEFAULT_CALLER, shape: Literal["openai", "anthropic", "mcp"] = "openai", *,
+        only: Iterable[str] | None = None,
+    ) -> list[Any]:  # fmt: skip
+        """The tools that this caller may use, as a model's API wants them; with `only` just those of these names, in
+        this order."""
+        from rightcall.executor.present.messages import definition
+
+        toolbox = self._now()
+        return [definition(one.tool, shape) for one in toolbox.usable(toolbox.rights_of(caller), only)]
+
+    def waiting(self) -> list[Approval]:
+        """The questions that nobody has answered yet."""
+        now = self.store.clock.now()
+        return [one for one in self.store.look(lambda t: t.approvals("waiting")) if one.expires_at > now]
+
+    def answer(self, id: str, said: Literal["approved", "denied"], *, by: str, digest: str) -> Approval:
+        """A person answers a question; `digest` shows that it was this very call they saw. Raises AnswerError."""
+        settings = self.policy.settings
+        now, expires = self.store.clock.now(), settings.approval.expires
+        return self.store.transact(
+            lambda t: answer(t, id, Reply(said, by, digest), now, expires, tuple(settings.callers))
+        )
+
+    def pause(self, reason: str = "", *, by: str) -> Pause:
+        """The emergency stop: from now on every process on this store refuses every call, until `resume`. Calls that
+        run already end by themselves. `by` is the person who says so. Raises AnswerError or StoreError."""
+        told, callers = str(self._hidden(reason)), tuple(self.policy.settings.callers)
+        return self.store.transact(lambda t: pause(t, by, told, callers))[0]
+
+    def resume(self, reason: str = "", *, by: str) -> Pause | None:
+        """Let calls run again; returns the pause that ends, None when there was none."""
+        told, callers = str(self._hidden(reason)), tuple(self.policy.settings.callers)
+        return self.store.transact(lambda t: resume(t, by, told, callers))
+
+    def paused(self) -> Pause | None:
+        """The emergency stop, while it holds."""
+        return self.store.look(lambda t: t.paused())
+
+    def note_message(self, caller: str, context: str | None = None, task: str | None = None) -> None:
+        """A host tells of a message, for the metrics: how many use tools, how deep an investigation goes."""
+        within = self._hidden(context)
+        self.store.transact(lambda t: note_message(t, caller, within, task))
+
+    def note_diagnosis(self, caller: str, context: str, correct: bool | None) -> None:
+        """A host tells whether a diagnosis was found to be right."""
+        within = self._hidden(context)
+        self.store.transact(lambda t: note_diagnosis(t, caller, within, correct))
+
+    async def note_routing(self, routed: Routed, arguments: Any = None, call: bytes = b"") -> None:
+        """A router tells what it decided of a request. What is secret by its name in the `arguments` of the call it
+        thought of is hidden in the reason too; `call` is the one that a person is asked about from now on. Raises
+        StoreError when that cannot be recorded."""
+        store, told = self.store, self._told(routed, arguments, call)
+        await store.atransact(lambda t: note_routing(t, told))
+
+    async def confirm_routing(self, routed: Routed, arguments: Any, call: bytes) -> Confirmation:
+        """A router tells that a person has said yes to this call; the answer says whether that counts. Raises
+        StoreError when it cannot be recorded."""
+        store, told = self.store, self._told(routed, arguments, call)
+        return await store.atransact(lambda t: confirm_routing(t, told))
+
+    def _told(self, routed: Routed, arguments: Any, call: bytes) -> Routed:
+        told = Routed(*map(self._hidden, structs.astuple(routed)))
+        digest = self._redactor.keyed(call) if call and self._redactor is not None else ""
+        return structs.replace(told, why=self._hidden(routed.why, arguments), digest=digest)
+
+    def _hidden(self, told: Any, arguments: Any = None) -> Any:
+        """As the records of its calls have it."""
+        redactor = self._redactor
+        return redactor.beside(told, arguments) if redactor is not None and isinstance(told, str) else told
+
+    async def _run(
+        self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter = _UNCHANGED
+    ) -> Outcome:
+        outcome = await self._through(written, who, approval, tighter)
+        if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
+            return outcome
+        match await answered(self, outcome.decision.approval, self._setup.ask, wait):
+            case "answered":
+                return await self._through(written, who, tighter=tighter)
+            case "expired":
+                return nobody_answered(outcome)
+            case "waiting":
+                return outcome
+
+    async def _through(
+        self, written: Written, who: Who, approval: str | None = None, tighter: Tighter = _UNCHANGED
+    ) -> Outcome:
+        """Under the policy of this moment: a call that was checked under another is checked again."""
+        toolbox, store = self._now(), self.store
+        assert self._redactor is not None, "there is one as long as the store is open"
+        until = None if tighter.seconds is None else perf_counter() + tighter.seconds
+        pipeline = Pipeline(
+            toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, self._loops
+        )
+        return await pipeline.run(
+            written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest, packs=toolbox.packs), approval
+        )
+
+    def _who(self, caller: str, context: Label, step: Label) -> Who:
+        return Who(
+            checked_caller(caller),
+            _label("context", context),
+            _label("step", step),
+            self._setup.gate.get("provider") or "",
+        )
+
+    def _now(self) -> Toolbox:
+        """The toolbox of the policy as its file is at this moment."""
+        new = self._policy.changed()
+        if new is None:
+            return self._toolbox
+        try:
+            if isinstance(new, ConfigError):
+                raise new
+            toolbox = self._built(new, self._tools)
+        except ConfigError as error:  # nothing of it is taken, and everything stays as it was
+            if self._policy.keep(str(error)):
+                self._note_policy("kept")
+            return self._toolbox
+        if new.cache != self._policy.current.cache:
+            self._cache = Cache.of(new.cache)
+        self._policy.take(new)
+        self._toolbox, self._redactor = toolbox, self._new_redactor()
+        self._note_policy("loaded")
+        return toolbox
+
+    def _built(self, policy: Policy, tools: Mapping[str, LocalTool]) -> Toolbox:
+        premises = Premises(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))
+        packs = (*policy.packs, *self._setup.gate.get("packs", ()))
+        shipped: Mapping[str, LocalTool] = {}
+        if self._setup.code:
+            shipped = shipped_tools(premises, policy, lambda: self.store, packs, self._hands)
+        box = build_toolbox(policy, (shipped | dict(tools)).values(), protected=premises.protected, **self._setup.gate)
+        return replace(box, packs=packs_digest(pack_digests(packs)), guarded=premises.guarded)
+
+    def _new_redactor(self) -> Redactor | None:
+        if self._store is None:
+            return None
+        return Redactor(self._store.key(), self._policy.current.settings.audit.redact)
+
+    def _note_policy(self, what: str) -> None:
+        if self._store is None:
+            return
+        packs = pack_digests((*self._policy.current.packs, *self._setup.gate.get("packs", ())))
+        note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
+        self._store.later(lambda tables: note_policy(tables, note, digest))
+
+
+def _label(name: str, value: object) -> str | None:
+    """An id that groups records: a text, or a whole number, which is common for chats."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None or (isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST_NAME * 5):
+        return value
+    raise CallError(f"`{name}` must be a text of 1 to {_LONGEST_NAME * 5} printable characters, not {value!r:.60}")
+
+
+# ── executor sync ──
+# The executor for code without an event loop: a loop of its own in a thread, and every call waits for its answer.
+
+T = TypeVar("T")
+
+
+class SyncExecutor:
+    """As `Executor`, synchronous and safe to use from several threads at once.
+
+    >>> from rightcall import Executor
+    >>> with Executor.open_sync(store="memory") as ex:
+    ...     @ex.tool(effects=["read"])
+    ...     def double(n: int) -> int:
+    ...         return 2 * n
+    ...     ex.run({"name": "double", "arguments": {"n": "four"}}).result
+    8
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        executor.start()
+        self._process = os.getpid()
+        self._door = threading.Lock()
+        self._closed = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="rightcall", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends what still runs, completes the record, and stops the thread; a second time does nothing."""
+        with self._door:
+            if self._closed or os.getpid() != self._process:  # in a forked child it is the parent's
+                return
+            self._closed = True
+            ending = asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop)
+        ending.result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._executor.close()
+
+    def run(self, call: Any, caller: str = DEFAULT_CALLER, **options: Any) -> Outcome:
+        """As `Executor.run`."""
+        return self._wait(self._executor.run(call, caller, **options))
+
+    def run_all(self, message: Any, caller: str = DEFAULT_CALLER, **options: Any) -> list[Outcome]:
+        """As `Executor.run_all`."""
+        return self._wait(self._executor.run_all(message, caller, **options))
+
+    def wait_for(self, work: Callable[[Executor], Coroutine[Any, Any, T]]) -> T:
+        """Run asynchronous work with the executor in its own loop, such as the tool loop."""
+        return self._wait(work(self._executor))
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything that is synchronous already: `tool`, `register`, `prompt`, `waiting`, `answer`, `gate`, …"""
+        return getattr(self._executor, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in dir(self._executor) if not name.startswith("_"))})
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        with self._door:  # what comes in before it closes is ended by `close`, nothing comes in after
+            if self._closed or os.getpid() != self._process:
+                work.close()
+                raise _shut("was closed" if self._closed else "belongs to the process that forked this one")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise _shut("was closed while the call was under way") from None
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+
+def _shut(why: str) -> StoreError:
+    return StoreError(f"this executor {why}; open another one. The audit says what became of calls.", "closed")
+
+
+async def _cancel_all() -> None:
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,311 @@
+"""What the arguments of a tool that nobody described are, by their names: whoever calls one `command` means a command,
+whoever calls one `path` a path. They are found wherever they stand, also in JSON that is written as a text."""
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, cast
+
+from msgspec import json
+from msgspec.structs import replace
+
+from rightcall.base.json.marks import Late
+from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
+from rightcall.base.redact import Redactor
+from rightcall.base.text import escaped
+from rightcall.errors import RightCallError
+from rightcall.policy.decide import decide
+from rightcall.policy.types import Decision, Request, same_scope
+from rightcall.record.tables import Tables, read_end
+from rightcall.tools.places import plain_name
+
+Kind = Literal["command", "url", "code", "program", "path", "place", ""]
+
+_COMMANDS = frozenset(("bash", "shell", "sh", "zsh", "script", "shellscript", "argv", "exec", "execute", "run"))
+_URLS = frozenset(("href", "endpoint", "link", "address", "webhook"))
+_COMMAND_ENDS = ("command", "commands", "cmd", "cmds")
+_URL_ENDS = ("url", "urls", "uri", "uris")
+_PATH_ENDS = (
+    "path", "paths", "file", "files", "filename", "filenames", "folder", "folders", "directory", "directories", "dir",
+    "dirs",
+)  # fmt: skip
+_FOLLOWED = Late(
+    r".*(?:command|cmd|url|uri)s?(?:lines?|text|str|strings?|list|array|value|name|sequence"
+    r"|to(?:run|execute|exec|invoke|call|start|use|fetch|open|load|read|get|visit))"
+)
+"""What may follow: `command_line`, `cmd_to_run`, `url_list`."""
+_PATH_WORDS = ("path", "file", "folder", "dir")
+"""Wherever they stand in a name it is about a path, though what it holds may be another thing of it."""
+_PATH_FOLLOWED = Late(
+    r".*(?:path|file|folder|dir(?:ector(?:y|ie))?)s?(?:names?|strs?|strings?|list|array|value"
+    r"|(?:to|in)[a-z]+)"
+)
+"""`file_to_read`, `pathName`, `folder_list`."""
+_OF_A_FILE = (
+    "type", "types", "extension", "extensions", "ext", "exts", "format", "formats", "encoding", "content", "contents",
+    "text", "mode", "size", "count", "hash", "id", "ids", "kind", "title", "description", "separator", "profile",
+    "profiles", "profilename", "profilenames",
+)  # fmt: skip
+"""What else is said of a file: `file_type`."""
+_PROGRAMS = frozenset(("program", "executable", "binary", "exe", "file"))
+"""Names of what is started, where its words stand beside it."""
+_PLACES = frozenset(
+    ("source", "sources", "src", "destination", "dest", "dst", "target", "targets", "root", "from", "to", "location",
+     "input", "inputs", "output", "document", "documents", "attachment", "attachments", "image", "cwd", "resource",
+     "old", "new", "include")
+)  # fmt: skip
+"""Names of paths that also mean other things: a value counts only where it looks like a path."""
+_CONTENT = frozenset(
+    ("content", "contents", "text", "filetext", "filecontent", "filecontents", "newtext", "oldtext", "newstring",
+     "oldstring", "newstr", "oldstr", "newcontent", "message", "description", "markdown", "html", "prompt")
+)  # fmt: skip
+"""Names of what is written or said. JSON in it is a document, and no arguments."""
+_MOST = 5000
+"""Values in the arguments that are looked into."""
+_LONGEST = 2_000_000
+"""Characters of a text that is opened."""
+_LONGEST_LOOSE = 20_000
+_MOST_TEXTS = 1000
+UNREADABLE = "\0 unreadable"
+"""In the place of what nobody would look through, or can say for sure: it cannot be judged."""
+
+
+class Spot(NamedTuple):
+    """One value in the arguments, and what stands around it."""
+
+    top: str
+    """The argument of the call that it stands in."""
+    name: str
+    value: Any
+    around: Mapping[str, Any]
+    within: str = ""
+    """The name of what it stands in."""
+
+
+@lru_cache(1024)
+def kind_of(name: str) -> Kind:
+    """What an argument of this name holds. Case, separators and letters that only look like others do not count:
+    `bashCommand`, `base-url`."""
+    plain = plain_name(name).rstrip("0123456789")
+    followed = any(one in plain for one in ("command", "cmd", "url", "uri")) and _FOLLOWED.fullmatch(plain) is not None
+    if plain in _COMMANDS or plain.endswith(_COMMAND_ENDS) or (followed and ("command" in plain or "cmd" in plain)):
+        return "command"
+    if followed or plain in _URLS or plain.endswith(_URL_ENDS):
+        return "url"
+    if plain == "code":
+        return "code"
+    if plain in _PROGRAMS:
+        return "program"
+    about = any(word in plain for word in _PATH_WORDS) and not plain.endswith(_OF_A_FILE)
+    if about and (plain.endswith(_PATH_ENDS) or _PATH_FOLLOWED.fullmatch(plain) is not None):
+        return "path"
+    return "place" if about or plain in _PLACES else ""
+
+
+def may_be_json(value: Any) -> bool:
+    return type(value) is str and value.lstrip("\ufeff \t\r\n")[:1] in _OPENING
+
+
+_OPENING = ("{", "[", '"')
+
+
+def opened(value: Any) -> Any:
+    """A value, or what a JSON text holds, and the text in that; a text with a key twice cannot be judged, and one that
+    is not JSON stays as it is."""
+    while may_be_json(value):
+        text = value.strip("\ufeff \t\r\n")
+        inside = attempt(text) if len(text) <= _LONGEST else NO_JSON
+        if inside is NO_JSON:
+            return _read_loosely(value, text)
+        if duplicate_keys(text, inside):
+            return UNREADABLE
+        value = inside
+    return value
+
+
+def _read_loosely(value: str, text: str) -> Any:
+    """Some who take arguments as a text take more than JSON: `{'command': 'ls'}`."""
+    if text[0] == '"' or len(text) > _LONGEST_LOOSE or text[-1] not in "}]":
+        return value
+    from rightcall.base.json.find import read_lenient  # late: hardly any text needs it
+
+    try:
+        inside = read_lenient(text).value
+    except (RightCallError, ValueError, RecursionError):
+        return value
+    return cast("Any", inside) if isinstance(inside, dict | list) else value
+
+
+def spots(arguments: Mapping[str, Any]) -> Iterator[Spot]:
+    """Every named value in the arguments, as deep as they nest. One that is called UNREADABLE ends what is too much."""
+    todo: list[tuple[str, str, Any]] = [("", "", arguments)]
+    top = ""
+    for _ in range(_MOST):
+        if not todo:
+            return
+        top, within, value = todo.pop()
+        if isinstance(value, dict):
+            inside = cast("dict[str, Any]", value)
+            for name, one in inside.items():
+                yield Spot(top or name, name, one, inside, within)
+                read = one if plain_name(name) in _CONTENT else opened(one)
+                if isinstance(read, dict | list):
+                    todo.append((top or name, name if kind_of(name) else within or name, cast("Any", read)))
+                elif read is UNREADABLE:
+                    yield Spot(top or name, UNREADABLE, UNREADABLE, inside)
+        elif isinstance(value, list):
+            read_items = map(opened, cast("list[Any]", value))
+            todo += [(top, within, one) for one in read_items if isinstance(one, dict | list)]
+    yield Spot(top, UNREADABLE, UNREADABLE, {})
+
+
+def guessed_paths(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """The values that are likely to be paths, as they are written."""
+    nested = any(type(value) in _NESTED or may_be_json(value) for value in arguments.values())
+    found = spots(arguments) if nested else (Spot(name, name, value, arguments) for name, value in arguments.items())
+    for spot in found:
+        kind = kind_of(spot.name)
+        if kind_of(spot.within) in _FILE_KINDS:  # `{"files": {"a.txt": "text"}}`, `{"files": [{"name": "a.txt"}]}`
+            yield from filter(None, (_as_path(spot.name, "place", spot.name),))
+            kind = kind or ("" if plain_name(spot.name).endswith(_NO_PLACE) else "place")
+        if kind in _PATH_KINDS:
+            yield from (path for text in _texts(spot.value) if (path := _as_path(spot.name, kind, text)))
+
+
+_NESTED = frozenset((dict, list))
+_FILE_KINDS = frozenset(("path", "program"))
+_NO_PLACE = (*_CONTENT, *_OF_A_FILE)
+_PATH_KINDS = frozenset(("path", "place", "program", "url"))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    todo: list[Any] = [value]
+    for _ in range(_MOST_TEXTS):
+        if not todo:
+            return
+        one = opened(todo.pop())
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list):
+            todo += cast("list[Any]", one)
+
+
+def _as_path(name: str, kind: Kind, text: str) -> str:
+    """A text as a path, empty for one that is none: an address, several lines, a word that may mean anything."""
+    bare = text.strip()
+    if not bare or "\n" in bare:
+        return ""
+    if kind == "url" or "://" in bare[:20]:
+        return bare if bare[:5].lower() == "file:" else ""
+    if kind == "place" and bare.isascii() and not any(sign in bare for sign in _IN_PATHS):
+        return ""
+    if len(bare) > _LONGEST_PATH and not plain_name(name).endswith(("path", "paths", "filename", "filenames")):
+        bare = os.path.normpath(bare)  # data, perhaps, or a path with padding
+        return bare if len(bare) <= _LONGEST_PATH else ""
+    return text
+
+
+_LONGEST_PATH = 4096
+_IN_PATHS = ("/", "\\", ".", "~", "$", "%", "\0")
+
+
+# ── executor repeats ──
+# The same call again (P-07). Where nobody can say what a call touches, whether anything has changed is seen from what
+# it gave: as long as that differs, asking again is no loop.
+#
+# A record holds no answers, so each completed call keeps a keyed digest of what it gave. Of a call whose answer nobody
+# sees (the client runs it) the summary has to do.
+
+log = logging.getLogger("rightcall")
+
+LOOP = "loop"
+"""The rule that refuses it."""
+_MOST_REPEATS = 1 << 20
+"""Bytes of an answer that are compared; of a longer one its two ends, and its length."""
+_SHORT = slice(len("keyed:"), len("keyed:") + 16)
+"""Of a keyed digest: two answers of one call need no more to be told apart, and a record is small."""
+_MOST_TOLD = 1_000
+_NAME = Late(r"[A-Za-z0-9_./:-]{1,200}")
+"""Of a tool, where it can be copied into a policy as it is: no pattern, no quotes."""
+
+
+def decided(request: Request, tables: Tables, *, runs_here: bool = False) -> Decision:
+    """The decision on a request, where a repeated call is only refused if it gave the same each time. `runs_here`: we
+    run the tool ourselves. Then a state that is known says more than its answer, and a call that still runs has
+    changed nothing; a host may never tell how one ended."""
+    decision = decide(request, tables)
+    if decision.rule != LOOP or (runs_here and request.state and not request.unsure):
+        return decision
+    given = _given_before(request, tables)
+    ended = given - {None}
+    if len(ended) > 1 or (not runs_here and (not ended or given != ended)):
+        return decide(replace(request, repeatable=True), tables)
+    if not ended or given != ended:  # one still runs, and what it will give nobody knows
+        return decision
+    return replace(decision, reason=decision.reason.replace("nothing has changed since", "it gave the same each time"))
+
+
+def _given_before(request: Request, tables: Tables) -> set[tuple[str, str | None, str] | None]:
+    scope = same_scope(request, tables.changes())
+    marks = [tables.nth_last(scope, number) for number in range(1, request.rights.repeats)]
+    return {_read_outcome(tables, mark.call) for mark in marks if mark is not None}
+
+
+def _read_outcome(tables: Tables, call: int) -> tuple[str, str | None, str] | None:
+    """What came of a call; None while it still runs."""
+    for entry in tables.belonging(call):
+        if entry.kind == "end":
+            end = read_end(entry.body)
+            return (end.status, None, end.answer) if end.answer else (end.status, end.error, end.summary)
+    return None
+
+
+def answer_digest(answer: Any, redactor: Redactor) -> str:
+    """What tells one answer from another, and nobody can guess the answer from; "" for what cannot be compared, which
+    is everything that is neither text nor JSON. Never raises."""
+    if answer is None:
+        return ""
+    try:
+        raw = answer if isinstance(answer, bytes) else _plain_bytes(answer)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return ""
+    if len(raw) > _MOST_REPEATS:
+        half = _MOST_REPEATS // 2
+        raw = b"%b\0%d\0%b" % (raw[:half], len(raw), raw[-half:])
+    return redactor.keyed(raw)[_SHORT]
+
+
+def _plain_bytes(answer: Any) -> bytes:
+    if isinstance(answer, str):
+        return answer.encode("utf-8", "surrogatepass")
+    return json.encode(answer, order="deterministic")
+
+
+class LoopNews:
+    """Tells the operator, once for each tool, how a call that is polled can be allowed; the model reads that nowhere.
+    Thread-safe."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+        self._lock = threading.Lock()
+
+    def tell(self, tool: str) -> None:
+        with self._lock:
+            if tool in self._told or len(self._told) >= _MOST_TOLD:
+                return
+            self._told.add(tool)
+        name = escaped(tool, 100)
+        log.warning("rightcall: repeated calls of %s are refused as a loop; %s", name, how_to_allow(tool))
+
+
+def how_to_allow(tool: str) -> str:
+    """What an operator can do about it.
+
+    >>> how_to_allow("jobs/status")
+    'to allow polling it, add it to the policy: [policy] repeatable = ["jobs/status"]'
+    """
+    if not _NAME.fullmatch(tool):  # whoever chose it may want more than itself allowed
+        return "its name holds signs that should not stand in a policy, so it cannot be allowed by name"
+    return f'to allow polling it, add it to the policy: [policy] repeatable = ["{tool}"]'

@@ -1,0 +1,274 @@
+"""From a checked call to the frozen request that the policies judge. What is shown, approved, executed and recorded
+are the bytes made here."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct, json
+
+from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, is_straight, spellings
+from rightcall.base.globs import folded
+from rightcall.base.text import escaped
+from rightcall.catalog.tool import Tool
+from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
+from rightcall.policy.settings import Rights, is_repeatable
+from rightcall.policy.types import Finding, Request
+from rightcall.tools.places import values_at
+from rightcall.types import Effect, Verdict
+
+if TYPE_CHECKING:
+    from rightcall.executor.commands import Judged
+
+_encode = json.Encoder(order="deterministic").encode
+REHEARSED: frozenset[Effect] = frozenset[Effect](("write", "execute"))
+"""Effects that a policy with `dry_run` only rehearses."""
+
+
+MOST_PATHS = 1000
+"""In one call: each is resolved while others wait."""
+
+
+TOO_MANY_PATHS = f"Validation failed: more than {MOST_PATHS} paths in one call"
+
+_MOST_READINGS = 4 * MOST_PATHS
+"""Of all its paths together."""
+
+
+_SHOWN = 200
+_MOST_STARTS = 20
+"""Folders from which a pattern may count."""
+
+
+class TooManyPaths(ValueError):
+    """A call names more paths than can be judged in good time."""
+
+
+class Tighter(Struct, frozen=True):
+    """What the maker of a call wants less of than the policy allows. It never gives more."""
+
+    rehearse: frozenset[Effect] = frozenset()
+    """Effects of which no more than a dry run is wanted."""
+    ask: frozenset[Effect] = frozenset()
+    """Effects for which a person is asked, unless one has said yes in advance."""
+    seconds: float | None = None
+    """That it may take, besides what a person takes to answer."""
+
+
+_AS_THE_POLICY_SAYS = Tighter()
+
+
+class Canonical(Struct, frozen=True):
+    """A call as bytes: keys sorted, nothing else changed."""
+
+    raw: bytes
+    digest: str
+    arguments: dict[str, Any]
+    """Read back from the bytes: what runs is what was shown."""
+
+
+class Ground(Struct, frozen=True):
+    """Where a call would run."""
+
+    toolbox: Toolbox
+    """Knows the tools that a batch would run."""
+    root: str
+    folders: tuple[str, ...] = ()
+    """From which a relative path may count besides the root, for whoever runs the call."""
+    guesses: bool = False
+    """Of a tool that nobody described, arguments that are named like paths count as paths."""
+
+
+class Occasion(Struct, frozen=True):
+    """When a call is made, within what, and what its maker wants besides."""
+
+    at: int
+    approval: str | None = None
+    context: str | None = None
+    tighter: Tighter = _AS_THE_POLICY_SAYS
+
+
+class _Path(NamedTuple):
+    written: str
+    resolved: str
+    """Below the root after every link; outside it stays absolute."""
+    linked: bool
+
+
+def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Canonical:
+    """Raises ValueError or TypeError for what JSON cannot carry. `folder`: where it would run, if not in the root: the
+    same words there are another call.
+
+    >>> canonical("add", {"b": 1, "a": 2}).raw
+    b'{"arguments":{"a":2,"b":1},"name":"add"}'
+    """
+    raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
+    return Canonical(raw, sha256(raw).hexdigest(), json.decode(raw)["arguments"])
+
+
+def build_request(
+    equipped: Equipped, call: Canonical, rights: Rights, verdict: Verdict, ground: Ground, occasion: Occasion
+) -> Request:
+    """Everything that a decision is made of, apart from the shared tables."""
+    toolbox, root, folders, guesses = ground.toolbox, ground.root, ground.folders, ground.guesses
+    tighter = occasion.tighter
+    tool = equipped.tool
+    rules = tool.rules
+    inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
+    effects = tool.effects | effects_inside(inner) if inner else tool.effects
+    foreign = equipped.local is None or not equipped.local.rooted
+    described = tool.is_described
+    named = rules.paths or rules.patches or inner or (guesses and not described)
+    written = _places(tool, call.arguments, inner, guesses) if named else iter(())
+    bases = (root, *(one for one in folders if one != root)) if folders else (root,)
+    base, paths = _paths(written, bases, foreign) if named else ("", ())
+    findings, commanded, visible = (), (), ()
+    if inner or rules.commands or rules.urls or (foreign and not described):  # ours declare what they take
+        findings, commanded, visible = _judge_of_arguments()(tool, call.arguments, inner, rights, (root, *folders))
+    if rules.globs or inner:
+        starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
+        findings = (*_globbed(tool, call.arguments, inner, rights, root, starts), *findings)
+    if visible:
+        base = base or follow(root)
+    return Request(
+        caller=rights.caller,
+        tool=tool.name,
+        arguments=call.arguments,
+        canonical=call.raw,
+        digest=call.digest,
+        definition=equipped.definition,
+        effects=effects,
+        rights=rights,
+        at=occasion.at,
+        scopes=toolbox.scopes_of(rights, tool.name),
+        own=equipped.own,
+        called=rules.names,
+        repeatable=rules.repeatable or is_repeatable(rights, tool.name),
+        dry_run=not effects.isdisjoint(REHEARSED | tighter.rehearse if rights.dry_run else tighter.rehearse),
+        asks=tighter.ask,
+        truncated=verdict.truncated,
+        repaired=bool(verdict.repairs) and verdict.mode != "observe",
+        confidence=verdict.confidence,
+        paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
+        root=base,
+        outside=equipped.local.outside if equipped.local is not None else (),
+        linked=bool(paths) and any(path.linked for path in paths),
+        findings=findings,
+        commanded=commanded,
+        command_paths=_command_paths(visible, base) if visible else (),
+        inner=names_judged(toolbox, inner) if inner else (),
+        approval=occasion.approval,
+        context=occasion.context,
+    )
+
+
+@cache
+def _judge_of_arguments() -> "Callable[..., Judged]":
+    from rightcall.executor.commands import judged_arguments  # late: a hook judges one call, and few have a command
+
+    return judged_arguments
+
+
+def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:
+    """Where they lead, after the folder that they are below."""
+    root, bases = "", tuple[str, ...]()
+    found: dict[_Path, None] = {}
+    for count, one in enumerate(written, 1):
+        if len(folders) == 1 and is_straight(folders[0], one):
+            root = folders[0]
+            found[_Path(one, one, False)] = None
+        else:
+            bases = bases or tuple(dict.fromkeys(map(follow, folders)))  # many calls have no path at all
+            found.update(dict.fromkeys(_readings(bases, one, foreign)))
+        if count > MOST_PATHS or len(found) > _MOST_READINGS:
+            raise TooManyPaths(TOO_MANY_PATHS)
+    return bases[0] if bases else root, tuple(found)
+
+
+def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[tuple[str, str, bool], ...]:
+    """The same for those in a command, which stand there from the root of the file system on."""
+    led = (
+        (written, one.resolved, writes) for written, whole, writes in paths for one in _readings((base,), whole, True)
+    )
+    return tuple(dict.fromkeys(led))
+
+
+def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], guesses: bool) -> Iterator[str]:
+    """The paths as they are written, in the call and in the calls within it."""
+    for called, given in _calls(tool, arguments, inner) if inner else ((tool, arguments),):
+        if guesses and not called.rules.paths and not called.is_described:
+            from rightcall.executor.guesses import guessed_paths  # late: as above
+
+            yield from guessed_paths(given)
+        for place in called.rules.paths:
+            yield from values_at(given, place)
+        for place in called.rules.patches:
+            yield from _patched(values_at(given, place))
+
+
+def _patched(texts: list[str]) -> Iterator[str]:
+    """The paths in a patch. One that names none ends in a NUL character, so that nothing lets it pass."""
+    from rightcall.policy.commands.patches import paths_in_patch  # late: few tools take one
+
+    found = [path for text in texts for path in paths_in_patch(text)]
+    if found or not any(text.strip() for text in texts):
+        yield from found
+    else:
+        yield f"{texts[-1][:_SHOWN]}\0"
+
+
+def _globbed(
+    tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], rights: Rights, root: str, starts: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Patterns that mean what the path rules refuse, wherever they may count from."""
+    from rightcall.base.files.rules import glob_rule  # late: few tools take one
+
+    said = rights.paths
+    patterns: dict[str, None] = {}
+    for called, given in _calls(tool, arguments, inner):
+        for place in called.rules.globs:
+            patterns |= dict.fromkeys(values_at(given, place))
+    if len(patterns) > MOST_PATHS:
+        raise TooManyPaths(TOO_MANY_PATHS)
+    for pattern in patterns:
+        rule = glob_rule(pattern, said.deny, said.allow, said.dotfiles, root=root, starts=starts[:_MOST_STARTS])
+        if rule is not None:
+            yield Finding("deny", rule, f"No such file or folder: {escaped(pattern, 200)}")
+
+
+def _calls(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Iterator[tuple[Tool, Mapping[str, Any]]]:
+    """The call, and the calls within it."""
+    yield tool, arguments
+    yield from ((known, given) for one in inner for known in one.tools for given in one.arguments)
+
+
+def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_Path]:
+    """Where a path leads, by every reading of whoever opens it; our own tools take it as the system does. `foreign`:
+    somebody else's code opens it, in a host, in a server or in a function. The first base is the root."""
+    base = bases[0]
+    try:
+        read = spellings(written) if foreign else (written,)
+        led = [(one, start, to) for one in read for start in bases for to in destinations(start, one)]
+    except Unjudged:
+        yield _Path(written, NOWHERE, True)
+        return
+    top = os.path.join(base, "")
+    for one, start, to in led:
+        below = _below(to, base)
+        whole = os.path.join(start, written)
+        linked = to != whole and one == written and os.path.normpath(whole) != to
+        yield _Path(written, below.replace(os.sep, "/"), linked)
+        if foreign and to is below and folded(to).startswith(folded(top)):  # the root itself, where case says nothing
+            yield _Path(written, to[len(top) :].replace(os.sep, "/"), linked)
+
+
+def _below(whole: str, base: str) -> str:
+    """A whole path as seen from the root; as it is where it lies outside."""
+    if whole == base:
+        return "."
+    top = base if base[-1:] == os.sep else base + os.sep
+    if os.sep != "/":
+        return whole[len(top) :] if os.path.normcase(whole).startswith(os.path.normcase(top)) else whole
+    return whole[len(top) :] if whole.startswith(top) else whole

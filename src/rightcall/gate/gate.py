@@ -1,0 +1,323 @@
+"""The gate: given a tool and whatever a model wrote as arguments, a call that fits the tool, or a refusal.
+
+    direct: the arguments fit ─▶ the same object comes back, nothing else happens
+    judge:  reading ─▶ normalise ─▶ validate, in `judge.py`
+
+Synchronous, without I/O, and it never raises because of what a model wrote.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from rightcall.base.json.marks import REPAIRING
+from rightcall.base.json.strict import duplicate_keys, is_plain, unsound
+from rightcall.catalog.catalog import Catalog, build_catalog
+from rightcall.catalog.packs import load_pack
+from rightcall.catalog.schema import RESERVED_KEYS
+from rightcall.catalog.tool import Pack, PackTool, Tool
+from rightcall.errors import ConfigError
+from rightcall.gate.repair import NAMES
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import HostSettings, Policy
+from rightcall.types import Call, Event, Problem, Reading, ReasoningMode, StrategyName, Verdict
+
+if TYPE_CHECKING:
+    from rightcall.gate.judge import Terms
+    from rightcall.gate.recover.window import Format
+    from rightcall.gate.repair.arguments import ToolRepair
+    from rightcall.gate.stream import Stream
+
+
+# ── stats ──
+# Counts of calls by strategy, in the shape that the argument normaliser's design gives them.
+
+Counter = list[int]
+"""One number per strategy, in their order."""
+
+
+def statistics(provider: str, counters: Mapping[str, Counter]) -> dict[str, Any]:
+    """The figures of all tools together, and under `tools` of each one that was called."""
+    total = [sum(column) for column in zip(*counters.values(), strict=True)] or [0] * len(NAMES)
+    tools = {name: _figures(counter) for name, counter in counters.items() if any(counter)}
+    return {"provider": provider, **_figures(total), "tools": tools}
+
+
+def _figures(counter: Counter) -> dict[str, Any]:
+    calls, failures = sum(counter), counter[-1]
+    return {
+        "total_calls": calls,
+        "normalizations": dict(zip(NAMES, counter, strict=True)),
+        "failures": failures,
+        "success_rate": (calls - failures) / max(calls, 1) * 100 if calls else 100.0,
+    }
+
+
+log = logging.getLogger("rightcall")
+log.addHandler(logging.NullHandler())  # silent until the host configures logging
+
+_decode = msgspec.json.decode
+_RESERVED = frozenset(RESERVED_KEYS)
+_SHALLOW = 2
+"""Levels below the arguments that are looked at the quick way."""
+
+
+class Gate:
+    """Checks tool calls against a catalogue of tools.
+
+    >>> gate = Gate([{"name": "forecast", "parameters": {"type": "object", "required": ["city"],
+    ...     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}}])
+    >>> gate.check("forecast", "{'city': 'Bern', 'days': 'three',}").call.arguments
+    {'city': 'Bern', 'days': 3}
+    >>> gate.check("forecast", {"days": 3}).hint
+    '⚠️ Invalid forecast call. Missing required fields: city. Example: {"city": "<city>"}'
+
+    `tools` are dicts in the shape of OpenAI, Anthropic or MCP, Python functions, models, or a TOML file; `policy` a
+    path, a dict of the same shape, or None; `packs` names of rule packs, paths or loaded ones; `provider` whose
+    settings hold.
+    `on_event` receives every `Event`; `repairs` maps a tool's name to a function that mends its arguments.
+    `reasoning="open"` says that the prompt ends inside of the model's reasoning, so that calls before its closing tag
+    do not count; without it the policy's word on the `model` and the provider holds.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Any] | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+        policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None,
+        packs: Iterable[str | Pack] = (),
+        provider: str | None = None,
+        *,
+        host: str | None = None,
+        on_event: Callable[[Event], object] | None = None,
+        repairs: Mapping[str, ToolRepair] | None = None,
+        formats: Iterable[Format] = (),
+        reasoning: ReasoningMode | None = None,
+        model: str | None = None,
+    ) -> None:
+        self.policy = load_policy(policy)
+        self.provider = provider or "unknown"
+        self.reasoning: ReasoningMode = _reasoning(reasoning) or self.policy.reasoning_for(provider, model)
+        self.host = host
+        given = (packs,) if isinstance(packs, str) else tuple(packs)
+        names = dict.fromkeys((*self.policy.packs, *(pack for pack in given if not isinstance(pack, Pack))))
+        loaded = (*map(load_pack, names), *(pack for pack in given if isinstance(pack, Pack)))
+        here = self.policy.hosts.get(host or "") or HostSettings()
+        overlays = tuple(_under(here, tool) for pack in loaded for tool in pack.tools)
+        unknown = here.unknown_argument or self.policy.unknown_argument
+        self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
+        self.inside: Catalog = self.catalog
+        """What calls inside a batch are held against: a door knows rules of more tools than are listed to it."""
+        self._max_text = self.policy.max_text
+        self._on_event = on_event
+        self._repairs = dict(repairs or {})
+        self.formats = _formats(formats)
+        self._open_stream: Callable[[bool], Stream] | None = None
+        self._counters: dict[str, Counter] = {}
+        self.plain: dict[str, tuple[Callable[[Any], bool], Counter, bool]] = {
+            name: (decides, self._counter(name), tool.open)
+            for name, tool in self.catalog.tools.items()
+            if (decides := tool.decides) is not None
+        }
+        """By tool: the check of arguments that need nothing, the counts, and whether more has to be looked for."""
+
+    def check(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
+        """The verdict on one call. `arguments` may be a dict, JSON or broken text; whatever it is, nothing is raised.
+
+        >>> Gate().check("anything", '{"a": 1}').ok
+        True
+        """
+        try:
+            accepts, counter, is_open = self.plain[name]
+            if type(arguments) is dict:
+                if accepts(arguments) and (not is_open or self.is_sound(arguments)):
+                    counter[0] += 1
+                    call = Call(name, arguments, call_id)
+                    return Verdict(True, call, call)
+            elif type(arguments) is str and len(arguments) <= self._max_text:
+                value = _decode(arguments)
+                if (
+                    accepts(value)
+                    and (arguments.count(":") == len(value) or not duplicate_keys(arguments, value))
+                    and (not is_open or self.is_sound(value))
+                ):
+                    counter[0] += 1
+                    call = Call(name, value, call_id)
+                    return Verdict(True, call, call)
+        except Exception:  # noqa: BLE001 - not plainly right: the slow path finds out why, and says it
+            pass
+        return self._judged(name, arguments, call_id)
+
+    def read(self, message: Any, finish_reason: str | None = None) -> Reading:
+        """Every call in a text or in a native message, in order, each with its verdict; and the prose that is left.
+
+        >>> reading = Gate().read('On it. <tool_call>{"name": "forecast", "arguments": {"city": "Bern"}}</tool_call>')
+        >>> reading.text, reading.calls[0].call.arguments
+        ('On it. ', {'city': 'Bern'})
+
+        `finish_reason` is what the model's API said of the end; `length` means that the token limit cut it off.
+        """
+        if type(message) is str:
+            return self.stream().read(message, finish_reason)
+        from rightcall.gate.stream import read_message
+
+        return read_message(self.stream, self.check, message, finish_reason)
+
+    def stream(self, reasoning: ReasoningMode | None = None) -> Stream:
+        """The same for a text that is still coming: `push` each piece, then `close`.
+
+        >>> feed = Gate().stream()
+        >>> feed.push("The sky is ") + feed.push("blue.") + feed.close()
+        ['The sky is ', 'blue.']
+
+        `reasoning` has the last word on whether this text begins inside of the model's reasoning.
+        """
+        if self._open_stream is None:
+            from rightcall.gate.stream import streams  # late: a gate that only checks never needs it
+
+            self._open_stream = streams(
+                self.formats, self.catalog, self.policy, self.check, self._strategies, self._report
+            )
+        return self._open_stream((reasoning or self.reasoning) == "open")
+
+    def repair(self, tool: str) -> Callable[[ToolRepair], ToolRepair]:
+        """Register a repair for one tool: a function from its arguments to the mended ones.
+
+        >>> gate = Gate([{"name": "cut", "parameters": {"type": "object", "properties": {"cm": {"type": "integer"}}}}])
+        >>> @gate.repair("cut")
+        ... def metres(arguments):
+        ...     return {"cm": arguments["metres"] * 100} if "metres" in arguments else None
+        >>> gate.check("cut", {"metres": 2}).call.arguments
+        {'cm': 200}
+        """
+
+        def register(function: ToolRepair) -> ToolRepair:
+            self._repairs[tool] = function
+            return function
+
+        return register
+
+    def stats(self) -> dict[str, Any]:
+        """Counts by strategy, for all calls and for each tool, in the shape of the argument normaliser's design.
+
+        >>> Gate(provider="ollama").stats()["success_rate"]
+        100.0
+        """
+        return statistics(self.provider, self._counters)
+
+    def is_sound(self, arguments: Any) -> bool:
+        """Where the schema leaves a place open, what no argument may hold has to be looked for."""
+        deepest = self.policy.max_depth
+        return is_plain(arguments, min(deepest, _SHALLOW), _RESERVED) or not unsound(arguments, deepest, _RESERVED)
+
+    def count_direct(self, tool: Any) -> None:
+        """Count a call that goes on as it came, without a look at it."""
+        known = isinstance(tool, str) and tool in self.catalog.tools
+        self._counter(tool if known else "(unknown)")[0] += 1
+
+    @property
+    def counters(self) -> Mapping[str, Counter]:
+        """The counts themselves, by tool, for whoever adds up several gates."""
+        return self._counters
+
+    def _counter(self, tool: str) -> Counter:
+        return self._counters.setdefault(tool, [0, 0, 0, 0, 0, 0])
+
+    def _judged(self, name: Any, arguments: Any, call_id: str | None) -> Verdict:
+        from rightcall.gate.judge import judge  # late: a call that fits never needs it
+
+        if issubclass(type(name), str):
+            name = str.__str__(name)
+        try:
+            verdict = judge(name, arguments, self._terms(), call_id)
+        except Exception as error:  # an error of ours must not become the host's
+            label = name[:80] if isinstance(name, str) else type(name).__name__
+            log.exception("rightcall: judging a call of %s failed", label)
+            fault = Problem("fault", "", f"The call could not be judged: {type(error).__name__}")
+            hint = f"⚠️ The call of {label} could not be judged and was not run. Do not repeat it; tell the user."
+            verdict = Verdict(False, None, problems=(fault,), hint=hint, confidence=0.0, strategy="failed")
+        tool = verdict.call.name if verdict.call is not None else name if isinstance(name, str) else type(name).__name__
+        counted = tool if tool in self.catalog.tools else "(unknown)"
+        self._counter(counted)[NAMES.index(verdict.strategy)] += 1
+        self._tell(tool, verdict, call_id)
+        return verdict
+
+    def _report(self, name: str, verdict: Verdict) -> None:
+        """A refusal of what could not even be checked is counted and told like any other."""
+        self._counter(name if name in self.catalog.tools else "(unknown)")[NAMES.index("failed")] += 1
+        self._tell(name, verdict, None)
+
+    def _terms(self) -> Terms:
+        from rightcall.gate.judge import Terms
+
+        return Terms(self.catalog, self.inside, self.policy, self.host, self._strategies(None), self._repairs)
+
+    def _strategies(self, tool: Tool | None) -> frozenset[StrategyName]:
+        """The strategies that the provider may need, for a tool with its own say."""
+        settings = self.policy.for_provider(self.provider)
+        allowed = REPAIRING if settings.strategies is None else frozenset(settings.strategies) & REPAIRING
+        own = tool.rules.strategies if tool is not None else None
+        if not settings.enabled:
+            return frozenset()
+        return allowed if own is None else allowed & frozenset(own)
+
+    def _tell(self, tool: str, verdict: Verdict, call_id: str | None) -> None:
+        """A warning event for a call that does not fit, an info event for every repair that was made."""
+        from rightcall.base.text import escaped  # late: a call that fits tells nothing
+
+        if verdict.problems:
+            text = "; ".join(problem.message for problem in verdict.problems)
+            places = ", ".join(f"{problem.path} {problem.code}".strip() for problem in verdict.problems)
+            extra = {"event": "tool_validation_failed", "tool": tool, "problems": verdict.problems, "call_id": call_id}
+            # no values: one may be a secret; and a name that a model wrote must not forge a line
+            log.warning("tool_validation_failed: %s: %s", escaped(tool, 200), escaped(places, 2000), extra=extra)
+            event = Event("tool_validation_failed", "warning", tool, call_id, self.provider, text, verdict.problems)
+            self._send(replace(event, repairs=verdict.repairs, mode=verdict.mode))
+        if verdict.ok and verdict.repairs:
+            text = f"Normalized {tool} arguments via {verdict.strategy} (provider={self.provider})"
+            if self.policy.log_normalizations:
+                log.info(escaped(text), extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
+            event = Event("tool_call_repaired", "info", tool, call_id, self.provider, text, mode=verdict.mode)
+            for repair in verdict.repairs:
+                self._send(replace(event, repairs=(repair,)))
+
+    def _send(self, event: Event) -> None:
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(event)
+        except Exception:  # a listener of the host's must not decide over a call
+            log.exception("rightcall: the event callback failed")
+
+
+def _reasoning(given: ReasoningMode | None) -> ReasoningMode | None:
+    if given is not None and given not in get_args(ReasoningMode):
+        raise ConfigError(f"invalid `reasoning` {given!r:.60}: expected one of {', '.join(get_args(ReasoningMode))}")
+    return given
+
+
+def _formats(given: Iterable[Format]) -> tuple[Format, ...]:
+    formats = tuple(given)
+    if any(not hasattr(one, "opens") for one in formats):
+        raise ConfigError("`formats` takes a list of formats: formats=[tagged('mine', '<<', '>>')]")
+    return formats
+
+
+def _under(host: HostSettings, tool: PackTool) -> PackTool:
+    """A pack's word gives way to the policy's word on the host."""
+    rules = tool.rules
+    if (host.mode is None or rules.mode is None) and (host.unknown_argument is None or rules.unknown_argument is None):
+        return tool
+    return replace(
+        tool,
+        rules=replace(
+            rules,
+            mode=None if host.mode else rules.mode,
+            unknown_argument=None if host.unknown_argument else rules.unknown_argument,
+        ),
+    )

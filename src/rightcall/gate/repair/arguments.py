@@ -1,0 +1,205 @@
+"""A call's arguments as a whole: out of their envelope, through the tool's own repair, into shape, with defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from rightcall.base.json.find import read_value
+from rightcall.base.json.marks import Late, is_list, is_object, json_type
+from rightcall.base.json.reader import MAX_DEPTH
+from rightcall.base.json.shape import ANY, Shape
+from rightcall.base.json.strict import unsound
+from rightcall.base.text import escaped
+from rightcall.catalog.tool import Tool
+from rightcall.errors import Unreadable
+from rightcall.gate.repair.log import Log
+from rightcall.gate.repair.values import Manner, fit_object, json_text
+from rightcall.gate.repair.words import EMPTY_WORDS, joined, words_of
+
+ToolRepair = Callable[[dict[str, Any]], dict[str, Any] | None]
+"""A repair for one tool: takes the arguments as they were read, returns them mended, or None to leave them."""
+
+_ENVELOPES = frozenset(
+    [
+        "arguments",
+        "args",
+        "parameters",
+        "params",
+        "param",
+        "input",
+        "inputs",
+        "kwargs",
+        "tool_input",
+        "toolinput",
+        "tool_args",
+        "toolargs",
+        "action_input",
+        "actioninput",
+        "payload",
+        "data",
+        "body",
+        "request",
+        "call",
+        "function",
+        "tool_call",
+        "functioncall",
+        "toolcall",
+        "properties",
+        "values",
+        "options",
+    ]
+)
+_NAMING = frozenset({"name", "tool", "tool_name", "function", "function_name", "action"})
+_NAMESPACE = Late(r"[./:]|__")
+_BESIDE = frozenset(
+    ["name", "tool", "tool_name", "function", "function_name", "action", "type", "id", "call_id", "tool_call_id"]
+)
+
+
+def normalise(tool: Tool, value: Any, log: Log, repair: ToolRepair | None = None) -> Any:
+    """The arguments as the tool wants them, as far as that is certain and allowed. Every change is in the log."""
+    shape, rules = tool.shape, tool.rules
+    arguments = _unwrapped(value, tool, log) if log.led else value
+    if not is_object(arguments):
+        return arguments
+    found = arguments
+    declared = "manual_repair" in log.strategies
+    if declared and repair is not None:
+        found = _repaired(found, repair, log)
+    if log.strategies:
+        manner = Manner(
+            aliases=rules.aliases if declared else {},
+            values=rules.values if declared else {},
+            required=frozenset(rules.required),
+        )
+        found = _json_texts(fit_object(found, shape, "", log, 0, manner), rules.json_text, shape, log)
+    return _with_defaults(found, rules.defaults)
+
+
+def _unwrapped(value: Any, tool: Tool, log: Log) -> Any:
+    """`{"arguments": {...}}`, `[{...}]` and the like, where the tool has no argument of that name."""
+    for _ in range(4):
+        if value is None or value == "":
+            return {}
+        if is_list(value) and len(value) == 1 and is_object(value[0]):
+            log.add("", value, value[0], "unwrapped_list", 0.95)
+            value = value[0]
+            continue
+        if not is_object(value):
+            return value
+        inner = _inner(value, tool, log)
+        if inner is None:
+            _half_wrapped(value, tool.shape, log)
+            return value
+        log.add("", value, inner, "unwrapped", 0.95)
+        value = inner
+    return value
+
+
+def _inner(value: dict[str, Any], tool: Tool, log: Log) -> dict[str, Any] | None:
+    """What an envelope holds: under a usual name, or under the tool's own."""
+    shape = tool.shape
+    strangers = [name for name in value if name not in shape.props]
+    main = [name for name in strangers if name.lower() not in _BESIDE or is_object(value[name])]
+    if len(strangers) != len(value) or len(main) != 1:
+        return None
+    name, reading = main[0], log.trial()
+    if not _is_envelope(name) and not _is_name_of(name, tool):
+        return None
+    inside = _as_object(value[name], shape, name, reading)
+    if inside is None or any(joined(name) == joined(known) for known in shape.props):
+        return None
+    other = next((value[key] for key in strangers if _names_another(key, value[key], tool)), None)
+    if other is not None:
+        log.problem("ambiguous_name", "", f"The arguments are those of another tool, `{escaped(other, 120)}`")
+        return None
+    fitting = sum(1 for key in inside if any(joined(key) == joined(known) for known in shape.props))
+    if fitting or not reading.problems:
+        log.extend(reading)
+        return inside
+    return None
+
+
+def _half_wrapped(value: dict[str, Any], shape: Shape, log: Log) -> None:
+    """Arguments both in an envelope and beside it: dropping the envelope would lose what it holds."""
+    if not shape.closed or log.unknown == "keep" or not any(name in shape.props for name in value):
+        return
+    known = {joined(name) for name in shape.props}
+    for name in value:
+        if joined(name) in known or not _is_envelope(name):
+            continue
+        inside = _as_object(value[name], shape, name, log.trial())
+        if inside is not None and any(joined(key) in known for key in inside):
+            text = f"`{escaped(name, 120)}` holds arguments beside others; give them all in one place"
+            log.problem("ambiguous_name", name, text)
+
+
+def _is_envelope(name: str) -> bool:
+    """`arguments`, `toolInput`, `the_params`: words for what a call carries, and nothing else."""
+    words = words_of(name)
+    plain = all(word in _ENVELOPES or word in EMPTY_WORDS or word == "name" for word in words)
+    return name.lower() in _ENVELOPES or (plain and any(word in _ENVELOPES for word in words))
+
+
+def _is_name_of(name: str, tool: Tool) -> bool:
+    """Whether a name is the tool's, perhaps with a namespace before it."""
+    last = joined(_NAMESPACE.split(name)[-1])
+    return any(joined(known) in (joined(name), last) for known in (tool.name, *tool.rules.names))
+
+
+def _names_another(key: str, value: Any, tool: Tool) -> bool:
+    return key.lower() in _NAMING and isinstance(value, str) and not _is_name_of(value, tool)
+
+
+def _as_object(value: Any, shape: Shape, path: str, log: Log) -> dict[str, Any] | None:
+    """The object that a value is or holds as text; what the text needed, or lacks, is in the log."""
+    if is_object(value):
+        return value
+    if not isinstance(value, str) or value.lstrip()[:1] != "{":
+        return None
+    try:
+        read = read_value(value, shape)
+    except Unreadable:
+        return None
+    found = read.value
+    if not is_object(found) or not log.read(path, value, read):
+        return None
+    for key in read.duplicates:
+        log.problem("duplicate_key", f"{path}.{key}", f"`{escaped(f'{path}.{key}', 120)}` is given twice")
+    if read.cut:
+        log.problem("truncated", path, f"The text in `{path}` is cut off; send the call again, complete")
+    log.problems.extend(unsound(found, MAX_DEPTH))
+    return found
+
+
+def _repaired(arguments: dict[str, Any], repair: ToolRepair, log: Log) -> dict[str, Any]:
+    """Run a tool's own repair on a copy: a function of the host's that fails must not lose the call."""
+    try:
+        mended = repair(dict(arguments))
+    except Exception as error:  # noqa: BLE001 - whatever a registered function raises becomes a problem of this call
+        log.problem("fault", "", f"the repair registered for this tool failed: {error}")
+        return arguments
+    if mended is None or mended == arguments:
+        return arguments
+    log.add("", arguments, mended, "tool_repair", 0.95)
+    return mended
+
+
+def _json_texts(arguments: dict[str, Any], names: tuple[str, ...], shape: Shape, log: Log) -> dict[str, Any]:
+    """Arguments whose text the tool reads as JSON; a list or an object stays one where it may stand there too."""
+    for name in names:
+        value, part = arguments.get(name), shape.props.get(name, ANY)
+        if value is None or (not isinstance(value, str) and part.types and part.allows(json_type(value))):
+            continue
+        text = json_text(value, name, log, part.text_content, declared=True)
+        if text is not value:
+            arguments = {**arguments, name: text}
+    return arguments
+
+
+def _with_defaults(arguments: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Declared defaults for what is absent. Filling in is no repair: it changes nothing that was written."""
+    missing = {name: deepcopy(value) for name, value in defaults.items() if name not in arguments}
+    return {**arguments, **missing} if missing else arguments

@@ -1,0 +1,269 @@
+"""Values from a fixed set: which of them a model meant by `Celsius `, `°C` or `family_counselor`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+from unicodedata import normalize
+
+from rightcall.base.json.shape import read_number
+from rightcall.gate.repair.words import opposed, singular
+
+_SAME = """
+celsius|c|°c|degrees celsius|degree celsius|centigrade|℃
+fahrenheit|f|°f|degrees fahrenheit|degree fahrenheit|℉
+kelvin|k|°k
+metric|si
+imperial|us customary
+km|kilometer|kilometers|kilometre|kilometres|kms
+mi|mile|miles
+m|meter|meters|metre|metres
+cm|centimeter|centimeters|centimetre|centimetres
+ft|foot|feet
+in|inch|inches
+kg|kilogram|kilograms|kilos
+g|gram|grams
+lb|lbs|pound|pounds
+oz|ounce|ounces
+l|liter|liters|litre|litres
+ml|milliliter|milliliters|millilitre|millilitres
+asc|ascending|ascend|a-z
+desc|descending|descend|z-a
+male|m|man
+female|f|woman
+true|yes|y|on|enabled
+false|no|n|off|disabled
+en|english|eng
+fr|french|fra
+de|german|deu|ger
+es|spanish|spa
+it|italian|ita
+pt|portuguese|por
+ja|japanese|jpn|jp
+zh|chinese|zho|cn
+ko|korean|kor
+ru|russian|rus
+ar|arabic|ara
+usd|$|us dollar|us dollars|dollar|dollars
+eur|€|euro|euros
+gbp|£|british pound|pound sterling|sterling
+jpy|¥|yen|japanese yen
+inr|₹|rupee|rupees
+monday|mon
+tuesday|tue|tues
+wednesday|wed
+thursday|thu|thur|thurs
+friday|fri
+saturday|sat
+sunday|sun
+january|jan
+february|feb
+march|mar
+april|apr
+june|jun
+july|jul
+august|aug
+september|sep|sept
+october|oct
+november|nov
+december|dec
+daily|day|1d|per day|every day
+weekly|week|1w|per week|every week
+monthly|month|1m|per month|every month
+yearly|annually|annual|year|1y|per year|every year
+hourly|hour|1h|per hour|every hour
+minutely|minute|1m|1min|per minute|every minute
+low|l
+medium|med|mid|m|moderate
+high|h|hi
+small|s|sm
+large|l|lg
+python|py|python3
+javascript|js|node
+typescript|ts
+"""
+_LONGEST = 200
+_MOST_FUZZY = 200
+"""Among more values than this, one that is a letter away says little, and looking for it takes long."""
+
+_LETTER = r"[^\W\d_]"
+_SEPARATOR = (  # patterns that only a wrong value needs: compiled at first use
+    rf"(?<={_LETTER})[-\s_]+(?={_LETTER})|(?<={_LETTER})[\s_]+(?=\d)|(?<=\d)(?:[\s_]+|-(?={_LETTER}{{2}}))(?={_LETTER})"
+)
+_JOINT = rf"(?<={_LETTER}{{2}})-(?=\d)"
+"""`utf-8` and `sha-256`: no minus, unlike the one in `UTC-5`."""
+
+_OFFSET = r"(?i)^\s*(?:utc|gmt)|\+\d"
+_MUTE = rf"(?<={_LETTER})['’.](?={_LETTER})"
+_SIGNS = r"[^\w\s]"
+_NUMBERS = r"\d+"
+
+
+class Choice(NamedTuple):
+    value: Any
+    rule: str
+    confidence: float
+
+
+class _Options(NamedTuple):
+    """The values of one set, by what is compared; made once for each set."""
+
+    letters: Mapping[str, tuple[Any, ...]]
+    folded: Mapping[str, tuple[Any, ...]]
+    meanings: Mapping[int, tuple[Any, ...]]
+    singulars: Mapping[str, tuple[Any, ...]]
+    by_initial: Mapping[str, tuple[tuple[str, str, Any], ...]]
+    numbers: tuple[tuple[int | float, Any], ...]
+
+
+def choose(value: Any, allowed: tuple[Any, ...], aliases: Mapping[str, Any]) -> Choice | None:
+    """The one allowed value that was meant, or None.
+
+    >>> choose(" Celsius", ("celsius", "fahrenheit"), {}).value
+    'celsius'
+    """
+    text = _text(value)
+    if text is None or len(text) > _LONGEST:
+        return None
+    letters, folded = _letters(text), _fold(text)
+    for alias, meant in aliases.items():
+        if _letters(alias) == letters or (folded and _fold(alias) == folded):
+            return Choice(meant, "value_alias", 1.0)
+    options = _options(allowed)
+    number = value if _is_number(value) else read_number(letters)
+    if isinstance(value, str) and letters in options.letters:
+        return _one(options.letters[letters], "enum_style", 1.0)
+    if number is not None:
+        return _one(_equal(number, value, options), "enum_style", 1.0)
+    return _worded(text, letters, folded, options)
+
+
+def _worded(text: str, letters: str, folded: str, options: _Options) -> Choice | None:
+    """Surest first; a test that more than one value passes decides nothing."""
+    same = _distinct(hit for group in _meanings(letters) for hit in options.meanings.get(group, ()))
+    for rule, confidence, hits in (
+        ("enum_style", 1.0, options.letters.get(letters)),
+        ("enum_style", 0.95, options.folded.get(folded)),
+        ("enum_synonym", 0.95, same),
+        ("enum_plural", 0.95, options.singulars.get(_singular(folded))),
+    ):
+        if hits:
+            return _one(hits, rule, confidence)
+    alike = options.by_initial.get(folded[:1], ())
+    near = tuple(option for other, form, option in alike if _near(folded, form) and not opposed(text, other))
+    return _one(near, "enum_typo", 0.9)
+
+
+def _one(hits: tuple[Any, ...], rule: str, confidence: float) -> Choice | None:
+    return Choice(hits[0], rule, confidence) if len(hits) == 1 else None
+
+
+def _equal(number: int | float, value: Any, options: _Options) -> tuple[Any, ...]:
+    """The values that are this number. Where they are texts, 3.1 and 3.10 may be two versions."""
+    hits = tuple(option for other, option in options.numbers if other == number)
+    if isinstance(number, int) or number.is_integer():
+        return hits
+    return () if any(isinstance(option, str) and option != str(value) for option in hits) else hits
+
+
+def _options(allowed: tuple[Any, ...]) -> _Options:
+    try:
+        return _index_cached(allowed, tuple(map(type, allowed)))
+    except TypeError:  # a list or an object among them
+        return _indexed(allowed)
+
+
+@lru_cache(maxsize=512)
+def _index_cached(allowed: tuple[Any, ...], _types: tuple[type, ...]) -> _Options:
+    """With the types, because 1, 1.0 and true are the same key."""
+    return _indexed(allowed)
+
+
+def _indexed(allowed: tuple[Any, ...]) -> _Options:
+    numbers = [(option if _is_number(option) else _number(option), option) for option in allowed]
+    texts = [(text, option) for option in allowed if not _is_number(option) and (text := _text(option)) is not None]
+    signed = any(re.search(_OFFSET, text) for text, _ in texts)
+    forms = [(text, _fold(text, signed), option) for text, option in texts]
+    return _Options(
+        _by((_letters(text), option) for text, option in texts),
+        _by((form, option) for _, form, option in forms),
+        _by((group, option) for text, option in texts for group in _meanings(_letters(text))),
+        _by((_singular(form), option) for _, form, option in forms),
+        _by((form[:1], (text, form, option)) for text, form, option in forms if len(forms) <= _MOST_FUZZY),
+        tuple((number, option) for number, option in numbers if number is not None),
+    )
+
+
+def _by(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
+    groups: dict[Any, list[Any]] = {}
+    for key, option in pairs:
+        if key != "":
+            groups.setdefault(key, []).append(option)
+    return {key: tuple(options) for key, options in groups.items()}
+
+
+def _distinct(hits: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(hits))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _number(option: Any) -> int | float | None:
+    return read_number(_letters(option)) if isinstance(option, str) and len(option) <= _LONGEST else None
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, (int, float)) else None
+
+
+def _letters(text: str) -> str:
+    return normalize("NFC", text).strip().casefold()
+
+
+@lru_cache(maxsize=4096)
+def _fold(text: str, signed: bool = False) -> str:
+    """Without what only separates words. What can change a number or turn a meaning round stays: `-5`, `1.0`, `!a`."""
+    letters = _letters(text).strip("_ ")
+    if not signed and not re.search(_OFFSET, letters):
+        letters = re.sub(_JOINT, "", letters)
+    letters = re.sub(_SEPARATOR, "", letters)
+    return letters[:-1] if letters[-2:-1].isalpha() and letters.endswith(".") else letters
+
+
+def _singular(folded: str) -> str:
+    return singular(folded) if folded[-2:].isalpha() else folded
+
+
+@lru_cache(maxsize=1)
+def _groups() -> dict[str, frozenset[int]]:
+    groups: dict[str, set[int]] = {}
+    for number, line in enumerate(_SAME.strip().splitlines()):
+        for word in line.split("|"):
+            groups.setdefault(word, set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in groups.items()}
+
+
+def _meanings(letters: str) -> frozenset[int]:
+    return _groups().get(letters, frozenset())
+
+
+def _near(one: str, other: str) -> bool:
+    left, right = re.sub(_MUTE, "", one), re.sub(_MUTE, "", other)
+    shorter = min(len(left), len(right))
+    if shorter < 5 or left[0] != right[0] or abs(len(left) - len(right)) > 2:
+        return False
+    if any(re.findall(signs, left) != re.findall(signs, right) for signs in (_SIGNS, _NUMBERS)):
+        return False
+    from rapidfuzz.distance import OSA  # late: only values that are wrong pay for it
+
+    replaced = len(left) == len(right) and sorted(left) != sorted(right)  # northeast and northwest
+    allowed = 2 if shorter >= 9 and not replaced else 1
+    return OSA.distance(left, right, score_cutoff=allowed) <= allowed

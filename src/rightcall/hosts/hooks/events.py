@@ -1,0 +1,419 @@
+"""What an event of a host says, whichever host it is; and how the names of its tools are to be read."""
+
+import os
+import stat
+import sys
+from binascii import crc32
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, Literal, NamedTuple, cast
+
+from rightcall.base.files.guarded import identity, state_folder
+from rightcall.catalog.packs import load_pack
+from rightcall.catalog.tool import PackTool
+from rightcall.executor.rights import HOST_OWN, POLICY_FILE
+from rightcall.types import Effect, Rules
+
+Kind = Literal["before", "after", "over", "other"]
+_PREFIX = "mcp__"
+_LONGEST_LABEL = 200
+
+
+class Happened(NamedTuple):
+    """`before` a tool runs, `after` it has run, `over` when a session or a turn is; anything `other` needs no word."""
+
+    kind: Kind
+    tool: str = ""
+    arguments: Any = None
+    space: str = ""
+    """The MCP server, for a tool of one."""
+    context: str | None = None
+    """The session."""
+    step: str = ""
+    """The call, as the host numbers it; empty for a host that does not."""
+    ok: bool = True
+    error: str | None = None
+    summary: str = ""
+    seconds: float | None = None
+    reached: Mapping[str, Any] | None = None
+    """How that server is reached, where the host tells: `command`, `args`, `cwd`, `url`."""
+    cwd: str | None = None
+    """The folder that the host works in at the moment."""
+    answer: Any = None
+    """All that the tool gave, as the host tells it."""
+    called: str = ""
+    """The tool by the name that the model calls it, where a word on it follows."""
+
+
+class WrongEvent(Exception):
+    """The event is not what the host says it sends; the text says what is wrong."""
+
+
+def as_called(message: str, happened: Happened) -> str:
+    """A refusal for the model, which knows a server's tool by the host's name for it.
+
+    >>> as_called("⚠️ Invalid read call.", Happened("before", "read", space="files", called="mcp__files__read"))
+    '⚠️ Invalid mcp__files__read call.'
+    """
+    if not message or not happened.space or not happened.called:
+        return message
+    from rightcall.base.text import escaped  # late: a call that passes says nothing
+
+    tool, called = (f"⚠️ Invalid {escaped(name, 100)} call." for name in (happened.tool, happened.called))
+    return message.replace(tool, called, 1)
+
+
+def tool_and_space(name: str, servers: Iterable[str] = ()) -> tuple[str, str]:
+    """`mcp__files__read` is the tool `read` of server `files`. The longest server that is known counts, since names of
+    servers may hold the separator; hosts write what they do not take in a name as `_`.
+
+    >>> tool_and_space("mcp__files__read_file"), tool_and_space("Read")
+    (('read_file', 'files'), ('Read', ''))
+    >>> tool_and_space("mcp__my_files__v2__read", ["my files__v2"])
+    ('read', 'my files__v2')
+    """
+    if not name.startswith(_PREFIX):
+        return name, ""
+    rest = name.removeprefix(_PREFIX)
+    for server in sorted(servers, key=len, reverse=True):
+        start = f"{plain(server)}__"
+        if rest.startswith(start) and len(rest) > len(start):
+            return rest.removeprefix(start), server
+    server, separator, tool = rest.partition("__")
+    return (tool, server) if server and separator and tool else (name, "")
+
+
+def plain(server: str) -> str:
+    """A server's name as hosts write it in the names of its tools."""
+    return "".join(one if one.isascii() and (one.isalnum() or one in "_-") else "_" for one in server)
+
+
+def label(value: object) -> str | None:
+    """An id that can stand in a record."""
+    return value if isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST_LABEL else None
+
+
+def text_of(value: object, most: int = 300) -> str:
+    """The beginning of what a tool gave back, as text. Only for the record, where it is shown escaped."""
+    if isinstance(value, str):
+        return value[:most]
+    if isinstance(value, list):
+        return " ".join(filter(None, (text_of(one, most) for one in value[:5])))[:most]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(value, dict):
+        for key in ("text", "stdout", "content", "llmContent", "output", "message", "filePath", "file"):
+            if found := text_of(value.get(key), most):  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+                return found
+    return ""
+
+
+_TIMINGS = ("duration", "elapsed")
+_DEEPEST = 20
+
+
+def answer_of(value: Any, depth: int = 0) -> Any:
+    """What a tool gave, without what a host says beside it: how long it took is no part of the answer.
+
+    >>> answer_of({"stdout": "ok", "durationMs": 12, "_meta": {}})
+    {'stdout': 'ok'}
+    """
+    if depth < _DEEPEST and isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {key: answer_of(one, depth + 1) for key, one in table.items() if not _is_beside(key)}
+    if depth < _DEEPEST and isinstance(value, list):
+        return [answer_of(one, depth + 1) for one in cast("list[Any]", value)]
+    return value
+
+
+def _is_beside(key: str) -> bool:
+    return key == "_meta" or key.casefold().startswith(_TIMINGS)
+
+
+def inside(value: Any, key: str) -> Any:
+    """What a value holds under a key; None where it is no object."""
+    return cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
+
+
+def field(event: dict[str, Any], name: str, kind: type) -> Any:
+    """What the event must hold. Raises WrongEvent."""
+    value = event.get(name)
+    if not isinstance(value, kind):
+        raise WrongEvent(f"its `{name}` is {'absent' if value is None else 'of the wrong type'}")
+    return value
+
+
+def is_unjudged(rule: str) -> bool:
+    """Whether a refusal says nothing of the call itself: it could not be recorded, or judging it failed."""
+    return rule == "fault" or rule.startswith("store:")
+
+
+def denies_unjudged(on_failure: str | None, mode: str | None) -> bool:
+    """Whether a call that nobody could judge is denied: as `on_failure` says, else where calls are blocked."""
+    return (on_failure or ("deny" if mode in (None, "block") else "allow")) == "deny"
+
+
+CANNOT_JUDGE = "RightCall could not judge this call, so it was not made. Do not repeat it; tell the user."
+"""What the model reads when a call is denied because nobody could judge it. Why is for the operator."""
+
+
+def cannot_judge(why: str) -> str:
+    """What the operator reads of it."""
+    return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."
+
+
+# ── hook failing ──
+# What a host is told when its call could not be judged: as the policy wants it, even where the policy is at fault.
+#
+# `on_failure` decides; where nothing is said, a hook that blocks denies and any other lets pass. A policy file that
+# cannot be used may still show which of them it means: so far it is believed, and never for the milder. One that was
+# only found in the project is never believed for the milder.
+
+_OTHER_NAMES = {"claude": ("claude-code", "claude")}
+_MILD = ("observe", "warn")
+_LONGEST = 600
+_MOST_TEXT = 10_000_000
+
+
+def failure(host: str, policy: str | None, mode: str | None, why: str, *, found: bool = False) -> str:
+    """What is to be printed; empty to let the call pass. `found`: nobody named the policy, it lay in the project."""
+    if found and policy is not None and _leads_out(policy):
+        policy = None  # somebody else's file, of which nothing is read
+    if not (found and mode not in _MILD) and not _denies(host, policy, mode):
+        return ""
+    import json
+
+    wire = import_module(f"rightcall.hosts.hooks.{host}")
+    tell_operator(why)
+    return json.dumps(wire.denied(CANNOT_JUDGE))
+
+
+def tell_operator(why: str) -> None:
+    """On standard error, which no model reads beside an answer: what is wrong may come with a command that helps."""
+    shown = "".join(one if one.isprintable() else " " for one in why[:_LONGEST])
+    with suppress(OSError):
+        os.write(2, f"{cannot_judge(shown)}\n".encode("utf-8", "replace"))
+
+
+def _leads_out(policy: str) -> bool:
+    """Whether it is a link out of its folder."""
+    folder = os.path.realpath(os.path.dirname(policy))
+    return os.path.islink(policy) and os.path.dirname(os.path.realpath(policy)) != folder
+
+
+def unsaid(text: str, why: str) -> str:
+    """Why a call must not run whose answer never arrived: it was denied, a person should be asked, or it was to run
+    with other input. Empty where the answer was only a word beside it."""
+    import json
+
+    try:
+        told: Any = json.loads(text)
+    except ValueError:
+        return cannot_judge(why)  # in the system's own words, which name no command
+    inner = _table(told, "hookSpecificOutput") or told
+    decided = inner.get("permissionDecision") or told.get("decision")
+    if decided in ("deny", "ask"):
+        return str(inner.get("permissionDecisionReason") or told.get("reason") or cannot_judge(why))
+    return cannot_judge(why) if "updatedInput" in inner or "tool_input" in inner else ""
+
+
+def _denies(host: str, policy: str | None, mode: str | None) -> bool:
+    gate = _read_gate_table(policy)
+    if gate is None:  # there is a policy, and nobody can read it
+        return mode not in _MILD or _speaks_of_blocking(policy)
+    hosts = _table(gate, "hosts")
+    tables = [_table(hosts, name) for name in _OTHER_NAMES.get(host, (host,))]
+    here = tables[0] or tables[-1]
+    said = here.get("on_failure")
+    meant = here.get("mode") or mode or gate.get("mode")
+    return denies_unjudged(said if said in ("allow", "deny") else None, meant if meant in _MILD else "block")
+
+
+def _read_gate_table(policy: str | None) -> dict[str, Any] | None:
+    """The table `[gate]`, whatever else is wrong with the file; None where it is no TOML at all."""
+    if policy is None:
+        return {}
+    import tomllib
+
+    try:
+        return _table(tomllib.loads(_text(policy)), "gate")
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _speaks_of_blocking(policy: str | None) -> bool:
+    try:
+        lines = _text(policy or "", "replace").splitlines()
+    except (OSError, ValueError):
+        return False
+    return any('"block"' in line or "'block'" in line for line in lines if not line.lstrip().startswith("#"))
+
+
+def _text(policy: str, errors: str = "strict") -> str:
+    """Of a file only: whatever else has its name is not waited for."""
+    handle = os.open(policy, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, encoding="utf-8-sig", errors=errors) as opened:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError("it is no file")
+        return opened.read(_MOST_TEXT)
+
+
+def _table(inside: dict[str, Any], name: str) -> dict[str, Any]:
+    found: object = inside.get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+# ── hook builtin ──
+# The tools that hosts bring along: what they do, and which of their arguments are paths, commands and addresses.
+#
+# Nothing else is checked of them, unless the policy asks for it (a pack, or `[gate.tools.NAME]`): a host has checked
+# its own tools before its hook is asked, and knows them better. Those of Claude Code stand in pack `claude`; the
+# others have no pack, since no door but the hook sees their calls.
+
+_ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
+_ALL: tuple[Effect, ...] = ("read", "write", "execute", "network")
+
+
+def _tool(name: str, *effects: Effect, rules: Rules | None = None) -> PackTool:
+    return PackTool(name, "", _ANYTHING, effects, rules or Rules(), HOST_OWN)
+
+
+_FILE = Rules(paths=("file_path", "absolute_path"))
+_FOLDER = Rules(paths=("dir_path", "path"))
+"""By the names of all its versions."""
+_SEARCH = Rules(paths=("dir_path", "path"), globs=("include", "include_pattern", "glob"))
+
+GEMINI = (
+    _tool("read_file", "read", rules=_FILE),
+    _tool("write_file", "write", rules=_FILE),
+    _tool("replace", "read", "write", rules=_FILE),
+    _tool("list_directory", "read", rules=_FOLDER),
+    _tool("glob", "read", rules=Rules(paths=("dir_path", "path"), globs=("pattern",))),
+    _tool("grep_search", "read", rules=_SEARCH),
+    _tool("search_file_content", "read", rules=_SEARCH),
+    _tool("read_many_files", "read", rules=Rules(paths=("include", "paths"), globs=("include", "paths"))),
+    _tool("run_shell_command", *_ALL, rules=Rules(paths=("dir_path",), commands=("command",))),
+    _tool("web_fetch", "network", rules=Rules(urls=("prompt", "url"))),
+    _tool("google_web_search", "network"),
+    _tool("invoke_agent", *_ALL),
+    _tool("write_todos"),
+    _tool("update_topic"),
+    _tool("complete_task"),
+    _tool("ask_user"),
+    _tool("enter_plan_mode"),
+    _tool("exit_plan_mode"),
+    _tool("activate_skill", "read"),
+    _tool("get_internal_docs", "read"),
+    _tool("list_mcp_resources", "read"),
+    _tool("read_mcp_resource", "read", "network"),
+)
+CODEX = (
+    _tool("Bash", *_ALL, rules=Rules(commands=("command",))),
+    _tool("shell", *_ALL, rules=Rules(paths=("workdir",), commands=("command",))),
+    _tool("local_shell", *_ALL, rules=Rules(commands=("command", "action.command"))),
+    _tool("shell_command", *_ALL, rules=Rules(paths=("workdir",), commands=("command",))),
+    _tool("exec_command", *_ALL, rules=Rules(paths=("workdir",), commands=("cmd",))),
+    _tool("unified_exec", *_ALL, rules=Rules(commands=("input",))),
+    _tool("apply_patch", "read", "write", rules=Rules(paths=("workdir",), patches=("command", "input", "patch"))),
+    _tool("view_image", "read", rules=Rules(paths=("path",))),
+    _tool("web_search", "network"),
+    _tool("update_plan"),
+)
+_OF_HOSTS = {"gemini": GEMINI, "codex": CODEX}
+
+
+def builtin_tools(host: str, name: str | None = None) -> list[PackTool]:
+    """All of a host's own tools, or the one of this name."""
+    tools = _OF_HOSTS.get(host) or tuple(map(_as_the_hosts_own, load_pack("claude").tools))
+    return [tool for tool in tools if name is None or tool.name == name]
+
+
+def _as_the_hosts_own(tool: PackTool) -> PackTool:
+    said = tool.rules
+    rules = Rules(
+        paths=said.paths, commands=said.commands, urls=said.urls, patches=said.patches, globs=said.globs,
+        repeatable=said.repeatable,
+    )  # fmt: skip
+    return _tool(tool.name, *(tool.effects if tool.effects is not None else _ALL), rules=rules)
+
+
+# ── hook place ──
+# Where a hook finds what it needs: the project, the policy file, the record without a policy, the server's socket.
+#
+# Only the standard library, and little of it: this is loaded with every call that a host makes.
+
+MODES = ("observe", "warn", "block")
+"""From the mildest to the strictest."""
+DEADLINE = 5.0
+"""Seconds for an answer, until the policy says otherwise."""
+PROJECT_VARIABLES = {"claude": "CLAUDE_PROJECT_DIR", "gemini": "GEMINI_PROJECT_DIR"}
+"""Where a host says which folder its session belongs to; the one that it works in changes with every `cd`. One host may
+have been started by another, whose variable is still there."""
+_MOST_LEVELS = 40
+_LONGEST_ADDRESS = 100
+"""Bytes that every system takes as the address of a socket."""
+
+
+def project_folder(given: str | None = None, host: str = "") -> str:
+    """The folder of the project, as the host tells it; else the one that the hook is started in."""
+    named = given or os.environ.get(PROJECT_VARIABLES.get(host, ""))
+    folder = os.path.abspath(named) if named else os.getcwd()
+    return folder if os.path.isdir(folder) else os.getcwd()
+
+
+def policy_of_project(folder: str) -> str | None:
+    """The policy file of a project: in its folder, else in one above it, as far as the repository reaches. Whoever can
+    write above that (a shared folder for temporary files, say) has no say in it. Whatever is there under that name
+    counts, also what is no file: a policy that cannot be read is not the same as none."""
+    usual = _named_in(folder)
+    if usual is not None:
+        return usual
+    found: str | None = None
+    for _ in range(_MOST_LEVELS):
+        if os.path.lexists(os.path.join(folder, ".git")):
+            return found or _named_in(folder)
+        found = found or _named_in(folder)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return None
+
+
+def _named_in(folder: str) -> str | None:
+    path = os.path.join(folder, POLICY_FILE)
+    return path if os.path.lexists(path) else None
+
+
+def is_file(path: str) -> bool:
+    """Whether it is a file, perhaps behind links: one that can be read without waiting for anybody."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def record_without_policy() -> str:
+    """Nothing is written into a project that has no policy."""
+    return os.path.join(state_folder(), "audit.db")
+
+
+def socket_folder() -> str:
+    return os.path.join(state_folder(), "hooks")
+
+
+def socket_path(policy: str) -> str:
+    """Of the server that answers for this policy file. Two files may share one: it is asked which one it means."""
+    return os.path.join(socket_folder(), f"{crc32(os.fsencode(identity(policy))):08x}.sock")
+
+
+def socket_address(path: str, folder: int) -> str:
+    """The address to bind or to connect to; `folder` is a descriptor of its folder, for paths too long for one."""
+    if len(os.fsencode(path)) <= _LONGEST_ADDRESS:
+        return path
+    return f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+
+
+def is_private(folder: int) -> bool:
+    """Whether only this user can look into a folder: nobody else has put anything there."""
+    found = os.fstat(folder)
+    return sys.platform != "win32" and found.st_uid == os.geteuid() and found.st_mode & 0o077 == 0

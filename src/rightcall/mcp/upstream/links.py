@@ -1,0 +1,583 @@
+"""A server as a process of ours: messages are lines on its standard input and output (the stdio transport).
+
+A line that does not end, a server that reads nothing or has closed its input or output, an end: each is the end of this
+process alone, which is then started again. What it writes to standard error is read always, so that it never blocks,
+and of that only the last lines are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any, Final, NamedTuple, cast
+from urllib.parse import urlsplit
+
+from msgspec import json
+
+from rightcall.base.http.addresses import MOST, JsonLines, ServerSentEvents, TooLong, header_of, payload, read_address
+from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
+from rightcall.base.http.errors import HttpError
+from rightcall.base.redact import Redactor
+from rightcall.base.text import escaped
+from rightcall.errors import CallError, ConfigError
+from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS
+from rightcall.mcp.upstream.session import FORGOTTEN, Heard, ServerGone, SessionExpired
+from rightcall.mcp.upstream.upstream import environment, filled
+from rightcall.policy.settings import Server
+
+# ── mcp upstream ──
+# A server that is reached over streamable HTTP: each request is a POST of its own, answered with JSON or with a stream
+# of events. Our own HTTP client, as for models (`rightcall.base.http.client`).
+#
+# In the old era the server remembers a session; one that it has forgotten is opened anew. What it says unasked comes
+# on a GET that stays open, and a stream that breaks off is taken up again where the server numbers its events.
+
+_LIMITS = HttpLimits(first_byte_seconds=FOREVER, between_seconds=FOREVER, body_bytes=16_000_000)
+"""How long a call may take is the caller's to say."""
+_AFTER_CANCEL = 30.0
+_RESUMES: Final = 2
+_PAUSE = 1.0
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 30.0
+_DIGITS: Final = 12
+
+
+class _Place(NamedTuple):
+    """In a stream of a server's: where it can be taken up again, and when."""
+
+    last: str = ""
+    pause: float = _PAUSE
+
+
+class HttpLink:
+    """The way to one server over HTTP."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._heard: Heard | None = None
+        self._client: Client | None = None
+        self._target = "/"
+        self._own: list[tuple[bytes, bytes]] = []
+        self._session: str | None = None
+        self._version = ""
+        self._asks: dict[int, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._telling: asyncio.Task[None] | None = None
+        self._is_lost = False
+
+    async def open(self, heard: Heard) -> None:
+        self._heard = heard
+        parts = urlsplit(self._server.url)
+        self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        try:
+            rule = f"[servers.{self._server.name}] url"
+            address = read_address(f"{parts.scheme}://{parts.netloc}", rule, "keys come from the client, in a header")
+        except ConfigError as wrong:
+            raise ServerGone(str(wrong)) from None
+        self._client = Client(address, _LIMITS)
+        own = filled(self._server.headers, f"[servers.{self._server.name}] headers")
+        self._own = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in own.items()]
+
+    def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
+        task = self._spawn(self._ask(id, body, headers))
+        self._asks[id] = task
+        task.add_done_callback(lambda _: self._asks.pop(id, None))
+
+    def tell(self, body: bytes) -> None:
+        self._telling = self._spawn(self._told(body, self._telling))
+
+    def abandon(self, id: int) -> bool:
+        task = self._asks.get(id)
+        if self._version in STATELESS:
+            if task is not None:
+                task.cancel()  # to close the stream is to cancel the request
+            return True
+        if task is not None:
+            asyncio.get_running_loop().call_later(_AFTER_CANCEL, task.cancel)
+        return False
+
+    def agreed(self, version: str, *, listen: bool) -> None:
+        self._version = version
+        if listen and self._session is not None:
+            self._spawn(self._listen())
+
+    async def aclose(self) -> None:
+        if self._session is not None and not self._is_lost:
+            with suppress(HttpError, CallError, TimeoutError):
+                async with asyncio.timeout(2.0):
+                    (await self._send("DELETE", b"", {})).release()
+        self._is_lost = True
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._client is not None:
+            await self._client.aclose()
+
+    # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _ask(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
+        if self._telling is not None and not self._telling.done():
+            await asyncio.wait([self._telling])  # what was told before is to arrive before
+        try:
+            incoming = await self._send("POST", body, headers)
+            try:
+                await self._answered(id, incoming)
+            finally:
+                incoming.release()
+            why = "it closed the stream without an answer"
+        except (HttpError, CallError) as error:
+            why = escaped(str(error), 300)
+        except TooLong:
+            why = "it sent an event that does not end"
+        self._fail(id, ServerGone(why))
+
+    async def _answered(self, id: int, incoming: Incoming) -> None:
+        assert self._heard is not None
+        kind = header_of(incoming.headers, b"content-type").partition(b";")[0].strip().lower()
+        status = incoming.status
+        if self._session is None and (given := header_of(incoming.headers, b"mcp-session-id")):
+            self._session = given.decode("latin-1")
+        if status == 404 and self._session is not None and kind != b"application/json":
+            self._forgotten(id)
+        elif kind == b"application/json":
+            await self._whole(id, incoming)
+        elif status < 300 and kind == b"text/event-stream":
+            await self._followed(id, incoming)
+        else:
+            self._refused(id, incoming)
+
+    async def _whole(self, id: int, incoming: Incoming) -> None:
+        assert self._heard is not None
+        body = await incoming.read_all()
+        if incoming.status == 404 and self._session is not None and b"session" in body.lower():
+            self._forgotten(id)
+            return
+        self._heard.message(body, id)
+        if incoming.status >= 400 and self._heard.waits(id):
+            self._refused(id, incoming)
+
+    def _refused(self, id: int, incoming: Incoming) -> None:
+        """A status that says no. A server that does not know a method may say so this way only."""
+        assert self._heard is not None
+        status = incoming.status
+        if 300 <= status < 400:
+            where = escaped(header_of(incoming.headers, b"location").decode("latin-1"), 200)
+            self._fail(id, ServerGone(f"it has moved to {where}: write that into [servers.{self._server.name}] url"))
+        elif status in (401, 403):
+            told = f"status {status}: it wants credentials, which [servers.{self._server.name}] headers can give"
+            self._fail(id, ServerGone(f"it answered with {told}"))
+        elif 400 <= status < 500:
+            error = {"code": METHOD_NOT_FOUND, "message": f"the server answered with status {status}"}
+            self._heard.message(json.encode({"jsonrpc": "2.0", "id": id, "error": error}), id)
+        else:
+            self._fail(id, ServerGone(f"it answered with status {status} and no message"))
+
+    def _forgotten(self, id: int) -> None:
+        self._fail(id, SessionExpired(FORGOTTEN))
+        self._session = None
+        self._lose(FORGOTTEN)
+
+    async def _followed(self, id: int, incoming: Incoming) -> None:
+        """What comes on a stream, until the answer has. One that ends before is taken up again where its events have
+        numbers: servers close a connection on purpose where an answer takes its time."""
+        assert self._heard is not None
+        place = await self._events(id, incoming, _Place())
+        tries = 0
+        while place.last and self._heard.waits(id) and tries < _RESUMES:
+            self._heard.paused(id, place.pause)
+            await asyncio.sleep(place.pause)
+            again = await self._send("GET", b"", {"last-event-id": place.last})
+            try:
+                if again.status != 200:
+                    return
+                before, place = place, await self._events(id, again, place)
+            finally:
+                again.release()
+            tries = 0 if place.last != before.last else tries + 1
+
+    async def _events(self, id: int | None, incoming: Incoming, place: _Place) -> _Place:
+        """Where a stream was when it ended, or when the answer was there."""
+        assert self._heard is not None
+        framing = ServerSentEvents()
+        while data := await incoming.read():
+            for event in framing.feed(data):
+                place = _marked(event, place)
+                if (message := payload(event)) and message.strip():
+                    self._heard.message(message, id)
+            if id is not None and not self._heard.waits(id):
+                break
+        return place
+
+    # ── what needs no answer ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def _told(self, body: bytes, before: asyncio.Task[None] | None) -> None:
+        if before is not None and not before.done():
+            await asyncio.wait([before])
+        with suppress(HttpError, CallError):
+            (await self._send("POST", body, {})).release()
+
+    async def _listen(self) -> None:
+        """The standing stream. Servers need not have one."""
+        place, pause = _Place(), _PAUSE
+        while not self._is_lost:
+            try:
+                incoming = await self._send("GET", b"", {"last-event-id": place.last} if place.last else {})
+                try:
+                    if incoming.status == 200:
+                        pause = _PAUSE
+                        place = await self._events(None, incoming, place)
+                    elif place.last:
+                        place = _Place()  # it has forgotten where we were
+                    else:
+                        return
+                finally:
+                    incoming.release()
+            except (HttpError, CallError, TooLong):
+                pass
+            await asyncio.sleep(max(pause, place.pause))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    # ── the connection ───────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _send(self, method: str, body: bytes, headers: Mapping[str, str]) -> Incoming:
+        assert self._client is not None
+        accept = b"text/event-stream" if method == "GET" else b"application/json, text/event-stream"
+        sent = [*self._own, (b"accept", accept), (b"accept-encoding", b"identity")]
+        if body:
+            sent.append((b"content-type", b"application/json"))
+        if self._session is not None:
+            sent.append((b"mcp-session-id", self._session.encode("latin-1")))
+        if self._version and "mcp-protocol-version" not in headers:
+            sent.append((b"mcp-protocol-version", self._version.encode()))
+        sent += [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
+        return await self._client.send(method, self._target, sent, body)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _fail(self, id: int, why: ServerGone) -> None:
+        if self._heard is not None:
+            self._heard.failed(id, why)
+
+    def _lose(self, why: str) -> None:
+        if not self._is_lost and self._heard is not None:
+            self._is_lost = True
+            self._heard.lost(why)
+
+
+def _marked(event: bytes, place: _Place) -> _Place:
+    """With the event's number, and after how many seconds the server wants to be asked again."""
+    if b"id:" not in event and b"retry:" not in event:
+        return place
+    last, pause = place.last, place.pause
+    for line in event.splitlines():
+        name, _, rest = line.partition(b":")
+        if name == b"id":
+            last = rest.strip().decode("latin-1") or last
+        elif name == b"retry" and rest.strip().isdigit() and len(rest) < _DIGITS:
+            pause = min(max(int(rest) / 1000, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+    return _Place(last, pause)
+
+
+# ── upstream child ──
+# Start a server's process: the same on every event loop, with nothing of ours but its three pipes.
+#
+# uvloop's own `subprocess_exec` leaves further copies of the pipes open in the process, so a server that closes its
+# input or output closes nothing, and hands on every descriptor that may be inherited. Here `subprocess` starts the
+# process, the loop only reads and writes the pipes, and a thread waits for the end. Windows has no uvloop, and keeps
+# the loop's way.
+
+
+async def start_child(
+    protocol: asyncio.SubprocessProtocol, command: Sequence[str], env: Mapping[str, str], cwd: str | None
+) -> asyncio.SubprocessTransport:
+    """Like `loop.subprocess_exec`, in a session of its own. Raises OSError and ValueError."""
+    loop = asyncio.get_running_loop()
+    if sys.platform == "win32":
+        transport, _ = await loop.subprocess_exec(lambda: protocol, *command, env=env, cwd=cwd)
+        return transport
+    pipe = subprocess.PIPE
+    child = _Child(
+        loop,
+        protocol,
+        subprocess.Popen(
+            command, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe,
+            close_fds=True, start_new_session=True, env=env, cwd=cwd,
+        ),
+    )  # fmt: skip
+    try:
+        await child.connect()
+    except BaseException:
+        child.close()
+        raise
+    return child
+
+
+class _Child(asyncio.SubprocessTransport):
+    """The transport of one process; tells the protocol what the loop's own would."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.SubprocessProtocol, process: subprocess.Popen[bytes]
+    ) -> None:
+        super().__init__()
+        self._loop = loop
+        self._protocol = protocol
+        self._process = process
+        self._pipes: dict[int, asyncio.BaseTransport] = {}
+
+    async def connect(self) -> None:
+        self._protocol.connection_made(self)
+        threading.Thread(target=self._wait, name="rightcall-server-exit", daemon=True).start()
+        for fd, pipe in enumerate((self._process.stdin, self._process.stdout, self._process.stderr)):
+            connected = self._loop.connect_read_pipe if fd else self._loop.connect_write_pipe
+            self._pipes[fd], _ = await cast("Any", connected)(lambda fd=fd: _Pipe(self._protocol, fd), pipe)
+
+    def _wait(self) -> None:
+        self._process.wait()
+        with suppress(RuntimeError):  # the loop is closed, and nobody asks any more
+            self._loop.call_soon_threadsafe(self._protocol.process_exited)
+
+    def get_pid(self) -> int:
+        return self._process.pid
+
+    def get_returncode(self) -> int | None:
+        return self._process.returncode
+
+    def get_pipe_transport(self, fd: int) -> asyncio.BaseTransport | None:
+        return self._pipes.get(fd)
+
+    def send_signal(self, signal: int) -> None:
+        self._process.send_signal(signal)
+
+    def close(self) -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+        pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+        for fd, pipe in enumerate(cast("tuple[IO[bytes], ...]", pipes)):
+            (self._pipes.get(fd) or pipe).close()
+
+
+class _Pipe(asyncio.Protocol):
+    """Passes on what happens at one pipe."""
+
+    def __init__(self, protocol: asyncio.SubprocessProtocol, fd: int) -> None:
+        self._protocol = protocol
+        self._fd = fd
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.pipe_data_received(self._fd, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._protocol.pipe_connection_lost(self._fd, exc)
+
+
+UNREAD = 64_000_000
+"""Bytes that may wait for a server that reads nothing before it is given up,"""
+UNREAD_SECONDS = 30.0
+"""and for how long any may wait without a byte of them being read."""
+PARTING = 0.2
+"""Seconds between the end of a pipe and the end of its process, which says more about why."""
+GENTLE = 2.0
+"""Seconds to end after its input was closed, and again after SIGTERM."""
+_ENDS = {0: "input", 1: "output"}
+_LAST_LINES, _LONGEST_LINE, _LONGEST_TAIL = 10, 300, 8_000
+_SHORTEST_SECRET = 6
+"""Characters of a variable's value: a shorter one stands in ordinary words as well."""
+
+
+class ProcessLink(asyncio.SubprocessProtocol):
+    """One run of one server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._heard: Heard | None = None
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._input: asyncio.WriteTransport | None = None
+        self._lines = JsonLines()
+        self._errors = Tail()
+        self._secrets: frozenset[str] = frozenset()
+        self._ended = asyncio.Event()
+        self._unread = {1, 2}
+        """Pipes from which more may come, also after its end: what it wrote last says why."""
+        self._told = False
+        self._written = 0
+        self._watch: asyncio.TimerHandle | None = None
+        """Looks whether the server still reads; only while something waits for it."""
+
+    async def open(self, heard: Heard) -> None:
+        self._heard = heard
+        server = self._server
+        given = environment(server)
+        self._secrets = frozenset(given[name] for name in server.env if len(given[name]) >= _SHORTEST_SECRET)
+        try:
+            transport = await start_child(self, server.command, given, server.cwd or None)
+        except (OSError, ValueError) as why:
+            told = why.strerror if isinstance(why, OSError) and why.strerror else str(why)
+            raise ServerGone(f"`{escaped(server.command[0], 200)}` cannot be started: {escaped(told, 200)}") from None
+        self._input = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
+
+    def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
+        del id, headers
+        self.tell(body)
+
+    def tell(self, body: bytes) -> None:
+        if self._told or self._input is None or self._input.is_closing():
+            return
+        self._input.write(body + b"\n")
+        self._written += len(body) + 1
+        waiting = self._input.get_write_buffer_size()
+        if waiting > UNREAD:
+            self._lose(f"it has left {UNREAD // 1_000_000} MB unread")
+        elif waiting and self._watch is None:
+            self._watch_reading(self._written - waiting)
+
+    def _watch_reading(self, read: int) -> None:
+        self._watch = asyncio.get_running_loop().call_later(UNREAD_SECONDS, self._look_whether_it_reads, read)
+
+    def _look_whether_it_reads(self, before: int) -> None:
+        """One that hangs would be called ready for ever, and each of its calls would take its whole time."""
+        self._watch = None
+        waiting = 0 if self._told or self._input is None else self._input.get_write_buffer_size()
+        if waiting and self._written - waiting <= before:
+            self._lose(f"it has read nothing for {UNREAD_SECONDS:g} seconds")
+        elif waiting:
+            self._watch_reading(self._written - waiting)
+
+    def abandon(self, id: int) -> bool:
+        del id
+        return False
+
+    def agreed(self, version: str, *, listen: bool) -> None:
+        del version, listen  # every line comes the same way
+
+    async def aclose(self) -> None:
+        self._told = True  # what happens from here on is our own doing
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._transport is None:
+            return
+        if self._input is not None:
+            self._input.close()
+        for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+            if await self._gone_within(GENTLE):
+                break
+            self._signal(number)
+        await self._gone_within(GENTLE)
+        self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))  # whatever it has left behind in its group
+        self._transport.close()
+
+    async def _gone_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ended.wait()
+        return self._ended.is_set()
+
+    def _signal(self, number: int) -> None:
+        """To the server and everything it has started."""
+        if self._transport is None:
+            return
+        with suppress(OSError, ProcessLookupError):
+            if sys.platform == "win32":
+                self._transport.send_signal(number)
+            else:
+                os.killpg(self._transport.get_pid(), number)
+
+    def _lose(self, why: str) -> None:
+        if self._told:
+            return
+        self._told = True
+        self._signal(getattr(signal, "SIGKILL", signal.SIGTERM))
+        if self._heard is not None:
+            self._heard.lost(why, self._errors.told(self._redacted))
+
+    def _redacted(self, text: str) -> str:
+        """A text without what looks like a secret, and without any value that the policy gave this server."""
+        for secret in sorted(self._secrets, key=len, reverse=True):
+            text = text.replace(secret, "[redacted]")
+        return Redactor(os.urandom(32)).text(text)
+
+    # what the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd != 1:
+            self._errors.add(data)
+            return
+        if self._told or self._heard is None:
+            return
+        try:
+            lines = self._lines.feed(data)
+        except TooLong:
+            self._lose(f"it sent a line of more than {MOST // 1_000_000} MB")
+            return
+        for line in lines:
+            self._heard.message(line, None)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """A server that neither hears nor answers is none, also where its process lives on."""
+        del exc
+        self._unread.discard(fd)
+        if self._ended.is_set() and not self._unread:
+            self._lose_ended()
+        elif fd in _ENDS and not self._told:
+            asyncio.get_running_loop().call_later(PARTING, self._lose_closed, _ENDS[fd])
+
+    def process_exited(self) -> None:
+        self._ended.set()
+        if self._unread:  # by what it has started, perhaps for ever
+            asyncio.get_running_loop().call_later(PARTING, self._lose_ended)
+        else:
+            self._lose_ended()
+
+    def _lose_closed(self, end: str) -> None:
+        if self._ended.is_set():
+            self._lose_ended()
+        else:
+            self._lose(f"it closed its {end}")
+
+    def _lose_ended(self) -> None:
+        self._lose(_ending(self._transport.get_returncode() if self._transport is not None else None))
+
+
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        with suppress(ValueError):
+            return f"it was ended by {signal.Signals(-code).name}"
+    return f"it ended with exit code {code}"
+
+
+class Tail:
+    """The last lines that a server wrote to standard error.
+
+    >>> tail = Tail()
+    >>> tail.add(b"loading\\nno such file: a.db\\n")
+    >>> tail.told()
+    '; its last words: loading | no such file: a.db'
+    """
+
+    def __init__(self) -> None:
+        self._lines: deque[bytes] = deque(maxlen=_LAST_LINES)
+        self._open = b""
+
+    def add(self, data: bytes) -> None:
+        lines = (self._open + data[-_LONGEST_TAIL:]).split(b"\n")
+        self._open = lines.pop()[-_LONGEST_LINE:]
+        self._lines.extend(line[:_LONGEST_LINE] for line in lines if line.strip())
+
+    def told(self, redacted: Callable[[str], str] = str) -> str:
+        lines = [*self._lines, self._open] if self._open.strip() else list(self._lines)
+        text = redacted(b"\n".join(lines).decode("utf-8", "replace"))  # as a whole: a key may take several lines
+        kept = [line.strip() for line in text.split("\n") if line.strip()]
+        words = " | ".join(escaped(line, 200) for line in kept[-3:])
+        return f"; its last words: {words}" if words else ""

@@ -1,0 +1,1015 @@
+"""Judges a command line: reads it, sees through what starts other programs, and asks the rules about each of them.
+
+    text ─▶ shell.Reader ─▶ simple commands ─▶ wrappers ─▶ runs ─┬─▶ patterns of the policy   deny, ask, allow
+                                                                ├─▶ starter rules            ask, rarely deny
+                                                                ├─▶ paths                    for the path rules
+                                                                └─▶ addresses                for the URL rules
+
+Never raises, and takes time in the length of the text: what is too long, too deep or cannot be read asks.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from rightcall.base.json.marks import Late
+from rightcall.base.text import escaped
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.commands.expansion import Budget
+from rightcall.policy.commands.fetching import Brought, obeyed_files, recipes_in
+from rightcall.policy.commands.git import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
+from rightcall.policy.commands.inline import (
+    LONGEST_CODE,
+    codes,
+    composed,
+    guards,
+    interpreter,
+    is_fed,
+    is_written,
+    judged,
+    texts_in,
+)
+from rightcall.policy.commands.launchers import inner_of
+from rightcall.policy.commands.options import VALUED, action_at, option_value
+from rightcall.policy.commands.patches import applies_patch, fed_files, patched_by, read_small
+from rightcall.policy.commands.paths import (
+    MOST_PATHS,
+    Use,
+    expanded,
+    found_words,
+    is_plain,
+    is_text_only,
+    parts,
+    path_words,
+    use_of,
+)
+from rightcall.policy.commands.patterns import Pattern, first_hit
+from rightcall.policy.commands.places import Place, followed, is_device, is_disk
+from rightcall.policy.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
+from rightcall.policy.commands.sending import CONNECTS, addresses
+from rightcall.policy.commands.shell import Reader, Redirect, Simple, positional, printed
+from rightcall.policy.commands.starter import WHY, listed
+from rightcall.policy.commands.unknown import is_head, tails
+from rightcall.policy.commands.urls import Address, first_url_hit, parsed, readings
+from rightcall.policy.commands.verbs import is_named_dangerously, is_sql_client, sql_files, sql_rules
+from rightcall.policy.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
+from rightcall.policy.commands.wrappers import SHELLS, assigned_code, shell_code
+from rightcall.policy.types import Finding
+
+Answer = Literal["allow", "ask", "deny"]
+Against = Literal["ask", "deny"]
+_STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
+_URLS = Late(r"[A-Za-z][A-Za-z0-9+.-]{1,20}:/[^\s<>\"']+")
+"""Addresses within a text, such as a prompt that says what to fetch."""
+_WITHIN = Late(r"\s*(?:[/?#](?![/\\]).*)?\Z", re.DOTALL)
+"""Nothing, or a place on a site that the tool knows: `/`, `?page=2`, `#top`."""
+_PATH_LIKE = Late(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
+"""A text in code that may be a file: a path from the root on, or one word."""
+_UPWARDS = Late(r"\A[./]*/")
+_OWN = Late("[\ue000-\ue01f]")
+_MOST_QUESTIONS = 50
+_MOST_TAKEN = 100
+_MOST_WORDS = 5000
+"""Of one command; no system starts a program with many more."""
+_PASSED_OVER = frozenset(("sudo", "env", "command", "nohup", "time", "timeout", "nice", "exec"))
+_UNPACKS = frozenset(
+    ("unzip", "tar", "gunzip", "gzip", "bunzip2", "xz", "unxz", "zstd", "7z", "unrar", "cat", "head", "tail", "less",
+     "wc", "jq", "grep", "file", "ls", "stat", "sha256sum", "md5sum", "diff", "rm", "mv", "cp", "chmod", "zipinfo")
+)  # fmt: skip
+"""They look at what was fetched, or unpack it, and run nothing of it."""
+_TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
+"""What they are given they take with all that is in it, for which `folder/*` stands."""
+_STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+_PLAIN_NAME = Late(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
+"""Variables that hold what stands in many addresses."""
+_CANNOT = "cannot be judged before it runs"
+
+
+_LISTING = frozenset(
+    ("find", "gfind", "fd", "fdfind", "ls", "seq", "sort", "uniq", "head", "tail", "nl", "shuf")
+)  # fmt: skip
+"""What they print are names of files, or numbers."""
+
+
+class SeenPath(Struct, frozen=True):
+    """A path in a command: as it is written, and from the root of the file system, not yet followed through links."""
+
+    written: str
+    whole: str
+    writes: bool
+
+
+class Judgement(Struct, frozen=True):
+    """What is found in a command line or an address; `paths` are still to be judged by the path rules."""
+
+    findings: tuple[Finding, ...] = ()
+    paths: tuple[SeenPath, ...] = ()
+
+    @property
+    def worst(self) -> Finding | None:
+        """The first denial, else the first question."""
+        return max(self.findings, key=lambda one: _STRENGTH[one.answer], default=None)
+
+    @property
+    def answer(self) -> Answer:
+        worst = self.worst
+        return "allow" if worst is None else worst.answer
+
+
+def judge_command(command: str | Sequence[str], commands: CommandRules, urls: UrlRules, place: Place) -> Judgement:
+    """A command line, or a list of words that are started as they are."""
+    judge = _Judge(commands, urls, place)
+    try:
+        if isinstance(command, str):
+            if _OWN.search(command):
+                raise Unreadable("it has private characters in it")
+            judge.script(command, place.folders, depth=0)
+        else:
+            judge.listed(command)
+    except Unreadable as fault:
+        judge.add("ask", "command:unreadable", f"the command cannot be read: {fault}")
+    except RecursionError:
+        judge.add("ask", "command:unreadable", "the command cannot be read: it is nested too deeply")
+    except Exception as fault:  # noqa: BLE001 - a fault of ours must not let a command pass
+        judge.add("ask", "command:unreadable", f"the command cannot be judged ({type(fault).__name__})")
+    return Judgement(tuple(judge.findings), tuple(judge.paths.values()))
+
+
+def judge_code(language: str, code: str, commands: CommandRules, urls: UrlRules, place: Place) -> Judgement:
+    """Code of another language than a shell's, such as a tool's argument `code` with `runtime` python."""
+    judge = _Judge(commands, urls, place)
+    try:
+        if language in ("powershell", "pwsh", "cmd"):
+            judge.windows(language, code, place.folders)
+        else:
+            judge.inline(language, code, place.folders)
+    except Unreadable as fault:
+        judge.add("ask", "command:unreadable", f"the code cannot be read: {fault}")
+    except Exception as fault:  # noqa: BLE001 - as above
+        judge.add("ask", "command:unreadable", f"the code cannot be judged ({type(fault).__name__})")
+    return Judgement(tuple(judge.findings), tuple(judge.paths.values()))
+
+
+def judge_url(text: str, urls: UrlRules, place: Place, scheme: str = "https") -> Judgement:
+    """One address, or those in a text."""
+    judge = _Judge(CommandRules(), urls, place)
+    try:
+        if "\0" in text or len(text) > 100_000:
+            judge.add(
+                "ask", "url:unreadable", "the address cannot be read: it is too long, or has a NUL character in it"
+            )
+            return Judgement(tuple(judge.findings))
+        for one in (*_URLS.findall(text), text) if " " in text.strip() else (text,):
+            if re.match(r"[/~](?!/)", one):  # a client may take it for a file
+                judge.see(Word(one), place.folders, "reads")
+            meant = readings(one, scheme)
+            for address in meant:
+                judge.address(address)
+            if not meant and not _WITHIN.match(one):
+                judge.add("ask", "url:unreadable", "the address cannot be read: it names no host")
+    except Exception as fault:  # noqa: BLE001 - as above
+        judge.add("ask", "url:unreadable", f"the address cannot be judged ({type(fault).__name__})")
+    return Judgement(tuple(judge.findings), tuple(judge.paths.values()))
+
+
+class _Judge:
+    def __init__(self, commands: CommandRules, urls: UrlRules, place: Place) -> None:
+        self.commands = commands
+        self.urls = urls
+        self.place = place
+        self.budget = Budget()
+        self.findings: list[Finding] = []
+        self.asked = 0
+        self.paths: dict[tuple[str, bool], SeenPath] = {}
+        self.brought = Brought(place)
+        self.written: dict[str, str] = {}
+        """Texts that this very line writes to files, as far as they are known."""
+        self.taken: dict[str, list[Word]] = {}
+        """What a variable may hold that is read from a text of the line."""
+        self.carried: dict[str, tuple[str, ...]] = {}
+        """Programs whose output a variable holds."""
+        self.linked: dict[str, str] = {}
+        """Links that the line makes, and where they lead."""
+        self.sought = False
+        """The line looks for our own processes."""
+        self.renamed: dict[str, str] = {}
+        """Programs that the line itself puts under another name."""
+        self.variables: dict[str, tuple[str, ...] | None] = {
+            "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
+        }  # fmt: skip
+
+    def add(self, answer: Against, rule: str, why: str) -> None:
+        """Questions are only so many, since one stops the command as well as fifty; a denial is never left out."""
+        if answer == "deny" or self.asked < _MOST_QUESTIONS:
+            self.asked += answer == "ask"
+            self.findings.append(Finding(answer, rule, escaped(why, 200)))
+
+    def unreadable(self, why: str) -> None:
+        """A limit was reached: a person is asked, and the rest is still judged as far as it goes."""
+        finding = Finding("ask", "command:unreadable", f"the command cannot be judged: {why}")
+        if finding not in self.findings:
+            self.findings.append(finding)
+
+    # ── from text to programs ──────────────────────────────────────────────────────────────────────────────────────
+
+    def script(
+        self, text: str, folders: tuple[str, ...], depth: int, *, elsewhere: bool = False, given: Sequence[Word] = ()
+    ) -> None:
+        """All commands of a text; `given` are its `$0`, `$1` and so on. Raises Unreadable."""
+        commands: list[Simple] = []
+        variables = self.variables | positional([word.value for word in given], 0) if given else dict(self.variables)
+        reader = Reader(text, self.place.home, folders, commands, variables, self.budget, depth)
+        reader.read()
+        if reader.bombs and self.commands.starter:
+            self.add("deny", "command:catastrophic", "a function that starts itself without end fills the machine")
+        self.sought |= any(seeks_us(one.words) for one in commands if one.words)
+        self._takes(commands)
+        for command in commands:
+            self.simple(command, commands, depth, elsewhere)
+
+    def _takes(self, commands: list[Simple]) -> None:
+        """The words that `read` and its like may put into a variable: `while read f; do …; done <<< x`."""
+        readers = [one for one in commands if one.words and one.words[0].value in ("read", "mapfile", "readarray")]
+        if not readers:
+            return
+        around = [one for one in commands if [word.value for word in one.words] in ([], ["{"])]  # of a whole loop
+        told = [word for one in (*readers, *around) for word in _told_by(one, commands, self.variables)]
+        words = list({word.value: word for word in told if word.known}.values())
+        words.sort(key=lambda word: is_plain(word.value))  # of too many, those that matter
+        names = [name.value for one in readers for name in one.words[1:]]
+        self.taken |= dict.fromkeys(names, words[:_MOST_TAKEN])
+        files = any(one.text is None and not one.writes for command in (*readers, *around) for one in command.redirects)
+        fed = tuple(_program_of(commands[at]) for one in (*readers, *around) for at in one.fed if commands[at].words)
+        if files or fed:
+            self.carried |= dict.fromkeys(names, fed or ("read",))
+
+    def listed(self, words: Sequence[str]) -> None:
+        for word in words:
+            self.budget.read(word)
+        if any("\0" in word for word in words):
+            raise Unreadable("it has a NUL character in it")
+        if words:
+            self.simple(Simple([Word(word, None, True) for word in words], [], [], self.place.folders), [], 0, False)
+
+    def simple(self, command: Simple, commands: list[Simple], depth: int, elsewhere: bool) -> None:
+        for name, value in (*command.assigned, *_exported(command)):
+            self._assigned(name, value, command, depth)
+            if value.inner and not _PLAIN_NAME.search(name):
+                self.carried[name] = _printers(value, commands)
+        text = _input_of(command, commands)
+        fed = tuple(_program_of(commands[at]) for at in command.fed if commands[at].words)
+        fed += tuple(_program_of(commands[at]) for word in command.words for at in word.inner if commands[at].words)
+        fed += tuple(_program_of(commands[at]) for one in command.redirects if not one.writes for at in one.target.inner
+                     if commands[at].words)  # fmt: skip
+        if command.words:
+            words = command.words
+            redirected = any(not one.writes for one in command.redirects)
+            run = Run(
+                basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
+                [word.value for word in words[1:]], redirected,
+                tuple(one for word in words[1:] if word.inner for one in _printers(word, commands)),
+                carried=self._held(words) if self.carried else (),
+                narrowed=_is_narrowed(command, commands),
+            )  # fmt: skip
+            if len(commands) > 1:
+                self._picked(run.program, command, commands)
+            self.run(run, command, commands, depth)
+            self._notes_written(run, command)
+        for redirect in command.redirects:
+            self._redirect(redirect, command, elsewhere)
+
+    def _assigned(self, name: str, value: Word, command: Simple, depth: int) -> None:
+        if self.commands.starter and (kind := why_dangerous(name, value.value)):
+            self.add("ask", f"command:{kind}", f"`{name}` {WHY[kind]}")
+        if name.casefold().endswith("_proxy") and (address := parsed(value.value, "http")) is not None:
+            self.address(address)
+        if command.words and " " in value.value and is_head(value.value.split()[0], " -"):  # `CC='rm x' make`
+            self._inner_code(value, "sh", Run(name, value, [], command.folders), [], depth, False)
+        for inner in assigned_code(name, value):
+            if inner.code is not None and inner.code.known:
+                self.script(inner.code.value, command.folders, depth + 1)
+            elif inner.code is not None and inner.code.value == HOLE and value.known:
+                self._asks("runs", f"{name}={value.value}")
+        for word in parts(value):
+            if "/" in word.value or word.value.startswith("."):
+                self.see(word, command.folders)
+
+    def run(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
+        """One program, and what it starts."""
+        if depth > 12:
+            raise Unreadable("it is nested too deeply")
+        if len(run.arguments) > _MOST_WORDS:
+            raise Unreadable("a command has too many words")
+        if self._means_another(run, command, commands, depth):
+            return
+        allowed = self._by_pattern(run)
+        if self.commands.starter:
+            self._by_starter(run, allowed)
+            if run.program in KILLS and ends_us(run, self.sought):
+                self._asks("guards", f"{run.program} … rightcall")
+        self._sees(run, elsewhere=run.elsewhere)
+        self._addresses(run, allowed)
+        if applies_patch(run):
+            self._patch(run, command, commands)
+        elif self.commands.starter and is_sql_client(run):
+            self._sql_scripts(run, command, commands, allowed)
+        self._codes(run, command, commands, depth)
+        for inner in (*inner_of(run.program, run.arguments), *tails(run.program, run.arguments)):
+            folders = run.folders
+            if inner.folder is not None:
+                folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)
+            if inner.code is not None:
+                given = () if run.more else inner.given
+                self._inner_code(inner.code, inner.language, run, commands, depth, inner.elsewhere, given)
+            elif inner.words:
+                words = self._completed(run, inner.words, command, commands) if inner.more else list(inner.words)
+                started = Run(
+                    basename(words[0].value), words[0], words[1:], folders,
+                    run.elsewhere or inner.elsewhere, inner.more,
+                    run.text if not inner.more else None, run.fed if not inner.more else (),
+                    [word.value for word in words[1:]],
+                    carried=(run.fed or ("cat",)) if inner.more and run.program not in ("find", "gfind") else (),
+                    listed=inner.more and (run.program in _LISTING or (bool(run.fed) and _LISTING.issuperset(run.fed))),
+                )  # fmt: skip
+                self.run(started, command, commands, depth + 1)
+
+    def _means_another(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> bool:
+        """Whether the name of a program is not that of one: nobody knows it, or it is a whole command."""
+        name = run.name.value
+        words = name.split() if " " in name else []
+        if words and ((run.listed and HOLE not in words[0]) or is_head(words[0], " -")):  # `parallel 'echo {}'`
+            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+            return True
+        if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
+            self._unknown(run, commands) if not command.called else None
+            return True
+        if self.renamed and (meant := self.renamed.get(self.place.whole(run.folders[0], name))):
+            same = Run(meant, Word(meant), run.arguments, run.folders, values=run.values)
+            self.run(same, command, commands, depth + 1)
+        if run.program in VALUED and HOLE in "".join(run.values):
+            at = action_at(run.program, run.arguments)
+            if at >= 0 and run.values[at].startswith(HOLE) and not command.called:
+                self.add("ask", "command:unreadable", f"`{run.program} …`: what it is told to do {_CANNOT}")
+        return False
+
+    def _held(self, words: list[Word]) -> tuple[str, ...]:
+        return tuple(one for word in words[1:] for name in word.names for one in self.carried.get(name, ()))
+
+    def _picked(self, program: str, command: Simple, commands: list[Simple]) -> None:
+        """Files that a list of names is narrowed to: `ls -a | grep env | xargs cat`."""
+        sources = [at for word in command.words[1:] for at in word.inner]
+        if program in ("xargs", "gxargs", "parallel"):
+            sources += command.fed
+        elif program in ("grep", "egrep", "rg") and command.fed and _lists_settings(commands[command.fed[-1]]):
+            if any(SECRET_NAME.search(one.value) for one in command.words[1:]):
+                self._asks("credentials", "git config")
+            return
+        for at in sources:
+            if commands[at].fed and not is_text_only(program) and (name := _picks_secrets(commands[at])):
+                self._asks("credentials", f"{program} … {name}")
+                return
+
+    def _completed(self, run: Run, words: Iterable[Word], command: Simple, commands: list[Simple]) -> list[Word]:
+        """The words that `xargs` and `find -exec` add, where they can be told."""
+        told: list[Word] = []
+        if run.program in ("find", "gfind"):
+            told = found_words(run)
+        elif run.text is not None and any(one.text is not None for one in command.redirects):
+            told = _as_words(run.text)
+        elif (listed := _list_of(run)) is not None:
+            told = [word for at in listed.inner if commands[at].words for word in _handed_on(commands[at], {})]
+            told += _as_words(read_small(run, listed, self.written) or "")
+        else:
+            for at in command.fed:
+                if commands[at].words:
+                    told += _handed_on(commands[at], self.variables)
+        given = list(words)
+        if not told and run.program in ("find", "gfind"):
+            return given
+        if told and any(HOLE in word.value for word in given):
+            return [new for word in given for new in (told if word.value == HOLE else [word])]
+        replaced = _replaced(run)
+        if not told:
+            filled = [Word(word.value.replace(replaced, HOLE)) if replaced in word.value else word for word in given]
+            return [*given, Word(HOLE)] if filled == given else filled
+        if any(replaced in word.value for word in given):
+            whole = " ".join(word.value for word in told)
+            return [
+                new for word in given
+                for new in (
+                    told if word.value == replaced
+                    else [Word(word.value.replace(replaced, whole), None, True)] if replaced in word.value else [word]
+                )
+            ]  # fmt: skip
+        return [*given, *told]
+
+    def _unknown(self, run: Run, commands: list[Simple]) -> None:
+        fetched = any(_program_of(commands[at]) in FETCHERS for at in run.name.inner if commands[at].words)
+        rule = "command:network" if fetched else "command:unreadable"
+        self.add("ask", rule, f"`{spelled([run.name, *run.arguments])}`: which program it starts {_CANNOT}")
+
+    def _inner_code(
+        self, code: Word, language: str, run: Run, commands: list[Simple], depth: int, elsewhere: bool,
+        given: Sequence[Word] = (),
+    ) -> None:  # fmt: skip
+        fetched = any(_program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
+        if not code.known and not elsewhere and not run.listed:
+            rule = "command:network" if fetched else "command:unreadable"
+            self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
+            if not code.value.replace(HOLE, "").strip():
+                return
+        if language in ("powershell", "cmd"):
+            self.windows(language, code.value, run.folders)
+            return
+        try:
+            self.script(code.value, run.folders, depth + 1, elsewhere=run.elsewhere or elsewhere, given=given)
+        except Unreadable:
+            if code.known:
+                raise
+
+    # ── what the policy and the starter list say ───────────────────────────────────────────────────────────────────
+
+    def _by_pattern(self, run: Run) -> list[Pattern]:
+        """The user's own lists; what `allow` says of the command comes back."""
+        rules = self.commands
+        if not (rules.deny or rules.ask or rules.allow):
+            return []
+        from rightcall.policy.commands.patterns import compiled
+
+        allowed: list[Pattern] = []
+        for program, values in ((run.program, run.values), *_script_of(run)):
+            if rules.deny and (hit := first_hit(rules.deny, program, values)):
+                self.add("deny", "command:deny", f'`{spelled([run.name, *run.arguments])}` is denied by "{hit.text}"')
+            if rules.ask and (hit := first_hit(rules.ask, program, values)):
+                self.add("ask", "command:ask", f'`{spelled([run.name, *run.arguments])}` asks by "{hit.text}"')
+            allowed += [one for text in rules.allow if (one := compiled(text)).hits(program, values, surely=True)]
+        return allowed
+
+    def _by_starter(self, run: Run, allowed: list[Pattern]) -> None:
+        for found in found_in(run, self.place):
+            self._starter(found, allowed)
+        line = listed(run.program, run.values)
+        if line is not None:
+            kind, pattern = line
+            options = tuple(one[0].rstrip("*") for one in pattern.options)
+            self._starter(Found(kind, spelled([Word(run.program), *run.arguments], 60), options), allowed)
+
+    def _starter(self, found: Found, allowed: list[Pattern]) -> None:
+        if found.deny:
+            rule = "command:guards" if found.kind == "guards" else "command:catastrophic"
+            self.add("deny", rule, f"`{found.words}` {WHY[found.kind]}")
+        elif not any(all(one.names(option) for option in found.options) for one in allowed):
+            self.add("ask", f"command:{found.kind}", f"`{found.words}` {WHY[found.kind]}")
+
+    # ── code that is given to an interpreter ───────────────────────────────────────────────────────────────────────
+
+    def _codes(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
+        if run.program in SHELLS:
+            self._shell_input(run, command, commands, depth)
+        elif run.program in ("source", "."):
+            if run.arguments and run.arguments[0].value in _STDIN:
+                self._shell_input(run, command, commands, depth)
+            else:
+                self._ran_file(run, run.arguments[:1], commands)
+        else:
+            for code in codes(run.program, run.arguments):
+                self._code(run, code, commands)
+            if is_fed(run.program, run.arguments) and (run.fed or run.text is not None):
+                self._interpreter_input(run)
+            elif run.arguments and not run.arguments[0].value.startswith("-") and run.program not in _UNPACKS:
+                self._ran_file(run, run.arguments[:1], commands)
+        self._written_ones(run, depth)
+        if self.brought and (name := self.brought.runs(run)) is not None:
+            self._asks("network", name)
+        self.brought.note(run, command)
+
+    def _written_ones(self, run: Run, depth: int) -> None:
+        if not self.written:
+            return
+        if "/" in run.name.value:
+            self._runs_written(run, run.name, depth)
+        how = interpreter(run.program)
+        if run.program in SHELLS or run.program in ("source", ".") or (how is not None and not how.first):
+            valued = " ".join(how.valued) if how is not None else "-o +o -O +O --rcfile"
+            for word in run.operands(valued)[:1]:
+                self._runs_written(run, word, depth)
+            if (
+                file := option_value(run.arguments, "--rcfile", "--init-file", "-r", "--require", "--import")
+            ) is not None:
+                self._runs_written(run, file, depth)
+        elif how is not None or run.program in ("make", "gmake", "just"):
+            named = option_value(run.arguments, "-f", "--file", "--makefile", "--justfile")
+            if named is not None and self.place.whole(run.folders[0], named.value) in self.written:
+                self._asks("runs", f"{run.program} -f {named.value}")
+        for name in obeyed_files(run.program) if self.written else ():
+            text = self.written.get(self.place.whole(run.folders[0], name), "")
+            for recipe in recipes_in(name, text):
+                self.script(recipe, run.folders, depth + 1)
+
+    def _code(self, run: Run, code: Word, commands: list[Simple]) -> None:
+        if not code.known:
+            fetched = any(_program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
+            if fetched or code.value == HOLE:
+                rule = "command:network" if fetched else "command:unreadable"
+                self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
+        self.inline(run.program, code.value, run.folders)
+        if "://" in code.value:
+            self.brought.files.update(
+                self.place.whole(run.folders[0], text) for text, writes in composed(run.program, code.value) if writes
+            )
+
+    def inline(self, program: str, code: str, folders: tuple[str, ...]) -> None:
+        """What code names: see `inline.py`."""
+        self.budget.read(code)
+        if self.commands.starter and (found := judged(program, code)):
+            self.add("ask", f"command:{found[0]}", f"`{program}`: `{found[1]}` in its code {WHY[found[0]]}")
+        if self.commands.starter and (against := guards(code)):
+            self.add(against, "command:guards", f"`{program}`: `rightcall` in its code {WHY['guards']}")
+        if len(code) > LONGEST_CODE:
+            self.unreadable(f"the code is longer than {LONGEST_CODE:,} characters")
+        written = is_written(program, code)
+        for text in texts_in(program, code):
+            if "://" in text:
+                address = parsed(text, "")
+                if address is not None:
+                    self.address(address)
+            elif _PATH_LIKE.fullmatch(text) or not is_plain(text):
+                self.see(Word(text), folders, "writes" if written(text) else "unknown")
+        for text, writes in composed(program, code):
+            if _PATH_LIKE.fullmatch(text) or not is_plain(text):
+                self.see(Word(text), folders, "writes" if writes else "unknown")
+
+    def _shell_input(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
+        """A shell without code and script runs what it reads."""
+        operands = [word for word in run.operands("-o +o -O --rcfile --init-file") if not word.value.startswith("+")]
+        if shell_code(run.arguments) is not None:
+            return
+        if operands and not run.has("-s") and not (operands[0].value in _STDIN and run.text is not None):
+            if operands[0].value.startswith("/dev/fd/") or operands[0].value in _STDIN:
+                self._fed(run, commands, [at for word in run.arguments for at in word.inner] or list(command.fed))
+            else:
+                self._ran_file(run, operands[:1], commands)
+            return
+        if run.text is not None and HOLE not in run.text:
+            self.script(run.text, run.folders, depth + 1)
+        elif run.fed or run.text is not None:
+            self._fed(run, commands, list(command.fed))
+
+    def _fed(self, run: Run, commands: list[Simple], sources: list[int]) -> None:
+        programs = {_program_of(commands[at]) for at in sources if commands[at].words} | set(run.fed)
+        if programs & FETCHERS:
+            self._asks("network", f"{' | '.join(sorted(programs & FETCHERS))} | {run.program}")
+        else:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+
+    def _interpreter_input(self, run: Run) -> None:
+        if run.text is not None and HOLE not in run.text:
+            self.inline(run.program, run.text, run.folders)
+        elif set(run.fed) & FETCHERS:
+            self._asks("network", f"{run.fed[0]} | {run.program}")
+        else:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+
+    def _ran_file(self, run: Run, words: list[Word], commands: list[Simple]) -> None:
+        for word in words:
+            fetching = any(_program_of(commands[at]) in FETCHERS for at in word.inner if commands[at].words)
+            whole = self.place.whole(run.folders[0], word.value)
+            how = interpreter(run.program)
+            if fetching or whole in self.brought.files:
+                self._asks("network", f"{run.program} {word.value}".replace(HOLE, "…"))
+            elif word.inner and HOLE in word.value and run.program in ("source", ".", *SHELLS):
+                self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+            elif word.inner and word.value.startswith("/dev/fd/") and how is not None and not how.first:
+                text = printed(commands[word.inner[0]], {}) if len(word.inner) == 1 else None
+                self._interpreter_input(Run(run.program, run.name, [], run.folders, text=text))
+
+    def _notes_written(self, run: Run, command: Simple) -> None:
+        """Texts that are written to files in this very line, and may be run by it."""
+        targets = [one.target for one in command.redirects if one.writes]
+        if run.program == "ln" and len(ends := run.operands("-t -S")) == 2:
+            source, link = (self.place.whole(run.folders[0], word.value) for word in ends)
+            self.linked[link] = self.linked[f"{link}/{source.rpartition('/')[2]}"] = source
+        if run.program == "tee":
+            targets += run.operands()
+        if run.program in ("cp", "mv", "ln", "install") and len(operands := run.operands()) > 1:
+            target = self.place.whole(run.folders[0], operands[-1].value)
+            if (text := self.written.get(self.place.whole(run.folders[0], operands[0].value))) is not None:
+                self.written[target] = text
+            if "/" in operands[0].value and is_head(operands[0].value, " -"):
+                self.renamed[target] = basename(operands[0].value)
+        text = _written_text(run, command) if targets else None
+        if text is None:
+            return
+        added = run.has("-a", "--append") or any(one.operator in (">>", "&>>") for one in command.redirects)
+        for target in targets[:20]:
+            whole = self.place.whole(run.folders[0], target.value)
+            self.written[whole] = (self.written.get(whole, "") + "\n" + text if added else text)[:200_000]
+
+    def _runs_written(self, run: Run, word: Word, depth: int) -> None:
+        """A file that the line has written before it runs it."""
+        whole = self.place.whole(run.folders[0], word.value)
+        text = self.written.pop(whole, None)  # put back below: one that starts itself is judged once
+        if text is None:
+            return
+        program = run.program
+        if program not in SHELLS and interpreter(program) is None and program not in ("source", "."):
+            shebang = re.match(r"#!\s*(\S+)(?:[ \t]+(\S+))?", text)
+            named = [basename(one) for one in (shebang.groups() if shebang else ()) if one]
+            program = next((one for one in reversed(named) if interpreter(one) is not None), "sh")
+        if HOLE in text:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the code it reads {_CANNOT}")
+        if interpreter(program) is not None and program not in SHELLS:
+            self.inline(program, text, run.folders)
+        else:
+            self.script(text, run.folders, depth + 1)
+        self.written[whole] = text
+
+    def _asks(self, kind: str, words: str) -> None:
+        if self.commands.starter:
+            self.add("ask", f"command:{kind}", f"`{words}` {WHY[kind]}")
+
+    # ── paths and addresses ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _sees(self, run: Run, *, elsewhere: bool) -> None:
+        if "/" in run.name.value:
+            self.see(run.name, run.folders)
+        writes = {word.value for word in writes_to(run)}
+        folders = self._folders_of(run)
+        for word in path_words(run):
+            if word.glob is not None and run.program in ("cd", "pushd"):
+                continue  # what is done in the folders it leads to is judged there
+            use = "writes" if word.value in writes else use_of(run, word)
+            self.see(word, folders, use, elsewhere=elsewhere)
+        for word in writes_to(run):
+            self.see(word, run.folders, "writes", elsewhere=elsewhere)
+        if run.program in _TAKES_FOLDERS and not elsewhere:
+            for word in run.operands("-C -f -t"):
+                for folder in folders if word.known and word.glob is None else ():
+                    self._note(word.value, self.place.whole(folder, f"{word.value}/*"), False, True, elsewhere)
+        if run.text is not None and _reads_names(run):
+            for word in _as_words(run.text):
+                self.see(word, run.folders, "reads", elsewhere=elsewhere)
+
+    def _patch(self, run: Run, command: Simple, commands: list[Simple]) -> None:
+        """The files that a patch names are written as if the command named them."""
+        files = fed_files(command, commands)
+        patching = patched_by(run, files, self.written)
+        folders = self._folders_of(run)
+        if patching.folder is not None:
+            folders += tuple(self.place.whole(folder, patching.folder) for folder in run.folders)
+        for path in patching.paths[: MOST_PATHS + 1]:
+            self.see(Word(path), folders, "writes", elsewhere=run.elsewhere)
+        wholes = {self.place.whole(run.folders[0], word.value) for word in (*files, *run.arguments)}
+        if patching.unknown or not wholes.isdisjoint(self.brought.files) or set(run.fed) & FETCHERS:
+            self.add("ask", "command:unreadable", f"`{run.program}`: the patch it applies {_CANNOT}")
+
+    def _sql_scripts(self, run: Run, command: Simple, commands: list[Simple], allowed: list[Pattern]) -> None:
+        """What the scripts do that a client of a database reads; one that is not here yet by its name."""
+        for word in [*fed_files(command, commands), *sql_files(run)][:20]:
+            text = read_small(run, word, self.written)
+            for found in sql_rules(run.program, (text or "")[:100_000]):
+                self._starter(found, allowed)
+            if not text and is_named_dangerously(word.value):
+                self._starter(Found("destroys", f"{run.program} < {word.value}"), allowed)
+        if not FETCHERS.isdisjoint(run.fed):
+            self._asks("network", f"{run.fed[0]} | {run.program}")
+
+    def _folders_of(self, run: Run) -> tuple[str, ...]:
+        """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""
+        for option in ("-C", "--directory", "--work-tree", "--prefix", "--cwd"):
+            if option in run.values[:-1]:
+                into = run.values[run.values.index(option) + 1]
+                return (*run.folders, *(self.place.whole(folder, into) for folder in run.folders))
+        return run.folders
+
+    def see(self, word: Word, folders: tuple[str, ...], use: Use = "unknown", *, elsewhere: bool = False) -> None:
+        """Note a path for the path rules, and ask about the places that the starter list knows."""
+        meant = expanded(word, folders, self.place)
+        if meant.cut and use != "names":
+            self.unreadable(f"`{word.value[:60]}` may mean more files than are looked at")
+        written = word.value.replace(HOLE, "x")  # and not what a wildcard stands for: that may be protected
+        for text in meant.texts if use != "names" else meant.texts[:1]:
+            shown = text.replace(HOLE, "x")
+            if not shown or (use == "names" and not is_plain(shown)):
+                continue
+            for folder in folders:
+                for base in ("/", self.place.root) if HOLE in folder else (folder,):
+                    whole = self.place.whole(base, shown)
+                    if use in ("reads", "names") and self.place.is_policy(whole):
+                        continue
+                    self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
+                    if self.linked and whole in self.linked:
+                        self._note(written, self.linked[whole], use == "writes", False, elsewhere)
+        for told in self._taken(word) if self.taken and HOLE in word.value else ():
+            self.see(told, folders, use, elsewhere=elsewhere)
+        if (tail := _tail_of(word)) is not None and use != "names":
+            self.see(tail, (self.place.root,), use, elsewhere=elsewhere)
+
+    def _taken(self, word: Word) -> list[Word]:
+        """A word with what was read into its variables in their place."""
+        told = [one for name in word.names for one in self.taken.get(name, ())]
+        return told if word.value == HOLE else [Word(word.value.replace(HOLE, one.value)) for one in told]
+
+    def _note(self, written: str, whole: str, writes: bool, unknown: bool, elsewhere: bool) -> None:
+        if (whole, writes) in self.paths:
+            return
+        if len(self.paths) >= MOST_PATHS:
+            self.unreadable(f"it names more than {MOST_PATHS} paths")
+            if not is_plain(whole[:4096]):
+                self.add("deny", "path:secret", f"No such file or folder: {written}")
+            return
+        self.paths[whole, writes] = SeenPath(written, whole, writes)
+        if self.commands.starter and not elsewhere:
+            self._placed(written, whole, writes, unknown)
+
+    def _placed(self, shown: str, whole: str, writes: bool, unknown: bool) -> None:
+        place = self.place
+        if place.holds_credentials(whole):
+            self.add("ask", "command:credentials", f"`{shown}` holds credentials")
+        if not writes:
+            return
+        real = whole if unknown else followed(whole)
+        for path in {whole, real}:
+            if is_disk(path):
+                self.add("deny", "command:catastrophic", f"`{shown}`: writing to a whole disk destroys what is on it")
+            elif place.is_guard(path):
+                self.add("ask", "command:guards", f"`{shown}` {WHY['guards']}")
+            elif not is_device(path) and place.is_started_from(path):
+                self.add("ask", "command:persists", f"writing to `{shown}` {WHY['persists']}")
+            elif not unknown and not (place.is_inside(path) or place.is_temporary(path) or is_device(path)):
+                self.add("ask", "command:outside", f"`{shown}` is outside the project, and is written to")
+
+    def _redirect(self, redirect: Redirect, command: Simple, elsewhere: bool) -> None:
+        if redirect.text is not None:
+            self._here_text(redirect, command)
+            return
+        target = redirect.target
+        if target.value.startswith(("/dev/tcp/", "/dev/udp/")):
+            self._asks("escalates", target.value)
+            return
+        self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
+        if redirect.writes and never_ends(command) and not is_device(target.value):
+            self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
+        empties = redirect.operator in (">", ">|", "&>") and (
+            not command.words
+            or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
+            or (printed(command, {}) == "" and command.words[0].value in ("echo", "printf"))
+        )
+        if empties and self.commands.starter and not elsewhere:
+            for folder in command.folders:
+                path = self.place.whole(folder, target.value)
+                if not (self.place.is_made_again(path) or self.place.is_temporary(path) or is_device(path)):
+                    self._asks("destroys", f"> {target.value}".replace(HOLE, "…"))
+
+    def _here_text(self, redirect: Redirect, command: Simple) -> None:
+        if not self.commands.starter or not command.words or redirect.operator != "<<<":
+            return
+        names = [name for name in redirect.target.names if SECRET_NAME.search(name)]
+        if names:
+            self._asks("credentials", f"${names[0]}")
+
+    def _addresses(self, run: Run, allowed: list[Pattern]) -> None:
+        del allowed  # an allowed program may still be led to an address that is not
+        if run.program not in CONNECTS and "://" not in "".join(run.values):
+            return
+        for address in addresses(run):
+            if address.host != HOLE:
+                self.address(address)
+
+    def address(self, address: Address) -> None:
+        """The URL rules; a `file:` address is a path."""
+        shown = str(address)[:100]
+        if self.urls.deny and (hit := first_url_hit(self.urls.deny, address)):
+            self.add("deny", "url:deny", f'`{shown}` is denied by "{hit}"')
+            return
+        if self.urls.ask and (hit := first_url_hit(self.urls.ask, address)):
+            self.add("ask", "url:ask", f'`{shown}` asks by "{hit}"')
+        if address.scheme == "file":
+            self.see(Word(address.path), self.place.folders)
+        elif self.urls.starter and address.is_metadata and not (
+            self.urls.allow and first_url_hit(self.urls.allow, address, surely=True)
+        ):  # fmt: skip
+            self.add("ask", "url:metadata", f"`{shown}`: a cloud hands out credentials there")
+
+    def windows(self, language: str, text: str, folders: tuple[str, ...]) -> None:
+        """PowerShell and cmd: what their own reader finds."""
+        from rightcall.policy.commands.words import read_windows
+
+        self.budget.read(text)
+        for words, fed in read_windows(text, language):
+            self.budget.command()
+            if len(words) > _MOST_WORDS:
+                raise Unreadable("a command has too many words")
+            name = Word(words[0])
+            rest = [Word(word, word if re.search(r"[*?]", word) else None) for word in words[1:]]
+            run = Run(basename(words[0]), name, rest, folders, values=words[1:], fed=fed)
+            if HOLE in words[0]:
+                self.add("ask", "command:unreadable", f"`{spelled([name])}`: which program it starts {_CANNOT}")
+                continue
+            allowed = self._by_pattern(run)
+            if self.commands.starter:
+                self._by_starter(run, allowed)
+                if run.program in ("iex", "invoke-expression") and fed:
+                    self._asks("network", f"{fed[0]} | {run.program}")
+            self._sees(run, elsewhere=False)
+            self._addresses(run, allowed)
+
+
+def _tail_of(word: Word) -> Word | None:
+    """What stands behind the unknown beginning of a path, which may be the root: `$(git rev-parse …)/private/x`."""
+    at = word.value.rfind(HOLE) + 1
+    tail = _UPWARDS.sub("", word.value[at:])
+    if not at or not tail or "/" not in word.value[at:]:
+        return None
+    glob = _UPWARDS.sub("", word.glob.rpartition(HOLE)[2]) if word.glob is not None else ""
+    return Word(tail, glob if WILD.search(glob) else None)
+
+
+def _script_of(run: Run) -> list[tuple[str, list[str]]]:
+    """The script that a shell or an interpreter runs, as the program it is: `bash deploy.sh` is `./deploy.sh`."""
+    if run.program in SHELLS:
+        if shell_code(run.arguments) is not None:
+            return []
+    elif interpreter(run.program) is None or codes(run.program, run.arguments) or "-m" in run.values:
+        return []
+    for at, value in enumerate(run.values):
+        if not value.startswith(("-", "+")):
+            return [(basename(value), run.values[at + 1 :])] if value else []
+    return []
+
+
+def _list_of(run: Run) -> Word | None:
+    """The file that `xargs` takes its words from: `xargs -a list`."""
+    if run.program not in ("xargs", "gxargs", "parallel"):
+        return None
+    return option_value(run.arguments, "-a", "--arg-file")
+
+
+def _told_by(command: Simple, commands: list[Simple], variables: dict[str, tuple[str, ...] | None]) -> list[Word]:
+    """The words that a command reads, where the line tells them."""
+    told: list[Word] = []
+    for redirect in command.redirects:
+        told += _as_words(redirect.text or "")
+        sources = () if redirect.writes else redirect.target.inner
+        told += [word for at in sources if commands[at].words for word in _handed_on(commands[at], variables)]
+    for at in command.fed:
+        told += _handed_on(commands[at], variables) if commands[at].words else []
+    return told
+
+
+_PICKED = (
+    ".env",
+    "secret",
+    "id_rsa",
+    "id_ed25519",
+    "password",
+    "credentials",
+    ".pem",
+    ".netrc",
+    ".npmrc",
+    "kubeconfig",
+)
+
+
+def _lists_settings(command: Simple) -> bool:
+    values = [word.value for word in command.words]
+    return "config" in values[1:4] and values[0] == "git" and not {"-l", "--list", "list"}.isdisjoint(values)
+
+
+def _picks_secrets(source: Simple) -> str:
+    """The name of a secret that `grep` lets through from a list of names, or ""."""
+    if not source.words or basename(source.words[0].value) not in ("grep", "egrep", "rg"):
+        return ""
+    values = [word.value for word in source.words[1:]]
+    texts = [one for one in values if not one.startswith("-")]
+    if len(texts) != 1 or any(re.fullmatch(r"-[a-zA-Z]*v[a-zA-Z]*|--invert-match", one) for one in values):
+        return ""
+    choices = [re.sub(r"[\\^$*()?\[\]]", "", one) for one in texts[0].split("|")]
+    return next((name for name in _PICKED for one in choices if len(one) > 2 and one in name), "")
+
+
+def _replaced(run: Run) -> str:
+    """The text that `xargs -I` replaces."""
+    for at, value in enumerate(run.values):
+        if value.startswith("-I"):
+            return value[2:] or (run.values[at + 1] if at + 1 < len(run.values) else "{}")
+    return "{}"
+
+
+def _program_of(command: Simple) -> str:
+    """The program of a command, behind the commonest wrappers."""
+    for word in command.words:
+        name = basename(word.value)
+        if name not in _PASSED_OVER and not name.startswith("-") and "=" not in name and not name.isdigit():
+            return name
+    return ""
+
+
+def _printers(word: Word, commands: list[Simple]) -> tuple[str, ...]:
+    """The programs whose output stands in a word; `$(<file)` prints like `cat`."""
+    found = (commands[at] for at in word.inner)
+    return tuple(_program_of(one) if one.words else "cat" for one in found if one.words or one.redirects)
+
+
+def _exported(command: Simple) -> list[tuple[str, Word]]:
+    """`export NAME=value`."""
+    if not command.words or command.words[0].value not in ("export", "declare", "typeset", "readonly", "setenv"):
+        return []
+    pairs = [(word, word.value.partition("=")) for word in command.words[1:] if "=" in word.value]
+    return [(name, Word(value, None, True, word.names, word.inner)) for word, (name, _, value) in pairs]
+
+
+def _input_of(command: Simple, commands: list[Simple]) -> str | None:
+    """The text that a command reads, where it stands in the line itself."""
+    for redirect in command.redirects:
+        if redirect.text is not None:
+            return redirect.text
+        if redirect.target.inner and not redirect.writes:  # `< <(echo …)`
+            source = commands[redirect.target.inner[0]]
+            return printed(source, {}) if len(redirect.target.inner) == 1 and source.words else None
+    for at in reversed(command.fed):  # the nearest first
+        source = commands[at]
+        if not source.words or source.words[0].value not in ("cat", "tee"):
+            return _printed_by_stage(source, at, command.fed, commands) if source.words else None
+        if source.redirects:
+            return source.redirects[0].text
+        if source.words[0].value == "cat" and len(source.words) > 1:
+            return None
+    return None
+
+
+def _printed_by_stage(last: Simple, at: int, fed: tuple[int, ...], commands: list[Simple]) -> str | None:
+    """What one stage of a pipe prints, which may be a group of several commands."""
+    inner = {number for one in fed for word in commands[one].words for number in word.inner}
+    stage = [one for one in fed if one <= at and one not in inner and commands[one].fed == last.fed]
+    texts = [printed(commands[one], {}) if commands[one].words else None for one in stage]
+    known = [text for text in texts if text is not None]
+    return "\n".join(known) if len(known) == len(texts) else None
+
+
+def _is_narrowed(command: Simple, commands: list[Simple]) -> bool:
+    """Whether `grep` leaves only lines of its output that name no secret: `env | grep PATH`."""
+    if not command.words or command.words[0].value not in ("env", "printenv"):
+        return False
+    at = next((n for n, one in enumerate(commands) if one is command), -1)
+    after = next((one for one in commands[at + 1 :] if at in one.fed), None) if at >= 0 else None
+    if after is None or not after.words or basename(after.words[0].value) not in ("grep", "egrep", "rg"):
+        return False
+    texts = [one.value for one in after.words[1:] if not one.value.startswith("-")]
+    options = [one.value for one in after.words[1:] if one.value.startswith("-")]
+    return (
+        len(texts) == 1 and re.fullmatch(r"\^?[A-Z][A-Z0-9_]{2,}=?", texts[0], re.IGNORECASE) is not None
+        and not SECRET_NAME.search(texts[0].strip("^="))
+        and texts[0].upper().strip("^=") in _SHOWN and not any("v" in one for one in options)
+    )  # fmt: skip
+
+
+_SHOWN = frozenset(
+    ("PATH", "HOME", "USER", "SHELL", "LANG", "LC", "PWD", "NODE", "PYTHON", "PYTHONPATH", "NODE_ENV", "JAVA_HOME",
+     "GOPATH", "GOROOT", "CUDA", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA", "TERM", "EDITOR", "PROXY", "TMPDIR",
+     "DISPLAY", "NVM", "RUBY", "RUST", "CARGO_HOME", "XDG", "DEBUG", "PORT", "HOSTNAME")
+)  # fmt: skip
+"""Names of variables, or parts of them, that say nothing secret."""
+
+
+def _reads_names(run: Run) -> bool:
+    """Whether it takes names of files from its input."""
+    if run.program in ("cpio", "pax", "afio"):
+        return True
+    return any(
+        one in ("-@", "-T-", "--files-from=-", "--files0-from=-", "--input-file=-")
+        or (
+            one == "-"
+            and run.values[at - 1] in ("-T", "--files-from", "--files0-from", "-i", "--input-file")
+            and at > 0
+        )
+        for at, one in enumerate(run.values)
+    )
+
+
+def _as_words(text: str) -> list[Word]:
+    """The words that `xargs` makes of a text."""
+    words = re.sub(r"['\"\\]", "", text).split()
+    return [*(Word(one) for one in words[:200]), *([Word(HOLE)] if len(words) > 200 else [])]
+
+
+def _written_text(run: Run, command: Simple) -> str | None:
+    """What a command writes to its output, where the line itself tells it."""
+    if run.program in ("cat", "tee") and all(one.value in ("-", "/dev/stdin", "-n") for one in run.arguments
+                                             if run.program == "cat"):  # fmt: skip
+        return run.text
+    return printed(command, {}) if command.words and run.program in ("echo", "printf") else None
+
+
+def _handed_on(source: Simple, variables: dict[str, tuple[str, ...] | None]) -> list[Word]:
+    """The words that a command would hand on to `xargs`."""
+    program = basename(source.words[0].value)
+    if program in ("find", "gfind"):
+        words = source.words
+        return found_words(Run(program, words[0], words[1:], source.folders, values=[one.value for one in words[1:]]))
+    if program in ("ls", "gls"):  # the names that it is given, or those in a folder
+        return [*(word for word in source.words[1:] if not word.value.startswith("-")), Word(HOLE)]
+    text = printed(source, variables)
+    return [Word(one) for one in text.split()] if text is not None else []

@@ -1,0 +1,643 @@
+"""Starter rules that need more than a pattern: what `rm` removes, where `git push` pushes to, what SQL is run.
+
+Each looks at one command with the folder it runs in, and says what it finds. `starter.py` has what a line can say.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+from rightcall.base.json.marks import Late
+from rightcall.policy.commands.fetching import PACKAGING, package_rules
+from rightcall.policy.commands.git import (
+    SECRET_NAME,
+    Found,
+    Run,
+    git_rules,
+    seeks_secrets,
+    unpacks,
+    why_dangerous,
+    writes_to,
+)
+from rightcall.policy.commands.inline import codes, interpreter
+from rightcall.policy.commands.launchers import RUNNING
+from rightcall.policy.commands.options import options_of
+from rightcall.policy.commands.paths import searched_for, seeks_protected
+from rightcall.policy.commands.places import Place, is_device, is_disk
+from rightcall.policy.commands.sending import (
+    bucket_rules,
+    copy_rules,
+    curl_rules,
+    gh_rules,
+    httpie_rules,
+    lookup_rules,
+    netcat_rules,
+    ssh_rules,
+    wget_rules,
+)
+from rightcall.policy.commands.shell import Simple
+from rightcall.policy.commands.starter import programs
+from rightcall.policy.commands.verbs import (
+    CLIENTS,
+    DEPLOYS,
+    TASKS,
+    console_rules,
+    redis_rules,
+    restore_rules,
+    started_by_options,
+    verb_rules,
+)
+from rightcall.policy.commands.words import HOLE, Word, basename, joined, unversioned
+from rightcall.policy.commands.wrappers import SHELLS, shell_code
+
+
+def found_in(run: Run, place: Place) -> Iterator[Found]:
+    """Everything that the rules of this module find in a command."""
+    rule = _RULES.get(run.program) or _RULES.get(unversioned(run.program))
+    if rule is not None:
+        yield from rule(run, place)
+    if run.program in CLIENTS:
+        yield from console_rules(run)
+    if run.program.startswith("mkfs") or run.program in ("newfs", "mke2fs", "mkntfs"):
+        yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
+    if _runs_scripts(run) and (script := _script_of(run)) and DEPLOYS.search(script) and not _only_shows(run):
+        yield Found("publishes", script)
+    yield from verb_rules(run, is_listed)
+    yield from started_by_options(run)
+    if run.program in PACKAGING:
+        yield from package_rules(run, place)
+    if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
+        yield Found("escalates", "/dev/tcp")
+
+
+# ── what is removed ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _may_go(run: Run, word: Word, place: Place) -> bool:
+    """Whether something may be removed without a question: it is made again by a build, or temporary."""
+    if run.elsewhere:
+        return False
+    beside = place.root_is_temporary and not word.value.startswith("/")  # `../other` is another project then
+    return all(
+        place.is_made_again(path) or (place.is_temporary(path) and not beside) for path in run.wholes(word, place)
+    )
+
+
+def _rm(run: Run, place: Place) -> Iterator[Found]:
+    targets = run.operands()
+    if run.has("--no-preserve-root"):
+        yield Found("destroys", "rm --no-preserve-root", deny=True)
+    recursive = run.has("-r", "-R", "--recursive", "-d") or run.program != "rm"
+    for word in targets:
+        everything = any(place.is_everything(path) for path in run.wholes(word, place))
+        if everything and (recursive or word.glob is not None) and not run.elsewhere:
+            yield Found("destroys", f"{run.program} {word.value}", deny=True)
+        elif not _may_go(run, word, place):
+            yield Found("destroys", f"{run.program} {word.value}".replace(HOLE, "…"), _options(run, "-r", "-R", "-f"))
+            return
+    if not targets and not run.has("--help", "--version"):
+        yield Found("destroys", run.program)
+
+
+def _options(run: Run, *names: str) -> tuple[str, ...]:
+    return tuple(name for name in names if run.has(name))
+
+
+def _find(run: Run, place: Place) -> Iterator[Found]:
+    if "-delete" in run.values:
+        ways = searched_for(run.values)
+        starts: list[Word] = []
+        for word in run.arguments:
+            if word.value.startswith(("-", "(", "!")):
+                break
+            starts.append(word)
+        starts = starts or [Word(".")]
+        if not any(ways) and any(place.is_everything(path) for word in starts for path in run.wholes(word, place)):
+            yield Found("destroys", "find -delete", deny=True)
+        elif not all(_may_go(run, word, place) for word in starts) and not (
+            all(any(place.is_made_again(f"{place.root}/{name}") for _, name in way) for way in ways)
+            and all(place.is_inside(path) for word in starts for path in run.wholes(word, place))
+        ):  # fmt: skip
+            yield Found("destroys", "find -delete", ("-delete",))
+    for option in ("-fprint", "-fprint0", "-fprintf", "-fls"):
+        if option in run.values:
+            yield Found("destroys", f"find {option}", (option,))
+    if any(place.is_home_of_many(path) for word in run.arguments[:3] for path in run.wholes(word, place)):
+        if any(seeks_protected(name) for way in searched_for(run.values) for _, name in way):
+            yield Found("credentials", "find " + " ".join(run.values[:3]))
+        elif any(basename(one) not in _LOOKS_AT_FOUND for one in _started_by_find(run.values)):
+            yield Found("destroys", "find " + " ".join(run.values[:3]))
+
+
+_LOOKS_AT_FOUND = frozenset(
+    ("grep", "egrep", "rg", "ls", "wc", "stat", "file", "du", "md5sum", "sha256sum", "echo", "test", "basename",
+     "dirname", "readlink", "realpath", "printf", "head")
+)  # fmt: skip
+
+
+def _started_by_find(values: list[str]) -> list[str]:
+    starts = ("-exec", "-execdir", "-ok", "-okdir")
+    return [after for before, after in pairwise(values) if before in starts]
+
+
+_HUGE = 20 << 30
+
+
+def _is_huge(size: str) -> bool:
+    """Whether a file of such a size may fill the disk: `500G`."""
+    found = re.fullmatch(r"[+<>/%]?(\d{1,18})\s*([KMGTPE]?)i?B?", size, re.IGNORECASE)
+    return found is not None and int(found[1]) << (10 * "KMGTPE".find(found[2].upper()) + 10 if found[2] else 0) > _HUGE
+
+
+def _allots(run: Run, _place: Place) -> Iterator[Found]:
+    """`head -c 500G /dev/zero`, `fallocate -l 1T`."""
+    size = run.option("-l", "--length") if run.program == "fallocate" else run.option("-c", "--bytes")
+    if size is not None and _is_huge(size.value):
+        yield Found("destroys", f"{run.program} {size.value}")
+
+
+_ENDLESS = frozenset(("yes", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
+
+
+def never_ends(command: Simple) -> bool:
+    """Whether what a command prints has no end, so that a file it is written to fills the disk."""
+    words = command.words
+    if not words or not any(
+        word.value in _ENDLESS for word in (*words, *(one.target for one in command.redirects if not one.writes))
+    ):
+        return False
+    return basename(words[0].value) not in ("head", "dd", "timeout", "od", "xxd")
+
+
+def _truncate(run: Run, place: Place) -> Iterator[Found]:
+    for word in run.operands("-s --size -r --reference"):
+        if not _may_go(run, word, place):
+            yield Found("destroys", f"truncate {word.value}")
+            return
+
+
+def _dd(run: Run, place: Place) -> Iterator[Found]:
+    for word in run.arguments:
+        if word.value.startswith("of="):
+            target = Word(word.value[3:])
+            if is_disk(target.value):
+                yield Found("destroys", f"dd {word.value}", deny=True)
+            elif not is_device(target.value) and not _may_go(run, target, place):
+                yield Found("destroys", f"dd {word.value}")
+
+
+def _mv(run: Run, place: Place) -> Iterator[Found]:
+    operands = run.operands("-t -S --target-directory --suffix")
+    if operands and operands[-1].value == "/dev/null":
+        yield Found("destroys", "mv … /dev/null")
+    into = run.option("-t", "--target-directory")
+    for word in operands if into is not None else operands[:-1]:
+        for path in run.wholes(word, place):
+            kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
+            obeyed = place.is_started_from(path) or place.is_guard(path)
+            if not kept or obeyed or place.is_everything(path):
+                yield Found("destroys", f"mv {word.value}".replace(HOLE, "…"))
+                return
+
+
+def _cp(run: Run, place: Place) -> Iterator[Found]:
+    if run.has("-r", "-R", "-a", "--recursive", "--archive"):
+        yield from _takes_in(run, place)
+    operands = run.operands("-t -S --target-directory --suffix -m -o -g --mode --owner --group")
+    if operands and is_disk(operands[-1].value):
+        yield Found("destroys", f"{run.program} {operands[-1].value}", deny=True)
+    elif operands and operands[0].value == "/dev/null":
+        yield Found("destroys", f"{run.program} /dev/null")
+
+
+def _kill(run: Run, _place: Place) -> Iterator[Found]:
+    if run.program == "kill":
+        operands = run.values[1:] if run.values[:1] and run.values[0].startswith("-") else run.values
+        if any(one in ("-1", "1", "0") for one in operands if one != "--") and "-l" not in run.values:
+            yield Found("destroys", "kill " + " ".join(run.values[:3]))
+    elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
+        one.value in (".", ".*", "", "*") or (run.has("-f", "--full") and interpreter(one.value) is not None)
+        for one in run.operands()
+    ):
+        yield Found("destroys", run.program)
+    elif not {"-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"}.isdisjoint(run.values):  # all of a name, without a warning
+        yield Found("destroys", f"{run.program} -9")
+
+
+KILLS = frozenset(("kill", "killall", "pkill", "skill", "killall5"))
+_OUR_PROCESS = Late(r"rightcall", re.IGNORECASE)
+_NO_LETTERS = Late(r"[\[\](){}^$*?+|\\]")
+_FINDS_PROCESSES = frozenset(("pgrep", "pidof", "grep", "egrep", "rg", "awk", "gawk", "lsof", "fuser"))
+
+
+def ends_us(run: Run, sought: bool) -> bool:
+    """Whether a command ends RightCall's own processes; `sought`: its line looks for them."""
+    if run.program in ("pkill", "killall", "skill"):
+        return any(map(_is_our_name, run.values))
+    return run.program == "kill" and sought
+
+
+def seeks_us(words: list[Word]) -> bool:
+    """Whether a command looks for RightCall's own processes."""
+    return basename(words[0].value) in _FINDS_PROCESSES and any(_is_our_name(word.value) for word in words[1:])
+
+
+def _is_our_name(pattern: str) -> bool:
+    """`rightcall`, also as a pattern: `right[c]all`."""
+    return len(pattern) < 1000 and _OUR_PROCESS.search(_NO_LETTERS.sub("", pattern)) is not None
+
+
+# ── rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _chmod(run: Run, place: Place) -> Iterator[Found]:
+    operands = [word for word in run.arguments if not re.match(r"-[A-Za-z-]{1,}$", word.value) or
+                re.fullmatch(r"-[rwxst]+", word.value)]  # fmt: skip
+    mode, targets = (operands[0].value if operands else ""), operands[1:]
+    if run.program != "chmod":
+        mode = ""
+    if (
+        (re.fullmatch(r"0?[2-7][0-7]{3}", mode) and not mode.startswith("0"))
+        or re.search(r"[+=][rwxXt]*s", mode)
+        or re.fullmatch(r"[0-7]{0,3}[2367]", mode)
+        or re.search(r"(?:^|,)[ug]*[oa][ugoa]*[+=][rx]*w", mode)
+    ):
+        yield Found("escalates", f"chmod {mode}")
+    for word in targets:
+        if any("/.git/hooks/" in path for path in run.wholes(word, place)):
+            yield Found("persists", f"{run.program} {word.value}")
+        if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
+            yield Found("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
+            return
+
+
+def _crontab(run: Run, _place: Place) -> Iterator[Found]:
+    if (run.values and not run.has("-l", "--help") and not run.has("-r")) or (
+        not run.values and (run.fed or run.redirected)
+    ):
+        yield Found("persists", "crontab")
+
+
+# ── credentials ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _environment(run: Run, _place: Place) -> Iterator[Found]:
+    """A dump of all variables, or one that is named like a secret."""
+    program, values = run.program, run.values
+    for one in values[:50]:
+        name, equals, value = one.partition("=")
+        if equals and program == "env" and (kind := why_dangerous(name, value)):
+            yield Found(kind, f"{program} {name}=")
+    if program == "env" and not run.narrowed:
+        rest = [one for one in values if not one.startswith("-") and "=" not in one]
+        if not rest and not any(one in ("--help", "--version") or one.startswith(("-S", "--split")) for one in values):
+            yield Found("credentials", "env")
+    elif program == "printenv":
+        names = [one for one in values if not one.startswith("-")]
+        if not names or any(SECRET_NAME.search(one) for one in names):
+            yield Found("credentials", "printenv " + " ".join(names[:1]))
+    elif program in ("export", "declare", "typeset", "readonly", "set"):
+        dumps = not values or (program != "set" and all(re.fullmatch(r"-[pxgr]+", one) for one in values))
+        shown = [one for one in values if SECRET_NAME.search(one) and "=" not in one]
+        if dumps or (shown and any(re.fullmatch(r"-[a-z]*p[a-z]*", one) for one in values)):
+            yield Found("credentials", program)
+    elif program == "compgen" and any(one in ("-v", "-e") for one in values):
+        yield Found("credentials", "compgen")
+
+
+def _ps(run: Run, _place: Place) -> Iterator[Found]:
+    """`ps auxe` shows the variables of every process."""
+    if any(re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", one) for one in run.values[:2]) or run.has("-E"):
+        yield Found("credentials", "ps e")
+
+
+def _parallel(run: Run, _place: Place) -> Iterator[Found]:
+    """Without a command it runs what it reads."""
+    if not run.operands("-j -I -N -a -S -n -L --jobs --colsep --joblog --delay --timeout --retries"):
+        yield Found("runs", "parallel")
+
+
+def _prints(run: Run, _place: Place) -> Iterator[Found]:
+    names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
+    if names:
+        yield Found("credentials", f"${names[0]}")
+
+
+# ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _container(run: Run, place: Place) -> Iterator[Found]:
+    """Folders of the machine that a container is let into."""
+    for at, value in enumerate(run.values):
+        told = ""
+        if value in ("-v", "--volume", "--mount") and at + 1 < len(run.values):
+            told = run.values[at + 1]
+        elif value.startswith(("--volume=", "--mount=", "-v/", "-v~", "-v.")):
+            told = value.partition("=")[2] or value[2:]
+        found = re.search(r"(?:source|src)=([^,]+)", told)
+        source = found[1] if found else told.partition(":")[0]
+        if source and source[0] in "/~.":
+            for path in run.wholes(Word(source), place):
+                if place.is_everything(path) or place.holds_credentials(path):
+                    yield Found("escalates", f"{run.program} -v {source}")
+                    return
+    if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
+        yield Found("credentials", f"{run.program} inspect")
+    if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
+        yield Found("escalates", f"{run.program} --network=host")
+
+
+_SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
+
+
+def _runs_scripts(run: Run) -> bool:
+    return (
+        run.program in TASKS or run.program in SHELLS or run.program.endswith(_SCRIPTS)
+        or interpreter(run.program) is not None
+    )  # fmt: skip
+
+
+def _only_shows(run: Run) -> bool:
+    """`make -n`: what would be done."""
+    return run.program in ("make", "gmake") and run.has("-n", "--dry-run", "--just-print", "--recon")
+
+
+def _script_of(run: Run) -> str:
+    """The name of the task or script that runs: `deploy` in `npm run deploy` and `./deploy.sh`."""
+    if run.program.endswith(_SCRIPTS):
+        return run.program
+    if run.program not in TASKS and (how := interpreter(run.program)) is not None:
+        looks = how.first or run.has("--check", "-m") or codes(run.program, run.arguments)
+        scripts = [] if looks else run.operands(" ".join(how.valued))[:1]
+        return next((basename(word.value) for word in scripts if word.value.endswith(_SCRIPTS)), "")
+    operands = [word.value for word in run.operands("-C -f -j --prefix -w --workspace --filter -F --cwd")]
+    while operands and operands[0] in ("run", "run-script", "task", "workspace", "-"):
+        operands.pop(0)
+    if run.program in SHELLS:
+        only_reads = shell_code(run.arguments) is not None or run.has("-n")
+        return operands[0].rpartition("/")[2] if operands and not only_reads else ""
+    if run.program in ("npm", "pnpm", "yarn", "bun") and operands[:1] and operands[0] in (
+        "install", "i", "add", "remove", "why", "view", "info", "list", "ls", "outdated", "audit", "exec", "dlx",
+        "publish",
+        "search", "uninstall", "link", "create", "init", "help", "docs", "show", "update", "upgrade", "version", "pack",
+    ):  # fmt: skip
+        return ""
+    return next((one for one in operands if DEPLOYS.search(one)), "")
+
+
+def _kubectl(run: Run, _place: Place) -> Iterator[Found]:
+    """A shell in a cluster, that nobody judges what is typed into."""
+    if "rsh" in run.values[:3]:
+        yield Found("publishes", f"{run.program} rsh")
+    elif "exec" in run.values[:6] and "--" in run.values:
+        started = run.arguments[run.values.index("--") + 1 :]
+        if started and basename(started[0].value) in SHELLS and shell_code(started[1:]) is None:
+            yield Found("publishes", f"{run.program} exec … {started[0].value}")
+
+
+def _cmake(run: Run, place: Place) -> Iterator[Found]:
+    """`cmake -E` has commands of its own."""
+    at = run.values.index("-E") + 1 if "-E" in run.values else len(run.values)
+    if run.values[at : at + 1] and run.values[at] in ("remove", "remove_directory", "rm"):
+        yield from _rm(Run("cmake -E rm", run.name, run.arguments[at + 1 :], run.folders, values=run.values[at + 1 :]),
+                       place)  # fmt: skip
+
+
+_SED_ALL = Late(r"\s*(?:1,\$|0,\$|1~1|0~1|/\.?\*?/)?\s*d\s*;?\s*|\s*s(\W)\^?\.\*\$?\1\1g?\s*")
+
+
+def _sed(run: Run, place: Place) -> Iterator[Found]:
+    """A script that leaves nothing of a file."""
+    scripts = [code.value for code in codes(run.program, run.arguments)]
+    silent = run.has("-n", "--quiet", "--silent") and not any(re.search(r"[pPwi]", one) for one in scripts)
+    if silent or any(_SED_ALL.fullmatch(one) for one in scripts):
+        for word in writes_to(run):
+            if not _may_go(run, word, place):
+                yield Found("destroys", f"sed -i on {word.value}".replace(HOLE, "…"))
+                return
+
+
+_EDIT_ALL = Late(r"(?:^|[|:\n])\s*(?:%|1,\$|,|g/\.?\*?/)\s*d\b")
+
+
+def _edits(run: Run, place: Place) -> Iterator[Found]:
+    """Editors that are told what to do: all lines deleted."""
+    told = [
+        word.value for name, word in options_of(run.program, run.arguments) if name in ("-c", "--cmd", "-s") and word
+    ]
+    told += [one[1:] for one in run.values if one.startswith("+")]
+    files = [word for word in run.operands("-c --cmd -S -u -s") if not word.value.startswith("+")]
+    if any(_EDIT_ALL.search(one) for one in (*told, run.text or "") if len(one) < 5000) and not all(
+        _may_go(run, word, place) for word in files
+    ):
+        yield Found("destroys", f"{run.program} … {files[-1].value}".replace(HOLE, "…"))
+
+
+def _pager(run: Run, _place: Place) -> Iterator[Found]:
+    if any(one.startswith("+!") for one in run.values):
+        yield Found("runs", f"{run.program} +!")
+
+
+_LOOKING = frozenset(
+    ("status", "stats", "doctor", "demo", "version", "--version", "--help", "-h", "help", "read", "check", "docs",
+     "formats", "packs", "tools", "lint", "eval", "completion", "replay", "")
+)  # fmt: skip
+_ASKING = frozenset(
+    ("policy", "audit", "approvals", "grants", "requests", "packet", "route", "sandbox", "pr", "store", "people")
+)
+_LOOKS_AT = frozenset(
+    ("check", "explain", "command", "show", "list", "verify", "export", "tail", "ls", "view", "doctor", "run")
+)
+_NEVER = frozenset(("approvals", "grants", "trust", "people", "token", "pause", "resume", "uninstall", "quarantine"))
+
+
+_NEVER_DONE = frozenset((("audit", "adopt"), ("policy", "quarantine")))
+
+
+def _rightcall(run: Run, _place: Place) -> Iterator[Found]:
+    """A model does not answer its own questions."""
+    words = [word.value for word in run.operands("--policy --db --store --root --as")]
+    command = words[0] if words else ""
+    action = words[1] if len(words) > 1 else ""
+    if command in _LOOKING or (command in _ASKING and action in _LOOKS_AT) or run.has("--help"):
+        return
+    if command in ("approvals", "grants", "people", "audit", "store") and not action:
+        return
+    never = command in _NEVER or (command, action) in _NEVER_DONE
+    yield Found("guards", f"rightcall {command} {action}".strip(), deny=never)
+
+
+def _keyring(run: Run, _place: Place) -> Iterator[Found]:
+    if run.values[:1] not in ([], ["--help"], ["--list-backends"], ["diagnose"]):
+        yield Found("credentials", "keyring")
+
+
+def _clipboard(run: Run, _place: Place) -> Iterator[Found]:
+    if not {"-o", "-out"}.isdisjoint(run.values):
+        yield Found("credentials", f"{run.program} -o")
+
+
+def _vercel(run: Run, _place: Place) -> Iterator[Found]:
+    """Without a word it deploys."""
+    if not run.operands("--cwd --token -t --scope -S") and not run.has("--help", "--version", "-v"):
+        yield Found("publishes", run.program)
+
+
+def _search(run: Run, place: Place) -> Iterator[Found]:
+    if "grep" not in run.program or run.has("-r", "-R", "--recursive", "--dereference-recursive"):
+        yield from _takes_in(run, place)
+        yield from _seeks(run, place)
+
+
+def _seeks(run: Run, place: Place) -> Iterator[Found]:
+    """A search for secrets in all that is there, hidden files among it."""
+    hidden = "grep" in run.program or run.has("--hidden", "--no-ignore", "-u", "-uu", "-uuu", "--unrestricted", "-.")
+    chosen = run.option("--include", "-g", "--glob", "--iglob")
+    narrowed = (chosen is not None and chosen.value not in ("*", "**", "*.*")) or run.has("-t", "--type")
+    if not hidden or narrowed or run.fed:
+        return
+    operands = run.operands("-e -f -A -B -C -m --regexp --file --max-depth")
+    given = [word for name, word in options_of(run.program, run.arguments) if name in ("-e", "--regexp") and word]
+    patterns, places = (given, operands) if given else (operands[:1], operands[1:])
+    if not any(seeks_secrets(word.value) for word in patterns):
+        return
+    if not places or any(place.is_above(path) for word in places for path in run.wholes(word, place)):
+        yield Found("credentials", f"{run.program} {patterns[0].value}")
+
+
+def _takes_in(run: Run, place: Place) -> Iterator[Found]:
+    """All of a home folder or of the system: credentials are among it."""
+    for word in run.operands():
+        if any(map(place.is_home_of_many, run.wholes(word, place))):
+            yield Found("credentials", f"{run.program} {word.value}")
+            return
+
+
+def _tar(run: Run, place: Place) -> Iterator[Found]:
+    given = {name for name, _ in options_of(run.program, run.arguments)}
+    if not given.isdisjoint(("-c", "-r", "-u", "--create", "--append", "--update")):
+        yield from _takes_in(run, place)
+    if run.has("--checkpoint-action", "--to-command", "--info-script", "--new-volume-script") or "-F" in given:
+        yield Found("runs", "tar --checkpoint-action")
+    if run.has("--remove-files"):
+        yield Found("destroys", "tar --remove-files", ("--remove-files",))
+    if not unpacks(run):
+        return
+    into = run.option("-C", "--directory")
+    if into is not None and any(place.is_everything(path) for path in run.wholes(into, place)):
+        yield Found("persists", f"tar -C {into.value}")
+    if "-P" in given or run.has("--absolute-names"):
+        yield Found("persists", "tar -P", ("-P",))
+
+
+def _tee(run: Run, _place: Place) -> Iterator[Found]:
+    if any(is_disk(one) for one in run.values):
+        yield Found("destroys", "tee", deny=True)
+    yield from _prints(run, _place)
+
+
+def _make(run: Run, _place: Place) -> Iterator[Found]:
+    """Rules that come from elsewhere than a file of the project."""
+    file = run.option("-f", "--file", "--makefile")
+    if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or any(
+        one == "-E" or one.startswith(("--eval", "-E")) for one in run.values
+    ):
+        yield Found("runs", "make SHELL=")
+    elif file is not None and (file.value in ("-", "/dev/stdin") or file.value.startswith("/dev/fd/")):
+        yield Found("runs", "make -f -")
+
+
+_JQ_ENVIRONMENT = Late(r"(?:\$ENV|(?<![.\w\"$])env)\b(?!\s*:)(?!\"|\.(?!\w*(?:SECRET|TOKEN|PASS|KEY|CREDENTIAL))\w+)")
+
+
+def _jq(run: Run, _place: Place) -> Iterator[Found]:
+    """`jq -n env` shows all variables."""
+    code = [word.value for at, word in enumerate(run.arguments) if not word.value.startswith("-")
+            and not {"--arg", "--argjson", "--slurpfile", "--rawfile"}.intersection(run.values[max(at - 2, 0) : at])
+            ]  # fmt: skip
+    if code and _JQ_ENVIRONMENT.search(code[0]):
+        yield Found("credentials", "jq env")
+
+
+def _words_only(run: Run, _place: Place) -> Iterator[Found]:
+    """`set +o history` and the like."""
+    if joined(run.arguments[:2]) == "+o history":
+        yield Found("guards", "set +o history")
+    yield from _environment(run, _place)
+
+
+_RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
+    **dict.fromkeys(("rm", "grm", "unlink", "rimraf", "srm", "del-cli"), _rm),
+    **dict.fromkeys(("find", "gfind"), _find),
+    "truncate": _truncate,
+    **dict.fromkeys(("head", "fallocate", "ghead"), _allots),
+    **dict.fromkeys(("ed", "ex", "vi", "vim", "nvim"), _edits),
+    **dict.fromkeys(("less", "more"), _pager),
+    "dd": _dd,
+    "mv": _mv,
+    "gmv": _mv,
+    "cp": _cp,
+    "install": _cp,
+    "ln": _cp,
+    **dict.fromkeys(KILLS, _kill),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod),
+    "crontab": _crontab,
+    "git": git_rules,
+    **dict.fromkeys(("curl", "curlie"), curl_rules),
+    "wget": wget_rules,
+    **dict.fromkeys(("http", "https", "xh", "xhs"), httpie_rules),
+    **dict.fromkeys(("scp", "rsync"), copy_rules),
+    "ssh": ssh_rules,
+    **dict.fromkeys(("env", "printenv", "export", "declare", "typeset", "readonly", "compgen"), _environment),
+    "set": _words_only,
+    **dict.fromkeys(("echo", "printf", "print", "cat", "logger", "base64", "xxd", "od"), _prints),
+    "pg_restore": restore_rules,
+    "cmake": _cmake,
+    **dict.fromkeys(("kubectl", "oc", "k"), _kubectl),
+    **dict.fromkeys(("sed", "gsed"), _sed),
+    "ps": _ps,
+    "parallel": _parallel,
+    **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
+    "rightcall": _rightcall,
+    **dict.fromkeys(("vercel", "now", "surge"), _vercel),
+    "keyring": _keyring,
+    "xclip": _clipboard,
+    "tee": _tee,
+    **dict.fromkeys(("jq", "gojq", "jaq"), _jq),
+    "redis-cli": redis_rules,
+    "gh": gh_rules,
+    **dict.fromkeys(("aws", "gcloud", "gsutil", "rclone", "mc", "s3cmd", "s5cmd"), bucket_rules),
+    **dict.fromkeys(("nc", "ncat", "netcat"), netcat_rules),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "ugrep", "rga"), _search),
+    **dict.fromkeys(("zip", "7z", "7za"), _takes_in),
+    **dict.fromkeys(("make", "gmake"), _make),
+    **dict.fromkeys(("nslookup", "dig", "host", "ping", "drill", "getent"), lookup_rules),
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), _tar),
+}
+
+
+_HARMLESS_TEXT = """
+    ls cat cd pwd touch mkdir rmdir tree head tail less more wc stat file open which whereis whatis apropos info
+    help man type hash test [ [[ true false : sleep date seq expr bc tr basename dirname cut sort uniq diff cmp comm
+    paste join fold fmt nl tac rev column grep egrep fgrep rg ag ack fd jq yq xq gron locate du df free top htop id
+    whoami groups uname hostname uptime who w last lsof pgrep pidof md5sum sha1sum sha256sum cksum b2sum ln
+    realpath readlink mktemp tput clear reset stty tty pytest jest vitest mocha ruff black isort mypy pyright flake8
+    pylint eslint prettier tsc biome shellcheck shfmt hadolint codespell pushd popd dirs jobs fg bg wait read local
+    let return exit break continue shift ulimit umask nano code emacs apt-cache apt-file dpkg-query tldr say figlet
+    cowsay yes notify-send jira linear pacman-key rustfmt gofmt clang-format go rustc gcc g++ clang cc javac java
+    ping dig host nslookup traceroute cloc tokei bat exa eza zoxide z fzf delta difft meld ctags etags gh glab git
+    docker kubectl npm yarn pnpm pip pip3 uv poetry conda mamba brew apt apt-get dnf yum pacman apk snap flatpak
+    cargo gem bundle rustup nvm volta asdf mise for select case if { pre-commit gitlint commitlint semgrep"""
+_HARMLESS = frozenset(_HARMLESS_TEXT.split())
+"""Their words are names and texts, also where those are the names of programs."""
+
+
+@lru_cache(1)
+def known_programs() -> frozenset[str]:
+    return frozenset((*_RULES, *CLIENTS, *programs(), *SHELLS, *RUNNING))
+
+
+def is_listed(program: str) -> bool:
+    """Whether a rule or a list speaks of a program, or its words are known to be harmless."""
+    return program in _HARMLESS or program in known_programs() or interpreter(program) is not None

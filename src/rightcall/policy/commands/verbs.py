@@ -1,0 +1,238 @@
+"""What a program is told to do, by words that mean the same everywhere: `delete`, `destroy`, `publish`. They count for
+programs that nobody listed; of the command lines of clouds only what looks is let through without a question. And
+options that name a program to be started."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from rightcall.base.json.marks import Late
+from rightcall.policy.commands.git import Found, Run
+from rightcall.policy.commands.options import only_looks
+from rightcall.policy.commands.places import Place
+from rightcall.policy.commands.words import Word, basename
+
+DEPLOYS = Late(
+    r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
+    r"|tear-down"
+    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
+    r"|test|lint|info|status|preview)\b))", re.IGNORECASE,
+)  # fmt: skip
+"""Names of tasks and scripts that deploy or destroy."""
+TASKS = frozenset(
+    ("npm", "yarn", "pnpm", "bun", "make", "gmake", "just", "task", "rake", "composer", "invoke", "inv", "nox",
+     "tox", "grunt", "gulp", "turbo", "nx", "lerna", "deno", "hatch", "pdm", "poe", "doit", "mage", "earthly",
+     "cargo-make", "sbt", "ant", "fab", "fabric", "cap")
+)  # fmt: skip
+"""Programs that run tasks of a project, each by its name."""
+_ABOUT_FILES = frozenset(
+    ("cat", "ls", "cd", "mkdir", "rm", "cp", "mv", "touch", "vim", "vi", "nano", "code", "tree", "head", "tail",
+     "test", "[", "[[", "du", "find", "grep", "rg", "less", "more", "wc", "stat", "file", "open", "echo", "printf",
+     "man", "which", "git", "kubectl", "oc", "k", "docker", "docker-compose", "podman", "tar", "zip", "rmdir", "pushd",
+     "chmod", "chown", "diff", "sort", "source", ".", "read", "for", "export", "cut", "type", "terraform", "tofu",
+     "helm", "pip", "pip3", "python", "python3", "node", "jq", "basename", "dirname", "command", "alias", "tmux",
+     "xargs", "gh", "glab", "ssh", "scp", "rsync", "systemctl", "journalctl", "service", "sed", "awk", "perl", "ruby",
+     "fd", "ag", "ack", "curl", "wget", "dig", "ping", "ps", "pgrep", "pkill", "kill", "killall", "sudo", "env", "time",
+     "timeout", "nohup", "watch", "apt-cache", "brew", "touch", "local", "declare", "case", "logger", "say", "tr",
+     "rightcall", "bat", "eza", "exa", "realpath", "readlink", "ln", "trap", "unset", "set", "return", "exit", "cut",
+     "printenv", "uniq", "comm", "tee", "yes", "seq", "expr", "let", "pytest", "jest", "vitest", "mocha", "ruff",
+     "eslint", "prettier", "black", "mypy", "pyright", "tsc", "yq", "emacs", "nvim", "cargo", "go", "rspec", "phpunit",
+     "rustup", "conda", "mamba", "gem", "apt", "apt-get", "dnf", "yum", "psql", "mysql", "sqlite3", "history")
+)  # fmt: skip
+"""Their words are files, names and texts, or they have lists of their own."""
+_ENDS = Late(
+    r"(?:[a-z]+[:-])?(?:delete|destroy|drop|purge|terminate|wipe|nuke|truncate|revoke|undeploy|tear-?down|erase"
+    r"|unregister|obliterate|expunge|deleteall|decommission|deprovision|force-unlock|rollback|flush|evict|unpublish|delete-all|prune)(?:[:-][a-z-]+)?"
+)
+_SENDS = Late(r"(?:deploy|publish|promote|ship|rotate|rollout)(?:[:-](?!list|status|check|docs)[a-z-]+)?")
+_UNLISTED = frozenset(
+    ("push", "release", "apply", "reset", "rm", "uninstall", "submit", "upload", "downgrade", "down", "sync-prod")
+)
+"""These too, where nobody knows the program; of others their own lines say what they mean."""
+_LOOKS = Late(
+    r"(?:describe|list|ls|get|head|show|view|tail|logs?|lookup|search|query|scan|filter|select|estimate|preview"
+    r"|simulate|validate|check|wait|help|version|info|status|history|read|download|batch-get|detect|diff|plan|what-if"
+    r"|exists|find|count|whoami|explain|test|lint|dry-run|examples?|docs|doctor|decode|verify|inspect|cat|outputs?)(?:-.*)?"
+)
+_NAMED_SO = Late(r"(?:^|[-_])(?:delete|destroy|drop|purge|wipe|nuke|flush|teardown)(?:[-_]|$)")
+_GONE = frozenset(("--delete", "--destroy", "--purge", "--wipe", "--drop", "--delete-all", "--force-delete"))
+_LOCAL: dict[str, frozenset[str]] = {
+    "aws": frozenset(("s3", "configure", "help", "history", "sso", "s3api", "eks")),
+    "gcloud": frozenset(("config", "info", "version", "topic", "components", "init", "cheat-sheet", "feedback", "help",
+                         "emulators", "storage", "auth")),
+    "az": frozenset(("config", "configure", "version", "find", "interactive", "bicep", "extension", "cloud", "login",
+                     "logout", "account", "help", "upgrade")),
+}  # fmt: skip
+"""Command lines of clouds, with what of them stays on this machine or has rules of its own."""
+
+
+def verb_rules(run: Run, is_listed: Callable[[str], bool]) -> Iterator[Found]:
+    """A program told to deploy or to destroy."""
+    program = run.program
+    if program in _LOCAL:
+        yield from _in_a_cloud(run)
+        return
+    if program in _ABOUT_FILES or program in TASKS:
+        return
+    if _NAMED_SO.search(program) and not only_looks(program, run.values):
+        yield Found("destroys", program)
+        return
+    if not run.values:
+        return
+    words = _first_words(run.values)
+    if len(words) > 1 and words[0] in ("db", "database") and words[1] in _LOSES:
+        yield Found("destroys", f"{program} {' '.join(words[:2])}")
+        return
+    unlisted: bool | None = None
+    for word in words:
+        if _LOOKS.fullmatch(word):
+            return
+        kind = "destroys" if _ENDS.fullmatch(word) else "publishes" if _SENDS.fullmatch(word) else ""
+        if not kind and word in _UNLISTED:
+            unlisted = not is_listed(program) if unlisted is None else unlisted
+            kind = "publishes" if unlisted else ""
+        if kind and not only_looks(program, run.values):
+            yield Found(kind, f"{program} {' '.join(words[:3])}")
+            return
+    if not _GONE.isdisjoint(run.values) and not only_looks(program, run.values):
+        yield Found("destroys", f"{program} --delete")
+
+
+_LOSES = ("reset", "drop", "downgrade", "wipe", "purge", "rollback", "truncate", "clean")
+_NAMED_BY = frozenset(
+    ("-m", "--message", "--title", "-k", "--grep", "-g", "--filter", "-t", "--name", "--text", "-p", "--pattern",
+     "--tag", "--label", "-q", "--query", "--match", "--marker", "--stage", "--env", "-e", "--target")
+)  # fmt: skip
+_A_WORD = Late(r"[a-z][a-z0-9:_-]*")
+
+
+def _first_words(values: list[str]) -> list[str]:
+    """The words that may say what is to be done: the first few, and no names that an option gives."""
+    found: list[str] = []
+    before = ""
+    for one in values[:12]:
+        if one == "--":
+            break
+        if not one.startswith("-") and before not in _NAMED_BY:
+            if not _A_WORD.fullmatch(one):
+                if not found:
+                    break  # its first word is a file or a text
+                continue
+            found.append(one)
+            if len(found) == 4:
+                break
+        before = one
+    return found
+
+
+def _in_a_cloud(run: Run) -> Iterator[Found]:
+    """Of hundreds of operations, those that look have telling names; all others change something."""
+    words = _first_words(run.values)
+    if not words or words[0] in _LOCAL[run.program] or only_looks(run.program, run.values):
+        return
+    told = words[1:2] if run.program == "aws" else words
+    if told and not any(_LOOKS.fullmatch(word) for word in told):
+        yield Found("publishes", f"{run.program} {' '.join(words[:4])}")
+
+
+_STARTED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), ("-I", "--use-compress-program", "--rsh-command", "--rmt-command")),
+    "rsync": ("-e", "--rsh", "--rsync-path"),
+    "sort": ("--compress-program",),
+    "man": ("-P", "--pager"),
+    "wget": ("--use-askpass",),
+    "scp": ("-S",),
+    "zip": ("-TT", "--unzip-command"),
+    "diff": ("--to-program",),
+}
+_STARTED_OFTEN = frozenset(
+    ("gzip", "pigz", "xz", "pxz", "pixz", "zstd", "zstdmt", "bzip2", "pbzip2", "lbzip2", "lz4", "lzop", "lzma",
+     "brotli", "ssh", "cat", "less", "more", "col", "rsync", "compress", "lrzip")
+)  # fmt: skip
+_STARTS_MORE = Late(r"[;&|`$<>\n]|ProxyCommand|LocalCommand", re.IGNORECASE)
+
+
+def started_by_options(run: Run) -> Iterator[Found]:
+    """`tar -I`, `rsync -e`: a program that another one starts, besides those that are usual there."""
+    names = _STARTED.get(run.program)
+    if names is None:
+        return
+    for name in names:
+        word = run.option(name)
+        if word is not None and word.value:
+            started = basename(word.value.split()[0]) if word.value.split() else ""
+            if started not in _STARTED_OFTEN or _STARTS_MORE.search(word.value):
+                yield Found("runs", f"{run.program} {name} {word.value}", (name,))
+
+
+# ── databases ──
+# Clients of databases: what the statements do that they are given, typed or in a script.
+
+CLIENTS = frozenset(
+    ("psql", "mysql", "mariadb", "sqlite3", "sqlite", "mycli", "pgcli", "litecli", "clickhouse-client", "clickhouse",
+     "sqlcmd", "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline",
+     "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql")
+)  # fmt: skip
+_SQL_DESTROYS = Late(
+    r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
+    r"|SEQUENCE|TYPE|OWNED|"
+    r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM"
+    r"|UPDATE\s+\S+\s+SET|REPLACE\s+INTO|pg_terminate_backend|KILL\s+\d"
+    r"|ALTER\s+(?:TABLE|DATABASE|SYSTEM)|OVERWRITE\b)|\.(?:drop|dropDatabase|deleteMany|deleteOne|remove"
+    r"|dropIndexes|updateMany"
+    r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,
+)  # fmt: skip
+_SQL_RIGHTS = Late(r"\b(?:GRANT|REVOKE)\s|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
+                         r"|INTO\s+(?:OUT|DUMP)FILE|xp_cmdshell|pg_read_file|lo_import"
+                         r"|createUser\(", re.IGNORECASE)  # fmt: skip
+_SQL_RUNS = Late(
+    r"\\!\s*(.*)|^\s*\.(?:shell|system)\s+(.*)|PROGRAM\s+'([^']*)'|^\s*system\s+(.*)", re.MULTILINE | re.IGNORECASE
+)
+_SQL_SECRET = Late(
+    r"pg_shadow|pg_authid|mysql\.user|authentication_string|\bpassword_hash\b|rolpassword", re.IGNORECASE
+)
+
+
+_SQL_READS = Late(r"(?:^|\s)(?:\.read|\\ir?|source)\s+['\"]?([^\s'\";]+)")
+
+
+def sql_files(run: Run) -> list[Word]:
+    """The scripts that a client of a database is told to run."""
+    if run.program not in CLIENTS:
+        return []
+    named = run.option("-f", "--file", "--queries-file", "--init", "-init", "-i")
+    told = [Word(one) for value in run.values if len(value) < 5000 for one in _SQL_READS.findall(value)]
+    return [*([named] if named is not None else []), *told]
+
+
+def is_sql_client(run: Run) -> bool:
+    return run.program in CLIENTS
+
+
+def is_named_dangerously(file: str) -> bool:
+    """A script that nobody can look into, named after what it does: `wipe.sql`."""
+    return DEPLOYS.search(basename(file)) is not None
+
+
+def console_rules(run: Run) -> Iterator[Found]:
+    yield from sql_rules(run.program, "\n".join((*run.values, run.text or ""))[:100_000])
+
+
+def sql_rules(program: str, text: str) -> Iterator[Found]:
+    """What a text of SQL does."""
+    for kind, expression in (
+        ("destroys", _SQL_DESTROYS), ("escalates", _SQL_RIGHTS), ("runs", _SQL_RUNS), ("credentials", _SQL_SECRET),
+    ):  # fmt: skip
+        found = expression.search(text)
+        if found:
+            yield Found(kind, f"{program} {' '.join(found.group().split())[:40]}")
+            return
+
+
+def restore_rules(run: Run, _place: Place) -> Iterator[Found]:
+    if run.has("-c", "--clean", "--create", "-C"):
+        yield Found("destroys", "pg_restore --clean", ("--clean",))
+
+
+def redis_rules(run: Run, _place: Place) -> Iterator[Found]:
+    if run.text and re.search(r"\b(?:FLUSHALL|FLUSHDB|DEL|UNLINK|SHUTDOWN|CONFIG)\b", run.text, re.IGNORECASE):
+        yield Found("destroys", "redis-cli")

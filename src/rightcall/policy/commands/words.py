@@ -1,0 +1,351 @@
+"""Words of a command line as a shell would hand them to a program, and what of them is not known before it runs.
+
+A word is collected in pieces. Braces are expanded, a variable with several possible values gives several words, and a
+text that only the running shell knows stands in as `HOLE`.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from itertools import islice, pairwise, product
+
+from msgspec import Struct
+
+from rightcall.base.json.marks import Late
+
+HOLE = "\ue000"
+"""Stands for text that is known only when it runs."""
+CUT = "\ue001"
+"""Where an unquoted variable falls apart into words."""
+KEPT = "\ue002"
+"""Before a value that a loop takes from a pattern: its wildcards stand for names, quoted or not."""
+MOST_WORDS = 200
+"""That one written word may turn into; with more the line is not judged."""
+_MOST_NUMBERS = 10
+"""Of a range that stand for all of them: what is protected has no number for a name."""
+WILD = re.compile(r"[*?\[]")
+_RANGE = Late(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
+_A_RANGE = Late(r"\{[^{},]*\.\.[^{},]*\}")
+_MARKS = {
+    "*": "\ue010",
+    "?": "\ue011",
+    "[": "\ue012",
+    "]": "\ue013",
+    "{": "\ue014",
+    "}": "\ue015",
+    ",": "\ue016",
+    "~": "\ue017",
+}
+_QUOTED = str.maketrans(_MARKS)
+_PLAIN = str.maketrans({mark: character for character, mark in _MARKS.items()})
+_PATTERN = str.maketrans(
+    {_MARKS["*"]: "[*]", _MARKS["?"]: "[?]", _MARKS["["]: "[[]"}
+    | {_MARKS[one]: one for one in "]{},~"}
+)  # fmt: skip
+
+
+class Unreadable(Exception):
+    """The line cannot be judged; the text says why."""
+
+
+class Word(Struct, frozen=True):
+    """One word after all expansions that can be done without running anything."""
+
+    value: str
+    glob: str | None = None
+    """The same as a pattern, where unquoted wildcards stand in it."""
+    quoted: bool = False
+    names: tuple[str, ...] = ()
+    """Variables that were used in it."""
+    inner: tuple[int, ...] = ()
+    """Commands whose output stands in it, or is read through it: positions in the list of all commands."""
+
+    @property
+    def known(self) -> bool:
+        return HOLE not in self.value
+
+
+class Pieces:
+    """A word while it is read: texts, each quoted or not, each with one or more possible values."""
+
+    __slots__ = ("inner", "names", "quoted", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[tuple[str, ...]] = []
+        self.names: list[str] = []
+        self.inner: list[int] = []
+        self.quoted = False
+
+    def bare(self, text: str) -> None:
+        self.texts.append((text,))
+
+    def fixed(self, text: str) -> None:
+        """Quoted: no wildcard, no brace in it means anything."""
+        self.quoted = True
+        self.texts.append((text.translate(_QUOTED),))
+
+    def choice(self, values: Iterable[str], *, quoted: bool) -> None:
+        """What a variable may hold. Unquoted it falls apart at blanks, and its wildcards count."""
+        if quoted:
+            self.quoted = True
+            self.texts.append(
+                tuple(value[1:] if value.startswith(KEPT) else value.translate(_QUOTED) for value in values)
+            )
+        else:
+            values = [value.removeprefix(KEPT) for value in values]
+            self.texts.append(tuple(CUT.join(value.split()) if " " in value or "\t" in value or "\n" in value else value
+                                    for value in values))  # fmt: skip
+
+    def plain(self) -> str | None:
+        """The word as it is written, where nothing in it was quoted or expanded."""
+        if self.quoted or self.names or self.inner or len(self.texts) != 1:
+            return None
+        return self.texts[0][0]
+
+    def words(self, home: str) -> list[Word]:
+        """All words that this one turns into."""
+        if len(self.texts) == 1 and not self.quoted and len(self.texts[0]) == 1:
+            text = self.texts[0][0]
+            if text.isalnum() and not self.names:
+                return [Word(text)]
+        names, inner = tuple(dict.fromkeys(self.names)), tuple(self.inner)
+        found: list[Word] = []
+        for count, choice in enumerate(product(*self.texts)):
+            if count >= MOST_WORDS:
+                raise Unreadable("a word of it may stand for too many")
+            for braced in braces("".join(choice)):
+                cuts = braced.split(CUT) if CUT in braced else (braced,)
+                found += [_word(cut, home, self.quoted, names, inner) for cut in cuts if cut or self.quoted]
+        return found or ([Word("", None, True, names, inner)] if self.quoted else [])
+
+
+def _word(text: str, home: str, quoted: bool, names: tuple[str, ...], inner: tuple[int, ...]) -> Word:
+    if text.startswith("~"):
+        text = _at_home(text, home)
+    glob = text.translate(_PATTERN) if WILD.search(text) else None
+    return Word(text.translate(_PLAIN) if quoted else text, glob, quoted, names, inner)
+
+
+def _at_home(text: str, home: str) -> str:
+    user, slash, rest = text[1:].partition("/")
+    if not user:
+        return home + slash + rest
+    if user == "+":  # the folder that one stands in
+        return f".{slash}{rest}"
+    if re.fullmatch(r"[-+]?\d+|-", user):  # one of those that one stood in
+        return f"{HOLE}{slash}{rest}"
+    return f"/home/{user}{slash}{rest}" if user.isalnum() else text
+
+
+def braces(text: str) -> list[str]:
+    """`a{b,c}` and `a{1..3}` expanded, without recursion. Of a range the first few stand for all. Raises Unreadable for
+    more than `MOST_WORDS`.
+
+    >>> braces("src/{a,b}.py"), braces("{x}")
+    (['src/a.py', 'src/b.py'], ['{x}'])
+    """
+    if "{" not in text:
+        return [text]
+    done: list[str] = []
+    todo = [text]
+    while todo:
+        if len(done) + len(todo) > MOST_WORDS:
+            raise Unreadable("a word of it stands for too many")
+        one = todo.pop()
+        opened = _first_braces(one)
+        if opened is None:
+            done.append(one)
+            continue
+        start, end, choices = opened
+        todo += [one[:start] + choice + one[end:] for choice in reversed(choices)]
+    return done
+
+
+def alternatives(pattern: str) -> list[str]:
+    """What a pattern of the policy means by its braces. Raises ValueError with what is wrong.
+
+    >>> alternatives("docker{,-compose}")
+    ['docker', 'docker-compose']
+    """
+    if _A_RANGE.search(pattern):
+        raise ValueError("has a range in its braces, of which there are none here; write {1,2,3}")
+    try:
+        found = braces(pattern)
+    except Unreadable:
+        raise ValueError("has braces that stand for too many; write a pattern for each") from None
+    if any(re.search(r"[{}]", one.replace("{}", "")) for one in found):
+        raise ValueError("has braces that are not closed, without a comma or with a blank in them; write {a,b}")
+    return found
+
+
+def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
+    """Where the first braces that mean something begin and end, and what can stand in their place."""
+    start = text.find("{")
+    for _ in range(MOST_WORDS):
+        if start < 0:
+            break
+        depth, commas = 0, [start]
+        for at in range(start, min(len(text), start + 4096)):
+            character = text[at]
+            if character == "{":
+                depth += 1
+            elif character == "," and depth == 1:
+                commas.append(at)
+            elif character == "}":
+                depth -= 1
+                if depth == 0:
+                    choices = _choices(text[start + 1 : at], [comma - start - 1 for comma in commas[1:]])
+                    if choices:
+                        return start, at + 1, choices
+                    break
+        start = text.find("{", start + 1)
+    return None
+
+
+def _choices(inside: str, commas: list[int]) -> list[str]:
+    if commas:
+        bounds = [-1, *commas, len(inside)]
+        return [inside[a + 1 : b] for a, b in pairwise(bounds)]
+    found = _RANGE.fullmatch(inside)
+    if found is None:
+        return []
+    if found[3]:
+        low, high = sorted((ord(found[3]), ord(found[4])))
+        return [chr(code) for code in range(low, high + 1)]
+    low, high = sorted((int(found[1]), int(found[2])))
+    return [str(number) for number in range(low, min(high, low + _MOST_NUMBERS) + 1)]
+
+
+def joined(words: Iterable[Word]) -> str:
+    """Words as one text, as `eval` and `ssh` put them together."""
+    return " ".join(word.value for word in words)
+
+
+def spelled(words: Iterable[Word], limit: int = 80) -> str:
+    """Words as they are shown to a person: holes as `…`, cut to a length. Not escaped yet."""
+    text = " ".join((f"'{word.value}'" if " " in word.value else word.value) for word in islice(words, 40))
+    text = text.replace(HOLE, "…")
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def could_be(glob: str, name: str) -> bool:
+    """Whether one component with wildcards can stand for a name. A leading dot is only met by a written one."""
+    if name.startswith(".") and not glob.startswith((".", "[.]")):
+        return False
+    return fnmatchcase(name, glob)
+
+
+def basename(program: str) -> str:
+    """A program's name without its folder, its ending on Windows and its case.
+
+    >>> basename("/usr/bin/Git.EXE"), basename("./run.sh")
+    ('git', 'run.sh')
+    """
+    name = os.path.basename(program.replace("\\", "/").rstrip("/")).casefold()
+    for ending in (".exe", ".cmd", ".bat", ".com"):
+        if name.endswith(ending) and len(name) > len(ending):
+            return name[: -len(ending)]
+    return name
+
+
+_VERSIONED = Late(r"(python|pypy|pip|ruby|gem|perl|php|lua|node|gcc|g\+\+|clang|java)[-\d.]+")
+
+
+def unversioned(program: str) -> str:
+    """A program without the version in its name, where it is known to have one.
+
+    >>> unversioned("python3.11"), unversioned("base64")
+    ('python', 'base64')
+    """
+    if program[-1:].isdigit() and (found := _VERSIONED.fullmatch(program)):
+        return found[1]
+    return program
+
+
+# ── windows ──
+# PowerShell and cmd, read just far enough to see which commands run with which words. What neither of the two readers
+# understands is shown to a person by the rules for its parts: a variable in the place of a command asks.
+
+_ALIASES = {
+    "ri": "remove-item", "rm": "remove-item", "rmdir": "remove-item", "del": "remove-item", "erase": "remove-item",
+    "rd": "remove-item", "clc": "clear-content", "cli": "clear-item", "iwr": "invoke-webrequest",
+    "irm": "invoke-restmethod",
+    "wget": "invoke-webrequest", "iex": "invoke-expression", "cat": "get-content", "gc": "get-content",
+    "type": "get-content",
+    "sc": "set-content", "saps": "start-process", "start": "start-process", "kill": "stop-process",
+    "spps": "stop-process",
+    "sls": "select-string", "ls": "get-childitem", "dir": "get-childitem", "gci": "get-childitem", "echo": "echo",
+    "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
+}  # fmt: skip
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t\r]+)|(?P<end>[;\n{}()]|&&|\|\||&)|(?P<pipe>\|)|(?P<single>'(?:[^']|'')*')"
+    r"|(?P<double>\"(?:[^\"`]|`.)*\")"
+    r"|(?P<comment>(?<![^\s;{}()])#[^\n]*)|(?P<word>(?:`.|[^\s;{}()|&'\"`])+)|(?P<odd>.)", re.DOTALL,
+)  # fmt: skip
+_VARIABLE = re.compile(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
+_KEYWORDS = frozenset(
+    ("if", "else", "elseif", "foreach", "for", "while", "do", "try", "catch", "finally", "return", "param",
+     "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")
+)  # fmt: skip
+
+_BEFORE = frozenset(("&", ".", "=", "!", HOLE))
+"""What may stand before a command: a call, an assignment."""
+
+
+def read_windows(text: str, language: str) -> Iterator[tuple[list[str], tuple[str, ...]]]:
+    """Each command as its words, with the programs that are piped into it."""
+    words: list[str] = []
+    fed: tuple[str, ...] = ()
+    glued = False
+    for found in _TOKEN.finditer(text):
+        kind, value = found.lastgroup, found.group()
+        if kind in ("blank", "comment"):
+            glued = False
+        elif kind in ("end", "pipe"):
+            named = _named(words, language)
+            if named:
+                yield named, fed
+            fed = (*fed[-20:], named[0]) if kind == "pipe" and named else fed if kind == "pipe" else ()
+            words, glued = [], False
+        else:
+            plain = _unquoted(kind or "", value)
+            if glued and words:
+                words[-1] += plain
+            else:
+                words.append(plain)
+            glued = True
+    named = _named(words, language)
+    if named:
+        yield named, fed
+
+
+def _unquoted(kind: str, value: str) -> str:
+    if kind == "single":
+        return value[1:-1].replace("''", "'")
+    if kind == "double":
+        value = value[1:-1]
+    value = re.sub(r"\$env:(?:USERPROFILE|HOME)\b|%USERPROFILE%|\$HOME\b|\$\{HOME\}", "~", value, flags=re.IGNORECASE)
+    return _VARIABLE.sub(HOLE, re.sub(r"[`^](.)", r"\1", value, flags=re.DOTALL)).replace("\\", "/")
+
+
+def _named(words: list[str], language: str) -> list[str]:
+    """The words without an assignment and keywords before the command, and the command by its full name."""
+    for _ in range(20):
+        if not words or not (words[0].casefold() in _KEYWORDS or (words[0] in _BEFORE and len(words) > 1)):
+            break
+        if words[0] == HOLE and words[1] not in ("=", "+="):
+            break
+        words = words[2:] if words[0] == HOLE else words[1:]
+    if not words:
+        return []
+    name = words[0].casefold()
+    if language == "powershell":
+        name = _ALIASES.get(name, name)
+    elif name == "rmdir" and any(word.casefold() in ("/s", "/q") for word in words):
+        name = "rd"
+    if "environment]::getenvironmentvariable" in name:
+        return ["get-childitem", "env:"]
+    if name.startswith("[") or re.fullmatch(r"[\d.]+", name):
+        name = "[type]"
+    return [name, *words[1:]]

@@ -1,0 +1,565 @@
+"""Reads and checks the policy file, key by key. Only somebody who has one pays for importing this."""
+
+import os
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, cast, get_args
+
+from msgspec.structs import replace
+
+from rightcall.base.text import render_json
+from rightcall.catalog.packs import available_packs, is_pack_path
+from rightcall.catalog.rules import check_tool, pack_tools, read_tool, strategies
+from rightcall.catalog.toml import KeyPath, Source, Table, instead
+from rightcall.catalog.tool import PackTool
+from rightcall.errors import PolicyError
+from rightcall.policy.settings import (
+    HOST_NAMES,
+    PROVIDER_DEFAULTS,
+    SANDBOX_RANGES,
+    VERSION,
+    Below,
+    CacheSettings,
+    Check,
+    CodeSettings,
+    HostSettings,
+    IntentMode,
+    LeastTier,
+    ModelSettings,
+    Policy,
+    ProviderSettings,
+    RouterModel,
+    RouterSettings,
+    SandboxSettings,
+    Server,
+    WebSettings,
+    WriteSettings,
+)
+from rightcall.policy.values import (
+    TABLES,
+    Readers,
+    flag,
+    header_values,
+    laid_over,
+    number,
+    path_patterns,
+    patterns,
+    read_settings,
+    url_patterns,
+    web_address,
+    whole,
+    word,
+    words,
+)
+from rightcall.policy.values import name as name_of
+from rightcall.types import Effect, Mode, ReasoningMode, UnknownArgument, UnknownTool
+
+# ── config hands read ──
+# Reads and checks `[sandbox]`, `[write]`, `[write.check]`, `[code]`, `[cache]` and `[web]`, key by key.
+
+
+def read_sandbox(source: Source, document: Table) -> SandboxSettings:
+    """What `[sandbox]` says, the defaults where it says nothing."""
+    return laid_over(source, ("sandbox",), document.get("sandbox", {}), _SANDBOX, SandboxSettings())
+
+
+def read_write(source: Source, document: Table) -> WriteSettings:
+    """What `[write]` says, the defaults where it says nothing."""
+    return laid_over(source, ("write",), document.get("write", {}), _WRITE, WriteSettings())
+
+
+def read_code(source: Source, document: Table) -> CodeSettings:
+    """What `[code]` says, the defaults where it says nothing."""
+    return laid_over(source, ("code",), document.get("code", {}), _CODE, CodeSettings())
+
+
+def read_cache(source: Source, document: Table) -> CacheSettings:
+    """What `[cache]` says, the defaults where it says nothing."""
+    return laid_over(source, ("cache",), document.get("cache", {}), _CACHE, CacheSettings())
+
+
+def read_web(source: Source, document: Table) -> WebSettings:
+    """What `[web]` says, the defaults where it says nothing."""
+    return laid_over(source, ("web",), document.get("web", {}), _WEB, WebSettings())
+
+
+def _ports(source: Source, path: KeyPath, value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list | tuple):
+        raise source.wrong(path, "must be a list of ports, such as [80, 443, 8080]")
+    return tuple(source.count((*path, at), one, 0, 65535) for at, one in enumerate(cast("list[Any]", value)))
+
+
+def _networks(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    from ipaddress import ip_network  # late: few policies have any
+
+    found: list[str] = []
+    for at, text in enumerate(source.texts(path, value)):
+        try:
+            found.append(str(ip_network(text)))
+        except ValueError:
+            raise source.wrong(
+                (*path, at),
+                f'must be a range of addresses, such as "10.0.0.0/8" or "127.0.0.1", not {render_json(text)}',
+            ) from None
+    return tuple(found)
+
+
+def _endpoint(source: Source, path: KeyPath, value: Any) -> str:
+    if value == "":
+        return ""
+    text: str = web_address("https://search.example.org")(source, path, value)
+    from urllib.parse import urlsplit  # late: few policies name an address
+
+    parts = urlsplit(text)
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise source.wrong(path, "must have no user, password, query or fragment: name scheme, host, port and path")
+    return text.rstrip("/")
+
+
+def _check(source: Source, path: KeyPath, value: Any) -> Check:
+    return laid_over(source, path, value, _CHECK, Check())
+
+
+def _command(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise source.wrong(path, 'must be a list, program and arguments, such as ["python3", "-m", "pytest", "-q"]')
+    found = tuple(source.texts(path, value))
+    if found and not found[0].strip():
+        raise source.wrong(path, "must begin with the program that is run")
+    if any("\0" in part for part in found):
+        raise source.wrong(path, "holds a character that no command line can have")
+    return found
+
+
+def _program(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if text and not text.startswith("/"):
+        raise source.wrong(path, f'must be a whole path, such as "/usr/bin/python3", not {render_json(text)}')
+    return text
+
+
+def _absolute(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    found = tuple(source.texts(path, value))
+    for at, text in enumerate(found):
+        if not text.startswith("/") or text.strip("/") == "" or ".." in text.split("/"):
+            raise source.wrong(
+                (*path, at), f'must be a whole path of a folder, such as "/opt/data", not {render_json(text)}'
+            )
+        machine = _of_the_machine(os.path.realpath(text))
+        if machine is not None:
+            raise source.wrong(
+                (*path, at),
+                f"{render_json(text)} cannot be shown: {machine} is the machine's own, with processes, devices or "
+                "sockets of others; name a folder of files",
+            )
+    return found
+
+
+def _of_the_machine(folder: str) -> str | None:
+    """What a folder is, or lies in, or holds, that is no folder of files. Below /run there may be some."""
+    for one in ("/proc", "/sys", "/dev", "/run"):
+        if f"{one}/".startswith(f"{folder.rstrip('/')}/") or (one != "/run" and folder.startswith(f"{one}/")):
+            return one
+    return None
+
+
+def _folders(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    found = tuple(source.texts(path, value))
+    for at, text in enumerate(found):
+        parts = text.strip("/").split("/")
+        if not text.strip("/") or any(part in ("", ".", "..") for part in parts) or "*" in text or "\0" in text:
+            raise source.wrong(
+                (*path, at),
+                f'must be a folder, such as "experimental" or "/tmp", without `..` or `*`, not {render_json(text)}',
+            )
+    return found
+
+
+_MEGABYTES = whole(16, 1_000_000)
+_SANDBOX: Readers = {
+    "seconds": number(*SANDBOX_RANGES["seconds"]),
+    **{name: whole(int(least), int(most)) for name, (least, most) in SANDBOX_RANGES.items() if name != "seconds"},
+    "tier": word(LeastTier),
+    "python": _program,
+    "node": _program,
+    "visible": _absolute,
+}
+_CODE: Readers = {"largest_file": whole(1, 100_000_000), "structure": flag}
+_CACHE: Readers = {
+    "enabled": flag,
+    "entries": whole(1, 100_000),
+    "bytes": whole(1_000, 10_000_000_000),
+    "seconds": whole(1, 86_400),
+}
+_CHECK: Readers = {
+    "command": _command,
+    "seconds": number(1, 86_400),
+    "memory": _MEGABYTES,
+    "processes": whole(1, 10_000),
+    "scratch": whole(1, 1_000_000),
+}
+_WRITE: Readers = {
+    "folders": _folders,
+    "tests": path_patterns,
+    "protected": path_patterns,
+    "frozen": path_patterns,
+    "locked": path_patterns,
+    "reviews": whole(1, 100),
+    "check": _check,
+}
+_WEB: Readers = {
+    "seconds": number(0.1, 300),
+    "bytes": whole(1000, 50_000_000),
+    "redirects": whole(0, 20),
+    "ports": _ports,
+    "sites": url_patterns,
+    "networks": _networks,
+    "search": _endpoint,
+}
+
+
+# ── config router read ──
+# Reads and checks `[router]`, `[router.light]` and `[router.prime]`, key by key.
+
+_OURS = MappingProxyType(
+    {
+        "ENABLED": "enabled",
+        "SELECTION_TEMPERATURE": "selection_temperature",
+        "REVIEW_TEMPERATURE": "review_temperature",
+        "CONFIDENCE_THRESHOLD": "threshold",
+        "MAX_REINJECTIONS": "reinjections",
+        "ALLOW_WRITE_TOOLS": "allow_write_tools",
+        "ALLOW_EXECUTE_TOOLS": "allow_execute_tools",
+    }
+)
+"""What design 004 calls a setting, and what it is called here."""
+
+_KEYS = ("key", "api_key", "apikey", "token", "secret", "password")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_USE_KEY_ENV = 'say with `key_env = "MY_KEY"` which environment variable holds it'
+
+
+def read_router(source: Source, document: Table) -> RouterSettings:
+    """What the table says, the defaults where it says nothing."""
+    if "TOOL_ROUTING" in document:
+        raise source.wrong(("TOOL_ROUTING",), "is called `[router]` here, and its keys are written in small letters")
+    table = source.table(("router",), document.get("router", {}))
+    for key in table:
+        ours = _OURS.get(key.upper())
+        if ours and key not in _ROUTER:
+            raise source.wrong(("router", key), f"is called `{ours}` here")
+    return laid_over(source, ("router",), table, _ROUTER, RouterSettings())
+
+
+def _model(source: Source, path: KeyPath, value: Any) -> RouterModel:
+    table = source.table(path, value)
+    for key in table:
+        if key.casefold() in _KEYS:
+            raise source.wrong((*path, key), f"a key stands in no file, which others may read: {_USE_KEY_ENV}")
+    model = laid_over(source, path, table, _MODEL, RouterModel(""))
+    if not model.url:
+        raise source.wrong(path, f'needs `url = "{_EXAMPLE}"`: where the model is')
+    return model
+
+
+def _url(source: Source, path: KeyPath, value: Any) -> str:
+    text: str = _ADDRESS(source, path, value)
+    from urllib.parse import urlsplit  # late: few policies name an address
+
+    parts = urlsplit(text)
+    if "@" in parts.netloc:
+        raise source.wrong(path, f"holds a name or password, which stands in no file: {_USE_KEY_ENV}")
+    if parts.query or parts.fragment:
+        raise source.wrong(path, f'ends with its path, since more is put behind it: "{_EXAMPLE}"')
+    return text
+
+
+def _name(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if text != text.strip() or not text.isprintable() or len(text) > 300:
+        raise source.wrong(path, "must be what the server calls its model: one line without blanks around it")
+    return text
+
+
+def _variable(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if text and not _VARIABLE.fullmatch(text):  # the text is not shown: it may be the key
+        raise source.wrong(
+            path, "must be the name of an environment variable (letters, digits and `_`), not the key itself"
+        )
+    return text
+
+
+def _headers(source: Source, path: KeyPath, value: Any) -> MappingProxyType[str, str]:
+    found = header_values(source, path, value)
+    for name in found:
+        if name.casefold() == "authorization":
+            raise source.wrong((*path, name), f"a key stands in no file, which others may read: {_USE_KEY_ENV}")
+    return MappingProxyType(found)
+
+
+_EXAMPLE = "http://127.0.0.1:8080/v1"
+_ADDRESS = web_address(_EXAMPLE)
+_TEMPERATURE = number(0, 2)
+_TOKENS = whole(1, 1_000_000)
+_SECONDS = number(0.1, 86_400)
+_MODEL: Readers = {
+    "url": _url,
+    "model": _name,
+    "key_env": _variable,
+    "headers": _headers,
+    "schema": flag,
+}
+_ROUTER: Readers = {
+    "enabled": flag,
+    "mode": word(IntentMode),
+    "threshold": number(0, 1),
+    "below": word(Below),
+    "reinjections": whole(0, 100),
+    "candidates": whole(1, 100),
+    "selection_temperature": _TEMPERATURE,
+    "selection_tokens": _TOKENS,
+    "review_temperature": _TEMPERATURE,
+    "review_tokens": _TOKENS,
+    "answer_temperature": _TEMPERATURE,
+    "answer_tokens": _TOKENS,
+    "top_p": number(0.01, 1),
+    "allow_write_tools": flag,
+    "allow_execute_tools": flag,
+    "seconds": _SECONDS,
+    "model_seconds": _SECONDS,
+    "tokens": whole(1, 1_000_000_000),
+    "search": whole(0, 100_000),
+    "light": _model,
+    "prime": _model,
+}
+
+
+# ── config servers read ──
+# Reads and checks `[servers.NAME]`, key by key.
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+
+
+def read_servers(source: Source, document: Table, folder: str) -> Mapping[str, Server]:
+    """The servers by name; relative folders count from the policy file's."""
+    tables = source.table(("servers",), document.get("servers", {}))
+    return MappingProxyType({name: _server(source, ("servers", name), name, tables[name], folder) for name in tables})
+
+
+def _server(source: Source, path: KeyPath, name: str, value: Any, folder: str) -> Server:
+    if not _NAME.fullmatch(name):
+        raise source.wrong(path, "a server's name has 1 to 40 letters, digits, `-` and `_`: it stands before its tools")
+    table = source.table(path, value)
+    server = laid_over(source, path, table, _SERVER, Server(name))
+    if bool(server.command) == bool(server.url):
+        raise source.wrong(
+            path, 'needs either `command = ["program", "argument"]` or `url = "http://…"`, and only one of them'
+        )
+    for key in ("env", "cwd") if server.url else ("headers",):
+        if key in table:
+            kind = "url" if server.url else "command"
+            raise source.wrong((*path, key), f"has no meaning beside `{kind}`")
+    return replace(server, cwd=os.path.join(folder, server.cwd)) if server.cwd else server
+
+
+def _command_servers(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise source.wrong(path, f'is a list, no shell reads it: {path[-1]} = ["program", "argument"]')
+    parts = source.texts(path, value)
+    if not parts or not parts[0].strip() or any("\0" in part for part in parts):
+        raise source.wrong(path, 'names a program first: command = ["program", "argument"]')
+    return parts
+
+
+def _effects(source: Source, path: KeyPath, value: Any) -> tuple[tuple[str, tuple[Effect, ...]], ...]:
+    """A list holds for all tools; a table says it by pattern."""
+    if not isinstance(value, Mapping):
+        return (("*", _WORDS_SERVERS(source, path, value)),)
+    table = source.table(path, value)
+    return tuple((pattern, _WORDS_SERVERS(source, (*path, pattern), item)) for pattern, item in table.items())
+
+
+def _prefix(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if text and not _NAME.fullmatch(text):
+        raise source.wrong(
+            path,
+            'has at most 40 letters, digits, `-` and `_`, the first a letter or digit; "" leaves the names as they are',
+        )
+    return text
+
+
+_WORDS_SERVERS = words(Effect)
+_SERVER: Readers = {
+    "command": _command_servers,
+    "url": web_address("http://127.0.0.1:8000/mcp"),
+    "env": Source.text_map,
+    "cwd": Source.text_of,
+    "headers": header_values,
+    "allow": patterns,
+    "deny": patterns,
+    "effects": _effects,
+    "ask": patterns,
+    "dry_run": flag,
+    "prefix": _prefix,
+    "timeout": number(0.1, 86_400),
+    "enabled": flag,
+}
+
+
+def read_bytes(file: str, raw: bytes) -> Policy:
+    """The policy in the bytes of a TOML file; relative paths in it count from the file's folder."""
+    source = Source.of_bytes(file, PolicyError, raw)
+    return read_policy(source, source.parse(), os.path.dirname(file))
+
+
+def read_document(document: Table) -> Policy:
+    """The policy in a dict of the same shape."""
+    return read_policy(Source("policy", PolicyError), document, "")
+
+
+def read_policy(source: Source, document: Table, folder: str) -> Policy:
+    """The policy in a parsed document; `source` complains, and `folder` is where relative paths begin."""
+    version = document.get("version", VERSION)
+    if isinstance(version, bool) or version != VERSION:
+        raise source.wrong(
+            ("version",), f"this RightCall reads version {VERSION} of the policy file, not {render_json(version)}"
+        )
+    router = read_router(source, document)
+    known = ("version", "gate", *TABLES, "servers", "router", "sandbox", "write", "code", "cache", "web")
+    source.keys((), document, known)
+    gate = source.table(("gate",), document.get("gate", {}))
+    source.keys(("gate",), gate, _GATE)
+    settings = {key: _GATE[key](source, ("gate", key), value) for key, value in gate.items()}
+    if "packs" in settings:
+        settings["packs"] = tuple(
+            os.path.join(folder, name) if is_pack_path(name) else name for name in settings["packs"]
+        )
+    return Policy(
+        **settings,
+        servers=read_servers(source, document, folder),
+        settings=read_settings(source, document),
+        router=router,
+        sandbox=read_sandbox(source, document),
+        write=read_write(source, document),
+        code=read_code(source, document),
+        cache=read_cache(source, document),
+        web=read_web(source, document),
+        source=source.name,
+        digest=_digest(source, document),
+    )
+
+
+def _digest(source: Source, document: Table) -> str:
+    from hashlib import sha256  # late, both: only somebody who has a policy pays for them
+    from json import dumps
+
+    text = source.text
+    if text is None:
+        try:
+            text = dumps(document, sort_keys=True, separators=(",", ":"), default=dict)
+        except (TypeError, ValueError):
+            raise source.wrong((), "must hold nothing but what JSON can carry, under names that are texts") from None
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _packs(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+    names = source.texts(path, value)
+    for at, name in enumerate(names):
+        if not is_pack_path(name) and name not in available_packs():
+            choice = instead(name, available_packs())
+            raise source.wrong((*path, at), f"there is no pack {name!r}; {choice}, or the path of a .toml file")
+    return names
+
+
+def _providers(source: Source, path: KeyPath, value: Any) -> Mapping[str, ProviderSettings]:
+    return MappingProxyType(
+        {name.casefold(): _provider(source, (*path, name), table) for name, table in source.table(path, value).items()}
+    )
+
+
+def _models(source: Source, path: KeyPath, value: Any) -> Mapping[str, ModelSettings]:
+    return MappingProxyType(
+        {
+            name_of(source, (*path, name), name).casefold(): laid_over(
+                source, (*path, name), table, {"reasoning": _word(ReasoningMode)}, ModelSettings()
+            )
+            for name, table in source.table(path, value).items()
+        }
+    )
+
+
+def _provider(source: Source, path: KeyPath, value: Any) -> ProviderSettings:
+    table = source.table(path, value)
+    source.keys(path, table, ("repair", "enabled", "strategies", "reasoning"))
+    reasoning = _word(ReasoningMode)(source, (*path, "reasoning"), table["reasoning"]) if "reasoning" in table else None
+    if set(table) == {"reasoning"}:  # nothing is said of repairs, so they stay as they are for this provider
+        return replace(PROVIDER_DEFAULTS.get(str(path[-1]).casefold(), ProviderSettings()), reasoning=reasoning)
+    flags = {key: source.flag((*path, key), table[key]) for key in ("repair", "enabled") if key in table}
+    if len(set(flags.values())) > 1:
+        raise source.wrong((*path, "enabled"), "`repair` and `enabled` are two words for one setting and disagree")
+    named = strategies(source, (*path, "strategies"), table["strategies"]) if "strategies" in table else None
+    return ProviderSettings(enabled=next(iter(flags.values()), True), strategies=named, reasoning=reasoning)
+
+
+def _tools(source: Source, path: KeyPath, value: Any) -> Mapping[str, PackTool]:
+    tables = {name: read_tool(source, (*path, name), table) for name, table in source.table(path, value).items()}
+    for name, tool in tables.items():
+        check_tool(source, (*path, name), tool)
+    return MappingProxyType({tool.name: tool for tool in pack_tools(tables, "policy")})
+
+
+def _hosts(source: Source, path: KeyPath, value: Any) -> Mapping[str, HostSettings]:
+    hosts: dict[str, HostSettings] = {}
+    for name, raw in source.table(path, value).items():
+        place = (*path, name)
+        table = source.table(place, raw)
+        source.keys(place, table, HostSettings.__struct_fields__)
+        called = HOST_NAMES.get(name, name)
+        if called in hosts:
+            raise source.wrong(place, f"`{name}` and `{called}` are two names of one host")
+        hosts[called] = HostSettings(**{key: _HOST[key](source, (*place, key), item) for key, item in table.items()})
+    return MappingProxyType(hosts)
+
+
+def _word(words: Any) -> Any:
+    def read(source: Source, path: KeyPath, value: Any) -> Any:
+        return source.word(path, value, get_args(words))
+
+    return read
+
+
+def _number(least: int, most: int) -> Any:
+    def read(source: Source, path: KeyPath, value: Any) -> int:
+        return source.count(path, value, least, most)
+
+    return read
+
+
+_WORDS: dict[str, Any] = {
+    "mode": _word(Mode),
+    "unknown_tool": _word(UnknownTool),
+    "unknown_argument": _word(UnknownArgument),
+}
+_HOST: dict[str, Any] = {
+    **_WORDS,
+    "ask": words(Effect),
+    "on_failure": _word(Literal["allow", "deny"]),
+    "deadline": number(0.1, 600),
+}
+_GATE: dict[str, Any] = {
+    **_WORDS,
+    "packs": _packs,
+    "enabled": Source.flag,
+    "log_normalizations": Source.flag,
+    "fail_on_normalization_failure": Source.flag,
+    "max_text": _number(1, 1_000_000_000),
+    "max_depth": _number(1, 1_000),
+    "reasoning": _word(ReasoningMode),
+    "providers": _providers,
+    "models": _models,
+    "tools": _tools,
+    "hosts": _hosts,
+}

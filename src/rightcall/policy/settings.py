@@ -1,0 +1,663 @@
+"""The policy file: read once, checked, frozen.
+
+    >>> from rightcall.policy.settings import load_policy
+    >>> load_policy({"gate": {"mode": "warn"}}).mode_for("any_tool")
+    'warn'
+
+A file that is wrong anywhere raises PolicyError, with its line: nothing in it is guessed, skipped or made milder.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.json import encode
+from msgspec.structs import replace
+
+from rightcall.base.patterns import hits, is_pattern, matches
+from rightcall.catalog.tool import PackTool
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool
+
+# ── config hands ──
+# `[sandbox]`, `[write]`, `[code]`, `[cache]` and `[web]` of the policy file: what code may use that a model has
+# written, where tools may write, what reading gives, what is kept of results, and what may be fetched.
+#
+# The defaults are those of a file that says nothing. They permit nothing by themselves: which tools a caller may use,
+# what needs a person and what is only rehearsed stands in `[policy]`.
+
+LeastTier = Literal["landlock", "namespaces"]
+
+
+SANDBOX_RANGES: Final[dict[str, tuple[float, float]]] = {
+    "seconds": (0.1, 3600),
+    "memory": (16, 1_000_000),
+    "processes": (1, 10_000),
+    "scratch": (1, 1_000_000),
+    "output": (1, 100_000_000),
+}
+"""From and to, for each limit of a program; whole numbers where the least is one."""
+
+
+class SandboxSettings(Struct, frozen=True):
+    """`[sandbox]`: what one program may use, and the least isolation that it needs."""
+
+    seconds: float = 4.0
+    memory: int = 512
+    """Megabytes, of all its processes together."""
+    processes: int = 64
+    scratch: int = 128
+    """Megabytes of files."""
+    output: int = 1_000_000
+    """Bytes that it may print."""
+    tier: LeastTier = "landlock"
+    """The least that will do: `namespaces` is the stronger of the two."""
+    python: str = ""
+    """The interpreter that runs Python code; empty: the one that rightcall runs on."""
+    node: str = ""
+    """The program that runs JavaScript; empty: `node` on the PATH."""
+    visible: tuple[str, ...] = ()
+    """Folders that can be read inside, besides the system's programs."""
+
+
+class CodeSettings(Struct, frozen=True):
+    """`[code]`: what the code tools read."""
+
+    largest_file: int = 1 << 20
+    """Bytes of a file that `code/read` and `code/show` open; of a larger one only its size is told."""
+    structure: bool = False
+    """Whether every `code/read` brings the structure of the file. It costs tokens."""
+
+
+class CacheSettings(Struct, frozen=True):
+    """`[cache]`: the results that an executor keeps."""
+
+    enabled: bool = True
+    entries: int = 100
+    bytes: int = 10_000_000
+    seconds: int = 300
+    """How old a result may become, even where nothing it was read from has changed."""
+
+
+class Check(Struct, frozen=True):
+    """`[write.check]`: the command that must succeed before a merge, and what it may use. It runs in the sandbox, in
+    the folder that holds the merged files."""
+
+    command: tuple[str, ...] = ()
+    """Program and arguments; without any, nothing can be merged."""
+    seconds: float = 600.0
+    memory: int = 2048
+    processes: int = 256
+    scratch: int = 1024
+
+
+class WriteSettings(Struct, frozen=True):
+    """`[write]`: what the tools that write may touch at all."""
+
+    folders: tuple[str, ...] = ("experimental", "/tmp")
+    """Where `file/save` may save: below the root, or, where it begins with `/`, outside it."""
+    tests: tuple[str, ...] = (
+        "tests/**", "test/**", "spec/**", "**/tests/**", "**/test/**", "**/__tests__/**",
+        "**/test_*.py", "**/*_test.py", "**/*_test.go", "**/*.test.*", "**/*.spec.*", "**/*Test.java", "**/*_spec.rb",
+    )  # fmt: skip
+    """What counts as a test file, which is all that `code/create-test` creates."""
+    protected: tuple[str, ...] = ("main", "master", "trunk", "develop", "production", "release/*", "releases/*")
+    """Branches that change by a reviewed merge and in no other way."""
+    frozen: tuple[str, ...] = ()
+    """Branches that not even a merge changes."""
+    locked: tuple[str, ...] = (
+        ".github/**", ".gitea/**", ".forgejo/**", ".gitlab/**", ".gitlab-ci*", "**/*.gitlab-ci.{yml,yaml}",
+        ".circleci/**", ".buildkite/**", ".woodpecker*", ".drone.*", ".travis.{yml,yaml}", ".cirrus.*",
+        ".semaphore/**", ".tekton/**", "{.,}appveyor.{yml,yaml}", "**/Jenkinsfile*", "**/azure-pipelines*",
+        ".azure-pipelines/**", ".azuredevops/**", "bitbucket-pipelines.{yml,yaml}",
+        "**/cloudbuild*.{yml,yaml,json}", "**/buildspec*.{yml,yaml}", "codefresh.{yml,yaml}", ".codefresh/**",
+        "wercker.{yml,yaml}", "bamboo-specs/**", ".teamcity/**", ".build.yml", ".builds/**", ".vela.{yml,yaml}",
+        "screwdriver.yaml", ".harness/**", ".husky/**", "{.,}lefthook.*", ".gitattributes", "**/.gitattributes",
+        ".gitmodules", ".pre-commit-config.yaml", "**/rightcall.toml",
+    )  # fmt: skip
+    """Paths that no tool writes: mostly what CI systems and git hooks run by themselves."""
+    reviews: int = 1
+    """Approvals that a merge needs, each by somebody else than the author."""
+    check: Check = Check()
+
+
+class WebSettings(Struct, frozen=True):
+    """`[web]`: what `web/fetch` and `web/search` may reach, and what one call may cost."""
+
+    seconds: float = 20.0
+    """From looking the name up to the last byte, redirects included."""
+    bytes: int = 2_000_000
+    """Of one answer, as it comes and unpacked."""
+    redirects: int = 5
+    ports: tuple[int, ...] = (80, 443)
+    """0 stands for any."""
+    sites: tuple[str, ...] = ()
+    """Where the list names any, nothing else is fetched; patterns as in `[policy.urls]`."""
+    networks: tuple[str, ...] = ()
+    """Ranges outside the public internet that may be reached all the same, such as 10.0.0.0/8."""
+    search: str = ""
+    """Address of a SearXNG-compatible server; empty: there is no `web/search`."""
+
+
+# ── config router ──
+# `[router]` of the policy file: how a request finds its tool, how sure one must be, and which models are asked.
+#
+# The names are design 004's in our spelling; the defaults are those of a file that says nothing.
+
+IntentMode = Literal["learned", "keywords", "regex"]
+Below = Literal["ask", "skip"]
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class RouterModel(Struct, frozen=True):
+    """One model behind an OpenAI-compatible endpoint, as `http://127.0.0.1:8080/v1`."""
+
+    url: str
+    model: str = ""
+    """As the server calls it; empty: whichever it serves."""
+    key_env: str = ""
+    """The environment variable that holds the key. The key itself stands in no file."""
+    headers: Mapping[str, str] = _NO_HEADERS
+    schema: bool = True
+    """False: the server is not asked to keep to a JSON schema. What it says is checked either way."""
+
+
+class RouterSettings(Struct, frozen=True):
+    """What the router does unless a program says otherwise."""
+
+    enabled: bool = True
+    """False: no request is given a tool; every one is answered as it is."""
+    mode: IntentMode = "learned"
+    threshold: float = 0.7
+    """The confidence at which a chosen tool runs."""
+    below: Below = "ask"
+    """Under the threshold: ask the user, or answer without the tool."""
+    reinjections: int = 3
+    candidates: int = 10
+    """Tools that the selecting model is shown."""
+    selection_temperature: float = 0.15
+    selection_tokens: int = 500
+    review_temperature: float = 0.3
+    review_tokens: int = 200
+    answer_temperature: float | None = None
+    """None: the server's own."""
+    answer_tokens: int = 1000
+    top_p: float = 0.9
+    allow_write_tools: bool = False
+    """False: tools that write only show what they would do. Allowed ones still ask a person."""
+    allow_execute_tools: bool = False
+    seconds: float = 60.0
+    """For a whole request, with everything that models and tools take."""
+    model_seconds: float = 30.0
+    """For one question to a model."""
+    tokens: int = 20_000
+    """For a whole request: prompts and answers together, estimated."""
+    search: int = 0
+    """When the gateway would list more tools than this, it lists two to find and to run them instead; 0: never."""
+    light: RouterModel | None = None
+    """Chooses the tool; None: the prime one does."""
+    prime: RouterModel | None = None
+    """Reviews the choice and writes the answer; None: the light one does."""
+
+
+# ── config servers ──
+# `[servers.NAME]` of the policy file: the MCP servers that the gateway joins, and what is said of their tools.
+#
+# What stands here also holds at the other doors where calls of a server of that name pass: `rightcall wrap --name
+# NAME`, and hooks of hosts that name the server.
+
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Server(Struct, frozen=True):
+    """One server: how it is reached, and which of its tools may be called. Patterns mean the server's own names."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    """The program and its arguments; or"""
+    url: str = ""
+    """where it is, for one that is reached by HTTP."""
+    env: Mapping[str, str] = _NONE
+    cwd: str = ""
+    headers: Mapping[str, str] = _NONE
+    allow: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
+    effects: tuple[tuple[str, tuple[Effect, ...]], ...] = ()
+    """By pattern, the first that fits counts. What none fits has all of them."""
+    ask: tuple[str, ...] = ()
+    dry_run: bool = False
+    prefix: str | None = None
+    """What stands before its tools in the gateway's list. None: its name; empty: nothing, they keep their names."""
+    timeout: float = 60.0
+    enabled: bool = True
+
+    def offers(self, tool: str) -> bool:
+        """Whether a tool is on the server's list, and nothing denies it.
+
+        >>> Server("files", allow=("read_*",), deny=("read_secret",)).offers("read_file")
+        True
+        """
+        return any(matches(one, tool) for one in self.allow) and not any(hits(one, tool) for one in self.deny)
+
+    def effects_of(self, tool: str) -> tuple[Effect, ...] | None:
+        """What the policy says a tool does; None where it says nothing."""
+        return next((effects for pattern, effects in self.effects if matches(pattern, tool)), None)
+
+
+# ── config settings ──
+# What `[policy]`, `[callers]` and `[audit]` of the policy file say, as frozen records. The defaults are a file's that
+# says nothing. `rights_of` turns them into what holds for one caller.
+
+StageName = Literal["read-only", "sandbox", "limited-write", "full"]
+Preset = Literal["personal", "swarm"]
+Records = Literal["own", "all"]
+"""Whose records a caller sees with the tools that show the audit."""
+
+_READ_ONLY = frozenset(
+    (
+        "code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show",
+        "data/list", "data/read", "ping", "debug/logs", "system/monitor", "ai/report", "analytics/tool-usage",
+    )
+)  # fmt: skip
+_SANDBOX = _READ_ONLY | {"code/execute/python", "code/execute/javascript", "screenshot"}
+_LIMITED = _SANDBOX | {"file/save", "code/create-branch", "code/create-test"}
+STAGES: Mapping[StageName, frozenset[str]] = MappingProxyType(
+    {
+        "read-only": _READ_ONLY,
+        "sandbox": _SANDBOX,
+        "limited-write": _LIMITED,
+        "full": _LIMITED | {"code/edit", "code/commit", "code/pull-request", "code/review", "code/merge"},
+    }
+)
+"""The allowlists of design 002 §7; `full` is its phase 4. Each contains the one before."""
+
+
+class Window(Struct, frozen=True):
+    """How many calls may start within a minute, an hour, and (`burst`) a second; 0 means any number."""
+
+    minute: int = 0
+    hour: int = 0
+    burst: int = 0
+
+
+class Limits(Struct, frozen=True):
+    """`tools` counts each caller's calls of that tool, besides the caller's own limit; the stricter wins."""
+
+    all: Window = Window(1000, 20_000)
+    caller: Window = Window(100, 2000, 30)
+    tools: Mapping[str, Window] = MappingProxyType(
+        {"code/read": Window(50), "code/search": Window(30), "code/execute/python": Window(20)}
+    )
+
+
+PRESETS: Mapping[Preset, Limits] = MappingProxyType(
+    {
+        "personal": Limits(),
+        "swarm": Limits(
+            all=Window(100, 2000),
+            caller=Window(10, 200, 3),
+            tools=MappingProxyType(
+                {"code/read": Window(5), "code/search": Window(3), "code/execute/python": Window(2)}
+            ),
+        ),
+    }
+)
+"""`swarm` has the numbers of design 002 §8; `personal`, for one's own client on one's own machine, ten times those."""
+
+
+class Asking(Struct, frozen=True):
+    """`[policy.approval]`: which calls need a person."""
+
+    effects: tuple[Effect, ...] = ("write", "execute")
+    tools: tuple[str, ...] = ()
+    """These ask, whatever their effects; names or patterns."""
+    never: tuple[str, ...] = ()
+    """These do not ask for their effects. A changed definition and an uncertain repair still do."""
+    expires: int = 600
+    """Seconds until an unanswered question counts as no, and an unused yes as void."""
+    confidence: float = 0.9
+    """A repaired call with side effects below this always asks."""
+    definitions: bool = True
+    """Whether a tool whose definition or server changed asks before it runs again."""
+    waiting: int = 20
+    """Questions of one caller that may wait at a time, and"""
+    waiting_bytes: int = 1_000_000
+    """how much they may hold together."""
+
+
+class Budgets(Struct, frozen=True):
+    """`[policy.budgets]`: what one call may cost."""
+
+    seconds: float = 30.0
+    """How long a tool may run."""
+    tokens: int = 4000
+    """How much of its result a model is shown."""
+    output: int = 1_000_000
+    """Bytes of result that are kept at all."""
+    parallel: int = 8
+    """Calls of one message that run at once."""
+
+
+class Paths(Struct, frozen=True):
+    """`[policy.paths]`: patterns below the root. `allow` makes exceptions to the built-in secret names."""
+
+    deny: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    dotfiles: tuple[str, ...] = ()
+    """Dotfiles that may be read, besides the built-in list."""
+
+
+class CallerSettings(Struct, frozen=True):
+    """`[callers.NAME]`; None means: as `[policy]` says."""
+
+    stage: StageName | None = None
+    allow: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
+    """Replaces stage and `allow` altogether."""
+    within: tuple[str, ...] | None = None
+    """The tools that the caller may use of those that it may use anyway. No key of a file: what is left of `stage` and
+    `only` where a file can only tighten."""
+    deny: tuple[str, ...] = ()
+    limits: Window | None = None
+    """Complete: what the table does not say was taken from `[policy.limits]` when it was read."""
+    dry_run: bool | None = None
+    budgets: Budgets | None = None
+    records: Records | None = None
+
+
+class Audit(Struct, frozen=True):
+    """`[audit]`. A relative path counts from the folder of the policy file."""
+
+    path: str = ".rightcall/audit.db"
+    redact: tuple[str, ...] = ()
+    """Names of arguments that are secret, besides the built-in ones."""
+
+
+class Settings(Struct, frozen=True):
+    """All of it together."""
+
+    preset: Preset = "personal"
+    stage: StageName = "read-only"
+    dry_run: bool = True
+    rounds: int = 5
+    repeats: int = 3
+    repeatable: tuple[str, ...] = ()
+    """Tools that clients may poll: the same call again and again is no loop. Names or patterns."""
+    quarantine: int = 5
+    """Refusals of the same call within an hour after which it is not even looked at; 0 means never."""
+    records: Records = "own"
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    approval: Asking = Asking()
+    budgets: Budgets = Budgets()
+    budgets_of_tools: Mapping[str, Budgets] = MappingProxyType({})
+    paths: Paths = Paths()
+    commands: CommandRules = CommandRules()
+    urls: UrlRules = UrlRules()
+    callers: Mapping[str, CallerSettings] = MappingProxyType({})
+    audit: Audit = Audit()
+
+
+class Rights(Struct, frozen=True):
+    """What holds for one caller: `Settings` with its own table laid over. Built once per policy and caller."""
+
+    caller: str
+    stage: StageName | None
+    """None: `only` has taken its place."""
+    listed: frozenset[str]
+    """Tools allowed by name."""
+    patterns: tuple[str, ...]
+    """Tools allowed by pattern."""
+    origin: Mapping[str, str]
+    """The rule id for each of the names and patterns that do not come from the stage."""
+    deny: Mapping[str, str]
+    """Names and patterns that are denied, each with its rule id."""
+    within: tuple[str, ...] | None
+    """Names and patterns besides which nothing is allowed; None: nothing of the kind was said."""
+    own: bool
+    """Whether functions of the program that only read are allowed without being named."""
+    all: Window
+    window: Window
+    tools: Mapping[str, Window]
+    dry_run: bool
+    repeats: int
+    quarantine: int
+    approval: Asking
+    budgets: Budgets
+    budgets_of_tools: Mapping[str, Budgets]
+    paths: Paths
+    records: Records = "own"
+    commands: CommandRules = CommandRules()
+    urls: UrlRules = UrlRules()
+    repeatable: tuple[str, ...] = ()
+    digest: str = ""
+    """Of everything above: results are cached by rights, and a record names them."""
+
+
+def rights_of(settings: Settings, caller: str) -> Rights:
+    """What the policy says of a caller; of one it does not name, what it says of everybody."""
+    own = settings.callers.get(caller) or CallerSettings()
+    stage = own.stage or settings.stage
+    given = dict.fromkeys(settings.allow, "policy:allow") | dict.fromkeys(own.allow, "caller:allow")
+    if own.only is not None:
+        given = dict.fromkeys(own.only, "caller:only")
+    listed = frozenset(name for name in given if not is_pattern(name))
+    rights = Rights(
+        caller=caller,
+        stage=None if own.only is not None else stage,
+        listed=listed if own.only is not None else listed | STAGES[stage],
+        patterns=tuple(name for name in given if is_pattern(name)),
+        origin=MappingProxyType(given),
+        deny=MappingProxyType(
+            dict.fromkeys(settings.deny, "policy:deny") | dict.fromkeys(own.deny, "caller:deny"),
+        ),
+        within=own.within,
+        own=own.only is None,
+        all=settings.limits.all,
+        window=own.limits or settings.limits.caller,
+        tools=settings.limits.tools,
+        dry_run=settings.dry_run if own.dry_run is None else own.dry_run,
+        repeats=settings.repeats,
+        quarantine=settings.quarantine,
+        approval=settings.approval,
+        budgets=own.budgets or settings.budgets,
+        budgets_of_tools=_budgets_of_tools(settings, own),
+        paths=settings.paths,
+        records=records_of(settings, caller),
+        commands=settings.commands,
+        urls=settings.urls,
+        repeatable=settings.repeatable,
+    )
+    return with_digest(rights)
+
+
+def is_repeatable(rights: Rights, tool: str) -> bool:
+    """Whether the policy lets a tool be polled. As with permissions, the whole name counts (`jobs/status`)."""
+    return bool(rights.repeatable) and any(matches(pattern, tool) for pattern in rights.repeatable)
+
+
+def records_of(settings: Settings, caller: str) -> Records:
+    """Whose records a caller sees."""
+    own = settings.callers.get(caller)
+    return (own.records if own is not None else None) or settings.records
+
+
+def _budgets_of_tools(settings: Settings, own: CallerSettings) -> Mapping[str, Budgets]:
+    """For each tool with budgets of its own, what this caller has there: of two words on one budget the stricter."""
+    if own.budgets is None:
+        return settings.budgets_of_tools
+    return MappingProxyType(
+        {tool: _stricter(settings.budgets, own.budgets, of_tool) for tool, of_tool in settings.budgets_of_tools.items()}
+    )
+
+
+def _stricter(everybody: Budgets, caller: Budgets, tool: Budgets) -> Budgets:
+    """Whoever says the same as `[policy.budgets]` has no word of its own."""
+    found = dict[str, float]()
+    for field in Budgets.__struct_fields__:
+        said = {getattr(caller, field), getattr(tool, field)}
+        found[field] = min(said - {getattr(everybody, field)} or said)
+    return replace(tool, **found)
+
+
+def with_digest(rights: Rights) -> Rights:
+    """The same with its own digest: whoever changes rights says so."""
+    from hashlib import sha256
+
+    # `dict` for the read-only mappings, which the encoder does not know
+    plain = encode(replace(rights, digest=""), order="deterministic", enc_hook=dict)
+    return replace(rights, digest=sha256(plain).hexdigest()[:16])
+
+
+VERSION = 1
+
+Standing = Literal["given", "trusted", "tightened"]
+"""Somebody named the policy; it was found, and its very bytes are trusted; it was found, and only tightens."""
+
+
+class ProviderSettings(Struct, frozen=True):
+    """Whether calls of a provider are repaired, and by which strategies; None means all of them."""
+
+    enabled: bool = True
+    strategies: tuple[StrategyName, ...] | None = None
+    reasoning: ReasoningMode | None = None
+    """Whether its prompts end inside of reasoning; None means: as `[gate]` says."""
+
+
+class ModelSettings(Struct, frozen=True):
+    """What holds for the models of one name or pattern; None means: as the provider or `[gate]` says."""
+
+    reasoning: ReasoningMode | None = None
+
+
+class HostSettings(Struct, frozen=True):
+    """What one host (a hook, the proxy, a framework) does differently; None means: as `[gate]` says."""
+
+    mode: Mode | None = None
+    unknown_tool: UnknownTool | None = None
+    unknown_argument: UnknownArgument | None = None
+    ask: tuple[Effect, ...] = ()
+    """Tools with one of these effects ask a person, where the host runs its tools itself."""
+    on_failure: Literal["allow", "deny"] | None = None
+    """What a hook says when it cannot judge; None: `deny` where it blocks, else `allow`."""
+    deadline: float = 5.0
+    """Seconds in which a hook answers, whatever happens."""
+
+
+HOSTS = (
+    "proxy", "gateway", "wrap", "claude-code", "gemini", "codex", "agent-zero", "claude-agent-sdk", "pydantic-ai",
+    "langchain", "openai-agents", "fastmcp", "litellm", "smolagents",
+)  # fmt: skip
+"""What the doors that ship with us are called; a program may call its own as it likes."""
+
+HOST_NAMES: Mapping[str, str] = MappingProxyType({"claude": "claude-code"})
+"""Other names for hosts: what `rightcall hook` calls them."""
+
+PROVIDER_DEFAULTS: Mapping[str, ProviderSettings] = MappingProxyType(
+    {
+        "anthropic": ProviderSettings(enabled=False),  # emits clean JSON
+        "ollama": ProviderSettings(strategies=("python_ast", "regex_quotes", "structure", "manual_repair")),
+    }
+)
+"""What holds for a provider of which the policy says nothing; every other provider has all strategies."""
+
+_NO_PROVIDERS: Mapping[str, ProviderSettings] = MappingProxyType({})
+_NO_MODELS: Mapping[str, ModelSettings] = MappingProxyType({})
+_NO_HOSTS: Mapping[str, HostSettings] = MappingProxyType({})
+_NO_SERVERS: Mapping[str, Server] = MappingProxyType({})
+_NO_TOOLS: Mapping[str, PackTool] = MappingProxyType({})
+
+
+class Policy(Struct, frozen=True):
+    """The settings in force. The defaults here are those of a policy file that says nothing."""
+
+    mode: Mode = "block"
+    unknown_tool: UnknownTool = "suggest"
+    unknown_argument: UnknownArgument = "drop"
+    packs: tuple[str, ...] = ()
+    enabled: bool = True
+    log_normalizations: bool = True
+    fail_on_normalization_failure: bool = True
+    max_text: int = 1_000_000
+    max_depth: int = 200
+    reasoning: ReasoningMode = "auto"
+    """Whether the prompts of models end inside of reasoning, of which nothing else is said."""
+    providers: Mapping[str, ProviderSettings] = _NO_PROVIDERS
+    models: Mapping[str, ModelSettings] = _NO_MODELS
+    tools: Mapping[str, PackTool] = _NO_TOOLS
+    hosts: Mapping[str, HostSettings] = _NO_HOSTS
+    servers: Mapping[str, Server] = _NO_SERVERS
+    """`[servers]`: the MCP servers that the gateway joins."""
+    settings: Settings = Settings()
+    """`[policy]`, `[callers]` and `[audit]`."""
+    router: RouterSettings = RouterSettings()
+    """`[router]`: how a request finds its tool."""
+    sandbox: SandboxSettings = SandboxSettings()
+    """`[sandbox]`: what code may use that a model has written."""
+    write: WriteSettings = WriteSettings()
+    """`[write]`: what the tools that write may touch."""
+    code: CodeSettings = CodeSettings()
+    """`[code]`: what the code tools read."""
+    cache: CacheSettings = CacheSettings()
+    """`[cache]`: the results that an executor keeps."""
+    web: WebSettings = WebSettings()
+    """`[web]`: what the tools that fetch may reach."""
+    version: int = VERSION
+    source: str = "default policy"
+    digest: str = "e3b0c44298fc1c14"
+    """Of the file's text (what `sha256sum` says of it begins so), or of the dict; this one is an empty file's."""
+    standing: Standing = "given"
+    """Whose word it is."""
+
+    def for_provider(self, name: str | None) -> ProviderSettings:
+        """The settings for a provider; its name's case does not matter."""
+        key = (name or "").casefold()
+        found = self.providers.get(key) or PROVIDER_DEFAULTS.get(key) or ProviderSettings()
+        return found if self.enabled else ProviderSettings(enabled=False, strategies=found.strategies)
+
+    def reasoning_for(self, provider: str | None, model: str | None = None) -> ReasoningMode:
+        """Whether a model's answer begins inside of reasoning: what is said of the model wins, a name before a pattern
+        and a longer pattern before a shorter one; then of the provider; then of all. Case does not matter.
+
+        >>> policy = load_policy({"gate": {"models": {"deepseek-r1*": {"reasoning": "open"}}}})
+        >>> policy.reasoning_for("ollama", "DeepSeek-R1:7b")
+        'open'
+        """
+        name = (model or "").casefold()
+        fitting = [one for one in self.models if self.models[one].reasoning and matches(one, name)] if name else []
+        best = max(fitting, key=lambda one: (not is_pattern(one), len(one)), default="")
+        own = self.models[best].reasoning if best else None
+        by_provider = self.providers.get((provider or "").casefold())
+        return own or (by_provider.reasoning if by_provider else None) or self.reasoning
+
+    def mode_for(self, tool: str, host: str | None = None, declared: Mode | None = None) -> Mode:
+        """What happens to a call that does not fit.
+
+        The policy's word on the tool wins, then its word on the host, then what a pack `declared`, then `[gate]`.
+        """
+        own = self.tools.get(tool)
+        return (own.rules.mode if own else None) or self._host(host).mode or declared or self.mode
+
+    def unknown_tool_for(self, host: str | None = None) -> UnknownTool:
+        return self._host(host).unknown_tool or self.unknown_tool
+
+    def unknown_argument_for(
+        self, tool: str, host: str | None = None, declared: UnknownArgument | None = None
+    ) -> UnknownArgument:
+        """What happens to an argument the tool does not name, decided in the same order as the mode."""
+        own = self.tools.get(tool)
+        return (
+            (own.rules.unknown_argument if own else None)
+            or self._host(host).unknown_argument
+            or declared
+            or self.unknown_argument
+        )
+
+    def _host(self, host: str | None) -> HostSettings:
+        return self.hosts.get(host or "") or HostSettings()
+
+
+DEFAULT_POLICY = Policy()

@@ -1,0 +1,362 @@
+"""Single values of the policy file's tables, each checked so that no rule can be there without effect:
+a denial that could never match is a mistake, not a milder policy."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, TypeVar, get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.base.globs import GlobFault, check_pattern
+from rightcall.base.patterns import is_pattern
+from rightcall.base.text import render_json
+from rightcall.catalog.toml import KeyPath, Source, Table
+from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.settings import (
+    PRESETS,
+    Asking,
+    Audit,
+    Budgets,
+    CallerSettings,
+    Limits,
+    Paths,
+    Preset,
+    Records,
+    Settings,
+    StageName,
+    Window,
+)
+from rightcall.types import Effect
+
+Reader = Callable[[Source, KeyPath, Any], Any]
+Readers = Mapping[str, Reader]
+Record = TypeVar("Record", bound=Struct)
+
+_OTHER_WILDCARDS = re.compile(r"[][{}?]")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+def laid_over(source: Source, path: KeyPath, value: Any, readers: Readers, base: Record) -> Record:
+    """The record that a table describes: what it names, and `base` for the rest."""
+    table = source.table(path, value)
+    source.keys(path, table, readers)
+    return replace(base, **{key: readers[key](source, (*path, key), item) for key, item in table.items()})
+
+
+def word(words: Any) -> Reader:
+    """One of the words of a Literal."""
+    return lambda source, path, value: source.word(path, value, get_args(words))
+
+
+def words(allowed: Any) -> Reader:
+    def read(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+        found = [source.word((*path, at), item, get_args(allowed)) for at, item in enumerate(source.texts(path, value))]
+        return tuple(dict.fromkeys(found))
+
+    return read
+
+
+def whole(least: int, most: int) -> Reader:
+    return lambda source, path, value: source.count(path, value, least, most)
+
+
+def whole_or_none(most: int, why_not_one: str) -> Reader:
+    """0 for none, or at least 2, because 1 makes no sense."""
+
+    def read(source: Source, path: KeyPath, value: Any) -> int:
+        found = source.count(path, value, 0, most)
+        if found == 1:
+            raise source.wrong(path, f"1 {why_not_one}; must be 0 for none, or a whole number from 2 to {most}")
+        return found
+
+    return read
+
+
+def number(least: float, most: float) -> Reader:
+    def read(source: Source, path: KeyPath, value: Any) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+            raise source.wrong(path, f"must be a number from {least:g} to {most:g}, not {render_json(value)}")
+        return float(value)
+
+    return read
+
+
+def name(source: Source, path: KeyPath, value: Any) -> str:
+    """A name as something can really be called."""
+    text = source.text_of(path, value)
+    if not text.strip():
+        raise source.wrong(path, "must be a name, not an empty text")
+    if text != text.strip() or not text.isprintable():
+        raise source.wrong(
+            path,
+            f"{render_json(text)} can match nothing: a name has no blanks around it and no characters "
+            "that are not seen",
+        )
+    return text
+
+
+def exact_name(source: Source, path: KeyPath, value: Any) -> str:
+    """A name where a pattern has no meaning."""
+    text = name(source, path, value)
+    if is_pattern(text):
+        raise source.wrong(path, f"{render_json(text)}: `*` has no meaning here; write one name, as it is")
+    return text
+
+
+def _each(read: Reader) -> Reader:
+    """A list of these; one that stands twice counts once."""
+
+    def read_all(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
+        return tuple(
+            dict.fromkeys(read(source, (*path, at), item) for at, item in enumerate(source.texts(path, value)))
+        )
+
+    return read_all
+
+
+def _tool_pattern(source: Source, path: KeyPath, value: Any) -> str:
+    """The name of a tool, or a pattern with `*`. No tool's name holds a bracket, a brace or a question mark, so who
+    writes one wants a pattern that there is not."""
+    text = name(source, path, value)
+    if _OTHER_WILDCARDS.search(text):
+        raise source.wrong(
+            path,
+            f"{render_json(text)} can match nothing: `*` is the only wildcard in tool names; write each name by itself",
+        )
+    return text
+
+
+def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
+    """A pattern below the root, with `/` between its parts."""
+    text = name(source, path, value)
+    if text.startswith("!"):
+        raise source.wrong(
+            path, f"{render_json(text)}: there is no `!` here; what is excepted stands in a list of its own"
+        )
+    fault = _fault_of(text)
+    drive = os.name == "nt" and text.partition("/")[0].endswith(":")  # elsewhere a folder may be called so
+    if fault is not None or text.startswith("~") or drive:
+        why = fault or "a path counts from the root, with `/`"
+        raise source.wrong(
+            path, f'{render_json(text)} can match nothing: {why}. Examples: "private/**", "**/*.{{pem,key}}"'
+        )
+    return text
+
+
+def _fault_of(pattern: str) -> str | None:
+    """Why a pattern matches no path at all."""
+    if "\\" in pattern:
+        return "a path counts from the root, with `/`"
+    try:
+        check_pattern(pattern)
+    except GlobFault as fault:
+        said, _, quoting = str(fault).partition("; for the character itself")
+        return f"{said}; for the character itself write `[{quoting[-1]}]`" if quoting else said
+    return None
+
+
+def file_path(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if not text.strip() or text.endswith(("/", "\\")) or not text.isprintable():
+        raise source.wrong(path, f'must be the path of a file, such as ".rightcall/audit.db", not {render_json(text)}')
+    return text
+
+
+def web_address(example: str) -> Reader:
+    """A whole address, such as the example."""
+
+    def read(source: Source, path: KeyPath, value: Any) -> str:
+        from urllib.parse import urlsplit  # late: few policies name an address
+
+        text = source.text_of(path, value)
+        try:
+            parts = urlsplit(text)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or not text.isprintable() or " " in text:
+            raise source.wrong(path, f'must be a whole address, such as "{example}"')
+        return text
+
+    return read
+
+
+def header_values(source: Source, path: KeyPath, value: Any) -> dict[str, str]:
+    """HTTP headers by name."""
+    found = source.text_map(path, value)
+    for key, text in found.items():
+        if not _HEADER.fullmatch(key) or not text.isascii() or not text.isprintable():
+            raise source.wrong((*path, key), "is no HTTP header: a name without blanks, and a value of one line")
+    return found
+
+
+def by_name(source: Source, path: KeyPath, value: Any) -> dict[str, Any]:
+    """A table whose keys are names that somebody chose."""
+    return {exact_name(source, (*path, key), key): item for key, item in source.table(path, value).items()}
+
+
+def flag(source: Source, path: KeyPath, value: Any) -> bool:
+    return source.flag(path, value)
+
+
+patterns = _each(_tool_pattern)
+"""Names of tools, or patterns with `*`."""
+
+exact_names = _each(exact_name)
+path_patterns = _each(_path_pattern)
+
+
+def _command_pattern(source: Source, path: KeyPath, value: Any) -> str:
+    """A pattern over the words of a command."""
+    from rightcall.policy.commands.patterns import compiled  # late: most policies have none
+
+    text = name(source, path, value)
+    try:
+        compiled(text)
+    except ValueError as fault:
+        raise source.wrong(path, f"{render_json(text)} {fault}") from None
+    return text
+
+
+def _url_pattern(source: Source, path: KeyPath, value: Any) -> str:
+    """An address, or a part of one, with `*`."""
+    from rightcall.policy.commands.urls import compiled_url  # late: as above
+
+    text = name(source, path, value)
+    try:
+        compiled_url(text)
+    except ValueError as fault:
+        raise source.wrong(path, f"{render_json(text)} {fault}") from None
+    return text
+
+
+command_patterns = _each(_command_pattern)
+url_patterns = _each(_url_pattern)
+
+
+# ── config settings read ──
+# Reads and checks `[policy]`, `[callers.NAME]` and `[audit]`: every key known, every value in its range.
+#
+# A table that names only some of its keys leaves the others as they are one step up: a limit as the preset has it, a
+# caller's limit or budget, and a tool's budget, as `[policy]` has them.
+
+TABLES = ("policy", "callers", "audit")
+"""The tables of the policy file that are read here."""
+
+
+def read_settings(source: Source, document: Table) -> Settings:
+    """What these tables say, the defaults where they say nothing."""
+    policy = source.table(("policy",), document.get("policy", {}))
+    source.keys(("policy",), policy, (*_POLICY, "limits", "approval", "budgets", "paths", "commands", "urls"))
+    plain = {key: _POLICY[key](source, ("policy", key), value) for key, value in policy.items() if key in _POLICY}
+    settings = Settings(**plain)
+    limits = _limits(source, ("policy", "limits"), policy.get("limits", {}), PRESETS[settings.preset])
+    budgets, budgets_of_tools = _budgets(source, ("policy", "budgets"), policy.get("budgets", {}))
+    return Settings(
+        **plain,
+        limits=limits,
+        budgets=budgets,
+        budgets_of_tools=budgets_of_tools,
+        approval=laid_over(source, ("policy", "approval"), policy.get("approval", {}), _APPROVAL, Asking()),
+        paths=laid_over(source, ("policy", "paths"), policy.get("paths", {}), _PATHS, Paths()),
+        commands=laid_over(source, ("policy", "commands"), policy.get("commands", {}), _COMMANDS, CommandRules()),
+        urls=laid_over(source, ("policy", "urls"), policy.get("urls", {}), _URLS, UrlRules()),
+        callers=_callers(source, ("callers",), document.get("callers", {}), limits.caller, budgets),
+        audit=laid_over(source, ("audit",), document.get("audit", {}), _AUDIT, Audit()),
+    )
+
+
+def _limits(source: Source, path: KeyPath, value: Any, preset: Limits) -> Limits:
+    table = source.table(path, value)
+    source.keys(path, table, Limits.__struct_fields__)
+    tools = dict(preset.tools)
+    for tool, window in by_name(source, (*path, "tools"), table.get("tools", {})).items():
+        tools[tool] = laid_over(source, (*path, "tools", tool), window, _WINDOW, tools.get(tool, Window()))
+    return Limits(
+        all=laid_over(source, (*path, "all"), table.get("all", {}), _WINDOW, preset.all),
+        caller=laid_over(source, (*path, "caller"), table.get("caller", {}), _WINDOW, preset.caller),
+        tools=MappingProxyType(tools),
+    )
+
+
+def _budgets(source: Source, path: KeyPath, value: Any) -> tuple[Budgets, Mapping[str, Budgets]]:
+    table = source.table(path, value)
+    source.keys(path, table, (*_BUDGETS, "tools"))
+    own = laid_over(source, path, {key: item for key, item in table.items() if key != "tools"}, _BUDGETS, Budgets())
+    tools = by_name(source, (*path, "tools"), table.get("tools", {}))
+    return own, MappingProxyType(
+        {tool: laid_over(source, (*path, "tools", tool), item, _BUDGETS, own) for tool, item in tools.items()}
+    )
+
+
+def _callers(
+    source: Source, path: KeyPath, value: Any, window: Window, budgets: Budgets
+) -> Mapping[str, CallerSettings]:
+    return MappingProxyType(
+        {
+            caller: _caller(source, (*path, caller), table, window, budgets)
+            for caller, table in by_name(source, path, value).items()
+        }
+    )
+
+
+def _caller(source: Source, path: KeyPath, value: Any, window: Window, budgets: Budgets) -> CallerSettings:
+    table = source.table(path, value)
+    for key in ("stage", "allow"):
+        if "only" in table and key in table:
+            raise source.wrong(
+                (*path, "only"),
+                f"cannot stand beside `{key}`, which it replaces: name every tool in `only`, or use `allow` alone",
+            )
+    readers: Readers = {
+        **_CALLER,
+        "limits": lambda source, path, value: laid_over(source, path, value, _WINDOW, window),
+        "budgets": lambda source, path, value: laid_over(source, path, value, _BUDGETS, budgets),
+    }
+    return laid_over(source, path, table, readers, CallerSettings())
+
+
+_POLICY: Readers = {
+    "preset": word(Preset),
+    "stage": word(StageName),
+    "dry_run": flag,
+    "rounds": whole(1, 100),
+    "repeats": whole_or_none(1000, "would refuse every call"),
+    "repeatable": patterns,
+    "quarantine": whole_or_none(1000, "would leave a call that is refused once no second try"),
+    "records": word(Records),
+    "allow": patterns,
+    "deny": patterns,
+}
+_WINDOW: Readers = {key: whole(0, 1_000_000) for key in Window.__struct_fields__}
+_APPROVAL: Readers = {
+    "effects": words(Effect),
+    "tools": patterns,
+    "never": patterns,
+    "expires": whole(1, 7 * 86_400),
+    "confidence": number(0, 1),
+    "definitions": flag,
+    "waiting": whole(1, 10_000),
+    "waiting_bytes": whole(1_000, 1_000_000_000),
+}
+_BUDGETS: Readers = {
+    "seconds": number(0.01, 86_400),
+    "tokens": whole(50, 1_000_000),
+    "output": whole(1, 1_000_000_000),
+    "parallel": whole(1, 1000),
+}
+_PATHS: Readers = dict.fromkeys(Paths.__struct_fields__, path_patterns)
+_COMMANDS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), command_patterns), "starter": flag}
+_URLS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), url_patterns), "starter": flag}
+_CALLER: Readers = {
+    "stage": word(StageName),
+    "allow": patterns,
+    "only": patterns,
+    "deny": patterns,
+    "dry_run": flag,
+    "records": word(Records),
+}
+_AUDIT: Readers = {"path": file_path, "redact": exact_names}

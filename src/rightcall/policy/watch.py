@@ -1,0 +1,172 @@
+"""The policy of a running executor: a file may be edited at any time; a bad edit keeps the old one and says why.
+
+A file that is being written can be half of itself, and half a policy can be a milder one. So a change is only taken
+once the file has rested for a moment, is not empty, and was not touched while it was read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any
+
+from rightcall.base.files.guarded import identity
+from rightcall.catalog.packs import load_pack
+from rightcall.errors import ConfigError, PolicyError
+from rightcall.policy.discovery import FoundPolicy
+from rightcall.policy.loader import load_policy
+from rightcall.policy.settings import Policy
+
+log = logging.getLogger("rightcall")
+
+SETTLING = 0.2
+"""Seconds that a file must have rested before a change of it is taken."""
+
+Stamp = tuple[object, ...]
+
+
+class PolicyInForce:
+    """`current` is the policy; `changed` looks whether its file has another; `problem` says what is wrong with an edit
+    that was not taken."""
+
+    def __init__(self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None) -> None:
+        self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
+        self._found = policy.absolute() if isinstance(policy, FoundPolicy) else None
+        self._file = None if self._named is None else os.path.abspath(self._named)  # the process may go elsewhere
+        stamp = self._stamp()
+        self._first_seen = (stamp, time.monotonic())
+        self._seen = stamp if self._settled(stamp) else ()  # one that changes again at once may look the same
+        self.current = load_policy(policy)
+        self.problem: str | None = None
+
+    def changed(self) -> Policy | PolicyError | None:
+        """What a changed file holds: a policy, or why there is none in it; None when nothing is new. The caller says
+        what becomes of it, with `take` or `keep`."""
+        if self._file is None:
+            return None
+        stamp = self._stamp()
+        if stamp == self._seen or not self._settled(stamp):
+            return None
+        try:
+            found = self._loaded()
+        except PolicyError as error:
+            found = error
+        if self._stamp() != stamp:
+            return None  # it was touched meanwhile: the next call looks again
+        self._seen = stamp
+        same = isinstance(found, Policy) and _words(found) == _words(self.current) and self.problem is None
+        return None if same else found
+
+    def take(self, policy: Policy) -> None:
+        """The new policy is in force. Where the audit lies is settled when an executor is opened."""
+        if policy.settings.audit.path != self.current.settings.audit.path:
+            log.warning("[audit] path was changed; it holds for executors that are opened from now on")
+        self.current, self.problem = policy, None
+
+    def keep(self, problem: str) -> bool:
+        """The old policy stays in force; whether that is news."""
+        if problem == self.problem:
+            return False
+        self.problem = problem
+        log.warning("the policy file was changed and is wrong, so the old one stays in force: %s", problem)
+        return True
+
+    def _loaded(self) -> Policy:
+        assert self._file is not None
+        assert self._named is not None
+        if os.path.exists(self._file) and os.path.getsize(self._file) == 0:
+            raise PolicyError(
+                "the file is empty now; to go back to the defaults, write `version = 1`", source=self._file
+            )
+        if self._found is not None:
+            return load_policy(self._found)
+        return load_policy(self._named if os.path.abspath(self._named) == self._file else self._file)
+
+    def _settled(self, stamp: Stamp) -> bool:
+        """By the file's own time, or, where that lies in the future, by how long we have seen it so."""
+        now = time.monotonic()
+        if self._first_seen[0] != stamp:
+            self._first_seen = (stamp, now)
+        changed = stamp[-1] if stamp else None
+        rested = time.time() - changed if isinstance(changed, float) else SETTLING
+        return rested >= SETTLING or now - self._first_seen[1] >= SETTLING
+
+    def _stamp(self) -> Stamp:
+        """Differs whenever the file has changed; its last part is the time of that."""
+        if self._file is None:
+            return ()
+        try:
+            found = os.stat(self._file)
+        except OSError as error:
+            return ("gone", error.errno)
+        return (self._trust_stamp(), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mtime)
+
+    def _trust_stamp(self) -> object:
+        """Differs when somebody has trusted the file, or no longer does."""
+        if self._found is None:
+            return None
+        from rightcall.policy.ledger import stamp  # late: only who has found a policy pays for it
+
+        return stamp("policies", identity(self._found.path))
+
+
+def _words(policy: Policy) -> tuple[str, str]:
+    return policy.digest, policy.standing
+
+
+# ── policy watch ──
+# The policy file of a running server: an edit holds from the next request on, and a wrong one changes nothing (P-09).
+#
+# How a change is noticed, and when a file counts as finished, is the executor's (`rightcall.policy.watch`).
+
+INTERVAL = 1.0
+"""Seconds between two looks at the file."""
+
+Noted = Callable[[str, Policy, str | None], None]
+
+
+class PolicyWatch:
+    """`take` puts a new policy in force, whole or not at all; `note` hears what became of an edit: `loaded`, or `kept`
+    with the problem that keeps the old one."""
+
+    def __init__(
+        self, in_force: PolicyInForce, take: Callable[[Policy], None], note: Noted, *, interval: float | None = None
+    ) -> None:
+        self._in_force = in_force
+        self._take = take
+        self._note = note
+        self._interval = INTERVAL if interval is None else interval
+        self._looked = monotonic()
+
+    def look(self) -> None:
+        """Called with every request; at most once in the interval it asks for the file's date. Never raises."""
+        now = monotonic()
+        if now - self._looked < self._interval:
+            return
+        self._looked = now
+        try:
+            self._look()
+        except Exception:  # an error of ours must not reach the answer; the old policy is in force
+            log.exception("rightcall: the policy file could not be looked at")
+
+    def _look(self) -> None:
+        new = self._in_force.changed()
+        if new is None:
+            return
+        try:
+            if isinstance(new, PolicyError):
+                raise new
+            for name in new.packs:
+                load_pack(name)
+            self._take(new)
+        except ConfigError as error:
+            if self._in_force.keep(str(error)):
+                self._note("kept", self._in_force.current, self._in_force.problem)
+            return
+        self._in_force.take(new)
+        self._note("loaded", new, None)
+        how = "as far as it tightens: you have not trusted it" if new.standing == "tightened" else "from now on"
+        log.warning("rightcall: the policy file was changed; it holds %s", how)

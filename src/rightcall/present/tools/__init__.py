@@ -1,1 +1,0 @@
-"""One file for each tool whose results have a form of their own."""

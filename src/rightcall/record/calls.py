@@ -1,0 +1,321 @@
+"""Calls as people ask for them: each record of a call joined with the record of its end.
+
+begin, refused, waiting, proxied ─┬─▶ CallRecord ─▶ snapshot, as design 002 keeps them with the steps of a plan
+                             end ─┘
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal, get_args
+
+from msgspec import DecodeError, Struct
+
+from rightcall.base.text import escaped
+from rightcall.errors import ConfigError
+from rightcall.policy.types import Status
+from rightcall.record.tables import (
+    AuditEntry,
+    CallBody,
+    EndBody,
+    EntryKind,
+    Tables,
+    encode,
+    read_call,
+    read_end,
+    written,
+)
+
+USED: tuple[EntryKind, ...] = ("begin", "refused", "waiting")
+"""The kinds of records that are a call which was to run here."""
+
+CALLS: tuple[EntryKind, ...] = (*USED, "proxied")
+"""The kinds of records that are a call, wherever it runs."""
+
+AROUND = 10_000
+"""Records before and after a call among which its neighbours are looked for."""
+
+_FIRST_LOOK = 200
+_NO_END = "The process ended before the call did."
+
+
+class CallRecord(Struct, frozen=True, kw_only=True):
+    """One call, from who wanted it to what came of it."""
+
+    id: int
+    """The number of its record."""
+    timestamp: str
+    """When it was decided, UTC."""
+    caller: str
+    tool: str
+    params: Any
+    status: Status | Literal["proxied", "damaged"]
+    """`proxied`: it went to a client through the proxy, and what came of it is not known here; `damaged`: somebody has
+    changed the record so that it cannot be read."""
+    decision: str
+    rule: str
+    digest: str
+    reason: str = ""
+    execution_time: float | None = None
+    """Milliseconds; None as long as it has not ended."""
+    error: str | None = None
+    """Of a call that did not run, the reason."""
+    summary: str = ""
+    tokens: int = 0
+    cached: bool = False
+    sandbox: str | None = None
+    ended: str | None = None
+    context: str | None = None
+    step: str | None = None
+    emission: Any = None
+    repairs: tuple[dict[str, Any], ...] = ()
+    strategy: str = "direct"
+    confidence: float = 1.0
+    truncated: bool = False
+    problems: tuple[dict[str, str], ...] = ()
+    origin: str = "native"
+    definition: str = ""
+    state: str = ""
+    effects: tuple[str, ...] = ()
+    policy: str = ""
+    rights: str = ""
+    approval: str | None = None
+    grant: str | None = None
+    earlier: int | None = None
+    retry_after: float | None = None
+    provider: str = ""
+    wire: str = ""
+    model: str = ""
+    written: str = ""
+    retries: int = 0
+    taught: bool = False
+
+
+class CallFilter(Struct, frozen=True):
+    """Which calls are asked for; None means any."""
+
+    caller: str | None = None
+    tool: str | None = None
+    status: str | None = None
+    context: str | None = None
+    step: str | None = None
+    since: str | None = None
+    """A time in UTC."""
+
+    def has(self, record: CallRecord) -> bool:
+        return (
+            (self.caller is None or record.caller == self.caller)
+            and (self.tool is None or record.tool == self.tool)
+            and (self.status is None or record.status == self.status)
+            and (self.context is None or record.context == self.context)
+            and (self.step is None or record.step == self.step)
+        )
+
+    def may_have(self, body: bytes) -> bool:
+        """A quick look, before the record is read: every name that is asked for stands in it."""
+        return all(encode(name) in body for name in (self.caller, self.tool, self.context, self.step) if name)
+
+
+_ANY_CALL = CallFilter()
+
+
+def calls(tables: Tables, wanted: CallFilter = _ANY_CALL, *, limit: int = 20, newest: bool = True) -> list[CallRecord]:
+    """Calls of that kind: the last ones with the newest first, or else from the oldest on."""
+    entries = _backwards(tables, wanted.since) if newest else _forwards(tables, wanted.since)
+    found: list[CallRecord] = []
+    running = frozenset(tables.running())
+    for entry in entries:
+        if len(found) >= limit:
+            break
+        if wanted.may_have(entry.body):
+            record = joined(entry, _end_of(tables, entry), running)
+            if wanted.has(record):
+                found.append(record)
+    return found
+
+
+def call(tables: Tables, seq: int) -> CallRecord | None:
+    """The call with this record, or whose end this record is; None when it is no call's."""
+    entry = tables.entry(seq)
+    if entry is not None and entry.kind == "end":
+        entry = tables.entry(entry.call)
+    if entry is None or entry.kind not in CALLS:
+        return None
+    return joined(entry, _end_of(tables, entry), frozenset(tables.running()))
+
+
+def neighbours(tables: Tables, record: CallRecord, most: int = 3) -> list[CallRecord]:
+    """The calls of the same context next to this one, before and after it, in order and without itself."""
+    if record.context is None:
+        return []
+    wanted = CallFilter(context=record.context)
+    near = _streamed(tables, wanted, max(0, record.id - AROUND), record.id + AROUND)
+    near = [one for one in near if one.id != record.id]
+    return [one for one in near if one.id < record.id][-most:] + [one for one in near if one.id > record.id][:most]
+
+
+def steps(tables: Tables, context: str) -> dict[str, list[dict[str, Any]]]:
+    """The tool calls of each step of a plan (A-06), in the order of their first call; "" for those without a step.
+    Questions that wait are no calls yet."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for record in _streamed(tables, CallFilter(context=context)):
+        if record.status != "waiting":
+            found.setdefault(record.step or "", []).append(snapshot(record))
+    return found
+
+
+def snapshot(record: CallRecord) -> dict[str, Any]:
+    """A call as design 002 keeps it with a plan, `ToolCallSnapshot`; times are milliseconds, the first since 1970."""
+    return {
+        "tool": record.tool,
+        "params": record.params,
+        "timestamp": _milliseconds(record.timestamp),
+        "executionTime": record.execution_time or 0.0,
+        "success": record.status == "success",
+        "error": record.error,
+        "resultSummary": record.summary or None,
+        "tokensConsumed": record.tokens,
+    }
+
+
+def _backwards(tables: Tables, since: str | None) -> Iterator[AuditEntry]:
+    """Calls from the newest back. More are fetched each time, so that few are read twice."""
+    count, done = _FIRST_LOOK, 0
+    while True:
+        found = tables.newest(count, CALLS)
+        for entry in found[done:]:
+            if since is None or entry.at >= since:
+                yield entry
+        if len(found) < count:
+            return
+        count, done = count * 4, len(found)
+
+
+def _forwards(tables: Tables, since: str | None) -> Iterator[AuditEntry]:
+    return (entry for entry in tables.entries(since=since) if entry.kind in CALLS)
+
+
+def _streamed(tables: Tables, wanted: CallFilter, after: int = 0, through: int | None = None) -> list[CallRecord]:
+    """Calls in order, joined in one pass over the records."""
+    begun: dict[int, AuditEntry] = {}
+    ends: dict[int, AuditEntry] = {}
+    for entry in tables.entries(after):
+        if through is not None and entry.seq > through:
+            break
+        if entry.kind in CALLS and wanted.may_have(entry.body):
+            begun[entry.seq] = entry
+        elif entry.kind == "end" and entry.call in begun:
+            ends[entry.call] = entry
+    running = frozenset(tables.running())
+    records = (joined(entry, ends.get(entry.seq), running) for entry in begun.values())
+    return [record for record in records if wanted.has(record)]
+
+
+def _end_of(tables: Tables, entry: AuditEntry) -> AuditEntry | None:
+    if entry.kind != "begin":
+        return None
+    return next((one for one in _ends(tables.belonging(entry.seq))), None)
+
+
+def _ends(entries: Iterable[AuditEntry]) -> Iterator[AuditEntry]:
+    return (entry for entry in entries if entry.kind == "end")
+
+
+def joined(entry: AuditEntry, end: AuditEntry | None, running: frozenset[int]) -> CallRecord:
+    """The call of a record and of its end; `running` are the calls that run now."""
+    try:
+        body = read_call(entry.body)
+        done = None if end is None else read_end(end.body)
+    except DecodeError as error:
+        return _damaged(entry, str(error))
+    return _record(entry, body, end, done, running)
+
+
+def _record(
+    entry: AuditEntry, body: CallBody, end: AuditEntry | None, done: EndBody | None, running: frozenset[int]
+) -> CallRecord:
+    status, error = _came_to(entry, body, done, entry.seq in running)
+    done = done or EndBody("pending")
+    return CallRecord(
+        id=entry.seq, timestamp=entry.at, caller=body.caller, tool=body.tool, params=body.params, status=status,
+        decision=body.decision, rule=body.rule, digest=body.digest, reason=body.reason, error=error,
+        execution_time=None if end is None else done.execution_time, summary=done.summary, tokens=done.tokens,
+        cached=done.cached, sandbox=done.sandbox, ended=None if end is None else end.at, context=body.context,
+        step=body.step, emission=body.emission, repairs=body.repairs, strategy=body.strategy,
+        confidence=body.confidence, truncated=body.truncated, problems=body.problems, origin=body.origin,
+        definition=body.definition, state=body.state, effects=body.effects, policy=body.policy, rights=body.rights,
+        approval=body.approval, grant=body.grant, earlier=body.earlier, retry_after=body.retry_after,
+        provider=body.provider, wire=body.wire, model=body.model, written=body.written, retries=body.retries,
+        taught=body.taught,
+    )  # fmt: skip
+
+
+def _came_to(
+    entry: AuditEntry, body: CallBody, done: EndBody | None, runs: bool
+) -> tuple[Status | Literal["proxied"], str | None]:
+    if entry.kind == "proxied":
+        return "proxied", body.reason or None
+    if entry.kind != "begin":
+        return ("refused" if entry.kind == "refused" else "waiting"), body.reason
+    if done is not None:
+        return done.status, done.error
+    return ("pending", None) if runs else ("interrupted", _NO_END)
+
+
+def _damaged(entry: AuditEntry, why: str) -> CallRecord:
+    return CallRecord(
+        id=entry.seq, timestamp=str(entry.at), caller="", tool="", params=None, status="damaged", decision="", rule="",
+        digest="", error=f"the record cannot be read: {why}; `rightcall audit verify` says more",
+    )  # fmt: skip
+
+
+def _milliseconds(at: str) -> int:
+    try:
+        return round(datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
+# ── period ──
+# The periods that are looked back on: which records belong to one, and the slots it is cut into.
+
+Period = Literal["1hour", "1day", "1week"]
+
+SLOTS: Final[Mapping[Period, tuple[int, timedelta]]] = {
+    "1hour": (12, timedelta(minutes=5)),
+    "1day": (24, timedelta(hours=1)),
+    "1week": (7, timedelta(days=1)),
+}
+"""Into how many slots of what length a period is cut, to show when the calls were."""
+
+
+class Window(Struct, frozen=True):
+    """A period that ends now: the first and the last moment that belong to it, and where each slot begins."""
+
+    period: Period
+    since: str
+    until: str
+    slots: tuple[str, ...]
+
+
+def window_of(period: Period, now: str) -> Window:
+    """The period up to `now` (UTC, as the store's clock writes it).
+
+    >>> window_of("1hour", "2026-01-01 12:00:00.000").since
+    '2026-01-01 11:00:00.000'
+    """
+    if period not in SLOTS:
+        known = ", ".join(get_args(Period))
+        raise ConfigError(f"period: {escaped(str(period), 40)!r} is no period; known are {known}")
+    end = _moment(now)
+    number, length = SLOTS[period]
+    starts = tuple(written((end - length * left).timestamp()) for left in range(number, 0, -1))
+    return Window(period, starts[0], written(end.timestamp()), starts)
+
+
+def _moment(now: str) -> datetime:
+    try:
+        read = datetime.fromisoformat(now)
+    except ValueError:
+        right = "write it in UTC, as in '2026-01-31 12:00:00.000'"
+        raise ConfigError(f"now: {escaped(now, 40)!r} cannot be read as a time; {right}") from None
+    return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)

@@ -1,1 +1,0 @@
-"""One module per family of formats; each exports `FORMATS`. The registry finds them: adding one touches one file."""

@@ -1,0 +1,554 @@
+"""Which tool, with which arguments: a light model chooses among the candidates at a low temperature (T-04).
+
+reply ─▶ the JSON it was asked for, or a call in the model's own format ─▶ gate ─▶ Choice
+                                                                           └─ Broken: asked once more, with the hint
+"""
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.json import decode, encode
+
+from rightcall.base.json.marks import is_list, is_object
+from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
+from rightcall.base.text import escaped, render_json
+from rightcall.catalog.tool import Tool
+from rightcall.errors import Unreadable
+from rightcall.executor.present.messages import content, error_content, marked, neutral
+from rightcall.executor.present.prompt import signature
+from rightcall.gate.loads import loads
+from rightcall.gate.recover.native import unpack
+from rightcall.gate.recover.registry import REASONING
+from rightcall.models.loop import Model
+from rightcall.models.replies import Turn, answer_of, turn_of
+from rightcall.policy.settings import RouterSettings
+from rightcall.router.story import (
+    Message,
+    RouterQuestion,
+    Taken,
+    budget_of,
+    logged,
+    put,
+    request_of,
+    results_of,
+    routed,
+    standing,
+    starting,
+)
+from rightcall.router.types import Packet, SelectedTool
+from rightcall.types import Reading, Verdict
+
+if TYPE_CHECKING:
+    from rightcall.gate.gate import Gate
+
+
+# ── prompts ──
+# What the models are asked, in the words of design 004. Requests and results are fenced: whatever stands in them, they
+# are data, and change neither the question nor the form of its answer.
+
+RESULT_TOKENS = 2000
+"""Of one result, in a prompt."""
+
+_LONGEST = 300
+_ASKS = frozenset(("write", "execute"))
+
+_SELECTOR = "You are a precise tool selector. Output only valid JSON."
+_SELECTION = """\
+You are a tool selector. Given the user's request, select the most appropriate tool.
+
+AVAILABLE TOOLS:
+{catalogue}
+
+USER REQUEST:
+{request}
+
+CONTEXT FROM PACKET:
+- Session: {session}
+- Intent: {intent}
+- Available tools: {names}
+{results}
+Respond ONLY with valid JSON in this exact format:
+{{
+    "selected_tool": "tool_name",
+    "params": {{"param1": "value1"}},
+    "reasoning": "Brief explanation of why this tool was selected",
+    "confidence": 0.0 to 1.0,
+    "alternatives": [
+        {{"tool": "alt_tool", "params": {{}}, "reason": "why this could also work"}}
+    ]
+}}
+
+If NO tool is appropriate, respond with:
+{{
+    "selected_tool": null,
+    "reasoning": "Why no tool is needed",
+    "confidence": 1.0
+}}"""
+_SO_FAR = """
+RESULTS SO FAR (if they are enough to answer the request, no further tool is appropriate):
+{results}
+"""
+_BROKEN = "That cannot be used: {why}.\n{hint}Respond again, ONLY with valid JSON in the format you were given."
+
+_REVIEWER = "You are a careful reviewer ensuring tool selections are appropriate."
+_REVIEW = """\
+Review this tool selection for the given request.
+
+USER REQUEST:
+{request}
+
+SELECTED TOOL: {tool}
+PARAMETERS:
+{params}
+SELECTION REASONING:
+{reasoning}
+
+Evaluate:
+1. Is this the right tool for the task?
+2. Are the parameters correct and safe?
+3. Could this cause unintended side effects?
+
+Respond with JSON, the reasoning in one short sentence:
+{{
+    "approved": true/false,
+    "confidence": 0.0 to 1.0,
+    "reasoning": "Your assessment"
+}}"""
+
+_ANSWER = "Answer the user in plain words. You cannot use tools now: write no tool calls and no markup of any."
+_WITH_RESULTS = " Tools were used for this request; their results stand below it. Build your answer on them."
+_WITHOUT = " No tool was used: {why}. Never claim that one was, or that anything was done."
+_ASK_BACK = (
+    "The user's request cannot be carried out yet, since something is missing: {missing}. Ask the user for it in one "
+    "short, friendly question. Do nothing else: write no tool calls and no answer to the request."
+)
+ONLY_JSON = "That cannot be read. Respond again, ONLY with the JSON object: nothing before it, nothing after it."
+IN_WORDS = "That was a tool call, and no tool can be used now. Answer in words."
+
+NUMBER: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+REVIEW_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "confidence": NUMBER, "reasoning": {"type": "string"}},
+    "required": ["approved", "confidence", "reasoning"],
+    "additionalProperties": False,
+}
+
+
+def selection_schema(names: Iterable[str]) -> dict[str, Any]:
+    """The form of a selection: one of these tools, or none."""
+    known = list(names)
+    alternative = {
+        "type": "object",
+        "properties": {"tool": {"enum": known}, "params": {"type": "object"}, "reason": {"type": "string"}},
+        "required": ["tool"],
+    }
+    return {
+        "type": "object",
+        "properties": {
+            "selected_tool": {"enum": [*known, None]},
+            "params": {"type": "object"},
+            "reasoning": {"type": "string"},
+            "confidence": NUMBER,
+            "alternatives": {"type": "array", "items": alternative, "maxItems": 3},
+        },
+        "required": ["selected_tool", "params", "reasoning", "confidence"],
+    }
+
+
+def selection(packet: Packet, tools: Iterable[Tool]) -> list[Message]:
+    offered = list(tools)
+    results = told_results(packet)
+    return _conversation(
+        _SELECTOR,
+        _SELECTION.format(
+            catalogue="\n".join(map(_described, offered)),
+            request=marked(request_of(packet), "the user's request"),
+            session=_line(packet.header.session_id) or "none",
+            intent=packet.intent.user_intent or "unknown",
+            names=", ".join(_line(tool.name) for tool in offered),
+            results=_SO_FAR.format(results=results) if results else "",
+        ),
+    )
+
+
+def broken(why: str, hint: str | None) -> str:
+    """What a selecting model is told of a reply that cannot be used."""
+    return _BROKEN.format(why=why, hint=f"{hint}\n" if hint else "")
+
+
+def review(packet: Packet, selected: SelectedTool, tool: Tool | None = None) -> list[Message]:
+    about = _line(tool.description) if tool is not None else ""
+    return _conversation(
+        _REVIEWER,
+        _REVIEW.format(
+            request=marked(request_of(packet), "the user's request"),
+            tool=f"{_line(selected.tool_name)}{f' ({about})' if about else ''}",
+            params=marked(encode(selected.params).decode(), "the parameters of the selected tool"),
+            reasoning=marked(selected.selection_reasoning, "what the selector says of it"),
+        ),
+    )
+
+
+def answer(packet: Packet, why: str) -> list[Message]:
+    """The question for the final answer; `why` says why there is no result, where there is none."""
+    results = told_results(packet)
+    system = _ANSWER + (_WITH_RESULTS if results else _WITHOUT.format(why=why) if why else "")
+    return _conversation(system, "\n\n".join(filter(None, (request_of(packet), results))))
+
+
+def ask_back(packet: Packet, missing: Iterable[str]) -> list[Message]:
+    system = _ASK_BACK.format(missing=", ".join(map(_line, missing)) or "what exactly is wanted")
+    return _conversation(system, request_of(packet))
+
+
+def told_results(packet: Packet) -> str:
+    """What tools gave so far, each marked as that tool's data."""
+    return "\n".join(_describe_result(one) for one in results_of(packet))
+
+
+def _describe_result(result: dict[str, Any]) -> str:
+    tool, error = str(result.get("tool", "")), result.get("error")
+    shown_call = f"{_line(tool)} {neutral(render_json(result.get('params'), _LONGEST))}"
+    if result.get("success"):
+        return f"{shown_call} gave:\n{content(tool, result.get('output'), RESULT_TOKENS).text}"
+    said = error_content(str(error), tool=tool) if error else "Error: it gave no reason."
+    rest = "" if result.get("output") is None else f"\n{content(tool, result['output'], RESULT_TOKENS).text}"
+    return f"{shown_call} did not succeed:\n{said}{rest}"
+
+
+def _described(tool: Tool) -> str:
+    lines = [
+        f"- {_line(tool.name)}: {_line(tool.description) or '(no description)'}",
+        f"  Parameters: {neutral(signature(tool))}",
+    ]
+    if tool.effects_declared and not _ASKS.isdisjoint(tool.effects):
+        lines.append("  Note: Requires user approval")
+    return "\n".join(lines)
+
+
+def _line(text: str) -> str:
+    """One line, which cannot pass for another tool or another part of the prompt."""
+    return neutral(escaped(" ".join(text.split()), _LONGEST))
+
+
+def _conversation(system: str, user: str) -> list[Message]:
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+# ── replies ──
+# What a model replied to a question that wants a JSON object. Servers do not keep their word on a schema, so nothing
+# is taken for granted. The object is the whole reply, but for reasoning before it and one fence around it: what stands
+# within other words may be quoted there, and meant otherwise.
+#
+#     object_in ─▶ what is damaged in a way that leaves no doubt is mended (a choice, which is reviewed)
+#     exact_in  ─▶ JSON to the letter (a review, which lets things run)
+
+_DOUBTFUL = {
+    "duplicate_key": "a key stands in it twice",
+    "several_values": "it holds more than one value",
+}
+_AROUND = "other words stand around its JSON object"
+
+_HARMONY = ("<|channel|>", "<|start|>")
+_CHANNELS = re.compile(
+    r"(?:<\|start\|>assistant)?(?:<\|channel\|>(?:analysis|commentary)<\|message\|>(?:(?!<\|).)*<\|end\|><\|start\|>assistant)*"
+    r"<\|channel\|>final<\|message\|>(?P<final>(?:(?!<\|).)*)(?:<\|return\|>|<\|end\|>)?\s*",
+    re.DOTALL,
+)
+"""A reply in channels, whole and in order. What quotes a marker within a channel is none, and is not taken apart."""
+_FENCE = "```"
+_LANGUAGES = frozenset(("", "json"))
+
+
+class Said(Struct, frozen=True):
+    """A reply taken apart."""
+
+    text: str
+    """Its prose, without the reasoning that some models write first."""
+    reading: Reading
+    """The calls in it, for a model that calls where it should choose."""
+    finish: str = ""
+    """Why it ended, where its API says so."""
+    opened: bool = False
+    """Whether it begins inside of reasoning."""
+
+    @property
+    def only_calls(self) -> bool:
+        """Whether it is nothing but calls: through the API, which keeps them apart, or in a format of the model's own
+        without other words."""
+        reading = self.reading
+        if not reading.calls:
+            return False
+        native = any(place.format == "native" for place in reading.places)
+        return native or self.text.startswith(_HARMONY) or not _without_reasoning(reading.text, self.opened)
+
+
+class Object(Struct, frozen=True):
+    """The one JSON object of a reply."""
+
+    value: dict[str, Any]
+    confidence: float = 1.0
+    """How sure its repairs are."""
+
+
+class Broken(Struct, frozen=True):
+    """A reply that cannot be used. `why` is for people and for the model."""
+
+    why: str
+
+
+def taken_apart(gate: "Gate", written: Any) -> Said:
+    """Never raises, whatever a model wrote."""
+    reading = gate.read(written)
+    finish = "" if isinstance(written, (str, bytes)) else str(unpack(written).finish or "")
+    opened = gate.reasoning == "open"
+    return Said(_final(_without_reasoning(turn_of(written, reading).prose, opened)), reading, finish, opened)
+
+
+def object_in(text: str) -> Object | Broken:
+    """The JSON object that a reply is, mended where it is broken.
+
+    >>> object_in('{approved: true,}').value
+    {'approved': True}
+    >>> object_in('{"approved": true} {"approved": false}').why
+    'it holds more than one value'
+    >>> object_in('I will never say {"approved": true}').why
+    'other words stand around its JSON object'
+    """
+    bare = _unfenced(text)
+    if bare.startswith(tuple(REASONING)):
+        return Broken("it ends before the reasoning does")
+    try:
+        parsed = loads(bare)
+    except Unreadable:
+        return Broken("it holds no JSON object")
+    if parsed.truncated:
+        return Broken("its JSON is cut off")
+    for repair in parsed.repairs:
+        if repair.rule in _DOUBTFUL:
+            return Broken(_DOUBTFUL[repair.rule])
+    if not is_object(parsed.value):
+        return Broken("it holds no JSON object")
+    if not bare.startswith("{") or bare[parsed.end :].strip("} \t\r\n"):
+        return Broken(_AROUND)
+    return Object(parsed.value, parsed.confidence)
+
+
+def exact_in(text: str) -> Object | Broken:
+    """The JSON object that a reply is, to the letter.
+
+    >>> exact_in('```json\\n{"approved": true}\\n```').value
+    {'approved': True}
+    >>> exact_in('{"approved": true,}').why
+    'it is no JSON to the letter'
+    """
+    bare = _unfenced(text)
+    value = attempt(bare)
+    if value is NO_JSON:
+        found = object_in(bare)
+        return found if isinstance(found, Broken) else Broken("it is no JSON to the letter")
+    if not is_object(value):
+        return Broken("it holds no JSON object")
+    return Broken(_DOUBTFUL["duplicate_key"]) if duplicate_keys(bare, value) else Object(value)
+
+
+def _without_reasoning(text: str, opened: bool) -> str:
+    return answer_of(Turn({}, prose=text), Reading((), text), opened=opened).strip()
+
+
+def _final(text: str) -> str:
+    """Of a reply in channels, what is meant for others; the whole of it where that cannot be told."""
+    found = _CHANNELS.fullmatch(text) if text.startswith(_HARMONY) else None
+    return text if found is None else found["final"].strip()
+
+
+def _unfenced(text: str) -> str:
+    """Without the one fence that may stand around everything."""
+    bare = text.strip()
+    if not (bare.startswith(_FENCE) and bare.endswith(_FENCE)):
+        return bare
+    language, _, inner = bare.removeprefix(_FENCE).removesuffix(_FENCE).partition("\n")
+    return inner.strip() if language.strip().lower() in _LANGUAGES else bare
+
+
+def share(value: Any) -> float | None:
+    """A number from 0 to 1; None for everything else: `true`, "0.9", NaN and 90 are none.
+
+    >>> share(0.9), share(1), share(True), share("0.9"), share(float("nan")), share(90)
+    (0.9, 1.0, None, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value <= 1 else None
+
+
+def words(value: Any, most: int = 1000) -> str:
+    """A text that a model gave beside its choice, cut; nothing for anything else."""
+    return value[:most] if isinstance(value, str) else ""
+
+
+TRIES = 2
+_MOST_ALTERNATIVES = 5
+_UNSTATED = 0.5
+"""The design's value for a model that does not say how sure it is."""
+
+
+class Choice(Struct, frozen=True):
+    """What a model chose: a tool, or none."""
+
+    selected: SelectedTool | None
+    alternatives: tuple[SelectedTool, ...] = ()
+    evidence: dict[str, float] = {}
+    why: str = ""
+
+
+class Refusal(Struct, frozen=True):
+    """A choice that cannot be taken, and what would help."""
+
+    why: str
+    hint: str | None = None
+
+
+async def select(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Packet:
+    """Ask for a choice, once more where it cannot be used; then there is none."""
+    taken = starting()
+    names = [one.name for one in packet.tool_routing.candidates if one.name in gate.catalog.tools]
+    budget = budget_of(packet, settings, taken)
+    question = RouterQuestion(
+        selection(packet, (gate.catalog.tools[name] for name in names)),
+        settings.selection_tokens,
+        settings.selection_temperature,
+        settings.top_p,
+        selection_schema(names),
+    )
+    refusal = Refusal("nobody was asked")
+    for _ in range(TRIES):
+        reply = await put(model, question, budget, taken.tokens)
+        taken = taken.plus(reply.tokens)
+        if reply.failed is not None:
+            return _unselected(packet, reply.failed, taken)
+        said = taken_apart(gate, reply.written)
+        choice = read_choice(gate, names, said)
+        if isinstance(choice, Choice):
+            return _selected(packet, choice, taken)
+        refusal = choice
+        question = question.after(said.text, broken(refusal.why, refusal.hint))
+    return _unselected(packet, f"the model's choice cannot be used: {refusal.why}", taken)
+
+
+def read_choice(gate: "Gate", names: list[str], said: Said) -> Choice | Refusal:
+    """The choice that a reply is. A model that calls a tool where it should choose one has chosen it."""
+    found = object_in(said.text)
+    if isinstance(found, Object) and "selected_tool" in found.value:
+        return _chosen(gate, names, found)
+    if said.only_calls:
+        return _called(names, said.reading.calls)
+    why = found.why if isinstance(found, Broken) else "its JSON has no key selected_tool"
+    return Refusal(why, f"selected_tool is one of {_listed(names)}, or null.")
+
+
+def _chosen(gate: "Gate", names: list[str], found: Object) -> Choice | Refusal:
+    value = found.value
+    name, reasoning = value["selected_tool"], words(value.get("reasoning"))
+    if name is None:
+        return Choice(None, why=reasoning)
+    if not isinstance(name, str):
+        return Refusal("selected_tool is no name", f"It is one of {_listed(names)}, or null.")
+    params = value.get("params")
+    verdict = gate.check(name, {} if params is None else params)
+    stated = share(value["confidence"]) if "confidence" in value else _UNSTATED
+    return _judged(names, verdict, reasoning, stated or 0.0, found.confidence, _alternatives(names, value))
+
+
+def _called(names: list[str], calls: tuple[Verdict, ...]) -> Choice | Refusal:
+    first, *others = calls
+    if others:
+        return Refusal("it holds more than one call", "Select one tool; others can follow later.")
+    return _judged(names, first, "", _UNSTATED, 1.0, ())
+
+
+def _judged(
+    names: list[str], verdict: Verdict, reasoning: str, stated: float, sure: float,
+    alternatives: tuple[SelectedTool, ...],
+) -> Choice | Refusal:  # fmt: skip
+    call = verdict.call or verdict.found
+    if call is None or call.name not in names:
+        named = f"`{escaped(call.name, 100)}` is none of the tools" if call is not None else "no tool is named"
+        return Refusal(named, f"selected_tool is one of {_listed(names)}, or null.")
+    arguments = verdict.call.arguments if verdict.call is not None else None
+    if not verdict.ok or verdict.truncated or not is_object(arguments):
+        why = "; ".join(problem.message for problem in verdict.problems) or "the parameters cannot be read"
+        return Refusal(why, verdict.hint)
+    params = _own(arguments)
+    if params is None:
+        return Refusal("the parameters are no plain JSON", "Write them as a JSON object.")
+    selected = SelectedTool(call.name, params, reasoning, stated)
+    evidence = {
+        "fits": float(not verdict.problems), "repairs": float(len(verdict.repairs)),
+        "repair": min(verdict.confidence, sure),
+    }  # fmt: skip
+    return Choice(selected, alternatives, evidence, reasoning)
+
+
+def _own(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """A copy that nobody else holds: a model that is a function may keep what it has returned, and change it. None for
+    what no JSON can carry."""
+    try:
+        copied = decode(encode(arguments))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return None
+    return copied if copied == arguments else None
+
+
+def _alternatives(names: list[str], value: dict[str, Any]) -> tuple[SelectedTool, ...]:
+    """Kept for people and for the record; nothing of them ever runs."""
+    listed = value.get("alternatives")
+    entries = [one for one in listed[:_MOST_ALTERNATIVES] if is_object(one)] if is_list(listed) else []
+    return tuple(
+        SelectedTool(one["tool"], params if is_object(params := one.get("params")) else {}, words(one.get("reason")))
+        for one in entries
+        if one.get("tool") in names
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(escaped(name, 100) for name in names)
+
+
+def _selected(packet: Packet, choice: Choice, taken: Taken) -> Packet:
+    selected = choice.selected
+    if selected is None:
+        return _ended(packet, f"No {_further(packet)}tool is needed. {choice.why}".strip(), taken)
+    if any((one.get("tool"), one.get("params")) == (selected.tool_name, selected.params) for one in results_of(packet)):
+        return _ended(packet, f"{selected.tool_name} was chosen again for the very same; its result is there", taken)
+    packet = routed(
+        packet, needs_tool=True, selected_tool=selected, alternative_tools=choice.alternatives,
+        evidence=choice.evidence, review_approved=None, review_confidence=0.0, review_reasoning="", confidence=0.0,
+        execution_status="pending", execution_result=None, approval=None,
+    )  # fmt: skip
+    summary = f"Selected {selected.tool_name}"
+    return logged(packet, "tool_selection", summary, taken, sure=selected.selection_confidence)
+
+
+def _ended(packet: Packet, summary: str, taken: Taken) -> Packet:
+    """No tool, or none any more: what came of an earlier one stays."""
+    changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "skipped"}
+    if not packet.tool_routing.reinjection_count:
+        changes["needs_tool"] = False
+    return logged(routed(packet, routing_requested=False, **changes), "tool_selection", summary, taken)
+
+
+def _unselected(packet: Packet, why: str, taken: Taken) -> Packet:
+    changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "failed"}
+    packet = standing(routed(packet, routing_requested=False, **changes), "processing", why)
+    return logged(packet, "tool_selection", f"No selection: {why}", taken)
+
+
+def _has_run(packet: Packet) -> bool:
+    return packet.tool_routing.execution_result is not None
+
+
+def _further(packet: Packet) -> str:
+    return "further " if packet.tool_routing.reinjection_count else ""

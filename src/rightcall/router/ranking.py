@@ -1,0 +1,398 @@
+"""Which of the tools is the right one: the likeliest first, each with the probability that it is.
+
+A few tools are all compared with the request; of many, those that the index finds. The weights are learned.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from math import exp, sqrt
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, json
+
+from rightcall.router import vectors
+from rightcall.router.index import Told, told_of, why
+from rightcall.router.lexical import (
+    Fields,
+    Request,
+    ToolText,
+    best_possible,
+    fields_of,
+    impacts,
+    name_words,
+    rarity,
+    read_request,
+    stems_of,
+)
+from rightcall.router.slots import Values, Wanted, exact, filled, values_in, wanted
+from rightcall.router.types import Candidate
+
+if TYPE_CHECKING:
+    from rightcall.router.index import Hit
+    from rightcall.router.nearest import Meant, MeantRequest
+
+
+# ── compare ──
+# How a request and a tool compare, as numbers: what the ranking and the intent are learned from.
+#
+# By words always; by meaning with the extra `route` (`vectors_compare`). Rarity is the general one, since a handful of
+# tools cannot tell it.
+
+BY_WORDS = (
+    "bm25", "in_name", "in_description", "in_arguments", "in_argument_texts", "in_any", "name_said",
+    "description_said", "argument_words_said", "arguments_said", "filled", "least_filled", "missing", "required",
+    "exact", "arguments", "description_words",
+)  # fmt: skip
+"""`bm25` is a share of the best that the request allows; `in_…`: the share of the request's words that stand there;
+`…_said`: the share of theirs that the request has. Rare words count more. `exact`: required arguments whose very kind
+of value is there, such as a path, a link or a date."""
+
+BY_MEANING = (
+    "near_name", "near_description", "near_short", "near_whole", "near_argument", "near_arguments", "near_sentence",
+    "aligned", "aligned_name", "aligned_description", "aligned_arguments", "name_found", "description_found",
+    "worst_aligned", "rare_aligned", "rarest_aligned", "unaligned", "verbs", "least_required",
+)  # fmt: skip
+"""`near_…`: cosines of the whole request; `aligned…`: of each of its words with the nearest word there."""
+
+
+class Asked(Struct, frozen=True, eq=False):
+    """A request, read once for all tools."""
+
+    request: Request
+    worth: dict[str, float]
+    whole: float
+    best: float
+    values: Values
+    meant: "MeantRequest | None"
+
+
+class Known(Struct, frozen=True, eq=False):
+    """A tool, read once for all requests."""
+
+    tool: ToolText
+    name: dict[str, float]
+    """Words, with what each is worth of the whole field."""
+    description: dict[str, float]
+    arguments: dict[str, float]
+    argument_texts: frozenset[str]
+    each_argument: tuple[frozenset[str], ...]
+    counted: dict[str, float]
+    wanted: tuple[Wanted, ...]
+    told: Told
+    meant: "Meant | None"
+
+
+def ask(text: str, *, meaning: bool | None = None) -> Asked:
+    """Reads a request; `meaning` as for the index."""
+    request = read_request(text)
+    worth = {stem: weight * rarity(stem) for stem, weight in request.counts.items()}
+    meant = None
+    if vectors.available() if meaning is None else meaning:
+        from rightcall.router.nearest import read_meaning  # late: it needs the extra
+
+        meant = read_meaning(text)
+    return Asked(request, worth, sum(worth.values()) or 1.0, best_possible(request) or 1.0, values_in(text), meant)
+
+
+def know(tool: ToolText, *, meaning: bool | None = None) -> Known:
+    """Reads a tool."""
+    fields = fields_of(tool)
+    stems = stems_of(fields)
+    needs = wanted(tool)
+    return Known(
+        tool,
+        _shared(stems.name),
+        _shared(stems.description),
+        _shared(stems.arguments),
+        frozenset(stems.argument_texts),
+        tuple(frozenset(name_words(name)) for name, _ in fields.arguments),
+        impacts(stems),
+        needs,
+        told_of(tool),
+        _meant(fields, needs) if (vectors.available() if meaning is None else meaning) else None,
+    )
+
+
+def _meant(fields: Fields, needs: Sequence[Wanted]) -> "Meant":
+    from rightcall.router.nearest import know_meaning  # late: it needs the extra
+
+    return know_meaning(fields, [one.name for one in needs])
+
+
+def compare(asked: Asked, known: Known) -> list[float]:
+    """One number for each name of `BY_WORDS`, and with meanings for each of `BY_MEANING`."""
+    return compare_all(asked, (known,))[0]
+
+
+def compare_all(asked: Asked, tools: Sequence[Known]) -> list[list[float]]:
+    """The same for several tools, which costs little more than for one."""
+    numbers = [_by_words(asked, one) for one in tools]
+    meant = [one.meant for one in tools if one.meant is not None]
+    if asked.meant is not None and meant and len(meant) == len(tools):
+        from rightcall.router.nearest import by_meaning
+
+        for row, more in zip(numbers, by_meaning(asked.meant, meant), strict=True):
+            row += more
+    return numbers
+
+
+def _by_words(asked: Asked, known: Known) -> list[float]:
+    worth, whole = asked.worth, asked.whole
+    bm25 = name = description = arguments = texts = anywhere = name_said = description_said = arguments_said = 0.0
+    for stem in worth.keys() & known.counted.keys():
+        value = worth[stem]
+        bm25 += value * known.counted[stem]
+        anywhere += value
+        if stem in known.name:
+            name += value
+            name_said += known.name[stem]
+        if stem in known.description:
+            description += value
+            description_said += known.description[stem]
+        if stem in known.arguments:
+            arguments += value
+            arguments_said += known.arguments[stem]
+        if stem in known.argument_texts:
+            texts += value
+    held = filled(known.wanted, asked.values)
+    return [
+        bm25 / asked.best, name / whole, description / whole, arguments / whole, texts / whole, anywhere / whole,
+        name_said, description_said, arguments_said,
+        _spoken(known.each_argument, worth), sum(held) / len(held) if held else 1.0, min(held, default=1.0),
+        float(sum([one < 0.3 for one in held])), float(min(len(held), 10)),
+        float(min(3, exact(known.wanted, held))), float(min(len(known.each_argument), 20)),
+        float(min(len(known.description), 60)),
+    ]  # fmt: skip
+
+
+def _shared(stems: Sequence[str]) -> dict[str, float]:
+    worth = {stem: rarity(stem) for stem in stems}
+    whole = sum(worth.values())
+    return {stem: value / whole for stem, value in worth.items()}
+
+
+def _spoken(arguments: Sequence[frozenset[str]], worth: dict[str, float]) -> float:
+    return sum([not one.isdisjoint(worth) for one in arguments]) / len(arguments) if arguments else 0.0
+
+
+# ── learned ──
+# What was learned from the development corpora (scripts/train_router.py), and how it is applied. Pure Python.
+#
+# Two models of each kind: one for requests compared by words and meaning, one for words alone (without the extra).
+
+
+class Tree(Struct, frozen=True, array_like=True):
+    """A decision tree. A node is a number to look at, a threshold, and where to go from it: at most that, or more. A
+    negative place is a leaf, whose value is `leaves[-1 - place]`."""
+
+    nodes: list[tuple[int, float, int, int]]
+    leaves: list[float]
+
+
+class Linear(Struct, frozen=True):
+    """One weight for each number, and what is added."""
+
+    weights: list[float]
+    bias: float = 0.0
+
+    def score(self, numbers: Sequence[float]) -> float:
+        return self.bias + sum(map(float.__mul__, self.weights, numbers))
+
+
+class Wordy(Struct, frozen=True):
+    """One weight for each word or pair of words; others say nothing."""
+
+    weights: dict[str, float]
+    bias: float = 0.0
+
+    def score(self, words: Iterable[str]) -> float:
+        found = set(words)
+        weigh = self.weights.get
+        return self.bias + sum(weigh(word, 0.0) for word in found) / (sqrt(len(found)) or 1.0)
+
+
+class Need(Struct, frozen=True):
+    """Whether a request needs one of its tools."""
+
+    words: Wordy
+    """Its words, marked by whether the tools have them."""
+    trees: list[Tree]
+    shift: float
+    """Where need and no need weigh the same."""
+    ask: Linear
+    """Whether a value is missing: its log odds against a call."""
+
+
+class Learned(Struct, frozen=True):
+    """The file of one kind."""
+
+    made_from: str
+    few: Linear
+    """Ranks the tools of a request with a few."""
+    many: Linear
+    """Ranks what an index found among many."""
+    need: Need
+
+
+@lru_cache(maxsize=2)
+def learned(meaning: bool) -> Learned:
+    """With the numbers of meaning, or for words alone."""
+    return json.decode(_file("meaning.json" if meaning else "lexical.json"), type=Learned)
+
+
+@lru_cache(maxsize=1)
+def alone() -> Wordy:
+    """Whether a request needs a tool at all, by its text, where no tools are known."""
+    return json.decode(_file("text.json"), type=Wordy)
+
+
+def _file(name: str) -> bytes:
+    return files("rightcall.router").joinpath("weights", name).read_bytes()
+
+
+def forest(trees: Iterable[Tree], numbers: Sequence[float]) -> float:
+    """The sum of what the trees say: log odds."""
+    total = 0.0
+    for tree in trees:
+        place, nodes = 0, tree.nodes
+        while place >= 0:
+            number, threshold, low, high = nodes[place]
+            place = low if numbers[number] <= threshold else high
+        total += tree.leaves[-1 - place]
+    return total
+
+
+def chance(log_odds: float) -> float:
+    """A probability.
+
+    >>> chance(0.0)
+    0.5
+    """
+    return 1.0 / (1.0 + exp(-max(-50.0, min(50.0, log_odds))))
+
+
+def shares(scores: Sequence[float]) -> list[float]:
+    """Scores as probabilities that add up to 1."""
+    most = max(scores)
+    powers = [exp(score - most) for score in scores]
+    whole = sum(powers)
+    return [power / whole for power in powers]
+
+
+FEW = 12
+"""So many tools are compared one by one; of more, as many as the index puts first."""
+
+_NEAR = len(BY_WORDS) + BY_MEANING.index("near_short")
+
+_INDEXED = 0.97
+"""How often the index has the right tool among those it finds."""
+
+
+class Found(Struct, frozen=True, eq=False):
+    """The tools that were compared, likeliest first."""
+
+    known: list[Known]
+    numbers: list[list[float]]
+    scores: list[float]
+    shares: list[float]
+    """The probability of each, given that one of all is right."""
+
+
+class Ranker:
+    """Compares requests with tools, each of which is read once. Any thread may use it."""
+
+    def __init__(self, *, meaning: bool | None = None) -> None:
+        self.meaning = vectors.available() if meaning is None else meaning
+        self._known: dict[str, Known] = {}
+        self._asked: Asked | None = None
+
+    def ask(self, text: str) -> Asked:
+        """The last request is kept: whether it needs a tool is asked first, then which."""
+        asked = self._asked
+        if asked is None or asked.request.text != text:
+            asked = self._asked = ask(text, meaning=self.meaning)
+        return asked
+
+    def know(self, tool: ToolText) -> Known:
+        known = self._known.get(tool.name)
+        if known is None or (known.tool is not tool and known.tool != tool):
+            known = self._known[tool.name] = know(tool, meaning=self.meaning)
+        return known
+
+    def among(self, asked: Asked, tools: Sequence[ToolText], hits: "Sequence[Hit] | None" = None) -> Found:
+        """Ranks these tools; `hits` where they are what an index has found, in its order."""
+        known = [self.know(tool) for tool in tools]
+        numbers = compare_all(asked, known)
+        if not known:
+            return Found([], [], [], [])
+        weights = learned(self.meaning)
+        if hits is None:
+            return ordered(known, numbers, scored(weights.few, numbers))
+        rows = [[*row, hit.score] for row, hit in zip(numbers, hits, strict=True)]
+        return ordered(known, numbers, scored(weights.many, rows), _INDEXED)
+
+    def rank(
+        self, text: str, tools: Sequence[ToolText], limit: int, hits: "Sequence[Hit] | None" = None
+    ) -> list[Candidate]:
+        """The likeliest tools."""
+        asked = self.ask(text)
+        found = self.among(asked, tools, hits)
+        return [
+            Candidate(
+                known.tool.name, round(score, 4), round(share, 4),
+                why(asked.request, known.told, numbers[_NEAR] if self.meaning else 0.0),
+            )
+            for known, numbers, score, share in list(
+                zip(found.known, found.numbers, found.scores, found.shares, strict=True)
+            )[:limit]
+        ]  # fmt: skip
+
+
+def ordered(known: list[Known], numbers: list[list[float]], scores: list[float], certain: float = 1.0) -> Found:
+    """Likeliest first; one of them is right with the probability `certain`."""
+    order = sorted(range(len(known)), key=lambda at: (-scores[at], at))
+    divided = shares(scores)
+    return Found(
+        [known[at] for at in order],
+        [numbers[at] for at in order],
+        [scores[at] for at in order],
+        [divided[at] * certain for at in order],
+    )
+
+
+def scored(weights: Linear, rows: Sequence[Sequence[float]]) -> list[float]:
+    """What `weights.score` says of each of the `related` rows, without writing those down."""
+    if len(rows) == 1:
+        return [weights.bias]
+    half = len(rows[0])
+    to_mean, to_best = weights.weights[:half], weights.weights[half:]
+    both = list(map(float.__add__, to_mean, to_best))
+    same = weights.bias
+    ahead = [0.0] * len(rows)
+    for column, mean_weight, best_weight in zip(zip(*rows, strict=True), to_mean, to_best, strict=True):
+        next_most, most = sorted(column)[-2:]
+        same -= mean_weight * sum(column) / len(rows) + best_weight * most
+        if most > next_most:  # of two that are best, each is held against the other
+            ahead[column.index(most)] += best_weight * (most - next_most)
+    return [same + more + sum(map(float.__mul__, both, row)) for row, more in zip(rows, ahead, strict=True)]
+
+
+def related(rows: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Each number against the mean of all tools, and against the best of the others: what a ranking is learned from."""
+    count = len(rows)
+    if count == 1:
+        return [[0.0] * (2 * len(rows[0]))]
+    means: list[float] = []
+    first: list[float] = []
+    second: list[float] = []
+    for column in zip(*rows, strict=True):
+        means.append(sum(column) / count)
+        most, next_most = sorted(column)[-1:-3:-1]
+        first.append(most)
+        second.append(next_most)
+    return [
+        [value - mean for value, mean in zip(row, means, strict=True)]
+        + [value - (most if value < most else other) for value, most, other in zip(row, first, second, strict=True)]
+        for row in rows
+    ]

@@ -1,0 +1,392 @@
+"""Is it the right one? The prime model reviews the choice (T-05); its word is one piece of evidence among others.
+
+A review that fails, or that cannot be read to the letter, is no review: then nothing runs.
+"""
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rightcall.base.json.marks import is_object
+from rightcall.base.text import render_json
+from rightcall.errors import Unreadable
+from rightcall.gate.loads import loads
+from rightcall.models.loop import Model
+from rightcall.policy.settings import RouterSettings
+from rightcall.router import choose
+from rightcall.router.choose import Broken, Said, exact_in, share, taken_apart, words
+from rightcall.router.story import (
+    Budget,
+    RouterQuestion,
+    budget_of,
+    logged,
+    put,
+    results_of,
+    routed,
+    standing,
+    starting,
+)
+from rightcall.router.types import Candidate, Packet, SelectedTool
+
+if TYPE_CHECKING:
+    from rightcall.gate.gate import Gate
+
+
+# ── confidence ──
+# One number from all evidence: how sure it is that this call is the one to run.
+#
+# A model's own word on that is badly calibrated, so it is never taken alone. The measured probabilities come first:
+# that a tool is needed, and that it is this one. Each model that was asked is a vote of limited weight. Nobody lifts
+# the number above what the reviewer said, and no review, or one that cannot be read, leaves nothing of it.
+
+SELECTOR_ODDS = 4.0
+"""What the selecting model's choice is worth: as a voter who is right four times in five."""
+
+ALONE_ODDS = 2.0
+"""What it is worth where the measured ranking had put another tool first: two methods that disagree tell less."""
+
+REVIEW_ODDS = 2.0
+"""What an approval is worth: reviewers approve most of what they are shown."""
+
+UNAPPROVED = 0.5
+"""The most that is left when the reviewer did not approve (design 004)."""
+
+_LEAST, _MOST = 0.001, 0.999
+
+
+class Evidence(Struct, frozen=True):
+    """What is known of a selected call."""
+
+    needs: float = 1.0
+    """The probability that the request needs a tool."""
+    tool: float = 1.0
+    """The probability that it is this tool, given that it is one of those available."""
+    margin: float = 0.0
+    """How far the first candidate is ahead of the second: for people, since `tool` is made of it."""
+    agrees: bool = True
+    """The selecting model chose the first candidate."""
+    fits: bool = True
+    """The arguments fit the tool's schema."""
+    repairs: int = 0
+    repair_confidence: float = 1.0
+    """How sure the gate is of its repairs."""
+    stated: float = 0.0
+    """What the selecting model says of itself: for people. It was measured to tell nothing."""
+    approved: bool | None = None
+    """What the reviewer said; None: nothing that could be read."""
+    review: float | None = None
+    """How sure the reviewer says to be."""
+
+
+class Weighed(Struct, frozen=True):
+    confidence: float
+    parts: dict[str, float]
+    """What it was made of, for the packet and for people."""
+
+
+def weigh(evidence: Evidence) -> Weighed:
+    """
+    >>> weigh(Evidence(needs=0.9, tool=0.9, approved=True, review=0.95)).confidence
+    0.95
+    >>> weigh(Evidence(needs=0.9, tool=0.9, approved=False, review=0.95)).confidence
+    0.5
+    >>> weigh(Evidence(needs=0.9, tool=0.9)).confidence
+    0.0
+    """
+    measured = evidence.needs * evidence.tool
+    selected = SELECTOR_ODDS if evidence.agrees else ALONE_ODDS
+    voted = _raised(measured, selected * (REVIEW_ODDS if evidence.approved else 1.0))
+    confidence = voted * evidence.repair_confidence if evidence.fits else 0.0
+    most = _most(evidence)
+    parts = {
+        "needs": evidence.needs, "tool": evidence.tool, "margin": evidence.margin, "agrees": float(evidence.agrees),
+        "fits": float(evidence.fits), "repairs": float(evidence.repairs), "repair": evidence.repair_confidence,
+        "stated": evidence.stated, "measured": measured, "voted": voted, "review": evidence.review or 0.0, "most": most,
+    }  # fmt: skip
+    return Weighed(round(min(confidence, most), 4), {name: round(value, 4) for name, value in parts.items()})
+
+
+def _most(evidence: Evidence) -> float:
+    if evidence.approved is None or evidence.review is None or not 0.0 <= evidence.review <= 1.0:
+        return 0.0
+    return evidence.review if evidence.approved else min(evidence.review, UNAPPROVED)
+
+
+def _raised(probability: float, odds: float) -> float:
+    bounded = min(max(probability, _LEAST), _MOST)
+    against = (1.0 - bounded) / bounded / odds
+    return 1.0 / (1.0 + against)
+
+
+_KEYS = frozenset(("approved", "confidence", "reasoning"))
+_UNFINISHED = frozenset(("length", "max_tokens", "content_filter", "MAX_TOKENS", "SAFETY", "incomplete"))
+"""What APIs call an answer that was not written to its end."""
+
+
+class Review(Struct, frozen=True):
+    """What a reviewer said. `approved` None: nothing that could be read."""
+
+    approved: bool | None
+    confidence: float
+    reasoning: str
+
+
+async def review(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Packet:
+    selected = packet.tool_routing.selected_tool
+    if selected is None:
+        return packet
+    taken = starting()
+    question = RouterQuestion(
+        choose.review(packet, selected, gate.catalog.get(selected.tool_name)),
+        settings.review_tokens,
+        settings.review_temperature,
+        settings.top_p,
+        choose.REVIEW_SCHEMA,
+    )
+    said, tokens = await _ask_for_review(question, gate, model, budget_of(packet, settings, taken))
+    taken = taken.plus(tokens)
+    packet = routed(
+        packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
+    )
+    return logged(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
+
+
+async def _ask_for_review(
+    question: RouterQuestion, gate: "Gate", model: Model | None, budget: Budget
+) -> tuple[Review, int]:
+    """A reply that seems to approve, but not to the letter, is asked for once more, as JSON alone. Any other that
+    cannot be read has failed: nobody is asked until he says yes."""
+    reply = await put(model, question, budget)
+    if reply.failed is not None:
+        return failed(reply.failed), reply.tokens
+    told = taken_apart(gate, reply.written)
+    said = _read(told)
+    if said.approved is not None or not _seems_to_approve(told.text):
+        return said, reply.tokens
+    again = await put(model, question.after(told.text, choose.ONLY_JSON), budget, reply.tokens)
+    tokens = reply.tokens + again.tokens
+    return (said if again.failed is not None else _read(taken_apart(gate, again.written))), tokens
+
+
+def _seems_to_approve(text: str) -> bool:
+    try:
+        value = loads(text).value
+    except Unreadable:
+        return False
+    return is_object(value) and value.get("approved") is True
+
+
+def _read(said: Said) -> Review:
+    if said.finish in _UNFINISHED:
+        return failed(f"it was cut off ({said.finish})")
+    if any(place.format == "native" for place in said.reading.places):
+        return failed("it calls a tool")
+    return read_review(said.text)
+
+
+def read_review(text: str) -> Review:
+    """To the letter: the whole text is one JSON object; `approved` is true or false in it, `confidence` a number from
+    0 to 1 and `reasoning`, where it is given, a text. Any other key leaves a doubt: it may say the contrary.
+
+    >>> read_review('{"approved": true, "confidence": 0.9, "reasoning": "Right."}')
+    Review(approved=True, confidence=0.9, reasoning='Right.')
+    >>> read_review('{"approved": "yes", "confidence": 0.9}').reasoning
+    'Review failed: `approved` is "yes", neither true nor false'
+    """
+    found = exact_in(text)
+    if isinstance(found, Broken):
+        return failed(found.why)
+    odd = next((key for key in found.value if key not in _KEYS), None)
+    if odd is not None:
+        return failed(f"its key {render_json(odd, 60)} is none of those asked for")
+    approved, stated = found.value.get("approved"), found.value.get("confidence")
+    if not isinstance(approved, bool):
+        return failed(f"`approved` is {render_json(approved)}, neither true nor false")
+    confidence = share(stated)
+    if confidence is None:
+        return failed(f"`confidence` is {render_json(stated)}, no number from 0 to 1")
+    reasoning = found.value.get("reasoning", "")
+    if not isinstance(reasoning, str):
+        return failed(f"`reasoning` is {render_json(reasoning, 60)}, no text")
+    return Review(approved, confidence if approved else min(confidence, UNAPPROVED), words(reasoning))
+
+
+def failed(why: str) -> Review:
+    return Review(None, 0.0, f"Review failed: {why}")
+
+
+def weighed(packet: Packet) -> Weighed:
+    """All that is known of the selected call, as one number."""
+    routing = packet.tool_routing
+    selected = routing.selected_tool
+    if selected is None:
+        return Weighed(0.0, {})
+    ranked, known = _still_open(packet, selected), routing.evidence
+    detected = packet.intent.detected
+    chosen = next((one.confidence for one in ranked if one.name == selected.tool_name), 0.0)
+    return weigh(
+        Evidence(
+            needs=detected.probability if detected is not None else 0.0,
+            tool=chosen,
+            margin=ranked[0].confidence - ranked[1].confidence if len(ranked) > 1 else 1.0,
+            agrees=bool(ranked) and ranked[0].name == selected.tool_name,
+            fits=known.get("fits", 0.0) >= 1.0,
+            repairs=int(known.get("repairs", 0.0)),
+            repair_confidence=share(known.get("repair")) or 0.0,
+            stated=selected.selection_confidence,
+            approved=routing.review_approved,
+            review=routing.review_confidence if routing.review_approved is not None else None,
+        )
+    )
+
+
+def _still_open(packet: Packet, selected: SelectedTool) -> list[Candidate]:
+    """The candidates as likely as they are after what was done: a tool that has given its result leaves its share to
+    the others, unless it is the one that was chosen again."""
+    used = {one.get("tool") for one in results_of(packet)} - {selected.tool_name}
+    others = [one for one in packet.tool_routing.candidates if one.name not in used]
+    gone = sum(one.confidence for one in packet.tool_routing.candidates if one.name in used)
+    left = max(1.0 - gone, sum(one.confidence for one in others))
+    return [replace(one, confidence=min(one.confidence / left, 1.0)) for one in others] if left > 0 else others
+
+
+def _summary(said: Review, selected: SelectedTool) -> str:
+    if said.approved is None:
+        return said.reasoning
+    return f"{selected.tool_name} was {'approved' if said.approved else 'not approved'}"
+
+
+# ── clearance ──
+# What may run: calls that this very router has reviewed and found sure enough, or that a person said yes to.
+#
+#     review ─▶ a mark: this call, judged so ─▶ decide ─▶ a clearance: this call ─▶ execute
+#
+# Both are kept in memory, each for one use. Nothing that stands in a packet clears it, since packets come from files
+# too; and what runs is read back from the bytes that were reviewed, since a packet's arguments can be changed by
+# whoever holds them.
+
+_encode = json.Encoder(order="deterministic").encode
+_MOST_CLEARANCE = 10_000
+"""Marks and clearances that were never used go, the oldest first."""
+
+UNREVIEWED = "the call is not the one that was reviewed here"
+
+
+class Clearances:
+    """The calls that were reviewed here, and those that may run now."""
+
+    def __init__(self) -> None:
+        self._reviewed: dict[bytes, bytes] = {}
+        self._cleared: dict[bytes, bytes] = {}
+
+    def reviewed(self, call: bytes, packet: Packet) -> None:
+        """This call was shown to a reviewer, and this is what came of it."""
+        if call:
+            _keep(self._reviewed, call, _judgement(packet))
+
+    def was_reviewed(self, packet: Packet) -> bool:
+        """Whether exactly this call was judged exactly so, here; if so, that is used up."""
+        call = call_of(packet)
+        return bool(call) and self._reviewed.pop(call, b"") == _judgement(packet) != b""
+
+    def give(self, call: bytes) -> None:
+        if call:
+            _keep(self._cleared, call, call)
+
+    def use(self, packet: Packet) -> SelectedTool | None:
+        """This packet's call, if it is cleared; then it is no longer."""
+        selected = packet.tool_routing.selected_tool
+        call = self._cleared.pop(call_of(packet), b"")
+        return replace(selected, params=json.decode(call)[3]) if call and selected is not None else None
+
+
+def call_of(packet: Packet) -> bytes:
+    """A packet's call as bytes, with the packet and the caller it belongs to; empty where there is none, or none that
+    JSON can carry."""
+    selected = packet.tool_routing.selected_tool
+    if selected is None:
+        return b""
+    return _bytes((packet.header.packet_id, packet.header.caller, selected.tool_name, selected.params))
+
+
+def _judgement(packet: Packet) -> bytes:
+    """All that a decision is made of besides the call."""
+    routing = packet.tool_routing
+    stated = routing.selected_tool.selection_confidence if routing.selected_tool is not None else 0.0
+    review = (routing.review_approved, routing.review_confidence)
+    return _bytes((*review, stated, routing.evidence, routing.candidates, packet.intent.detected))
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return b""
+
+
+def _keep(kept: dict[bytes, bytes], key: bytes, value: bytes) -> None:
+    while len(kept) >= _MOST_CLEARANCE:
+        del kept[next(iter(kept))]
+    kept[key] = value
+
+
+def marking(step: Callable[[Packet], Any], clearances: Clearances) -> Callable[[Packet], Any]:
+    """A review that a program has put in the place of ours: its word counts like ours."""
+
+    def review(packet: Packet) -> Any:
+        call, made = call_of(packet), step(packet)
+        if isawaitable(made):
+            return _marked(made, call, clearances)
+        if isinstance(made, Packet):
+            clearances.reviewed(call, made)
+        return made
+
+    return review
+
+
+async def _marked(made: Awaitable[Any], call: bytes, clearances: Clearances) -> Any:
+    packet = await made
+    if isinstance(packet, Packet):
+        clearances.reviewed(call, packet)
+    return packet
+
+
+def decide(packet: Packet, settings: RouterSettings, clearances: Clearances) -> Packet:
+    """Is it sure enough? At or above the threshold, with an approving review, it may run; else as `below` says."""
+    taken = starting()
+    call, selected = call_of(packet), packet.tool_routing.selected_tool
+    if selected is None:
+        return packet
+    if not clearances.was_reviewed(packet) and packet.tool_routing.review_approved is not None:
+        said = failed(UNREVIEWED)
+        packet = routed(
+            packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
+        )
+    found = weighed(packet)
+    packet = routed(packet, confidence=found.confidence, evidence=found.parts)
+    sure = f"{found.confidence:.2f}, {settings.threshold:g} is due"
+    if packet.tool_routing.review_approved is True and found.confidence >= settings.threshold:
+        clearances.give(call)
+        packet = standing(routed(packet, execution_status="approved"), "processing")
+        return logged(packet, "tool_routing", f"{selected.tool_name} may run ({sure})", taken, sure=found.confidence)
+    why = _why_unsure(packet, sure)
+    if settings.below == "ask":
+        packet = standing(routed(packet, execution_status="awaiting_confidence"), "waiting", why)
+        summary = f"Tool {selected.tool_name} waits for the user: {why}"
+    else:
+        packet = standing(routed(packet, execution_status="skipped"), "processing", why)
+        summary = f"Tool {selected.tool_name} skipped due to low confidence ({found.confidence:.2f})"
+    return logged(routed(packet, routing_requested=False), "tool_routing", summary, taken, sure=found.confidence)
+
+
+def _why_unsure(packet: Packet, sure: str) -> str:
+    match packet.tool_routing.review_approved:
+        case None:
+            return packet.tool_routing.review_reasoning or "nobody has reviewed it"
+        case False:
+            return f"the reviewer did not approve it (confidence {sure})"
+        case True:
+            return f"the confidence is too low ({sure})"

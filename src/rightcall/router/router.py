@@ -1,0 +1,346 @@
+"""The router: does this request need a tool, which one, and is it sure enough to run it?
+
+    router = Router([get_weather], model)
+    answered = await router.answer("Will it rain in Oslo?")
+    print(answered.text, answered.packet.tool_routing.execution_status)
+
+Tool decisions are a controlled, structured, reviewed step here, never something a model slips into its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.errors import ConfigError
+from rightcall.router.story import logged, request_text, routed, standing, starting
+from rightcall.router.toolset import Toolset
+from rightcall.router.types import Candidate, Intent, Packet, PacketIntent
+
+if TYPE_CHECKING:
+    from rightcall.executor.outcomes import Ask
+    from rightcall.gate.gate import Gate
+    from rightcall.policy.settings import RouterSettings
+    from rightcall.record.notes import Confirmation
+    from rightcall.router.review import Clearances
+    from rightcall.router.story import Models
+    from rightcall.router.trip import Pieces, Trip
+
+
+STEPS = ("needs_tool", "candidates", "detect", "find", "select", "review", "execute", "inject", "respond")
+"""What a program may replace, by a keyword of its name or in a subclass. `decide`, which clears a call to run, is not
+among them: who wants to decide otherwise sets the threshold, or reviews otherwise."""
+
+_INTENTS: dict[str, Literal["tool_routing", "ask_back", "answer"]] = {
+    "call": "tool_routing", "ask": "ask_back", "none": "answer",
+}  # fmt: skip
+
+
+class Answered(Struct, frozen=True):
+    """An answer and the packet that tells how it came about."""
+
+    text: str
+    packet: Packet
+
+
+class Packets(Protocol):
+    """Where packets are kept: `PacketStore` keeps them in files."""
+
+    def save(self, packet: Packet, /) -> object: ...
+
+
+class Router:
+    """Routes requests to tools.
+
+    >>> tools = [{"name": "get_weather", "description": "The weather of a city.",
+    ...           "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}]
+    >>> [one.name for one in Router(tools).candidates("What is the weather in Oslo?")]
+    ['get_weather']
+
+    `tools` are definitions in any shape, which are only routed to; functions, which run as well; an `Executor`, whose
+    policy then decides what each caller may use; or None. `models` is one model for everything, or a light one, which
+    selects, and a prime one, which reviews and answers: `{"light": …, "prime": …}`; without any, those of
+    [router.light] and [router.prime] in the policy. A model is a function of a list of messages, or an `Endpoint`.
+    `policy` is a path, a dict of the same shape or None, and `ask` asks a person about a call that needs one; an
+    executor has both itself.
+    `wait` is for how many seconds a call may wait for a person's answer; `packets` where packets are saved. Every step
+    can be replaced by a keyword of its name.
+    """
+
+    def __init__(
+        self, tools: Any = None, models: Any = None, *, policy: Any = None, caller: str = "default",
+        packets: Packets | None = None, ask: Ask | None = None, wait: float = 0.0, **steps: Callable[..., Any],
+    ) -> None:  # fmt: skip
+        self._tools = Toolset(tools, policy, ask)
+        self._given_models = models
+        self._models: Models | None = None
+        self._clearances: Clearances | None = None
+        self.caller = caller
+        self.packets = packets
+        self.wait = wait
+        for name, step in steps.items():
+            if name not in STEPS or not callable(step):
+                raise ConfigError(
+                    f"`{name}` is no option, and no step that a function can replace; steps are: {', '.join(STEPS)}"
+                )
+            setattr(self, name, self._marking(step) if name == "review" else step)
+        if models is not None:
+            _ = self.models  # what is wrong with them is said at once
+
+    async def __aenter__(self) -> Self:
+        await self._tools.running()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close what the router has opened itself."""
+        await self._tools.close()
+        if self._given_models is None and self._models is not None:
+            for model in {id(one): one for one in (self._models.light, self._models.prime)}.values():
+                if model is not None:
+                    await model.aclose()  # pyright: ignore[reportFunctionMemberAccess] - an Endpoint of ours
+            self._models = None
+
+    @property
+    def settings(self) -> RouterSettings:
+        """`[router]` of the policy in force."""
+        return self._tools.policy.router
+
+    @property
+    def models(self) -> Models:
+        if self._models is None:
+            from rightcall.router.story import models_of  # late: without a model nothing of it is needed
+
+            self._models = models_of(self._given_models, self.settings)
+        return self._models
+
+    # Without a model
+
+    def needs_tool(self, text: str, caller: str | None = None) -> Intent:
+        """Whether a request needs a tool of those there are, a value for one, or none. Without a model."""
+        from rightcall.router.intent import judge_intent
+
+        near, mode = self._tools.near(request_text(text), caller or self.caller), self.settings.mode
+        ranker = self._tools.ranker if near.hits is None else self._tools.plain_ranker
+        return judge_intent(text, near.tools, mode, ranker=ranker, hits=near.hits)
+
+    def candidates(self, text: str, limit: int = 5, caller: str | None = None) -> list[Candidate]:
+        """The tools that may be the right ones, likeliest first. Without a model."""
+        near = self._tools.near(request_text(text), caller or self.caller, limit)
+        return self._tools.ranker.rank(text, near.tools or (), limit, near.hits)
+
+    # The whole
+
+    async def answer(self, text: str, session: str = "", caller: str | None = None) -> Answered:
+        """The whole loop in one call: the answer, and the packet that tells its story."""
+        return await self.stream(text, session, caller).whole()
+
+    def stream(self, text: str, session: str = "", caller: str | None = None) -> AnswerStream:
+        """The same in pieces: `async for piece in router.stream(text)`; then `stream.packet` is the packet."""
+        from rightcall.router.trip import Trip
+
+        trip = Trip(self, self.open(text, session, caller))
+        return AnswerStream(trip, trip.run())
+
+    async def resume(
+        self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
+    ) -> Answered:
+        """Go on with a packet that waits, or that was interrupted. `said`: "yes" or "no" to what it asks, or a text
+        that tells more; `by` names the person, for the audit. Nothing that stands in a packet lets anything run."""
+        return await self.resuming(packet, said, caller=caller, by=by).whole()
+
+    def resuming(
+        self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
+    ) -> AnswerStream:
+        """The same in pieces."""
+        from rightcall.router.trip import Trip, resumed
+
+        if packet.header.caller != (caller or self.caller):
+            raise ConfigError(f"`caller`: this packet is of {packet.header.caller!r:.60}; go on in that caller's name")
+        trip = Trip(self, packet)
+        return AnswerStream(trip, resumed(trip, said, by))
+
+    # The steps: each takes a packet and gives the next
+
+    def open(self, text: str, session: str = "", caller: str | None = None) -> Packet:
+        """A packet for a request."""
+        from rightcall.router.packets import new_packet
+
+        who = caller or self.caller
+        names = self._tools.offer(who).by_name
+        return new_packet(text, session=session, caller=who, tools=names, limit=self.settings.reinjections)
+
+    def detect(self, packet: Packet) -> Packet:
+        """Does it need a tool? Where that is too close to tell, the selecting model decides."""
+        from rightcall.router.story import has_spoken, request_of
+
+        taken = starting()
+        found = self.needs_tool(request_of(packet), packet.header.caller)
+        answer = found.answer if found.sure else "call"
+        if answer == "ask" and has_spoken(packet):  # asked once already: whether that was an answer, a model can tell
+            answer = "call"
+        intent = PacketIntent(_INTENTS[answer], found)
+        calls = answer == "call"
+        packet = standing(replace(packet, intent=intent), "processing")
+        packet = routed(packet, needs_tool=calls, routing_requested=calls)
+        return logged(packet, "intent_detection", f"{intent.user_intent}", taken, sure=found.probability)
+
+    def find(self, packet: Packet) -> Packet:
+        """The tools that the selecting model is shown."""
+        from rightcall.router.story import request_of
+
+        found = self.candidates(request_of(packet), self.settings.candidates, packet.header.caller)
+        offered = self._tools.offer(packet.header.caller).by_name  # whoever has found them
+        return routed(packet, candidates=tuple(one for one in found if one.name in offered))
+
+    async def select(self, packet: Packet) -> Packet:
+        """A light model chooses one of the candidates, or none."""
+        from rightcall.router.choose import select
+
+        return await select(packet, self._gate(packet), self.models.selecting, self.settings)
+
+    async def review(self, packet: Packet) -> Packet:
+        """The prime model says what it thinks of the choice."""
+        from rightcall.router.review import call_of, review
+
+        call = call_of(packet)
+        packet = await review(packet, self._gate(packet), self.models.answering, self.settings)
+        self.clearances.reviewed(call, packet)
+        return packet
+
+    def decide(self, packet: Packet) -> Packet:
+        """Whether all evidence together is enough. Only what was decided here, by this router, can run."""
+        from rightcall.router.review import decide
+
+        return decide(packet, self.settings, self.clearances)
+
+    async def execute(self, packet: Packet) -> Packet:
+        """Run the selected call, under the policy, once it is decided that it may."""
+        from rightcall.router.trip import execute, refused
+
+        cleared = self.clearances.use(packet)
+        if cleared is None:
+            return refused(packet, "the call was not reviewed and cleared here, so it may not run", starting())
+        packet = routed(packet, selected_tool=cleared)
+        return await execute(packet, await self._tools.running(), self.settings, self.wait)
+
+    def inject(self, packet: Packet) -> Packet:
+        """The result of the call goes into the packet."""
+        from rightcall.router.trip import inject
+
+        return inject(packet)
+
+    async def respond(self, packet: Packet) -> Packet:
+        """The answer, or what the user is to be asked."""
+        async with aclosing(self._speak(packet)) as parts:
+            async for part in parts:
+                if isinstance(part, Packet):
+                    packet = part
+        return packet
+
+    # For the parts of the router
+
+    @property
+    def clearances(self) -> Clearances:
+        if self._clearances is None:
+            from rightcall.router.review import Clearances
+
+            self._clearances = Clearances()
+        return self._clearances
+
+    async def spoken(self, trip: Trip) -> Pieces:
+        """The answer in pieces; of a step that somebody replaced, in one."""
+        if getattr(self.respond, "__func__", None) is not Router.respond:
+            await trip.step("respond")
+            yield trip.packet.content.answer or ""
+            return
+        async with aclosing(self._speak(trip.packet)) as parts:
+            async for part in parts:
+                if isinstance(part, str):
+                    yield part
+                else:
+                    trip.packet = part
+
+    def _marking(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        from rightcall.router.review import marking
+
+        return marking(step, self.clearances)
+
+    async def note(self, packet: Packet, decision: str, by: str = "") -> None:
+        """A decision goes into the audit, where there is one: with the call that a person is asked about, where one is.
+        Raises StoreError when it cannot be recorded."""
+        from rightcall.router.packets import arguments_of
+        from rightcall.router.review import call_of
+        from rightcall.router.trip import routed_note
+
+        asks = packet.tool_routing.execution_status == "awaiting_confidence"
+        executor = await self._tools.running() if asks else self._tools.executor
+        if executor is not None:
+            call = call_of(packet) if asks else b""
+            await executor.note_routing(routed_note(packet, decision, by), arguments_of(packet), call)
+
+    async def confirm(self, packet: Packet, call: bytes, by: str = "") -> Confirmation:
+        """Whether a person's yes counts for this packet's call, which is recorded then; without an executor nothing
+        can run, so nothing speaks against it. Raises StoreError when it cannot be recorded."""
+        from rightcall.router.packets import arguments_of
+        from rightcall.router.trip import routed_note
+
+        executor = await self._tools.running()
+        if executor is None:
+            return "confirmed"
+        return await executor.confirm_routing(routed_note(packet, "confirmed", by), arguments_of(packet), call)
+
+    def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
+        from rightcall.router.respond import speak
+
+        return speak(packet, self._gate(packet), self.models.answering, self.settings)
+
+    def _gate(self, packet: Packet) -> Gate:
+        return self._tools.gate(one.name for one in packet.tool_routing.candidates)
+
+
+# ── streams ──
+# An answer while it comes, and the packet once it is there.
+
+
+class AnswerStream:
+    """`async for piece in stream:` gives the answer; `packet` is where the request stands, at any moment. When the task
+    is cancelled, the packet is saved as it stands."""
+
+    def __init__(self, trip: Trip, pieces: Pieces) -> None:
+        self._trip = trip
+        self._pieces = _kept(trip, pieces)
+
+    @property
+    def packet(self) -> Packet:
+        return self._trip.packet
+
+    def __aiter__(self) -> Pieces:
+        return self._pieces
+
+    async def aclose(self) -> None:
+        """For whoever does not want the rest."""
+        await self._pieces.aclose()
+
+    async def whole(self) -> Answered:
+        """All of it at once."""
+
+        async for _ in self._pieces:
+            pass
+        return Answered(self.packet.content.answer or "", self.packet)
+
+
+async def _kept(trip: Trip, pieces: Pieces) -> Pieces:
+    try:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                yield piece
+    except BaseException:
+        trip.save_now()
+        raise

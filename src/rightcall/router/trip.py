@@ -1,0 +1,446 @@
+"""The way of one request through the steps of a router, in the order of design 004; `Trip.run` is the whole of it.
+
+detect ─┬─ none ─────────────────────────────────────────────────────────────▶ respond
+        ├─ ask ──────────────────────────────────────────────────────────────▶ respond (asks for what is missing)
+        └─ call ─▶ find ─▶ select ─▶ review ─▶ decide ─▶ execute ─▶ inject ──┐
+                     ▲        └─ none   │        └─ unsure ──▶ respond       │
+                     └──────────────────┴────────────────── again, a few times
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from msgspec.json import encode
+from msgspec.structs import replace
+
+from rightcall.base.text import escaped
+from rightcall.errors import CallError, RightCallError, StoreError
+from rightcall.executor.present.messages import Outcome
+from rightcall.policy.settings import RouterSettings
+from rightcall.record.notes import Confirmation, Routed
+from rightcall.router.review import call_of
+from rightcall.router.story import (
+    RESULT,
+    SAID,
+    Taken,
+    budget_of,
+    logged,
+    routed,
+    standing,
+    starting,
+    with_field,
+    with_note,
+)
+from rightcall.router.types import DataField, ExecutionStatus, Packet, SelectedTool, Sketchpad, ToolExecutionResult
+from rightcall.types import Effect
+
+if TYPE_CHECKING:
+    from rightcall.executor.executor import Executor
+    from rightcall.router.router import Router
+
+
+log = logging.getLogger("rightcall")
+
+Pieces = AsyncGenerator[str, None]
+"""Of an answer. Each that hands on another's closes it: who stops listening stops the model too."""
+
+_DECISIONS = {
+    "awaiting_confidence": "low_confidence", "skipped": "skipped", "user_denied": "user_denied", "failed": "failed",
+}  # fmt: skip
+
+
+class Trip:
+    """A packet on its way. `packet` is where it stands, at any moment: also when the task is cancelled."""
+
+    def __init__(self, router: "Router", packet: Packet) -> None:
+        self.router = router
+        self.packet = packet
+        self.by = ""
+        """The person who has said something to it, where one has."""
+        self.rounds = 0
+        """Calls that were tried on this way, whatever the packet says of itself: a step may have been replaced."""
+
+    async def run(self) -> Pieces:
+        """From the first look to the answer, in pieces of text."""
+        if self.router.settings.enabled:
+            await self.step("detect")
+            if self.packet.tool_routing.routing_requested:
+                await self.step("find")
+                await self.route()
+        async with aclosing(self.answer()) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def route(self) -> None:
+        """Tools, one after the other, until none is wanted or none may follow."""
+        while self.packet.tool_routing.routing_requested:
+            if not self._may_go_on():
+                return
+            self.rounds += 1
+            await self.step("select")
+            if self.packet.tool_routing.routing_requested:
+                call = call_of(self.packet)
+                await self.step("review")
+                self.router.clearances.reviewed(call, self.packet)
+                self.packet = self.router.decide(self.packet)
+                await self.execute()
+
+    async def execute(self) -> None:
+        """Run what is cleared, and take its result in."""
+        if self.packet.tool_routing.execution_status != "approved":
+            return
+        await self.save()
+        await self.step("execute")
+        if self.packet.tool_routing.execution_result is not None:
+            await self.step("inject")
+
+    async def answer(self) -> Pieces:
+        """Say what there is to say, whichever way it went."""
+        await self._note()
+        async with aclosing(self.router.spoken(self)) as pieces:
+            async for piece in pieces:
+                yield piece
+        await self.save()
+
+    async def step(self, name: str) -> None:
+        """One step of the router's, whoever has written it."""
+        made: Any = getattr(self.router, name)(self.packet)
+        given = await made if isawaitable(made) else made
+        if not isinstance(given, Packet):
+            raise TypeError(f"the step `{name}` must return a packet, not {type(given).__name__}")
+        self.packet = given
+
+    async def save(self) -> None:
+        if self.router.packets is not None:
+            await asyncio.to_thread(self.save_now)
+
+    def save_now(self) -> None:
+        """A packet that cannot be saved can still be answered."""
+        if self.router.packets is None:
+            return
+        try:
+            self.router.packets.save(self.packet)
+        except (RightCallError, OSError) as error:
+            log.warning("packet %s could not be saved: %s", self.packet.header.packet_id, error)
+
+    def why_no_more(self) -> str | None:
+        """Why no further tool may run; None as long as one may."""
+        routing, settings = self.packet.tool_routing, self.router.settings
+        if not settings.enabled:
+            return "the router is switched off"
+        most = max(min(routing.max_reinjections, settings.reinjections), 0)
+        if max(routing.reinjection_count, self.rounds) >= most:
+            return f"{most} result{' was' if most == 1 else 's were'} taken in, the most there may be"
+        return None
+
+    def _may_go_on(self) -> bool:
+        routing = self.packet.tool_routing
+        why = self.why_no_more() if routing.candidates else "there is no fitting tool"
+        if why is None:
+            return True
+        status = "skipped" if routing.execution_status in ("pending", "approved") else routing.execution_status
+        packet = standing(routed(self.packet, routing_requested=False, execution_status=status), "processing", why)
+        self.packet = logged(packet, "tool_routing", f"No further tool: {why}", starting())
+        return False
+
+    async def _note(self) -> None:
+        """What was decided without a call stands in the audit too; calls have records of their own there."""
+        decision = self._decision()
+        if decision:
+            try:
+                await self.router.note(self.packet, decision, self.by)
+            except RightCallError as error:  # nothing has run, and nothing will
+                log.warning("the decision on packet %s is not recorded: %s", self.packet.header.packet_id, error)
+
+    def _decision(self) -> str:
+        routing = self.packet.tool_routing
+        if routing.execution_result is not None and routing.execution_result.call:
+            return ""
+        intent = self.packet.intent.user_intent
+        if intent == "ask_back" or not intent:  # nobody has looked: the router is switched off
+            return intent
+        if not routing.needs_tool:
+            return "no_tool"
+        if routing.execution_status == "awaiting_confidence" and routing.review_approved is None:
+            return "review_failed"
+        return _DECISIONS.get(routing.execution_status, "")
+
+
+def routed_note(packet: Packet, decision: str, by: str) -> Routed:
+    """A decision as the audit keeps it: without the request, and without what the tool was to be given."""
+    routing = packet.tool_routing
+    tool = routing.selected_tool.tool_name if routing.selected_tool is not None else ""
+    return Routed(
+        packet.header.caller, packet.header.packet_id, decision, tool,
+        routing.confidence if tool else None, packet.status.why, by,
+    )  # fmt: skip
+
+
+# ── execute ──
+# Running what was chosen and cleared: through the executor, like any other call, under the packet's id (T-06, T-07).
+#
+# What the policy says stands: it may refuse, ask a person, or only rehearse. The router tightens it, never the other
+# way round: it may rehearse more, it has a person asked about every write and every execution, and it has less time.
+
+NOBODY = "nobody here can run it: the router knows its definition alone"
+ASKED: tuple[Effect, ...] = ("write", "execute")
+"""Effects that need a person's yes whatever the confidence, and whatever the policy asks for (T-06)."""
+DRY_RUN = "it was a dry run: nothing was changed"
+_MOST_OUTPUT = 50_000
+"""Bytes of a result that a packet carries as data; of a larger one it has what a model would be shown."""
+
+
+async def execute(packet: Packet, executor: "Executor | None", settings: RouterSettings, wait: float) -> Packet:
+    """Run the selected call. Whoever calls this has seen to it that it was cleared."""
+    taken = starting()
+    selected = packet.tool_routing.selected_tool
+    if selected is None:
+        return refused(packet, "no tool was selected", taken)
+    budget = budget_of(packet, settings, taken)
+    over = budget.over()
+    if executor is None or over is not None:
+        return refused(packet, over or NOBODY, taken)
+    changed = _changed(executor, selected)
+    if changed is not None:
+        return refused(packet, changed, taken)
+    try:
+        outcome = await executor.run(
+            {"name": selected.tool_name, "arguments": selected.params},
+            packet.header.caller,
+            context=packet.header.packet_id,
+            step=str(max(packet.tool_routing.reinjection_count, 0) + 1),
+            approval=packet.tool_routing.approval,
+            wait=wait,
+            rehearse=rehearsed(settings),
+            ask=ASKED,
+            seconds=budget.seconds_left,
+        )
+    except (CallError, StoreError) as error:
+        return refused(packet, str(error), taken)
+    return _after(packet, outcome, taken)
+
+
+def rehearsed(settings: RouterSettings) -> tuple[Effect, ...]:
+    """Effects that the router only rehearses, whatever the policy allows."""
+    allowed: tuple[tuple[Effect, bool], ...] = (
+        ("write", settings.allow_write_tools), ("execute", settings.allow_execute_tools),
+    )  # fmt: skip
+    return tuple(effect for effect, may in allowed if not may)
+
+
+def refused(packet: Packet, why: str, taken: Taken) -> Packet:
+    """It did not run, and nothing more is tried."""
+    packet = routed(packet, execution_status="failed", execution_result=None, routing_requested=False)
+    packet = standing(packet, "processing", why)
+    return logged(packet, "tool_execution", f"Not run: {why}", taken, seconds=0.0)
+
+
+def inject(packet: Packet) -> Packet:
+    """The result goes back into the packet, for the next selection and for the answer (design 004, 5.2)."""
+    routing = packet.tool_routing
+    result, selected = routing.execution_result, routing.selected_tool
+    if result is None or selected is None:
+        return packet
+    value = {
+        "tool": selected.tool_name, "params": selected.params, "success": result.success, "output": result.output,
+        "error": result.error,
+    }  # fmt: skip
+    packet = with_field(packet, DataField(RESULT, value, "tool_execution_result", "executor"))
+    shown = result.output if result.success else result.error
+    packet = with_note(packet, Sketchpad("latest_tool_result", shown, "tool_output"))
+    return routed(packet, reinjection_count=max(routing.reinjection_count, 0) + 1)
+
+
+def _changed(executor: "Executor", selected: SelectedTool) -> str | None:
+    """What was reviewed is what runs: a call that the gate would have to change now is another call."""
+    if selected.tool_name not in executor.gate.catalog.tools:
+        return NOBODY
+    verdict = executor.gate.check(selected.tool_name, selected.params)
+    call = verdict.call
+    if verdict.ok and call is not None and (call.name, call.arguments) == (selected.tool_name, selected.params):
+        return None
+    problems = "; ".join(problem.message for problem in verdict.problems)
+    return f"the call does not fit the tool as it stands: {problems or 'its arguments would have to be changed'}"
+
+
+def _after(packet: Packet, outcome: Outcome, taken: Taken) -> Packet:
+    decision, metadata = outcome.decision, outcome.metadata
+    if outcome.status == "waiting" and decision is not None:
+        packet = routed(
+            packet, execution_status="awaiting_approval", execution_result=None, routing_requested=False,
+            approval=decision.approval or packet.tool_routing.approval,
+        )  # fmt: skip
+        packet = standing(packet, "waiting", decision.reason)
+        return logged(
+            packet, "tool_execution", f"Waits for approval {packet.tool_routing.approval}", taken, seconds=0.0
+        )
+    if outcome.status == "refused":
+        by_person = decision is not None and decision.rule == "approval:denied"
+        status: ExecutionStatus = "user_denied" if by_person else "failed"
+        why = outcome.error or "it was refused"
+        packet = routed(packet, execution_status=status, execution_result=None, routing_requested=False, approval=None)
+        packet = standing(packet, "processing", why)
+        return logged(packet, "tool_execution", f"Refused: {why}", taken, seconds=0.0)
+    rehearsal = decision is not None and decision.kind == "dry_run"
+    result = ToolExecutionResult(
+        success=outcome.ok and not rehearsal,
+        output=_carried(outcome),
+        error=DRY_RUN if rehearsal else outcome.error,
+        execution_time_ms=round(metadata.execution_time),
+        call=metadata.call,
+    )
+    status = "skipped" if rehearsal else "executed" if outcome.ok else "failed"
+    packet = routed(
+        packet, execution_status=status, execution_result=result, approval=None,
+        routing_requested=packet.tool_routing.routing_requested and not rehearsal,
+    )  # fmt: skip
+    packet = standing(packet, "processing", DRY_RUN if rehearsal else outcome.error or "")
+    words = "Rehearsed" if rehearsal else "Executed"
+    end = "nothing was changed" if rehearsal else "success" if outcome.ok else "failed"
+    return logged(
+        packet, "tool_execution", f"{words} {outcome.tool}: {end}", taken, sure=packet.tool_routing.confidence,
+        seconds=metadata.execution_time / 1e3,
+    )  # fmt: skip
+
+
+def _carried(outcome: Outcome) -> Any:
+    """A result as a packet carries it: plain data of bounded size."""
+    if outcome.result is None:
+        return None
+    try:
+        small = len(encode(outcome.result)) <= _MOST_OUTPUT
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        small = False
+    return outcome.result if small else outcome.content
+
+
+# ── resuming ──
+# Going on with a packet from where it stood. It may come from a file that anybody could have written, so nothing in it
+# counts as a permission: what was chosen is checked, reviewed and decided anew, or a person says yes to it now.
+
+_YES = frozenset(("yes", "y"))
+_NO = frozenset(("no", "n"))
+_NOT_SHOWN = "A yes, but not to a call that was shown: it is chosen and reviewed anew"
+_TWICE = "Somebody has said yes to this already, and a yes counts once. Say what is wanted to have it looked at anew."
+
+
+def says_yes(packet: Packet, said: str | None) -> bool:
+    """Whether this is a person's yes to the call that a packet waits with."""
+    waits = (packet.status.state, packet.tool_routing.execution_status) == ("waiting", "awaiting_confidence")
+    return waits and (said or "").strip().lower() in _YES
+
+
+async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
+    """The rest of a request's way."""
+    packet, trip.by = trip.packet, by
+    if packet.status.state == "answered":
+        return
+    word = (said or "").strip().lower()
+    match packet.status.state, packet.tool_routing.execution_status:
+        case "waiting", "awaiting_confidence" | "awaiting_approval" if word in _NO:
+            _denied(trip)
+        case "waiting", "awaiting_approval" if said is None or word in _YES:
+            await _asked_again(trip)
+        case "waiting", "awaiting_confidence" if word in _YES:
+            counts = await _confirmed(trip)
+            if counts == "used":
+                trip.packet = _said_before(packet)
+                yield _TWICE
+                return
+            if counts == "unknown":
+                trip.packet = _anew(logged(packet, "tool_routing", _NOT_SHOWN, starting()), None)
+                async with aclosing(trip.run()) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                return
+        case "waiting" | "failed", _ if said is None:
+            return
+        case _:
+            trip.packet = _anew(packet, said)
+            async with aclosing(trip.run()) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+    await trip.route()
+    async with aclosing(trip.answer()) as pieces:
+        async for piece in pieces:
+            yield piece
+
+
+async def _confirmed(trip: Trip) -> Confirmation:
+    """A person's word is as good as a sure review, for the call that the person was shown and for one time. It stands
+    in the audit first; the policy decides as ever."""
+    taken, call = starting(), call_of(trip.packet)
+    if _may_not(trip):
+        return "confirmed"
+    try:
+        counts = await trip.router.confirm(trip.packet, call, trip.by)
+    except RightCallError as error:
+        trip.packet = refused(trip.packet, f"the user's yes could not be recorded: {error}", taken)
+        return "confirmed"
+    if counts == "confirmed":
+        packet = routed(trip.packet, approval=None)
+        trip.packet = logged(packet, "tool_routing", f"The user said yes{_named(trip)}", taken)
+        await _run(trip, call)
+    return counts
+
+
+def _may_not(trip: Trip) -> bool:
+    """Whether no tool may run any more; then that is told."""
+    why = trip.why_no_more()
+    if why is not None:
+        trip.packet = refused(trip.packet, why, starting())
+    return why is not None
+
+
+def _said_before(packet: Packet) -> Packet:
+    """Not saved: whoever said it before goes on with the packet."""
+    packet = refused(packet, "yes was said to this call before, and it counts once", starting())
+    return replace(standing(packet, "failed", packet.status.why), content=replace(packet.content, answer=_TWICE))
+
+
+async def _asked_again(trip: Trip) -> None:
+    """The same call once more, under the approval that it waits for and no other: the executor knows whether a person
+    has given it meanwhile, and for exactly this call."""
+    if trip.packet.tool_routing.approval is None:
+        trip.packet = refused(trip.packet, "it waits for an approval, but does not say which", starting())
+        return
+    if _may_not(trip):
+        return
+    trip.packet = logged(trip.packet, "tool_routing", "Asked again whether it is approved", starting())
+    await _run(trip, call_of(trip.packet))
+
+
+async def _run(trip: Trip, call: bytes) -> None:
+    trip.packet = standing(routed(trip.packet, execution_status="approved", routing_requested=True), "processing")
+    trip.router.clearances.give(call)
+    trip.rounds += 1
+    await trip.execute()
+
+
+def _denied(trip: Trip) -> None:
+    packet = routed(
+        trip.packet, execution_status="user_denied", execution_result=None, routing_requested=False, approval=None
+    )
+    packet = standing(packet, "processing", f"the user said no{_named(trip)}")
+    trip.packet = logged(packet, "tool_routing", "The user said no", starting())
+
+
+def _named(trip: Trip) -> str:
+    return f" ({escaped(trip.by, 100)})" if trip.by else ""
+
+
+def _anew(packet: Packet, said: str | None) -> Packet:
+    """The request with what the user added, before anything is decided of it. Results that are there stay."""
+    if said is not None:
+        packet = with_field(packet, DataField(SAID, said, "user_message", "user"))
+    routing = replace(
+        packet.tool_routing, selected_tool=None, alternative_tools=(), review_approved=None, review_confidence=0.0,
+        review_reasoning="", confidence=0.0, evidence={}, execution_status="pending", execution_result=None,
+        approval=None, candidates=(), routing_requested=False,
+    )  # fmt: skip
+    return standing(replace(packet, tool_routing=routing), "processing")

@@ -1,0 +1,424 @@
+"""Who may use the server, and for which caller: pages in a browser may not, and nobody without a token.
+
+**The token** is the first part of the path, so that it fits into any client's base URL (`http://127.0.0.1:4141/TOKEN/v1`),
+or the header `x-rightcall-token`: `Authorization` belongs to the upstream. The application behind never sees it in a
+path. The server's own token speaks for the integration's usual caller, a token of the store for the caller it was made
+for. A client cannot name another: `x-rightcall-caller` may only repeat what the token says.
+
+**Host** must name this machine: a page whose name is made to point here (DNS rebinding) sends its own. **Origin**,
+which only browsers send, must be that same host. Others are allowed by name (`rightcall.server.addresses`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from hmac import compare_digest
+from http import HTTPStatus
+from secrets import token_urlsafe
+from time import monotonic
+from typing import Final, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from msgspec import json
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rightcall.base.http.addresses import is_loopback
+from rightcall.errors import ConfigError, StoreError
+from rightcall.proxy.report import CALLER_HEADER
+from rightcall.record.tables import Store
+from rightcall.record.tokens import PREFIX, digest_of, has_expired
+from rightcall.server.addresses import (
+    NEVER_A_PAGE,
+    READ,
+    Found,
+    is_foreign,
+    is_navigation,
+    is_preflight,
+    preflight_answer,
+    readable_by,
+    with_headers,
+)
+
+# ── callers ──
+# Which caller a request speaks for: its token says so, and nothing else.
+#
+# The tokens of the store are kept at hand and looked at again from time to time, so that a new token counts and a
+# revoked one stops counting while the server runs. While the store cannot be read, none of them counts.
+
+FRESH: Final = 1.0
+"""Seconds after which the tokens are looked at again: so long a revoked one may still count."""
+SOON: Final = 0.1
+"""Seconds between two looks for tokens that are not among them: who comes with a new one waits that long at most, and
+who guesses causes no more looks than that."""
+DEFAULTS: Final = {"/mcp": "gateway"}
+"""By path, who calls with the server's own token, or where none is needed; everywhere else it is the proxy."""
+DEFAULT: Final = "proxy"
+_KEY: Final = "rightcall.entered"
+
+
+async def _always() -> bool:
+    return True
+
+
+class Entered(NamedTuple):
+    """Who was let in."""
+
+    caller: str
+    operator: bool
+    """Whether it came with the server's own token, or none is needed: such a client may see how the server is."""
+    still: Callable[[], Awaitable[bool]] = _always
+    """Whether its token still counts, for answers that take long. Raises StoreError."""
+
+
+def enter(scope: Scope, entered: Entered) -> None:
+    scope[_KEY] = entered
+
+
+def entered(scope: Scope) -> Entered:
+    """Raises KeyError for a request that nobody has let in."""
+    return scope[_KEY]
+
+
+class Callers:
+    """Used within one event loop, which never waits for the disk."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        fresh: float = FRESH,
+        soon: float = SOON,
+        now: Callable[[], float] = monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._store = store
+        self._fresh = fresh
+        self._soon = soon
+        self._now = now
+        self._sleep = sleep
+        self._looked: float | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._known: dict[str, str] = {}
+        self._fault: StoreError | None = None
+
+    async def of(self, digest: str) -> str | None:
+        """The caller for whom the token of this digest speaks; None for an unknown, revoked or expired one. Raises
+        StoreError while the store cannot be read. How long it takes tells nothing of a token: only digests are
+        compared."""
+        await self._look(self._fresh)
+        found = self._known.get(digest)
+        if found is None and self._looked is not None and self._fault is None:
+            if (left := self._looked + self._soon - self._now()) > 0:  # made since the last look, perhaps
+                await self._sleep(left)
+            await self._look(self._soon)
+            found = self._known.get(digest)
+        if self._fault is not None:
+            raise self._fault
+        return found
+
+    async def _look(self, after: float) -> bool:
+        """Whether it was time to look again. All who ask meanwhile wait for the same look; a store that could not be
+        read is left alone for a while."""
+        pause = after if self._fault is None else self._fresh
+        if self._looked is not None and self._now() - self._looked < pause:
+            return False
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._read())
+        await asyncio.shield(self._looking)
+        return True
+
+    async def _read(self) -> None:
+        began = self._now()
+        try:
+            tokens = await asyncio.to_thread(self._store.look, lambda tables: tables.tokens())
+            wall = self._store.clock.wall()
+            self._known = {one.digest: one.caller for one in tokens if not has_expired(one, wall)}
+            self._fault = None
+        except StoreError as fault:
+            self._known, self._fault = {}, StoreError(str(fault), fault.fault)
+        self._looked = began
+
+
+# ── refusals ──
+# Refusals of our own, in a shape that OpenAI's, Anthropic's and Ollama's clients all show sensibly.
+
+Reason = Literal[
+    "wrong_token",
+    "wrong_caller",
+    "tokens_unavailable",
+    "navigation",
+    "operator_only",
+    "foreign_host",
+    "foreign_origin",
+    "not_local",
+    "not_found",
+    "bad_request",
+    "slow_head",
+    "slow_body",
+    "slow_reader",
+    "large_head",
+    "large_body",
+    "too_many_connections",
+]
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    503: "overloaded_error",
+}
+
+
+def error_body(status: int, code: str, message: str) -> bytes:
+    kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
+    return json.encode({"type": "error", "error": {"message": message, "type": kind, "code": code}})
+
+
+def raw_error(status: int, code: Reason, message: str) -> bytes:
+    """A whole answer as bytes, for a connection that ends with it."""
+    body = error_body(status, code, message)
+    head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n".encode()
+    head += b"".join(b"%b: %b\r\n" % header for header in NEVER_A_PAGE)
+    return head + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
+
+
+async def send_error(send: Send, status: int, code: Reason, message: str) -> None:
+    body = error_body(status, code, message)
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+_log = logging.getLogger("rightcall")
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?", re.ASCII)
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}", re.ASCII)
+_QUIET_SECONDS = 60.0
+_FREE = frozenset({"/health"})
+_OWN_PAGES = frozenset({"/health", "/metrics"})
+"""Ours alone: a person may open them in a browser."""
+_TOKEN_HEADER, _ORIGIN = b"x-rightcall-token", b"origin"
+_PREFIX = PREFIX.encode()
+_READ = READ | {b"host", _ORIGIN, _TOKEN_HEADER, CALLER_HEADER}
+_OPERATOR = Entered("", operator=True)
+
+
+def new_token() -> str:
+    """A token nobody can guess, of characters that need no quoting in a path."""
+    return token_urlsafe(24)
+
+
+class Access:
+    """What is let in. `token=None` is `--open`: everybody on this machine.
+
+    `bound_to` is the address the server listens on; `host_names` are further names (`name` or `name:port`) under which
+    it is reached, `origins` the pages that may use it (`https://chat.example.com`).
+    """
+
+    def __init__(
+        self, token: str | None, *, bound_to: str, host_names: Sequence[str] = (), origins: Sequence[str] = ()
+    ) -> None:
+        if token is None and not is_loopback(bound_to):
+            raise ConfigError("--open: only on this machine itself; leave --host at 127.0.0.1, or use the token")
+        if token is not None and not _TOKEN.fullmatch(token):
+            raise ConfigError("RIGHTCALL_TOKEN: 16 to 200 letters, digits, - and _; leave it out and one is made")
+        self.token = token
+        self.host_names = frozenset(_checked_name(name) for name in host_names)
+        self.origins = frozenset(_checked_origin(origin) for origin in origins)
+        self._digest = b"" if token is None else _digest(token.encode())
+        self.is_host = lru_cache(maxsize=256)(self._is_host)  # asked with every request, and always the same
+
+    def is_token(self, given: bytes) -> bool:
+        """Whether it is the server's own. Takes as long for a wrong one as for the right one, whatever their lengths:
+        digests are compared."""
+        return self.token is not None and compare_digest(_digest(given), self._digest)
+
+    def _is_host(self, host: str, server: tuple[str, int] | None) -> bool:
+        """Whether a Host header names us; `server` is the address and port that the request came in by."""
+        if (parts := _HOST.fullmatch(host)) is None:
+            return False
+        name, port = parts[1].strip("[]").lower(), int(parts[2] or 80)
+        if name in self.host_names or f"{name}:{port}" in self.host_names:
+            return True
+        return server is not None and port == server[1] and (is_loopback(name) or name == server[0])
+
+    def is_origin(self, origin: str, host: str) -> bool:
+        lowered = origin.lower()
+        return lowered in self.origins or lowered in (f"http://{host.lower()}", f"https://{host.lower()}")
+
+
+def _digest(token: bytes) -> bytes:
+    return sha256(token).digest()
+
+
+def _checked_name(name: str) -> str:
+    parts = _HOST.fullmatch(name)
+    if parts is None:
+        raise ConfigError("--host-name: a name such as models.lan, or with its port, models.lan:8080")
+    bare = parts[1].strip("[]").lower()
+    return f"{bare}:{int(parts[2])}" if parts[2] else bare
+
+
+def _checked_origin(origin: str) -> str:
+    parts = urlsplit(origin)
+    if not parts.scheme or not parts.netloc or parts.path or parts.query or parts.fragment:
+        raise ConfigError("--origin: scheme and host of a page, such as https://chat.example.com, and no path")
+    return origin.lower()
+
+
+Complaint = tuple[int, Reason, str]
+
+
+class Guard:
+    """The middleware. `callers` knows the tokens of the store; `refused` hears why somebody was sent away."""
+
+    def __init__(
+        self, app: ASGIApp, access: Access, callers: Callers | None = None,
+        refused: Callable[[Reason], None] = lambda _: None,
+    ) -> None:  # fmt: skip
+        self._app = app
+        self._access = access
+        self._callers = callers
+        self._refused = refused
+        self._wrong = 0
+        self._told_at = -_QUIET_SECONDS
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        found: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            if name in _READ:
+                found.setdefault(name, []).append(value)
+        complaint = self._stranger(scope, found)
+        if complaint is None and _ORIGIN in found and (page := self._page(found)) is not None:
+            send = with_headers(send, readable_by(page))
+            if is_preflight(scope["method"], found):
+                await _send_empty(send, preflight_answer(found))
+                return
+        complaint = complaint or await self._enter(scope, found)
+        if complaint is None:
+            await self._app(scope, receive, send)
+        else:
+            self._refused(complaint[1])
+            await send_error(send, *complaint)
+
+    # ── where does it come from? ─────────────────────────────────────────────────────────────────────────────────
+
+    def _stranger(self, scope: Scope, found: Found) -> Complaint | None:
+        hosts = found.get(b"host", ())
+        host = hosts[0].decode("latin-1") if len(hosts) == 1 else ""
+        if not self._access.is_host(host, scope.get("server")):
+            return 403, "foreign_host", _FOREIGN_HOST
+        if _ORIGIN in found and any(not self._access.is_origin(one.decode("latin-1"), host) for one in found[_ORIGIN]):
+            return 403, "foreign_origin", _FOREIGN_ORIGIN
+        if is_foreign(found) and self._page(found) is None:
+            return 403, "foreign_origin", _FOREIGN_ORIGIN
+        if self._access.token is None and not _is_local(scope):
+            return 403, "not_local", "without a token the server answers this machine only"
+        return None
+
+    def _page(self, found: Found) -> bytes | None:
+        """The origin of a page that was allowed by name; None for any other request."""
+        origins = found.get(_ORIGIN)
+        if origins is None:
+            return None
+        allowed = len(origins) == 1 and origins[0].decode("latin-1").lower() in self._access.origins
+        return origins[0] if allowed else None
+
+    # ── for whom does it speak? ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _enter(self, scope: Scope, found: Found) -> Complaint | None:
+        """Takes the token off the path, and notes who was let in."""
+        try:
+            speaker = await self._speaker(scope, found)
+        except StoreError:
+            return 503, "tokens_unavailable", _NO_STORE
+        path: str = scope["path"]
+        if speaker is None:
+            if path not in _FREE or found.get(_TOKEN_HEADER):
+                self._tell()
+                return 401, "wrong_token", _NO_TOKEN
+            enter(scope, Entered("", operator=False))
+            return None
+        if is_navigation(found) and path not in _OWN_PAGES:
+            return 403, "navigation", _NAVIGATION
+        caller = speaker.caller or DEFAULTS.get(path, DEFAULT)
+        if CALLER_HEADER in found and any(named.strip() != caller.encode() for named in found[CALLER_HEADER]):
+            return 403, "wrong_caller", _WRONG_CALLER.format(caller)
+        enter(scope, speaker if speaker.caller else Entered(caller, speaker.operator, speaker.still))
+        return None
+
+    async def _speaker(self, scope: Scope, found: Found) -> Entered | None:
+        """None for a token that is missing, wrong, revoked or expired, or beside another one."""
+        first, slash, rest = scope["raw_path"][1:].partition(b"/")
+        in_path = _OPERATOR if self._access.is_token(first) else await self._of(first)
+        if in_path is not None:
+            scope["raw_path"] = slash + rest or b"/"
+            scope["path"] = scope["path"][len(first) + 1 :] or "/"  # its characters need no quoting
+        elif first.startswith(_PREFIX):  # it is no path of an upstream's, and must not get there
+            return None
+        headers = found.get(_TOKEN_HEADER, ())
+        if not headers:
+            return in_path or (_OPERATOR if self._access.token is None else None)
+        in_header = None
+        if len(headers) == 1:
+            in_header = _OPERATOR if self._access.is_token(headers[0]) else await self._of(headers[0])
+        if in_header is None or (in_path is not None and in_path[:2] != in_header[:2]):
+            return None
+        return in_header
+
+    async def _of(self, token: bytes) -> Entered | None:
+        """Who comes with a token of the store."""
+        if self._callers is None or not token.startswith(_PREFIX):
+            return None
+        callers, digest = self._callers, digest_of(token)
+        caller = await callers.of(digest)
+
+        async def still() -> bool:
+            return await callers.of(digest) == caller
+
+        return None if caller is None else Entered(caller, False, still)
+
+    def _tell(self) -> None:
+        """Once a minute at most: whoever guesses tokens shall not fill the disk with it."""
+        self._wrong += 1
+        if (now := monotonic()) - self._told_at >= _QUIET_SECONDS:
+            _log.warning("requests without the right token: %d since the last such line", self._wrong)
+            self._wrong, self._told_at = 0, now
+
+
+async def _send_empty(send: Send, headers: list[tuple[bytes, bytes]]) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _is_local(scope: Scope) -> bool:
+    ends = (scope.get("server"), scope.get("client"))
+    return all(end is not None and is_loopback(end[0]) for end in ends)
+
+
+_NO_TOKEN = (
+    "the access token is missing, wrong, revoked or expired: `rightcall serve` prints the base URL with it when it "
+    "starts (http://HOST:PORT/TOKEN/v1), or send it as the header x-rightcall-token"
+)
+_FOREIGN_HOST = (
+    "the Host header does not name this server: use the address that it prints when it starts, "
+    "or start it with --host-name and the name you use"
+)
+_FOREIGN_ORIGIN = "pages of other origins may not use this server: start it with --origin and the page's origin"
+_NAVIGATION = "this server answers programs: a browser may not open, embed or run what it serves"
+_WRONG_CALLER = (
+    "this request speaks for the caller '{}', and the header x-rightcall-caller names another one: leave the header "
+    "out, or use a token of that caller"
+)
+_NO_STORE = "tokens cannot be checked now: the audit log cannot be read; try again in a moment"

@@ -1,0 +1,459 @@
+"""The application: our own pages, and the proxy for everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
+from time import monotonic
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import uvicorn
+from msgspec import Struct, json
+from msgspec.structs import asdict
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rightcall import __version__
+from rightcall.base.http.addresses import ServeLimits
+from rightcall.base.http.client import HttpLimits
+from rightcall.base.text import escaped
+from rightcall.errors import ConfigError
+from rightcall.policy.ledger import stopped
+from rightcall.policy.settings import Policy
+from rightcall.policy.watch import PolicyInForce, PolicyWatch
+from rightcall.proxy.gates import Gates, Options, provider_of
+from rightcall.server.access import Access, Callers, Guard, entered, error_body, send_error
+from rightcall.server.addresses import NEVER_A_PAGE, Upstream
+from rightcall.server.exchange import Proxy
+from rightcall.server.protocol import protocol_for
+from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, added
+
+if TYPE_CHECKING:
+    from rightcall.server.mcp import Endpoint
+
+
+Closing = Callable[[], Awaitable[None]]
+
+
+class _Front:
+    """Sends the proxy's requests past Starlette's router, which would cost them more than the rest of the way."""
+
+    def __init__(self, pages: Starlette, proxy: ASGIApp, beside: Mapping[str, ASGIApp]) -> None:
+        self._pages = pages
+        self._proxy = proxy
+        self._beside = beside
+        self._paths = frozenset(route.path for route in pages.routes if isinstance(route, Route))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        mine = scope["type"] == "lifespan" or scope["path"] in self._paths
+        app = self._pages if mine else self._beside.get(scope["path"], self._proxy)
+        await app(scope, receive, send)
+
+
+async def nothing_here(scope: Scope, receive: Receive, send: Send) -> None:
+    """Stands in for the proxy where there is none."""
+    del scope, receive
+    await send_error(send, 404, "not_found", "there is nothing at this path: see /health for what is served")
+
+
+class Entrance(NamedTuple):
+    """Who may come in: by the server's own token, or by that of a caller."""
+
+    access: Access
+    callers: Callers | None = None
+
+
+class Health(NamedTuple):
+    """What stands in `/health` beside status and uptime, for whoever has the server's own token. Everybody else reads
+    `version` and whether the server is ready."""
+
+    about: Mapping[str, Any]
+    state: Callable[[], Mapping[str, Any]] = dict
+    """What is so at the moment; it may say `ready`."""
+
+
+class Span(NamedTuple):
+    """What is done when the server starts, and awaited at its end, the last one first."""
+
+    opening: Sequence[Callable[[], None]] = ()
+    closing: Sequence[Closing] = ()
+
+
+_NO_SPAN = Span()
+
+
+def build_app(
+    entrance: Entrance, metrics: Metrics, health: Health, *, proxy: ASGIApp = nothing_here,
+    beside: Mapping[str, ASGIApp] | None = None, span: Span = _NO_SPAN,
+) -> ASGIApp:  # fmt: skip
+    """`beside` are applications of their own, by path; everything else goes to the proxy."""
+    started = monotonic()
+
+    async def tell_health(request: Request) -> Response:
+        told: dict[str, Any] = {"status": "ok", **health.about, "ready": True, **health.state()}
+        if entered(request.scope).operator:
+            told["uptime_seconds"] = round(monotonic() - started, 1)
+        else:
+            told = {key: told[key] for key in _PUBLIC if key in told}
+        return Response(json.encode(told), media_type="application/json")
+
+    async def figures(request: Request) -> Response:
+        if not entered(request.scope).operator:
+            metrics.refused("operator_only")
+            return Response(error_body(403, "operator_only", _OPERATOR_ONLY), 403, media_type="application/json")
+        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            for close in span.closing:
+                stack.push_async_callback(close)
+            for begin in span.opening:
+                begin()
+            yield
+
+    pages = Starlette(routes=[Route("/health", tell_health), Route("/metrics", figures)], lifespan=lifespan)
+    return Guard(_Front(pages, proxy, beside or {}), entrance.access, entrance.callers, metrics.refused)
+
+
+_PUBLIC = ("status", "version", "ready", "paused")
+"""What `/health` tells whoever asks."""
+_OPERATOR_ONLY = "the figures are those of all callers: they need the token that the server was started with"
+
+
+# ── assembly ──
+# The server, put together from its parts: proxy, audit, counts, access.
+
+log = logging.getLogger("rightcall")
+
+MCP_PATH = "/mcp"
+
+Watcher = Callable[[Facts], None]
+
+
+class Service(Struct, frozen=True):
+    """What can be served."""
+
+    app: ASGIApp
+    proxy: Proxy
+    metrics: Metrics
+
+
+class Parts(Struct, frozen=True):
+    """What a server has besides its upstream and its policy; each may be missing."""
+
+    recording: Recording | None = None
+    """Keeps the audit, and is closed with the server."""
+    callers: Callers | None = None
+    """Knows the tokens of callers; None: those beside the audit."""
+    watcher: Watcher | None = None
+    """Hears of every request."""
+    mcp: Endpoint | None = None
+    """The gateway's, which is served at /mcp and closed with the server."""
+    limits: HttpLimits | None = None
+
+
+_NO_PARTS = Parts()
+
+
+def assemble(
+    url: str, policy: Policy | PolicyInForce, options: Options, access: Access, parts: Parts = _NO_PARTS, *,
+    provider: str | None = None,
+) -> Service:  # fmt: skip
+    """A server in front of the upstream at `url`. A policy that is given as the one in force may change while it
+    runs."""
+    recording, callers, mcp = parts.recording, parts.callers, parts.mcp
+    upstream = Upstream(url, parts.limits)
+    provider = provider or provider_of(upstream.host, is_local=upstream.is_local)
+    in_force = policy if isinstance(policy, PolicyInForce) else PolicyInForce(policy)
+    rules = _Rules(in_force, options, provider, recording)
+    metrics = Metrics(lambda: {provider: rules.statistics(proxy)})
+    if recording is not None:
+        callers = callers or Callers(recording.store)
+        metrics.audit_failures = lambda: recording.failures + recording.lost
+    paused = stopped if recording is None else recording.paused
+    hooks = [partial(count, metrics)]
+    hooks += [] if recording is None else [recording.told]
+    hooks += [] if parts.watcher is None else [parts.watcher]
+
+    async def stop_recording() -> None:
+        if recording is not None:
+            await asyncio.to_thread(recording.stop)
+
+    def state() -> dict[str, Any]:
+        audit = asdict(recording.state) if recording is not None else None
+        held = paused()
+        ready = audit is None or audit["ok"]
+        servers = {} if mcp is None else mcp.gateway.state()
+        if mcp is not None and audit is not None:
+            audit["recorded"] += mcp.gateway.recorded
+        ready = ready and all(one["state"] == "ready" for one in servers.values())
+        said: dict[str, Any] = {"ready": ready, "audit": audit}
+        said |= {} if held is None else {"paused": {"since": held.since}}
+        return said if mcp is None else said | {"mcp": servers}
+
+    async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
+        watch.look()
+        await proxy(scope, receive, send)
+
+    proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused)
+    watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
+    metrics.streams = lambda: proxy.streams
+    about = {"version": __version__, "upstream": upstream.host, "provider": provider}
+    span = Span(
+        opening=[] if mcp is None else [mcp.gateway.start],
+        closing=[stop_recording, proxy.aclose, *([] if mcp is None else [mcp.aclose])],
+    )
+    app = build_app(
+        Entrance(access, callers), metrics, Health(about, state), proxy=under_the_policy_of_now,
+        beside={} if mcp is None else {MCP_PATH: mcp}, span=span,
+    )  # fmt: skip
+    return Service(app, proxy, metrics)
+
+
+class _Rules:
+    """What follows from the policy in force, and changes with it."""
+
+    def __init__(self, in_force: PolicyInForce, options: Options, provider: str, recording: Recording | None) -> None:
+        self._in_force = in_force
+        self._options = options
+        self._provider = provider
+        self._recording = recording
+        self._earlier: Mapping[str, Any] = {"tools": {}}
+        """The counts of the gates of earlier policies."""
+
+    def gates(self, policy: Policy | None = None) -> Gates:
+        return Gates(policy or self._in_force.current, self._provider, pass_unknown=self._options.retry == 0)
+
+    def take(self, policy: Policy, proxy: Proxy) -> None:
+        gates, old = self.gates(policy), proxy.gates
+        proxy.gates = gates
+        self._earlier = added(self._earlier, old.stats())
+        if self._recording is not None:
+            self._recording.under(policy)
+
+    def note(self, what: str, policy: Policy, problem: str | None) -> None:
+        if self._recording is not None:
+            self._recording.note_policy(what, policy, problem)
+
+    def statistics(self, proxy: Proxy) -> Mapping[str, Any]:
+        return added(self._earlier, proxy.gates.stats())
+
+
+def _tell(hooks: Iterable[Watcher], facts: Facts) -> None:
+    """The answer is right, whatever is wrong with telling of it."""
+    for hook in hooks:
+        try:
+            hook(facts)
+        except Exception:
+            log.exception("rightcall: a request could not be counted, recorded or told")
+
+
+def count(metrics: Metrics, facts: Facts) -> None:
+    """One request in the figures."""
+    metrics.request(facts.wire, facts.status, facts.seconds)
+    for did in facts.did:
+        if did.fate in ("repaired", "lifted", "left"):
+            watched = did.fate != "left" and (facts.observe or did.verdict.mode == "observe")
+            metrics.changed("observed" if watched else did.fate)
+    if facts.retries:
+        metrics.changed("retried", facts.retries)
+    if facts.taught:
+        metrics.changed("taught")
+    if facts.fault in ("unreachable", "timeout", "broken", "too_large"):
+        metrics.upstream_failed(facts.fault)
+
+
+# ── running ──
+# Starts and stops the server: binds first, stops gently.
+#
+# At Ctrl-C or SIGTERM nothing new is accepted, what runs may finish within the grace time, and then the application
+# closes what it has open. A second Ctrl-C ends at once.
+
+_PATIENCE = 5.0
+"""Seconds in which a further signal other than Ctrl-C means the same end: see `rightcall.cli`."""
+
+Ready = Callable[[str, int], None]
+Stopping = Callable[[int], None]
+"""Hears how many requests still run when the server begins to stop."""
+
+
+def _nobody(*_: object) -> None:
+    pass
+
+
+class Running(uvicorn.Server):
+    """One server on one bound socket. `heard` is the signal that has ended it."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        bound: socket.socket,
+        limits: ServeLimits,
+        *,
+        on_ready: Ready = _nobody,
+        on_stopping: Stopping = _nobody,
+        metrics: Metrics | None = None,
+    ) -> None:
+        protocol, crowd = protocol_for(limits, metrics.refused if metrics else _nobody)
+        if metrics is not None:
+            metrics.connections = crowd.__len__
+        super().__init__(_config(app, protocol, limits))
+        self.heard: int | None = None
+        self._heard_at = 0.0
+        self._bound = bound
+        self._on_ready = on_ready
+        self._on_stopping = on_stopping
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().startup(sockets)
+        except SystemExit:  # so newer versions of uvicorn tell it; what happened is in the log
+            self.started = False
+        if not self.started:
+            raise ConfigError("the server did not start: see what was logged just before")
+        host, port = self._bound.getsockname()[:2]
+        self._on_ready(host, port)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if running := len(self.server_state.tasks):
+            self._on_stopping(running)
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """uvicorn's would raise the signal once more in the end; we tell it by the exit code."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
+        numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers if not _is_ignored(number)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        del frame
+        if self.heard is None:
+            self.heard, self._heard_at = sig, monotonic()
+            self.should_exit = True
+        elif sig == signal.SIGINT or monotonic() - self._heard_at > _PATIENCE:
+            self.force_exit = True
+
+
+def _is_ignored(number: int) -> bool:
+    return signal.getsignal(number) == signal.SIG_IGN  # `nohup`
+
+
+def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config:
+    # what uvicorn has to say goes where ours goes
+    logging.getLogger("uvicorn").parent = logging.getLogger("rightcall")
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        headers=[(name.decode(), value.decode()) for name, value in NEVER_A_PAGE],
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        log_config=None,
+        log_level=logging.ERROR,  # its warnings tell of every malformed request; those are counted instead
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,  # the upstream's passes through
+        workers=1,
+        backlog=2048,
+        timeout_keep_alive=max(1, round(limits.keep_alive_seconds)),
+        timeout_graceful_shutdown=cast("int", limits.grace_seconds),  # any number of seconds does
+    )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket, or the reason why not in words that help."""
+    if not 0 <= port <= 65_535:  # the system would take the rest of a division
+        raise ConfigError(f"--port: {port} is no port; they go from 1 to 65535, and 0 takes any that is free")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as why:
+        raise ConfigError(unbound(host, port, why)) from None
+
+
+def unbound(host: str, port: int, why: OSError) -> str:
+    """Why a port or an address cannot be had, and what can."""
+    if why.errno == errno.EADDRINUSE:
+        return f"--port: {port} is in use already; choose another one, or --port 0 for any that is free"
+    if why.errno in (errno.EACCES, errno.EPERM):
+        return f"--port: {port} needs special rights; choose one above 1023"
+    told = why.strerror or type(why).__name__
+    return f"--host: {escaped(host, 100)} is no address of this machine ({told}); 127.0.0.1 always is one"
+
+
+def serve(
+    app: ASGIApp,
+    *,
+    address: tuple[str, int] = ("127.0.0.1", 0),
+    limits: ServeLimits | None = None,
+    on_ready: Ready = _nobody,
+    on_stopping: Stopping = _nobody,
+    metrics: Metrics | None = None,
+) -> int:
+    """Serves until a signal comes, and returns the exit code: 128 and the signal's number, as shells count."""
+    bound = bind(*address)
+    try:
+        server = Running(
+            app, bound, limits or ServeLimits(), on_ready=on_ready, on_stopping=on_stopping, metrics=metrics
+        )
+        server.run(sockets=[bound])
+    finally:
+        bound.close()
+    return 128 + server.heard if server.heard is not None else 0
+
+
+@contextmanager
+def running(
+    app: ASGIApp, *, limits: ServeLimits | None = None, metrics: Metrics | None = None
+) -> Generator[tuple[str, int]]:
+    """Serves in a thread of its own, on any free port of 127.0.0.1, for as long as the `with` lasts."""
+    bound = bind("127.0.0.1", 0)
+    ready = threading.Event()
+    failures: list[BaseException] = []
+
+    def has_started(_host: str, _port: int) -> None:
+        ready.set()
+
+    server = Running(app, bound, limits or ServeLimits(), on_ready=has_started, metrics=metrics)
+
+    def work() -> None:
+        try:
+            server.run(sockets=[bound])
+        except BaseException as failure:  # noqa: BLE001  told to whoever started it
+            failures.append(failure)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=work, name="rightcall-serve", daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        if failures:
+            raise failures[0]
+        yield bound.getsockname()[:2]
+    finally:
+        server.should_exit = True
+        thread.join()
+        bound.close()

@@ -1,0 +1,645 @@
+"""The proxy as an ASGI application: one request of a client, to the model's server and back.
+
+    untouched paths      bytes in, bytes out
+    requests to models   the answer goes through the engine (`rightcall.proxy`), as it comes or as a whole
+
+Whatever goes wrong with the server reaches the client as an error of its own API, for that request alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+import re
+from collections.abc import Callable
+from functools import partial
+from time import monotonic
+from typing import Any, Final, NamedTuple, Protocol
+from urllib.parse import quote
+
+import msgspec
+from msgspec.structs import replace
+from starlette.types import Receive, Scope, Send
+
+from rightcall.base.http.addresses import Headers, TooLong, header_of, length_of
+from rightcall.base.http.client import Incoming
+from rightcall.base.http.errors import Fault, HttpError
+from rightcall.base.text import escaped
+from rightcall.errors import CallError
+from rightcall.gate.gate import Gate
+from rightcall.proxy import report
+from rightcall.proxy.editor import Editor, collect_answer
+from rightcall.proxy.flow import Flow
+from rightcall.proxy.gates import HOSTED, Gates, Options, lifts
+from rightcall.proxy.prose import Did, Settler
+from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, ignored, refused_tools, taught
+from rightcall.proxy.wires import wires
+from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus
+from rightcall.server.access import entered, error_body
+from rightcall.server.addresses import OWN, Upstream, answered, forwarded, tell_upstream
+from rightcall.server.recording import Facts
+from rightcall.types import Call
+
+# ── asking ──
+# Asking the model: once, again with a hint, or with the tools in its prompt.
+
+LLAMA_CPP: Final = b"llama.cpp"
+"""What llama.cpp's server calls itself."""
+
+PROPS_SECONDS = 5.0
+"""How long it may take to tell of itself: the client waits."""
+
+ENDED: Final = frozenset({"stop", "end_turn", "completed", "stop_sequence", "tool_calls", "tool_use", "None", ""})
+"""Why an answer ends that says all the model had to say, over any API."""
+
+
+class Way(NamedTuple):
+    """How a model is asked, and what is known of those behind the same upstream."""
+
+    wire: Wire
+    upstream: Upstream
+    target: str
+    headers: Headers
+    lift: bool
+    """Whether calls in the text are lifted."""
+    pupils: Pupils
+
+
+class Asking:
+    """One request of a client to a model, however often the model is asked."""
+
+    def __init__(self, way: Way, options: Options, asked: Asked, gate: Gate, body: bytes, facts: Facts) -> None:
+        self.wire, self._upstream, self._target, self._headers, self._lift, self._pupils = way
+        self.asked = asked
+        self.gate = gate
+        self.body = body
+        self.options = options
+        self.facts = facts
+        self.spent = Usage()
+        """Tokens of tries that the client does not see."""
+        self._trial = False  # the model is taught to see whether that helps
+        self._tries = options.retry if asked.answers == 1 and not options.observe else 0
+
+    @property
+    def may_teach(self) -> bool:
+        """Whether what the server does may lead to teaching. Hosted providers tell their models themselves."""
+        if self.options.teach != "auto" or self._upstream.host in HOSTED:
+            return False
+        return not self.facts.taught and not self.options.observe
+
+    def flow(self, *, hold: bool | None = None) -> Flow:
+        """What decides over the next answer."""
+        new_id = self.wire.new_id if self.wire.new_id() else None
+        settler = Settler(self.gate, observe=self.options.observe, taught=self.facts.taught, new_id=new_id)
+        settler.reasoning = self.gate.policy.reasoning_for(self.gate.provider, self.asked.model)
+        if settler.reasoning == "auto":
+            if self._pupils.opens_reasoning(self.asked.model):
+                settler.reasoning = "open"
+            settler.closed_alone = partial(self._pupils.closed_alone, self.asked.model)
+        lift = (self._lift or self.facts.taught) and self.asked.choice != "none"
+        must_call = self.asked.choice == "required" and self.asked.stream and self.may_teach
+        return Flow(settler, lift=lift, hold=self._tries > 0 if hold is None else hold, must_call=must_call)
+
+    async def first(self) -> Incoming:
+        """The model's first answer; taught at once where that is wanted."""
+        known = self.asked.model in self._pupils
+        self._trial = self.may_teach and not known and self._pupils.is_suspect(self.asked.model)
+        if (self.options.teach == "on" or (self.may_teach and known) or self._trial) and not self.options.observe:
+            return await self.teach()
+        return await self._send(self.body)
+
+    async def teach(self) -> Incoming:
+        """The same request with the tools in the prompt instead of beside it."""
+        self.facts.taught = True
+        self.body = msgspec.json.encode(self._taught())
+        return await self._send(self.body)
+
+    def _taught(self) -> dict[str, Any]:
+        request = msgspec.json.decode(self.body)
+        if self.asked.choice == "none":
+            return self.wire.taught(request, NO_TOOLS)
+        return taught(self.wire, request, self.gate.catalog)
+
+    async def is_untold(self, incoming: Incoming) -> bool:
+        """Whether the model that begins to answer has never heard of its tools. llama.cpp drops them without a word
+        where the model's template has no place for them, but says so when it is asked: once for each model."""
+        server = next((value for name, value in incoming.headers if name == b"server"), b"")
+        if not self.may_teach or self.asked.choice == "none" or server != LLAMA_CPP:
+            return False
+        if not self._pupils.is_new(self.asked.model, "/props"):
+            return False
+        target = f"/props?model={quote(self.asked.model, safe='')}"
+        headers = [header for header in self._headers if header[0] != b"content-type"]
+        try:
+            async with asyncio.timeout(PROPS_SECONDS):
+                props = await self._json("GET", target, headers, b"")
+        except TimeoutError:
+            return False
+        if not has_no_place(props):
+            return False
+        self._pupils.add(self.asked.model, "its template has no place for tools")
+        return True
+
+    def note_refusal(self) -> None:
+        """The server said itself that it knows no tools."""
+        self._pupils.add(self.asked.model, "its server refuses requests with tools")
+
+    def seems_ignored(self, flow: Flow, usage: Usage) -> bool:
+        """Whether the server seems to have ignored the tools. Who writes a call, however wrong, was told of them; an
+        answer that was cut off or forbidden says nothing."""
+        model = self.asked.model
+        if any(did.fate in ("right", "repaired") for did in flow.did) and not self.facts.taught:
+            self._pupils.called(model)
+        if not self.may_teach or flow.did or flow.reason not in ENDED or self._pupils.has_called(model):
+            return False
+        if self.asked.choice != "required" and not self._pupils.is_new(model, self.gate.catalog.digest):
+            return False
+        request = msgspec.json.decode(self.body)
+        return ignored(self.asked, request, usage, wire=self.wire.name) is not None
+
+    def heard_out(self, flow: Flow, usage: Usage) -> None:
+        """A stream has said all: too late to ask otherwise now, but the next request can be taught on trial."""
+        if not self.was_trial(flow) and self.seems_ignored(flow, usage):
+            self._pupils.suspect(self.asked.model)
+
+    def was_trial(self, flow: Flow) -> bool:
+        """Whether the model was taught on trial; then it is known now whether that helps."""
+        if self._trial and flow.reason in ENDED:
+            self._pupils.tried(self.asked.model, helped=flow.calls > 0)
+        return self._trial
+
+    async def redone(self, flow: Flow) -> tuple[Any, Event, Flow] | None:
+        """Another answer in place of one that could not be repaired: its JSON, and what was decided of it. None where
+        the model did no better, or the server none at all."""
+        while self._tries > 0:
+            self._tries -= 1
+            self.facts.retries += 1
+            request = self.wire.again(msgspec.json.decode(self.body), flow.redo())
+            answer = await self._whole(msgspec.json.encode(request))
+            event = self.wire.whole(answer) if answer is not None else None
+            if event is None:
+                return None
+            flow = self.flow(hold=True)
+            flow.take(event)
+            if not flow.broken:
+                return answer, event, flow
+            self.spent = plus(self.spent, self.wire.usage(answer))
+        return None
+
+    async def taught_whole(self) -> tuple[Any, Event, Flow] | None:
+        """The answer of the model after it was taught, in place of one in which it could not know its tools. None where
+        that brings no call either: then it knew, or nothing helps."""
+        asked = {**self._taught(), "stream": False}
+        asked.pop("stream_options", None)  # which only a stream may have
+        answer = await self._whole(msgspec.json.encode(asked))
+        event = self.wire.whole(answer) if answer is not None else None
+        if event is None:
+            return None
+        self.facts.taught = True
+        flow = self.flow(hold=False)
+        flow.take(event)
+        self.facts.taught = flow.calls > 0
+        self._pupils.tried(self.asked.model, helped=self.facts.taught)
+        return (answer, event, flow) if self.facts.taught else None
+
+    async def _send(self, body: bytes) -> Incoming:
+        return await self._upstream.send("POST", self._target, self._headers, body)
+
+    async def _whole(self, body: bytes) -> Any:
+        return await self._json("POST", self._target, self._headers, body)
+
+    async def _json(self, method: str, target: str, headers: Headers, body: bytes) -> Any:
+        """What the server answers, None where that is no JSON or an error: what we ask beside the client's own request
+        must not spoil that one."""
+        try:
+            incoming = await self._upstream.send(method, target, headers, body)
+            try:
+                raw = await incoming.read_all()
+            finally:
+                incoming.release()
+            return None if incoming.status >= 400 else msgspec.json.decode(raw)
+        except (HttpError, msgspec.MsgspecError, UnicodeError, RecursionError):
+            return None
+
+
+def replacement(event: Event, flow: Flow) -> tuple[str, tuple[Call, ...], list[Did], str | None]:
+    """What another answer brings in place of what was broken in the first."""
+    text, calls = collect_answer(event)
+    return text, calls, flow.did, None if flow.reason in (None, "None", "") else flow.reason
+
+
+# ── pages ──
+# Pages for people where an answer of a model should be: what a gateway or a wrong address sends.
+
+MOST = 256_000
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+
+
+def is_page(incoming: Incoming) -> bool:
+    kind = header_of(incoming.headers, b"content-type").partition(b";")[0].strip().lower()
+    return kind in (b"text/html", b"application/xhtml+xml")
+
+
+async def told_of_page(incoming: Incoming) -> str:
+    """What to tell the client, with the title of the page."""
+    try:
+        page = (await incoming.read_all(MOST)).decode("utf-8", "replace")
+    except HttpError:  # too long, or broken off: the rest says no more
+        page = ""
+    found = _TITLE.search(page)
+    title = escaped(" ".join(html.unescape(found[1]).split()), 100) if found else "it has no title"
+    status = incoming.status
+    return f"the upstream answered with a web page (status {status}: {title}): is --upstream the address of an API?"
+
+
+# ── answering ──
+# An answer of a model on its way to the client: through the engine, as it comes or as a whole.
+
+NO_END = "ended its answer without the end that its API has"
+
+LARGE = 200_000
+"""Bytes of an answer that is read in a thread: others must not wait for it."""
+
+_STREAMS = (b"text/event-stream", b"application/x-ndjson", b"application/jsonl", b"application/stream+json")
+
+
+class Client(Protocol):
+    """Who waits for the answer."""
+
+    send: Send
+    facts: Facts
+
+    @property
+    def upstream(self) -> str: ...
+    def streaming(self, change: int) -> None: ...
+    async def start(self, status: int, headers: Headers) -> None: ...
+    async def end(self, data: bytes = b"") -> None: ...
+    async def pass_on(self, incoming: Incoming) -> None: ...
+
+
+class Answering:
+    def __init__(self, client: Client, asking: Asking) -> None:
+        self.client = client
+        self.asking = asking
+        self.wire = asking.wire
+        self.facts = client.facts
+
+    async def run(self) -> None:
+        incoming: Incoming | None = await self.asking.first()
+        try:
+            refused = incoming.status >= 400 and not is_page(incoming)
+            if refused and self.asking.may_teach and self.asking.asked.choice != "none":
+                incoming = await self._refused(incoming)
+                if incoming is None:
+                    return
+            if incoming.status < 300 and await self.asking.is_untold(incoming):
+                incoming.release()
+                incoming = await self.asking.teach()
+            kind = header_of(incoming.headers, b"content-type").partition(b";")[0].strip().lower()
+            coded = header_of(incoming.headers, b"content-encoding") not in (b"", b"identity")
+            if incoming.status >= 300 or coded or is_page(incoming):
+                await self.client.pass_on(incoming)
+            elif kind in _STREAMS:
+                await self._stream(incoming)
+            else:
+                await self._whole(incoming)
+        finally:
+            if incoming is not None:
+                incoming.release()
+
+    async def _refused(self, incoming: Incoming) -> Incoming | None:
+        """An error: where the server says that it knows no tools, the model is taught. None when it was passed on."""
+        body = await incoming.read_all()
+        incoming.release()
+        if refused_tools(incoming.status, body):
+            self.asking.note_refusal()
+            return await self.asking.teach()
+        await self.client.start(incoming.status, [*_unmeasured(incoming), length_of(body)])
+        await self.client.end(body)
+        return None
+
+    # ── whole answers ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _whole(self, incoming: Incoming) -> None:
+        raw = await incoming.read_all()
+        headers = _unmeasured(incoming)
+        answer = _decoded(raw)
+        if answer is None and b"json" in header_of(headers, b"content-type"):
+            fault = Fault("other", "sent an answer that is no JSON, or only a part of it")
+            raise tell_upstream(self.client.upstream, fault)
+        event = self.wire.whole(answer) if answer is not None else None
+        if event is not None:
+            raw = await self._decided(raw, answer, event)
+        facts = self.facts
+        told = report.header(facts.did, retries=facts.retries, taught=facts.taught, observe=facts.observe)
+        own = [(OWN, told.encode())] if told else []
+        await self.client.start(incoming.status, [*headers, *own, length_of(raw)])
+        await self.client.end(raw)
+
+    async def _decided(self, raw: bytes, answer: Any, event: Event) -> bytes:
+        """The body that the client gets: the one that came, where nothing changed."""
+        flow = self.asking.flow()
+        if len(raw) > LARGE:
+            await asyncio.to_thread(flow.take, event)
+        else:
+            flow.take(event)
+        if flow.broken:
+            self._replace(flow, await self.asking.redone(flow))
+        elif self.asking.seems_ignored(flow, self.wire.usage(answer)):
+            other = await self.asking.taught_whole()
+            if other is not None:
+                self.asking.spent = plus(self.asking.spent, self.wire.usage(answer))
+                _, event, flow = other
+                raw = b""
+        self.asking.was_trial(flow)
+        self.facts.did = flow.did
+        if raw and event.same and self.asking.spent == Usage():
+            return raw
+        return msgspec.json.encode(self.wire.with_usage(self.wire.written(event), self.asking.spent))
+
+    def _replace(self, flow: Flow, other: tuple[Any, Event, Flow] | None) -> None:
+        """Another answer in place of what is broken; None where there is none."""
+        if other is None:
+            flow.give_up()
+            return
+        answer, event, better = other
+        flow.replace(*replacement(event, better))
+        self.asking.spent = plus(self.asking.spent, self.wire.usage(answer))
+
+    # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _stream(self, incoming: Incoming) -> None:
+        editor = Editor(self.wire.stream(), self.asking.flow())
+        headers = _unmeasured(incoming)
+        if self.facts.taught:
+            headers.append((OWN, b"taught=1"))
+        await self.client.start(incoming.status, headers)
+        self.client.streaming(1)
+        try:
+            await self._pump(incoming, editor)
+            rest = await self._ended(editor)
+            self.facts.did = editor.flow.did
+            if editor.flow.unended:
+                await self._break_off(rest, "broken", f"{self.client.upstream} {NO_END}")
+            else:
+                await self.client.end(rest + self._comment(editor))
+        except HttpError as error:
+            kind: FaultKind = error.kind if error.kind != "tls" else "unreachable"
+            await self._break_off(editor.break_off(), kind, str(error))
+        except TooLong:
+            message = f"{self.client.upstream} sent an event or a call that does not end"
+            await self._break_off(editor.break_off(), "too_large", message)
+        finally:
+            self.facts.did = editor.flow.did  # also for a client that has left
+            self.client.streaming(-1)
+
+    async def _pump(self, incoming: Incoming, editor: Editor) -> None:
+        send, feed, read = self.client.send, editor.feed, incoming.read
+        while data := await read():
+            if out := feed(data):
+                await send({"type": "http.response.body", "body": out, "more_body": True})
+
+    async def _ended(self, editor: Editor) -> bytes:
+        """What is left when the server has said all: perhaps only after the model was asked again."""
+        flow = editor.flow
+        if flow.broken:
+            self._replace(flow, await self.asking.redone(flow))
+            self.asking.was_trial(flow)
+            editor.extra = self.asking.spent if self.asking.spent != Usage() else None
+        elif flow.uncalled:
+            ignored = self.asking.seems_ignored(flow, editor.wire.usage)
+            self._replace(flow, await self.asking.taught_whole() if ignored else None)
+            editor.extra = self.asking.spent if self.asking.spent != Usage() else None
+        else:
+            self.asking.heard_out(flow, editor.wire.usage)
+        return editor.close()
+
+    async def _break_off(self, rest: bytes, kind: FaultKind, message: str) -> None:
+        self.facts.fault = kind
+        await self.client.end(rest + self.wire.stream_error(kind, message))
+
+    def _comment(self, editor: Editor) -> bytes:
+        if not editor.changed or self.wire.name == "ollama":  # lines of JSON have no comments
+            return b""
+        facts = self.facts
+        return report.comment(facts.did, retries=facts.retries, taught=facts.taught, observe=facts.observe)
+
+
+def _unmeasured(incoming: Incoming) -> Headers:
+    """The headers for the client, without a length, which may change."""
+    return [header for header in answered(incoming.headers) if header[0] != b"content-length"]
+
+
+def _decoded(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
+log = logging.getLogger("rightcall")
+
+_NO_RETRY = ((b"x-should-retry", b"false"),)
+"""What OpenAI's and Anthropic's own clients look for before they try again by themselves."""
+_STATUS = {"timeout": 504, "internal": 500}
+
+
+PAUSED = "All tool calls are paused by the operator. Do not retry; no model is asked until the operator resumes."
+
+
+_ASKING_NOTHING = frozenset(("GET", "HEAD", "OPTIONS"))
+
+
+class Paused(Exception):
+    """The operator has paused all calls: no model is asked for one."""
+
+
+class Gone(Exception):
+    """The client has closed its connection."""
+
+
+class Proxy:
+    """Stands between clients and one upstream. `told` hears of every request when it is over; `paused` says whether
+    the operator has stopped all calls."""
+
+    def __init__(
+        self, upstream: Upstream, gates: Gates, options: Options, *, told: Callable[[Facts], None] | None = None,
+        paused: Callable[[], object | None] | None = None,
+    ) -> None:  # fmt: skip
+        self.upstream = upstream
+        self.gates = gates
+        self.options = options
+        self.pupils = Pupils()
+        self.streams = 0
+        """How many are under way."""
+        self._told = told
+        self._paused = paused
+        self._lifts = lifts(options, upstream.host)
+        self._wires = wires()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = monotonic()
+        wire = self._wire(scope)
+        observe = self.options.observe or self.gates.watches
+        facts = Facts(wire.name if wire else "passed", self.gates.provider, observe=observe)
+        exchange = _Exchange(self, scope, receive, send, wire, facts)
+        try:
+            await exchange.run()
+        except Gone:
+            facts.fault = "gone"
+        finally:
+            facts.seconds = monotonic() - began
+            if self._told is not None:
+                self._told(facts)
+
+    async def aclose(self) -> None:
+        await self.upstream.aclose()
+
+    def is_paused(self) -> bool:
+        """Tools may be offered in ways that nobody reads here, and a model may write a call that nobody offered. So
+        while calls are paused no model is asked anything."""
+        return self._paused is not None and self._paused() is not None
+
+    def _wire(self, scope: Scope) -> Wire | None:
+        method, path = scope["method"], scope["path"]
+        return next((wire for wire in self._wires if wire.is_for(method, path)), None)
+
+    async def asking(self, wire: Wire, body: bytes, target: str, headers: Headers, facts: Facts) -> Asking | None:
+        """What is done about a request to a model; None where there is nothing to do but pass it on."""
+        asked = wire.asked(body)
+        if asked is None:
+            return None
+        facts.model, facts.stream = asked.model, asked.stream
+        tools = asked.tools
+        if len(tools) > LARGE and not self.gates.knows(tools):  # others must not wait for it
+            gate = await asyncio.to_thread(self.gates.of, tools)
+        else:
+            gate = self.gates.of(tools)
+        if gate is None:
+            return None
+        way = Way(wire, self.upstream, target, headers, self._lifts, self.pupils)
+        return Asking(way, replace(self.options, observe=facts.observe), asked, gate, body, facts)
+
+
+class _Exchange:
+    """One request."""
+
+    def __init__(
+        self, proxy: Proxy, scope: Scope, receive: Receive, send: Send, wire: Wire | None, facts: Facts
+    ) -> None:
+        self.proxy = proxy
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.wire = wire
+        self.facts = facts
+        self.begun = False
+
+    async def run(self) -> None:
+        body = await self._body()
+        watch = asyncio.ensure_future(self.receive())  # the next message is that the client has gone
+        task = asyncio.current_task()
+        watch.add_done_callback(lambda done: task.cancel("gone") if task and not done.cancelled() else None)
+        try:
+            await self._answer(body)
+        except HttpError as error:
+            await self._fail(error.kind if error.kind != "tls" else "unreachable", str(error))
+        except Paused:
+            await self._fail("refused", PAUSED, 503)
+            self.facts.fault = "paused"
+        except CallError as error:
+            await self._fail("refused", str(error), 400)
+        except asyncio.CancelledError as why:
+            if "gone" in why.args:
+                raise Gone from None
+            raise
+        except Exception:  # an error of ours must not leave the client without an answer
+            log.exception("rightcall: a request failed")
+            await self._fail("internal", "RightCall could not handle this request; its log says more")
+        finally:
+            watch.cancel()
+
+    async def _answer(self, body: bytes) -> None:
+        if self.scope["method"] not in _ASKING_NOTHING and self.proxy.is_paused():
+            raise Paused
+        given = self.scope["headers"]
+        self.facts.caller = entered(self.scope).caller
+        headers = [header for header in given if not header[0].startswith(OWN)]
+        target = _target(self.scope)
+        asking = None
+        if self.wire is not None:
+            plain = forwarded(headers, plain=True)
+            asking = await self.proxy.asking(self.wire, body, target, plain, self.facts)
+        if asking is None:
+            upstream = self.proxy.upstream
+            incoming = await upstream.send(self.scope["method"], target, forwarded(headers, plain=False), body)
+            await self.pass_on(incoming)
+            return
+        await Answering(self, asking).run()
+
+    # ── the client ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _body(self) -> bytes:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        if not message.get("more_body"):
+            return message.get("body", b"")
+        pieces = [message.get("body", b"")]
+        while message.get("more_body"):
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            pieces.append(message.get("body", b""))
+        return b"".join(pieces)
+
+    @property
+    def upstream(self) -> str:
+        return self.proxy.upstream.host
+
+    def streaming(self, change: int) -> None:
+        self.proxy.streams += change
+
+    async def start(self, status: int, headers: Headers) -> None:
+        self.begun = True
+        self.facts.status = status
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def end(self, data: bytes = b"") -> None:
+        await self.send({"type": "http.response.body", "body": data})
+
+    async def pass_on(self, incoming: Incoming) -> None:
+        """Byte for byte; but no client of a model's API can read a page for people."""
+        try:
+            if self.wire is not None and is_page(incoming):
+                await self._fail(
+                    "broken", await told_of_page(incoming), incoming.status if incoming.status > 399 else 502
+                )
+                return
+            await self.start(incoming.status, answered(incoming.headers))
+            send, read = self.send, incoming.read
+            while data := await read():
+                await send({"type": "http.response.body", "body": data, "more_body": True})
+            await self.end()
+        finally:
+            incoming.release()
+
+    async def _fail(self, kind: FaultKind, message: str, status: int = 502) -> None:
+        """The error, as clients of this API read it. In the middle of bytes that pass untouched nothing can be said:
+        the connection is cut, so that nobody takes a half for the whole."""
+        self.facts.fault = kind
+        if not self.begun:
+            status = _STATUS.get(kind, status)
+            body = self.wire.error(status, kind, message) if self.wire else error_body(status, kind, message)
+            headers = [(b"content-type", b"application/json"), length_of(body)]
+            await self.start(status, [*headers, *_NO_RETRY] if message is PAUSED else headers)
+            await self.end(body)
+        else:  # to return without an end cuts the connection
+            log.warning("rightcall: an answer was cut off: %s", message)
+
+
+def _target(scope: Scope) -> str:
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    query: bytes = scope.get("query_string") or b""
+    return (raw + b"?" + query if query else raw).decode("latin-1")

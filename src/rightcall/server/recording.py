@@ -1,0 +1,589 @@
+"""The record of what passed through the proxy, written beside the answers: nobody waits for the disk.
+
+    told ─▶ queue, bounded ─▶ one thread: makes the records, without secrets ─▶ many in one commit ─▶ the store
+
+The proxy runs nothing, so that a store that cannot be used stops no answer (A-04 is for calls that run): what cannot be
+written yet waits, is tried again, and is written once the fault is gone. When too much waits, the newest is counted as
+lost.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Final, Literal, NamedTuple, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.base.http.errors import Kind
+from rightcall.base.redact import Redactor
+from rightcall.base.text import escaped
+from rightcall.catalog.packs import pack_digests
+from rightcall.errors import StoreError
+from rightcall.executor.stores import existing_folder, found_folder, open_store, store_path
+from rightcall.policy.ledger import stopped
+from rightcall.policy.settings import Policy
+from rightcall.policy.types import Pause
+from rightcall.proxy.prose import Did
+from rightcall.proxy.report import CALLER, LONGEST_NAME, Provenance, notes
+from rightcall.record.identity import Identified, wrong_with
+from rightcall.record.notes import note_policy, policy_note
+from rightcall.record.tables import CallBody, Clock, Store, Tables, encode
+from rightcall.server.access import Reason
+
+# ── metrics ──
+# What the server counts, in Prometheus' text format 0.0.4. Kept by hand: a few dictionaries in one thread.
+
+Change = Literal["repaired", "lifted", "left", "retried", "taught", "observed"]
+Statistics = Callable[[], Mapping[str, Mapping[str, Any]]]
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+_MOST_TOOLS: Final = 1_000
+_OTHER: Final = "(other)"
+
+
+def _no_statistics() -> Mapping[str, Mapping[str, Any]]:
+    return {}
+
+
+class Metrics:
+    """`statistics` gives by provider what `Gate.stats()` gives; `connections` and `streams` how many are open."""
+
+    def __init__(self, statistics: Statistics = _no_statistics) -> None:
+        self.statistics = statistics
+        self.connections: Callable[[], int] = lambda: 0
+        self.streams: Callable[[], int] = lambda: 0
+        self.audit_failures: Callable[[], int] = lambda: 0
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._seconds: dict[str, list[int]] = {}
+        self._spent: Counter[str] = Counter()
+        self._changes: Counter[str] = Counter()
+        self._refusals: Counter[str] = Counter()
+        self._upstream_errors: Counter[str] = Counter()
+
+    def request(self, wire: str, status: int, seconds: float) -> None:
+        """One request has been answered, the last byte of a stream included."""
+        self._requests[wire, status] += 1
+        buckets = self._seconds.setdefault(wire, [0] * (len(_BOUNDS) + 1))
+        buckets[bisect_left(_BOUNDS, seconds)] += 1
+        self._spent[wire] += seconds  # type: ignore[assignment]  # a Counter adds fractions as well
+
+    def changed(self, kind: Change, count: int = 1) -> None:
+        self._changes[kind] += count
+
+    def refused(self, reason: Reason) -> None:
+        self._refusals[reason] += 1
+
+    def upstream_failed(self, kind: Kind) -> None:
+        self._upstream_errors[kind] += 1
+
+    def text(self) -> str:
+        families = (
+            _family(
+                "requests_total",
+                "counter",
+                "Requests that the proxy has answered; status 0: the client left first.",
+                self._request_lines(),
+            ),
+            _family(
+                "request_seconds",
+                "histogram",
+                "Seconds from a request to the last byte of its answer.",
+                self._second_lines(),
+            ),
+            _family(
+                "calls_total",
+                "counter",
+                "Tool calls that were checked, by the strategy that read them.",
+                self._call_lines(),
+            ),
+            _family(
+                "changes_total",
+                "counter",
+                "Calls repaired, lifted, left or observed; requests retried; answers taught.",
+                _by("kind", self._changes),
+            ),
+            _family(
+                "refusals_total",
+                "counter",
+                "Requests and connections sent away before the proxy.",
+                _by("reason", self._refusals),
+            ),
+            _family(
+                "upstream_errors_total",
+                "counter",
+                "Requests that failed because of the upstream.",
+                _by("kind", self._upstream_errors),
+            ),
+            _family(
+                "audit_failures_total",
+                "counter",
+                "Failed attempts to write the audit, and records lost.",
+                [("", self.audit_failures())],
+            ),
+            _family("streams_open", "gauge", "Answers that stream at this moment.", [("", self.streams())]),
+            _family("connections_open", "gauge", "Connections of clients at this moment.", [("", self.connections())]),
+        )
+        return "".join(line for family in families for line in family)
+
+    def _request_lines(self) -> Iterator[tuple[str, int]]:
+        for (wire, status), count in sorted(self._requests.items()):
+            yield _labels(wire=wire, status=str(status)), count
+
+    def _second_lines(self) -> Iterator[tuple[str, float]]:
+        for wire, buckets in sorted(self._seconds.items()):
+            below = 0
+            for bound, count in zip((*map(str, _BOUNDS), "+Inf"), buckets, strict=True):
+                below += count
+                yield "_bucket" + _labels(wire=wire, le=bound), below
+            yield "_sum" + _labels(wire=wire), round(self._spent[wire], 6)
+            yield "_count" + _labels(wire=wire), below
+
+    def _call_lines(self) -> Iterator[tuple[str, int]]:
+        """Models and clients choose the names of tools, so there is an end to how many are told apart."""
+        counts: Counter[tuple[str, str, str]] = Counter()
+        seen: set[str] = set()
+        for provider, figures in self.statistics().items():
+            for tool, of_tool in figures["tools"].items():
+                if len(seen) < _MOST_TOOLS:
+                    seen.add(tool)
+                name = tool if tool in seen else _OTHER
+                for strategy, count in of_tool["normalizations"].items():
+                    counts[provider, name, strategy] += count
+        for (provider, tool, strategy), count in sorted(counts.items()):
+            if count:
+                yield _labels(provider=provider, tool=tool, strategy=strategy), count
+
+
+def added(one: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two such figures as one, as far as they are shown here."""
+    tools: dict[str, dict[str, Any]] = {}
+    for figures in (one, more):
+        for tool, of_tool in figures["tools"].items():
+            counts: Counter[str] = tools.setdefault(tool, {"normalizations": Counter()})["normalizations"]
+            counts.update(of_tool["normalizations"])
+    return {"tools": tools}
+
+
+def _family(name: str, kind: str, about: str, lines: Iterable[tuple[str, float]]) -> Iterator[str]:
+    yield f"# HELP rightcall_{name} {about}\n# TYPE rightcall_{name} {kind}\n"
+    for rest, value in lines:
+        yield f"rightcall_{name}{rest} {value}\n"
+
+
+def _by(label: str, counts: Counter[str]) -> Iterator[tuple[str, int]]:
+    for value, count in sorted(counts.items()):
+        yield _labels(**{label: value}), count
+
+
+def _labels(**labels: str) -> str:
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escaped(value: str) -> str:
+    clean = value.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
+    return clean.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+# ── facts ──
+# What is known of one request when it is over: for the counts, the audit and the log.
+
+
+class Facts(Struct):
+    """Filled in while the request runs. Nothing of its headers, and no key, is ever in here."""
+
+    wire: str
+    """The API, or `passed` for paths that are none of a model's."""
+    provider: str
+    model: str = ""
+    caller: str = ""
+    stream: bool = False
+    status: int = 0
+    seconds: float = 0.0
+    did: list[Did] = []
+    retries: int = 0
+    taught: bool = False
+    observe: bool = False
+    fault: str = ""
+    """In one word, what was wrong with the upstream."""
+
+
+# ── noting ──
+# The records of an answer's calls: what they will weigh while they wait, and how they are made.
+#
+# Making one looks through everything the model wrote for secrets, which takes longer than an event loop may wait:
+# half a millisecond for a call with a hundred arguments. So what is left on the loop is the weighing.
+
+AT_ONCE = 50
+"""Calls whose records are made together: whoever stops waits for these at most."""
+_BARE, _PER_FINDING, _PER_BYTE = 1000, 300, 4
+"""What a call takes in memory without what was written, for each repair or problem, and for each byte of it."""
+_UNKNOWN = 100_000
+"""For what cannot be weighed."""
+
+_encoded_json = msgspec.json.Encoder().encode
+
+
+class Told(NamedTuple):
+    """Some calls of an answer, of which records are to be made."""
+
+    facts: Facts
+    did: list[Did]
+    weight: int
+    redactor: Redactor
+    policy: str
+    """The digest of the one that was in force. Another may be when the record is made."""
+
+
+def weight_of(did: Did) -> int:
+    """About how many bytes are kept while this waits."""
+    findings = len(did.verdict.repairs) + len(did.verdict.problems)
+    return _BARE + _PER_FINDING * findings + _PER_BYTE * _size(did.said)
+
+
+def _size(said: Any) -> int:
+    if isinstance(said, str):
+        return len(said)
+    try:
+        return len(_encoded_json(said))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _UNKNOWN
+
+
+def parts_of(facts: Facts, weights: list[int], redactor: Redactor, policy: str) -> Iterator[Told]:
+    """The first calls of an answer, as many as there are weights, a few at a time. Nothing of it changes later."""
+    kept = replace(facts, did=[], model=facts.model[: LONGEST_NAME * 4])
+    for start in range(0, len(weights), AT_ONCE):
+        end = min(start + AT_ONCE, len(weights))
+        yield Told(kept, facts.did[start:end], sum(weights[start:end]), redactor, policy)
+
+
+def make_records(told: Told) -> list[bytes]:
+    """The records as they are stored, without their secrets. Never raises: what cannot be recorded is left out."""
+    try:
+        return _encode_records(told)
+    except Exception:  # one of them is not what we take calls to be: the others are
+        log.exception("rightcall: the calls of an answer could not be recorded")
+    return [record for one in told.did for record in _alone(told._replace(did=[one]))]
+
+
+def _alone(told: Told) -> list[bytes]:
+    try:
+        return _encode_records(told)
+    except Exception:  # noqa: BLE001  it was told already
+        return []
+
+
+def _encode_records(told: Told) -> list[bytes]:
+    facts = told.facts
+    came = Provenance(
+        facts.wire, facts.model, facts.provider, facts.caller or CALLER, told.policy, facts.retries, facts.taught,
+        facts.observe,
+    )  # fmt: skip
+    return [_encoded(record) for record in notes(told.did, told.redactor, came)]
+
+
+def _encoded(record: CallBody) -> bytes:
+    """As it is stored. What JSON cannot carry, such as half of a character, is left out of it."""
+    try:
+        return encode(record)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        bare = CallBody(
+            record.caller, escaped(record.tool, 200), None, record.digest, record.decision, record.rule,
+            strategy=record.strategy, confidence=record.confidence, origin=record.origin, wire=record.wire,
+        )  # fmt: skip
+        return encode(replace(bare, emission="what the model wrote cannot be stored"))
+
+
+log = logging.getLogger("rightcall")
+
+MOST_WAITING = 20_000
+MOST_BYTES = 64_000_000
+"""Of calls and records that wait; what comes beyond is lost."""
+_GROUP = 1000
+"""Records in one transaction: other processes want to write as well."""
+_LONGEST_PAUSE = 5.0
+_LOOKING = 1.0
+"""Seconds until it is looked again whether the store can be read, for `/health`."""
+_STOPPING = 10.0
+"""Seconds in which what waits is still written when the server stops."""
+
+
+class State(Struct, frozen=True):
+    """How the record is doing, for `/health`. Says nothing of where it lies."""
+
+    ok: bool
+    fault: str
+    """In one word why nothing can be written now (`full`, `locked`, `read-only`, `corrupt` …); empty where it can."""
+    recorded: int
+    waiting: int
+    failures: int
+    """How often writing was tried in vain."""
+    lost: int
+    """Records that there was no room for, or that could not be written before the server stopped."""
+
+
+class Backlog(NamedTuple):
+    """How long, and how much, waits until it is written."""
+
+    gather: float = 0.05
+    """Seconds in which records come together, so that they share a commit. Whoever kills the process loses these."""
+    first_pause: float = 0.25
+    """Seconds until a store that could not be used is tried again; twice as long each time."""
+    most: int = MOST_WAITING
+    most_bytes: int = MOST_BYTES
+
+
+_BACKLOG = Backlog()
+
+
+class Recording:
+    """`told` may be called from an event loop: it never waits. `stop` writes what is left, and closes the store where
+    it was opened for this."""
+
+    def __init__(
+        self, store: Store, policy: Policy | None = None, *, owned: bool = True, backlog: Backlog = _BACKLOG
+    ) -> None:
+        policy = policy or Policy()
+        self.redactor = Redactor(store.key(), policy.settings.audit.redact)
+        self.policy = policy.digest
+        self.failures = 0
+        self.lost = 0
+        self.recorded = 0
+        self.fault = ""
+        self.store = store
+        self._owned = owned
+        self._backlog = backlog
+        self._told: deque[Told] = deque()
+        self._told_calls = 0
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._news = threading.Event()
+        self._stopping = threading.Event()
+        self._deadline = 0.0
+        self._look_again = 0.0
+        self._unread = ""
+        self._thread = threading.Thread(target=self._write, name="rightcall recording", daemon=True)
+        self._thread.start()
+        atexit.register(self.stop)
+
+    @property
+    def state(self) -> State:
+        fault = self.fault or ("closed" if self._stopping.is_set() else "") or self._unreadable()
+        return State(not fault, fault, self.recorded, self._count, self.failures, self.lost)
+
+    def _unreadable(self) -> str:
+        """Why the store cannot even be read, as when its file is gone: tokens cannot be checked then. Nobody need write
+        for that to be noticed."""
+        if (now := monotonic()) >= self._look_again:
+            self._look_again = now + _LOOKING
+            try:
+                self._unread = "replaced" if self.store.look(self._strangeness) else ""
+            except StoreError as error:
+                self._unread = "" if error.fault == "locked" else error.fault
+        return self._unread
+
+    def _strangeness(self, tables: Tables) -> str:
+        """Why the file is not the one that was opened; empty where it is, or the store has no file."""
+        path: Path | None = getattr(self.store, "path", None)
+        return "" if path is None else wrong_with(path, cast("Identified", tables))
+
+    def paused(self) -> Pause | None:
+        """The emergency stop, while it holds. Where the store cannot be read nobody can tell whether it has one of its
+        own, and answers pass: the proxy runs nothing."""
+        try:
+            return self.store.look(lambda tables: tables.paused())
+        except StoreError:
+            return stopped()
+
+    def told(self, facts: Facts) -> None:
+        """A request is over: every call of its answer is recorded. Never waits and never raises."""
+        if not facts.did:
+            return
+        try:
+            self._take(facts, [weight_of(one) for one in facts.did])
+        except Exception:  # an error of ours must not reach the answer
+            self._lose(len(facts.did))
+            log.exception("rightcall: the calls of an answer could not be recorded")
+
+    def under(self, policy: Policy) -> None:
+        """From now on calls pass under this policy, which may name further secrets."""
+        self.redactor = Redactor(self.store.key(), policy.settings.audit.redact)
+        self.policy = policy.digest
+
+    def note_policy(self, what: str, policy: Policy, problem: str | None = None) -> None:
+        """Which policy is in force, or why an edit of its file was not taken: as an executor notes it."""
+        note, digest = policy_note(what, policy, pack_digests(policy.packs), problem)
+        self.store.later(lambda tables: note_policy(tables, note, digest))
+
+    def _take(self, facts: Facts, weights: list[int]) -> None:
+        with self._lock:
+            taken = 0 if self._stopping.is_set() else self._room_for(weights)
+            self._told.extend(parts_of(facts, weights[:taken], self.redactor, self.policy))
+            self._told_calls += taken
+            self._bytes += sum(weights[:taken])
+            left_out = len(weights) - taken
+            first = left_out > 0 and self.lost == 0
+            self.lost += left_out
+        if first:
+            log.error("rightcall: records of calls are lost, since too many wait to be written: see /health")
+        if taken and not self._news.is_set():
+            self._news.set()
+
+    def stop(self, timeout: float = _STOPPING) -> None:
+        """Write what waits, for as long as this at most, and end. A second time does nothing."""
+        with self._lock:
+            if not self._stopping.is_set():
+                self._deadline = monotonic() + timeout
+            self._stopping.set()
+            self._news.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout + 1)
+        atexit.unregister(self.stop)
+
+    @property
+    def _count(self) -> int:
+        return self._told_calls + len(self._waiting)
+
+    def _room_for(self, weights: list[int]) -> int:
+        """How many of these have room. What came first stays: a record of an earlier call is worth no less."""
+        room, size = self._backlog.most - self._count, self._bytes
+        for nth, weight in enumerate(weights):
+            size += weight
+            if nth >= room or size > self._backlog.most_bytes:
+                return nth
+        return len(weights)
+
+    def _lose(self, count: int) -> None:
+        with self._lock:
+            self.lost += count
+
+    # ── the thread ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _write(self) -> None:
+        pause = 0.0
+        while not self._stopping.is_set() or self._count:
+            if not self._count:
+                self._news.wait()
+            self._rest(pause)
+            self._news.clear()
+            pause = 0.0 if self._wrote_all() else min(max(self._backlog.first_pause, pause * 2), _LONGEST_PAUSE)
+        if self._owned:
+            self.store.close()
+
+    def _rest(self, pause: float) -> None:
+        """Until records have come together; after a fault, until it is time to try again."""
+        if not self._stopping.wait(pause or self._backlog.gather) or not pause:
+            return
+        if self._is_late:
+            self._give_up()
+        else:  # it is worth a few more tries: nobody writes these records later
+            sleep(min(self._backlog.first_pause, max(0.0, self._deadline - monotonic())))
+
+    @property
+    def _is_late(self) -> bool:
+        return self._stopping.is_set() and monotonic() >= self._deadline
+
+    def _make(self) -> None:
+        """Enough records for a transaction, of what was told; none when it is too late to make any."""
+        while self._told and len(self._waiting) < _GROUP and not self._is_late:
+            told = self._told[0]
+            records = make_records(told)
+            with self._lock:
+                self._told.popleft()
+                self._told_calls -= len(told.did)
+                self._waiting.extend(records)
+                self._bytes += sum(map(len, records)) - told.weight
+                self.lost += len(told.did) - len(records)
+
+    def _wrote_all(self) -> bool:
+        """Whether everything that waited is on disk."""
+        while self._count:
+            self._make()
+            with self._lock:
+                group = [self._waiting[at] for at in range(min(_GROUP, len(self._waiting)))]
+            if not group:
+                if self._told:
+                    self._give_up()
+                continue
+            try:
+                self.store.transact(lambda tables, group=group: _append(tables, group))
+            except StoreError as error:
+                self._note_fault(error)
+                return False
+            except Exception:  # one of them is not what a record may be: the others are
+                log.exception("rightcall: a record of a call could not be written")
+                self._one_by_one(group)
+                continue
+            self._forget(len(group), written=len(group))
+        return True
+
+    def _one_by_one(self, group: list[bytes]) -> None:
+        for body in group:
+            written = 0
+            try:
+                self.store.transact(lambda tables, body=body: _append(tables, [body]))
+                written = 1
+            except StoreError as error:
+                self._note_fault(error)
+                return
+            except Exception:  # noqa: BLE001  it was told already
+                self.failures += 1
+            self._forget(1, written=written)
+
+    def _forget(self, count: int, *, written: int) -> None:
+        with self._lock:
+            for _ in range(count):
+                self._bytes -= len(self._waiting.popleft())
+            self.recorded += written
+            self.lost += count - written
+        if self.fault and written:
+            self.fault = ""
+            log.warning("rightcall: calls are recorded again; %d records are lost", self.lost)
+
+    def _note_fault(self, error: StoreError) -> None:
+        first, self.fault = not self.fault, error.fault
+        self.failures += 1  # last: whoever sees it counted also sees why
+        if first:
+            why = str(error).replace(" Nothing was run.", "")  # true of calls that run; these only pass
+            log.error("rightcall: calls pass and are not recorded for now: %s", escaped(why, 500))
+
+    def _give_up(self) -> None:
+        with self._lock:
+            left = self._count
+            self.lost += left
+            self._told.clear()
+            self._told_calls = 0
+            self._waiting.clear()
+            self._bytes = 0
+        log.error("rightcall: %d records of calls could not be written before the end", left)
+
+
+def open_recording(
+    policy: Policy, policy_file: str | os.PathLike[str] | None = None, *, root: str | os.PathLike[str] = ".",
+    store: Store | Literal["memory"] | None = None, clock: Clock | None = None,
+) -> Recording:  # fmt: skip
+    """The audit that an executor with this policy would use: a database beside the policy file, without one below
+    `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
+    file = None if policy_file is None else os.path.abspath(policy_file)
+    folder = existing_folder(root)
+    opened = open_store(store, store_path(policy, file, folder), clock, found_folder(policy, file, folder))
+    recording = Recording(opened, policy, owned=opened is not store)
+    recording.note_policy("loaded", policy)
+    return recording
+
+
+def _append(tables: Tables, bodies: Iterable[bytes]) -> None:
+    for body in bodies:
+        tables.append("proxied", 0, body)

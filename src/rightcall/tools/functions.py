@@ -1,0 +1,351 @@
+"""Local Python functions as tools. The schema comes from the type hints, everything else from the decorator.
+
+    @tool(effects=["read"], paths=["path"])
+    def read_file(path: str) -> str: ...
+
+The function stays the function it was; the record travels with it as an attribute.
+"""
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict, TypeVar, Unpack, cast, get_args, overload
+
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
+
+from rightcall.base.text import escaped
+from rightcall.catalog.catalog import Converter, converter
+from rightcall.catalog.functions import from_python
+from rightcall.catalog.tool import PackTool
+from rightcall.errors import ToolError, ToolFailure
+from rightcall.types import Effect
+
+# ── declared ──
+# What an author declares about a tool, checked when it is declared: a mistake is named at once, not at the first
+# call.
+
+_EFFECTS: tuple[Effect, ...] = get_args(Effect)
+
+
+def checked_name(name: Any) -> str:
+    """A name a model can write: `code/read`, `add`."""
+    if (
+        not isinstance(name, str)
+        or not name
+        or not name.isprintable()
+        or len(name.split()) != 1
+        or name != name.strip()
+    ):
+        raise ToolError(f"a tool's name must be one word, such as `read_file` or `code/read`; got {name!r:.80}")
+    return name
+
+
+def checked_effects(tool: str, effects: Any) -> tuple[Effect, ...] | None:
+    """The effects in their usual order; None stays None, which counts as all of them."""
+    if effects is None:
+        return None
+    if not isinstance(effects, Iterable):
+        raise ToolError(f"{tool}: effects must be a list of {', '.join(_EFFECTS)}; got {type(effects).__name__}")
+    words = {effects} if isinstance(effects, str) else set(cast("Iterable[Any]", effects))
+    for word in words - set(_EFFECTS):
+        raise ToolError(f"{tool}: effects: {word!r:.40} is none of {', '.join(_EFFECTS)}")
+    return tuple(effect for effect in _EFFECTS if effect in words)
+
+
+def checked_timeout(tool: str, seconds: Any) -> float | None:
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise ToolError(f"{tool}: timeout must be a number of seconds above 0; got {seconds!r:.40}")
+    return float(seconds)
+
+
+def checked_function(tool: str, what: str, function: Any) -> Callable[..., Any] | None:
+    if function is not None and not callable(function):
+        raise ToolError(f"{tool}: {what} must be a function of the arguments; got {type(function).__name__}")
+    return function
+
+
+def checked_places(tool: str, what: str, places: Any, schema: Mapping[str, Any]) -> tuple[str, ...]:
+    """Arguments, or arguments inside others (`operations[].path`); only the first step can be looked up."""
+    listed: list[Any] = [places] if isinstance(places, str) else list(places)
+    for place in listed:
+        if not isinstance(place, str):
+            raise ToolError(f"{tool}: {what} must be names of arguments; got {place!r:.40}")
+        if place not in schema["properties"]:
+            _known(tool, what, place.split(".")[0].removesuffix("[]"), schema)
+    return tuple(listed)
+
+
+def checked_example(tool: str, example: Any, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if example is None:
+        return None
+    if not isinstance(example, Mapping):
+        raise ToolError(f"{tool}: example must be the arguments of a right call, as a dict")
+    arguments = cast("Mapping[Any, Any]", example)
+    for name in arguments:
+        _known(tool, "example", name, schema)
+    for name in schema.get("required", ()):
+        if name not in arguments:
+            raise ToolError(f"{tool}: example: an example must be a right call, but `{name}` is missing")
+    return dict(arguments)
+
+
+def _known(tool: str, what: str, name: Any, schema: Mapping[str, Any]) -> None:
+    if name not in schema["properties"] and not schema.get("additionalProperties"):
+        names = ", ".join(schema["properties"]) or "none"
+        raise ToolError(f"{tool}: {what}: {name!r:.60} is no argument of the tool; its arguments are: {names}")
+
+
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+MARK = "__rightcall_tool__"
+
+
+class LocalTool(Struct, frozen=True, eq=False):
+    """A function of this program that a model may call, and what its author says of it."""
+
+    name: str
+    function: Function
+    definition: dict[str, Any]
+    """`{name, description, parameters}`, as any other tool's."""
+    effects: tuple[Effect, ...] | None = None
+    """None: nothing was declared, which counts as all of them."""
+    repeatable: bool = False
+    timeout: float | None = None
+    """Seconds; the policy's limit holds beside it, the shorter one wins."""
+    cacheable: bool = False
+    """It only reads, and what it reads is declared: an unchanged state means an unchanged result."""
+    state: Callable[[Mapping[str, Any]], object] | None = None
+    preview: Callable[[Mapping[str, Any]], Any] | None = None
+    paths: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    example: Mapping[str, Any] | None = None
+    convert: Converter | None = None
+    """From the call's JSON to the types the function declares; None: it takes the JSON as it is."""
+    rooted: bool = False
+    """It resolves its paths below the root itself, and gets them as they were written."""
+    caller: str | None = None
+    """The argument in which it is told who calls; no model can set it."""
+    expected: str | None = None
+    """The argument in which it is told the state that was judged and approved: it writes only onto that. No model can
+    set it."""
+    outside: tuple[str, ...] = ()
+    """True paths of folders outside the root that it may touch too, and looks after itself."""
+    lasting: bool = False
+    """Its `timeout` is what it needs: the usual limit does not shorten it, one that a policy states does."""
+    traced: bool = False
+    """It notes what it looks at (`execute/trace.py`): its results are kept by that."""
+    about: PackTool | None = None
+    """The pack's own word on a tool that ships with us: more rules than a function can declare."""
+    offered: tuple[str, ...] = ()
+    """Other names of it under which models are offered it too."""
+    absent: str = ""
+    """Why it cannot run here, for whoever calls it all the same. It is offered to nobody; a dry run shows what it is
+    about."""
+
+
+class Declared(TypedDict, total=False):
+    """What the decorator takes, for type checkers; `tool` says what each means."""
+
+    name: str | None
+    description: str | None
+    effects: Iterable[str] | str | None
+    repeatable: bool
+    timeout: float | None
+    state: Callable[[Mapping[str, Any]], object] | None
+    preview: Callable[[Mapping[str, Any]], Any] | None
+    paths: Iterable[str]
+    commands: Iterable[str]
+    example: Mapping[str, Any] | None
+
+
+class _Declaration(Struct, frozen=True, kw_only=True):
+    """The same as it arrives, of any type: what is wrong with it is told with the tool's name."""
+
+    name: Any = None
+    description: Any = None
+    effects: Any = None
+    repeatable: Any = False
+    timeout: Any = None
+    state: Any = None
+    preview: Any = None
+    paths: Any = ()
+    commands: Any = ()
+    example: Any = None
+
+
+@overload
+def tool(function: F, **declared: Unpack[Declared]) -> F: ...
+@overload
+def tool(function: None = None, **declared: Unpack[Declared]) -> Callable[[F], F]: ...
+def tool(function: Any = None, **declared: Any) -> Any:
+    """Declare a function to be a tool, with or without parentheses. It can be called as before.
+
+    `effects`: read, write, execute, network; leave it out and the tool counts as all of them. `repeatable`: calling it
+    again and again is right (polling). `timeout`: seconds. `state`: a function of the arguments whose value changes
+    when what the tool touches does. `preview`: a function of the arguments that says what would happen. `paths` and
+    `commands`: which arguments hold paths and command lines. `example`: the arguments of a right call.
+
+    >>> @tool(effects=["read"])
+    ... def add(a: int, b: int) -> int:
+    ...     return a + b
+    >>> add(1, 2), local_tool(add).effects
+    (3, ('read',))
+    """
+
+    declaration = _Declaration(**declared)
+
+    def declare(function: Any) -> Any:
+        return _carrying(function, _record(function, declaration))
+
+    return declare if function is None else declare(function)
+
+
+def local_tool(thing: Any) -> LocalTool:
+    """The record of a declared tool, or one for any other function, which then counts as undeclared.
+
+    Takes functions, bound methods, partials and objects that can be called; ToolError for anything else.
+    """
+    if isinstance(thing, LocalTool):
+        return thing
+    record = getattr(thing, MARK, None)
+    if not isinstance(record, LocalTool):
+        record = _record(thing, _Declaration())
+    if _wants_self(thing):
+        raise ToolError(f"{record.name}: give the bound method, as in `thing.{record.name}`, not the class's")
+    # A method found on its object, or a wrapper that took over the attributes of what it wraps, is what must run.
+    return record if record.function is thing else replace(record, function=thing)
+
+
+def _record(function: Any, said: _Declaration) -> LocalTool:
+    definition = _definition(function)
+    called = checked_name(said.name if said.name is not None else definition["name"])
+    schema = definition["parameters"]
+    words = checked_effects(called, said.effects)
+    places = checked_places(called, "paths", said.paths, schema)
+    reads_only = words is not None and set(words) <= {"read"}
+    if inspect.iscoroutinefunction(said.state):
+        raise ToolError(f"{called}: state is asked before and after each call and must not be asynchronous")
+    return LocalTool(
+        name=called,
+        function=function,
+        definition={
+            "name": called,
+            "description": definition["description"] if said.description is None else said.description,
+            "parameters": schema,
+        },
+        effects=words,
+        repeatable=bool(said.repeatable),
+        timeout=checked_timeout(called, said.timeout),
+        cacheable=reads_only and not said.repeatable and bool(said.state or places),
+        state=checked_function(called, "state", said.state),
+        preview=checked_function(called, "preview", said.preview),
+        paths=places,
+        commands=checked_places(called, "commands", said.commands, schema),
+        example=checked_example(called, said.example, schema),
+        convert=converter(function),
+    )
+
+
+def _definition(function: Any) -> dict[str, Any]:
+    """Name, description and schema; what a partial has already set is no longer the model's to set."""
+    if isinstance(function, type) or not callable(function):
+        raise ToolError(f"a tool that runs must be a function or an object that can be called; got {function!r:.80}")
+    if isinstance(function, staticmethod | classmethod):
+        kind = type(cast("Any", function)).__name__
+        raise ToolError(f"put @{kind} above @tool, so that the tool is the function itself")
+    definition = dict(from_python(function))
+    own_name = getattr(cast("Any", function), "__name__", None)
+    if isinstance(own_name, str):
+        definition["name"] = own_name
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise ToolError(
+                f"{definition['name']}: `{parameter.name}` is positional-only; a model's arguments always have names"
+            )
+    schema: dict[str, Any] = definition["parameters"]
+    fixed = fixed_arguments(function)
+    free = {name: part for name, part in schema.get("properties", {}).items() if name not in fixed}
+    return definition | {"parameters": schema | {"properties": free}}
+
+
+def fixed_arguments(function: Function) -> frozenset[str]:
+    """The arguments that a partial has set by name: a call must not set them again."""
+    names: frozenset[str] = frozenset()
+    while isinstance(function, functools.partial):
+        part = cast("functools.partial[Any]", function)
+        names = names.union(part.keywords)
+        function = part.func
+    return names
+
+
+def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that the author's code may change: what was approved and recorded stays what it was."""
+    try:
+        return to_builtins(arguments)
+    except Exception:  # noqa: BLE001 - nothing that came through the gate; then the first level must do
+        return dict(arguments)
+
+
+def _wants_self(function: Any) -> bool:
+    first = next(iter(inspect.signature(function).parameters), "")
+    return first in ("self", "cls")
+
+
+def _carrying(function: Any, record: LocalTool) -> Any:
+    """The function with its record. One that carries another tool already, or nothing at all, gets a shell."""
+    other = getattr(function, MARK, None)
+    taken = isinstance(other, LocalTool) and other.function is function
+    if not taken:
+        try:
+            setattr(function, MARK, record)
+        except (AttributeError, TypeError):  # a bound method, an object with slots
+            pass
+        else:
+            return function
+    shell = functools.update_wrapper(functools.partial(function), function)
+    setattr(shell, MARK, record)
+    return shell
+
+
+# ── packed ──
+# Tools that ship with us: what they are called, take and are for stands in a pack; here is how they run.
+
+
+def packed_tool(
+    about: PackTool, arguments: type[Struct], run: Callable[[Any], Any], *,
+    state: Callable[[Any], object] | None = None, preview: Callable[[Any], Any] | None = None,
+) -> LocalTool:  # fmt: skip
+    """A tool of a pack whose function takes the record of its arguments, and gives one of its result. `state` and
+    `preview` take the same record."""
+
+    def call(**given: Any) -> Any:
+        return to_builtins(run(_record_packed(about.name, arguments, given)))
+
+    def on_record(function: Callable[[Any], Any]) -> Callable[[Mapping[str, Any]], Any]:
+        return lambda given: function(_record_packed(about.name, arguments, given))
+
+    return LocalTool(
+        name=about.name,
+        function=call,
+        definition={"name": about.name, "description": about.description, "parameters": about.schema},
+        effects=about.effects,
+        repeatable=about.rules.repeatable,
+        state=on_record(state) if state is not None else None,
+        preview=on_record(preview) if preview is not None else None,
+        paths=about.rules.paths,
+        commands=about.rules.commands,
+        example=about.rules.example,
+        about=about,
+    )
+
+
+def _record_packed(name: str, kind: type[Struct], given: Mapping[str, Any]) -> Any:
+    try:
+        return convert(dict(given), kind)
+    except ValidationError as fault:  # what a schema lets pass, such as 1e300 for a whole number
+        raise ToolFailure(f"{name}: {escaped(str(fault), 200)}") from fault

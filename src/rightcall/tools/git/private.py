@@ -1,0 +1,310 @@
+"""The private git directory: one per process and repository, outside the root and for nobody else to open. Git is run
+in it and sees a configuration of our own, and links to the objects, refs and reflogs of the repository.
+
+It is made once, looked over before each use (a `stat` for each folder that is linked), and removed with the process
+(`folders`).
+"""
+
+import os
+import shutil
+import stat
+import struct
+import sys
+import tempfile
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from errno import EPERM
+from hashlib import sha256
+from threading import Lock
+from time import time_ns
+
+from rightcall.base.files.sight import Sight
+from rightcall.errors import ToolFailure
+from rightcall.tools.git.layout import OWN, PSEUDO, Files, Layout, Pins, Stamp, Surveyor, config, stamp
+from rightcall.tools.git.repository import PrivateFolder, Repository
+from rightcall.tools.sandbox.inside import kernel
+
+_MOST = 16
+"""Private directories that a process keeps at a time."""
+
+
+class _Outgrown(Exception):
+    """The directory cannot be brought up to date in place, while others may be using it."""
+
+
+class Private:
+    """One private git directory. Whoever runs git in it holds this object meanwhile: it goes when nobody does."""
+
+    def __init__(self, repository: Repository, *, with_graph: bool = True) -> None:
+        self.repository = repository
+        self._pins = Pins(repository)
+        self._surveyor = Surveyor(repository, self._pins, with_graph=with_graph)
+        self._lock = Lock()
+        self._index: Stamp = ()
+        self._layout = self._surveyor.survey()
+        self._folder = self._made()
+
+    def refresh(self) -> None:
+        """Bring it up to date. Raises _Outgrown when another one has to be made."""
+        with self._lock:
+            if not os.path.exists(os.path.join(self.path, "config")):
+                raise _Outgrown  # somebody has tidied up
+            if not self._pins.current():
+                raise _Outgrown
+            if self._layout.current():
+                return
+            layout = self._surveyor.survey()
+            old = self._layout
+            if layout.folders != old.folders or (layout.sha256, layout.reftable) != (old.sha256, old.reftable):
+                raise _Outgrown
+            if any(layout.links.get(name, target) != target for name, target in old.links.items()):
+                raise _Outgrown
+            try:
+                self._update(old, layout)
+            except OSError:
+                raise _Outgrown from None
+            self._layout = layout
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """Descriptors that whoever is run in it needs."""
+        return self._pins.fds
+
+    @property
+    def tops(self) -> tuple[int, ...]:
+        """The repository's own git directories, held open."""
+        return self._pins.tops
+
+    @property
+    def layout(self) -> Layout:
+        """What it holds of the repository, as of the last look."""
+        return self._layout
+
+    def take_index(self) -> Files:
+        """A copy of the index, which tells which files have not been touched. A link would not do: git writes to it."""
+        source = self._pins.own("index")
+        taken = Files(os.path.join(self.path, OWN, "index"))
+        with self._lock:
+            looks = stamp(source)
+            if looks == self._index:
+                return taken
+            self._copy(source, f"{OWN}/index")
+            for name in os.listdir(self._pins.own()):
+                if name.startswith("sharedindex."):
+                    self._copy(self._pins.own(name), name)
+            self._index = looks
+        return taken
+
+    def _made(self) -> PrivateFolder:
+        """In the first place where there is room for it."""
+        for place in _places(self.repository.root):
+            try:
+                folder = PrivateFolder(place)
+            except OSError:
+                continue
+            self.path = folder.path
+            try:
+                self._fill(self._layout)
+                return folder
+            except OSError:
+                folder.remove()
+        raise ToolFailure("git cannot be run safely: there is no folder for temporary files that can be written to")
+
+    def _fill(self, layout: Layout) -> None:
+        for folder in (OWN, f"{OWN}/empty", "logs", *layout.folders):
+            os.makedirs(os.path.join(self.path, folder), exist_ok=True)
+        for name, target in layout.links.items():
+            os.symlink(target, os.path.join(self.path, name))
+        if "refs" not in layout.links:
+            os.makedirs(os.path.join(self.path, "refs"), exist_ok=True)
+        for name, content in layout.files.items():
+            self._write(name, content)
+        self._write("config", config(sha256=layout.sha256, reftable=layout.reftable).encode())
+
+    def _update(self, old: Layout, new: Layout) -> None:
+        for name in new.links.keys() - old.links.keys():
+            os.symlink(new.links[name], os.path.join(self.path, name))
+        for name in old.links.keys() - new.links.keys():
+            os.unlink(os.path.join(self.path, name))
+        for name, content in new.files.items():
+            if old.files.get(name) != content:
+                self._write(name, content)
+        for name in old.files.keys() - new.files.keys():
+            os.unlink(os.path.join(self.path, name))
+
+    def _write(self, name: str, content: bytes) -> None:
+        """All at once: another thread may be reading it."""
+        whole = os.path.join(self.path, name)
+        with open(whole + "~", "wb") as file:
+            file.write(content)
+        os.replace(whole + "~", whole)
+
+    def _copy(self, source: str, name: str) -> None:
+        whole = os.path.join(self.path, name)
+        try:
+            fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.unlink(whole)
+            return
+        with os.fdopen(fd, "rb") as old:
+            seen = os.fstat(fd)
+            if not stat.S_ISREG(seen.st_mode):
+                return
+            try:
+                with open(whole + "~", "wb") as new:
+                    shutil.copyfileobj(old, new, 1 << 20)
+            except OSError as error:
+                raise ToolFailure("There is no room for a copy of the repository's index") from error
+        # git trusts only entries that are older than the index: a copy must look as old as what it is a copy of
+        os.utime(whole + "~", ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        os.replace(whole + "~", whole)
+
+
+def private_for(repository: Repository) -> Private:
+    """The private git directory of a repository, made or brought up to date."""
+    found = _kept.get(repository)
+    if found is not None:
+        try:
+            found.refresh()
+            return found
+        except _Outgrown:
+            pass
+    made = Private(repository)
+    _kept.put(repository, made)
+    return made
+
+
+class _Kept:
+    """The directories in use by this process, the latest last."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._all: OrderedDict[Repository, Private] = OrderedDict()
+
+    def get(self, repository: Repository) -> Private | None:
+        with self._lock:
+            if repository in self._all:
+                self._all.move_to_end(repository)
+            return self._all.get(repository)
+
+    def put(self, repository: Repository, made: Private) -> None:
+        with self._lock:
+            self._all[repository] = made
+            gone = [self._all.popitem(last=False)[1] for _ in range(len(self._all) - _MOST)]
+        del gone  # outside the lock: files are removed
+
+    def forget(self) -> None:
+        """In a child after a fork: what the parent has made is the parent's."""
+        self._lock = Lock()
+        self._all = OrderedDict()
+
+
+def _places(root: str) -> list[str]:
+    """Where a private directory can be, the best first: in memory, since it is many small links; outside the root if
+    there is such a place (if not, its name is still one that the path rules refuse)."""
+    top = root.rstrip("/") + "/"
+    wanted = (os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", tempfile.gettempdir(), "/var/tmp")
+    usable = [os.path.realpath(place) for place in wanted if os.path.isabs(place) and _is_safe(place)]
+    return [place for place in usable if not f"{place}/".startswith(top)] or usable
+
+
+def _is_safe(place: str) -> bool:
+    """Whether nobody else can put another folder in the place of ours: it is ours, or everybody's with the bit that
+    keeps them apart."""
+    try:
+        seen = os.stat(place)
+    except OSError:
+        return False
+    apart = not seen.st_mode & 0o022 or bool(seen.st_mode & stat.S_ISVTX)
+    return seen.st_uid in (0, os.geteuid()) and apart and os.access(place, os.W_OK | os.X_OK)
+
+
+_kept = _Kept()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_kept.forget)
+
+
+# ── confining ──
+# Where a git that writes may write: in folders that are held open, and nowhere else. Git goes by names, and follows a
+# link that somebody puts in the place of `refs/heads` at that moment; Landlock looks at what is behind the name.
+# Systems without it have to do with what was looked at before.
+
+_WRITE_FILE = 1 << 1
+_CHANGES = 0b1_1111_1111 << 4
+"""Removing and making, of the first version of Landlock."""
+_REFER, _TRUNCATE = 1 << 13, 1 << 14
+_NOTHING = "/dev/null"
+
+
+def only_in(folders: Sequence[int], *paths: str) -> Callable[[], None] | None:
+    """What the thread that starts a program has to do first, so that it can write in these open folders and those at
+    the paths alone; None where the system has no means for it. The thread itself can do no more either."""
+    version = kernel.landlock_version() if folders and sys.platform == "linux" else 0
+    if not version:
+        return None
+
+    def confine() -> None:
+        handled = _WRITE_FILE | _CHANGES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+        try:
+            _enter(handled, folders, paths)
+        except kernel.Step as error:
+            raise OSError(error.errno or EPERM, str(error)) from error
+
+    return confine
+
+
+def _enter(handled: int, folders: Sequence[int], paths: Sequence[str]) -> None:
+    rules = kernel.landlock_rules(struct.pack("Q", handled))
+    try:
+        for folder in folders:
+            kernel.landlock_allow(rules, handled, folder, "a folder")
+        whole = [(path, handled) for path in paths]
+        for name, rights in (*whole, (_NOTHING, handled & (_WRITE_FILE | _TRUNCATE))):
+            fd = os.open(name, os.O_PATH | os.O_CLOEXEC)
+            try:
+                kernel.landlock_allow(rules, rights, fd, name)
+            finally:
+                os.close(fd)
+        kernel.no_new_privileges()
+        kernel.landlock_enter(rules)
+    finally:
+        os.close(rules)
+
+
+# ── state ──
+# In which state a history is: changes whenever a commit is made, a branch moved, a reflog written.
+
+_MOST_STATE = 5_000
+"""Refs that are looked at one by one; a repository with more has most of them in one file, or pays with its cache."""
+_SETTLED = 20_000_000
+"""Nanoseconds in which a file can change twice and look the same."""
+
+
+def history_state(sight: Sight, repository: Repository) -> object:
+    """The looks of everything that names a commit. Raises OSError when that is too much, or has changed just now."""
+    del sight  # what may be seen of a history does not depend on its state
+    own, common = repository.git_dir, repository.common_dir
+    paths = [os.path.join(own, name) for name in ("HEAD", "logs/HEAD", *PSEUDO)]
+    paths += [os.path.join(common, name) for name in ("packed-refs", "shallow", "objects/pack")]
+    looks = [(path, stamp(path)) for path in paths]
+    for name in ("refs", "logs/refs", "reftable"):
+        _tree(os.path.join(common, name), looks)
+    latest = max((look[4] for _, look in looks if look), default=0)
+    if abs(time_ns() - latest) < _SETTLED:
+        raise OSError("changed a moment ago")
+    return sha256(repr(looks).encode(errors="surrogateescape")).hexdigest()
+
+
+def _tree(folder: str, looks: list[tuple[str, Stamp]]) -> None:
+    todo = [folder]
+    while todo:
+        at = todo.pop()
+        seen = stamp(at)
+        looks.append((at, seen))
+        if len(looks) > _MOST_STATE:
+            raise OSError("too many refs to look at")
+        if seen and stat.S_ISDIR(seen[0]):
+            with os.scandir(at) as entries:
+                todo.extend(sorted(entry.path for entry in entries))

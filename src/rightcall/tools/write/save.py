@@ -1,0 +1,466 @@
+"""`file/save`: a whole file, below the folders that are meant for it, or in the worktree of a branch."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rightcall.base.cut import MOST_SHOWN, bounded, cut_lines
+from rightcall.base.files.guarded import is_another_name, is_guarded
+from rightcall.base.files.sight import in_git_directory, no_repository, repository_made
+from rightcall.base.files.spots import Seen, opened_tree, seen_file
+from rightcall.base.globs import path_matches
+from rightcall.base.text import escaped
+from rightcall.catalog.packs import load_pack
+from rightcall.catalog.tool import PackTool
+from rightcall.errors import ToolFailure
+from rightcall.tools.diff import content_diff, one_line, shown_text
+from rightcall.tools.functions import LocalTool, packed_tool
+from rightcall.tools.write import commit
+from rightcall.tools.write.branches import open_branches
+from rightcall.tools.write.changes import LARGEST, FileStep
+from rightcall.tools.write.edit import (
+    Edit,
+    EditResult,
+    Item,
+    Operation,
+    branch_path,
+    check_apart,
+    check_names,
+    check_rules,
+    content_after,
+    cut_diff,
+    digest,
+    identify_file,
+    must_be,
+    short_list,
+)
+from rightcall.tools.write.git import Writer
+from rightcall.tools.write.git_refs import is_bad_name
+
+if TYPE_CHECKING:
+    from rightcall.tools.write.desk import Desk
+
+
+# ── saving places ──
+# Where `file/save` may save: below the configured folders, by the names as they are written. No link is followed on
+# the way there, so those names are the true ones.
+
+_SHOWN = 200
+_LONGEST = 4_000
+_LONGEST_NAME = 255
+
+
+class Place(Struct, frozen=True):
+    """A file that may be saved. `shown` is what a model and a person know it by."""
+
+    tree: str
+    path: str
+    shown: str
+
+
+def outside_folders(desk: "Desk") -> tuple[str, ...]:
+    """The true paths of the configured folders outside the root."""
+    return tuple(os.path.realpath(folder) for folder in desk.settings.folders if folder.startswith("/"))
+
+
+def place_for(desk: "Desk", written: str, guarded: Sequence[str] = ()) -> Place:
+    """Raises ToolFailure that names the rule which a path breaks. `guarded` are the true paths of files, wherever they
+    are, that no tool writes."""
+    shown = escaped(written, _SHOWN)
+    root = os.path.realpath(desk.sight.root)
+    whole = _whole(written, desk.sight.root, root, shown)
+    below = _below(whole, root)
+    place = _inside(desk, root, below, shown) if below is not None else _outside(desk, whole, shown)
+    check_names(place.path.split("/"), "path", shown)
+    true = os.path.join(place.tree, place.path)
+    kept = os.path.dirname(os.path.realpath(desk.folder))
+    if below is None and (os.path.dirname(true) == kept or _below(true, os.path.realpath(desk.folder)) is not None):
+        raise _unwritable(shown)
+    if is_guarded(true, guarded) or is_another_name(true, guarded):
+        raise _unwritable(shown)
+    check_rules(desk, place.path, {place.path}, "path", shown)
+    with opened_tree(place.tree) as tree:
+        if in_git_directory(tree, place.path):
+            raise ToolFailure(f"path: {shown} lies in a directory of git's own, where no tool writes")
+        if (folder := repository_made(tree, [place.path])) is not None:
+            raise no_repository(place.shown.removesuffix(place.path) + folder, "path: ")
+    return place
+
+
+def _whole(written: str, given: str, root: str, shown: str) -> str:
+    """The path from the top, of plain names. A place in the root can be written by any path of the root."""
+    parts = [part for part in written.split("/") if part not in ("", ".")]
+    wrong = not parts or written.endswith(("/", "/.")) or len(written) > _LONGEST or not written.isprintable()
+    if wrong or any(is_bad_name(part) or len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
+        raise ToolFailure(f"path: {shown} is no path of a file; one such as experimental/notes.md would be right")
+    if not written.startswith("/"):
+        return os.path.join(root, *parts)
+    whole = "/" + "/".join(parts)
+    inside = _below(whole, given)
+    return whole if inside is None else os.path.join(root, inside)
+
+
+def _inside(desk: "Desk", root: str, path: str, shown: str) -> Place:
+    folders = [folder.strip("/") for folder in desk.settings.folders if not folder.startswith("/")]
+    if path in folders:
+        raise _folder_itself(shown)
+    if not any(path.startswith(f"{folder}/") for folder in folders):
+        raise ToolFailure(f"path: {shown} is not below {_or(desk)}, where file/save saves ([write] folders)")
+    return Place(root, path, path)
+
+
+def _outside(desk: "Desk", whole: str, shown: str) -> Place:
+    """Below one of the folders that begin with `/`; where that folder truly lies must not be the root after all."""
+    for folder in desk.settings.folders:
+        if whole == folder.rstrip("/"):
+            raise _folder_itself(shown)
+        path = _below(whole, folder.rstrip("/")) if folder.startswith("/") else None
+        if path:
+            tree = os.path.realpath(folder)
+            inside = _below(os.path.join(tree, path), os.path.realpath(desk.sight.root))
+            if inside is not None:
+                return _inside(desk, os.path.realpath(desk.sight.root), inside, shown)
+            if not os.path.isdir(tree):
+                raise ToolFailure(f"path: the folder {escaped(folder, _SHOWN)} is not there ([write] folders)")
+            return Place(tree, path, whole)
+    raise ToolFailure(f"path: {shown} is not below {_or(desk)}, where file/save saves ([write] folders)")
+
+
+def _folder_itself(shown: str) -> ToolFailure:
+    return ToolFailure(f"path: {shown} is the folder itself; name a file in it, such as {shown}/notes.md")
+
+
+def _unwritable(shown: str) -> ToolFailure:
+    return ToolFailure(f"path: {shown} is a name that tools neither read nor write")
+
+
+def _or(desk: "Desk") -> str:
+    return " or ".join(escaped(folder, _SHOWN) for folder in desk.settings.folders) or "any folder at all"
+
+
+def _below(whole: str, folder: str) -> str | None:
+    top = folder.rstrip("/") + "/"
+    return whole[len(top) :] if whole.startswith(top) else None
+
+
+# ── editing folders ──
+# The same as `editing` where no branch is meant: several files below the folders of `[write] folders`, all or none.
+
+
+class _PlanFolders(Struct, frozen=True):
+    places: tuple[Place, ...]
+    items: tuple[Item, ...]
+
+    def state(self) -> str:
+        found = tuple((place.tree, place.path, identify_file(item.before)) for place, item in self._pairs())
+        return digest("edit", found)
+
+    def shown(self) -> str:
+        changes = [item.told() for item in self.items]
+        files = (f"  {one.status} {one_line(one.path)}  +{one.insertions} -{one.deletions}" for one in changes)
+        return bounded(
+            (), files, "\n".join(item.diff for item in self.items), "Change fewer files at a time", MOST_SHOWN
+        )
+
+    def steps(self) -> list[FileStep]:
+        return [
+            FileStep(place.tree, place.path, None if item.before is None else item.before.content, item.after)
+            for place, item in self._pairs()
+            if item.changes
+        ]
+
+    def _pairs(self) -> Iterable[tuple[Place, Item]]:
+        return zip(self.places, self.items, strict=True)
+
+
+class FolderEdit:
+    """One call that changes files below the folders that are meant for it."""
+
+    def __init__(
+        self, desk: "Desk", tool: str, caller: str, operations: Sequence[Operation], guarded: Sequence[str] = ()
+    ) -> None:
+        self._desk = desk
+        self._tool = tool
+        self._caller = caller
+        self._operations = operations
+        self._guarded = guarded
+
+    def preview(self, expected: str | None = None) -> str:
+        """One diff over all files, if they are in the state that is expected."""
+        plan = self._planned()
+        must_be(expected, plan.state(), plan.shown)
+        return plan.shown()
+
+    def state(self) -> str:
+        return self._planned().state()
+
+    def apply(self, expected: str | None) -> EditResult:
+        self._planned()  # what cannot be done at all needs no desk
+        with self._desk.working() as worker:
+            plan = self._planned()
+            must_be(expected, plan.state(), plan.shown)
+            steps = plan.steps()
+            if not steps:
+                raise ToolFailure("operations: the files are so already; there is nothing to change")
+            summary = f"change {short_list([item.path for item in plan.items if item.changes])}"
+            change = worker.apply(tool=self._tool, caller=self._caller, summary=summary, files=steps)
+        return EditResult(
+            branch="", files=[item.told() for item in plan.items], change=change.id,
+            undo=f"rightcall undo {change.id}", diff=cut_diff(plan.items),
+        )  # fmt: skip
+
+    def _planned(self) -> _PlanFolders:
+        places = tuple(place_for(self._desk, one.path, self._guarded) for one in self._operations)
+        check_apart([place.shown for place in places], "operations")
+        _make_no_repository(places)
+        items: list[Item] = []
+        for at, (place, one) in enumerate(zip(places, self._operations, strict=True)):
+            before = seen_file(place.tree, place.path)
+            items.append(Item(place.shown, before, content_after(one, before is not None, f"operations[{at}].path")))
+        return _PlanFolders(places, tuple(items))
+
+
+def _make_no_repository(places: Sequence[Place]) -> None:
+    """Each file may pass alone, and all of them together make a folder a repository of git's."""
+    with opened_tree(places[0].tree) as tree:
+        if (folder := repository_made(tree, [place.path for place in places])) is not None:
+            raise no_repository(folder, "operations: ")
+
+
+def is_for_folders(desk: "Desk", caller: str, operations: Sequence[Operation], guarded: Sequence[str] = ()) -> bool:
+    """Whether a call that names no branch means the folders: all its files lie there, and the caller has no branch."""
+    root = os.path.realpath(desk.sight.root)
+    try:
+        if not all(place_for(desk, one.path, guarded).tree == root for one in operations):
+            return False
+    except ToolFailure:
+        return False
+    try:
+        return not open_branches(desk, Writer(desk.sight), caller)
+    except ToolFailure:  # no repository
+        return True
+
+
+# ── desk tool ──
+# What every tool that works at a desk is made of: a function of the desk and its arguments, and two more that say what
+# it would do, and onto what.
+
+_SECONDS_DESK: Final = 60.0
+"""A worktree of a large repository takes some."""
+
+
+def desk_tool(
+    about: PackTool, arguments: type[Struct], desk: "Desk", run: Callable[["Desk", Any], Any],
+    preview: Callable[["Desk", Any], str], state: Callable[["Desk", Any], str],
+) -> LocalTool:  # fmt: skip
+    """The tool on one desk. It is told who calls, and the state that was judged: it writes onto nothing else."""
+    made = packed_tool(about, arguments, partial(run, desk), preview=partial(preview, desk), state=partial(state, desk))
+    return replace(made, timeout=_SECONDS_DESK, rooted=True, caller="caller", expected="expected", lasting=True)
+
+
+# ── editing tools ──
+# The tools that work on branches: `code/create-branch`, `code/edit`, `code/create-test` and `code/commit`.
+
+_PATTERNS = 6
+EDIT, CREATE_TEST = "code/edit", "code/create-test"
+
+
+class EditArguments(Struct, frozen=True, kw_only=True):
+    operations: list[Operation]
+    branch: str | None = None
+    caller: str = ""
+    expected: str | None = None
+
+
+class CreateTestArguments(Struct, frozen=True, kw_only=True):
+    path: str
+    content: str
+    branch: str | None = None
+    caller: str = ""
+    expected: str | None = None
+
+
+def branch_tools(desk: "Desk", guarded: Sequence[str] = ()) -> list[LocalTool]:
+    """The tools on one desk. What is said of them stands in the pack `code`; `guarded` as for `file/save`."""
+    about: dict[str, PackTool] = {tool.name: tool for tool in load_pack("code").tools}
+    return [
+        desk_tool(about[commit.BRANCH], commit.BranchArguments, desk,
+                  commit.create_branch, commit.preview_branch, commit.branch_state),
+        desk_tool(about[EDIT], EditArguments, desk,
+                  partial(edit, guarded=guarded), partial(preview_edit, guarded=guarded),
+                  partial(edit_state, guarded=guarded)),
+        desk_tool(about[CREATE_TEST], CreateTestArguments, desk, create_test, preview_created, created_state),
+        desk_tool(about[commit.NAME], commit.CommitArguments, desk,
+                  commit.commit, commit.preview_commit, commit.commit_state),
+    ]  # fmt: skip
+
+
+def edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str] = ()) -> EditResult:
+    return _edit(desk, asked, guarded).apply(asked.expected)
+
+
+def preview_edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str] = ()) -> str:
+    return _edit(desk, asked, guarded).preview(asked.expected)
+
+
+def edit_state(desk: "Desk", asked: EditArguments, guarded: Sequence[str] = ()) -> str:
+    return _edit(desk, asked, guarded).state()
+
+
+def create_test(desk: "Desk", asked: CreateTestArguments) -> EditResult:
+    return _test(desk, asked).apply(asked.expected)
+
+
+def preview_created(desk: "Desk", asked: CreateTestArguments) -> str:
+    return _test(desk, asked).preview(asked.expected)
+
+
+def created_state(desk: "Desk", asked: CreateTestArguments) -> str:
+    return _test(desk, asked).state()
+
+
+def save_on_branch(desk: "Desk", tool: str, caller: str, branch: str, path: str, content: str) -> Edit:
+    """`file/save` in the worktree of a branch: whether the file is there or not. `preview`, `state` and `apply`."""
+    return Edit(desk, tool, caller, branch, [Operation("save", path, content)], "path")
+
+
+def _edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str]) -> Edit | FolderEdit:
+    if not asked.operations:
+        raise ToolFailure("operations: at least one is needed")
+    if any(one.type == "save" for one in asked.operations):
+        raise ToolFailure("operations: type is modify, insert or delete")
+    if asked.branch is None and is_for_folders(desk, asked.caller, asked.operations, guarded):
+        return FolderEdit(desk, EDIT, asked.caller, asked.operations, guarded)
+    return Edit(desk, EDIT, asked.caller, asked.branch, asked.operations)
+
+
+def _test(desk: "Desk", asked: CreateTestArguments) -> Edit:
+    path = branch_path(desk, Writer(desk.sight), asked.path)
+    if not any(path_matches(pattern, path) for pattern in desk.settings.tests):
+        tests = desk.settings.tests
+        more = f" and {len(tests) - _PATTERNS} more" if len(tests) > _PATTERNS else ""
+        patterns = ", ".join(escaped(pattern, 200) for pattern in tests[:_PATTERNS]) + more
+        raise ToolFailure(
+            f"path: {escaped(path, 200)} is no test file. Test files are those that match [write] tests: {patterns}; "
+            "code/edit changes other files"
+        )
+    return Edit(desk, CREATE_TEST, asked.caller, asked.branch, [Operation("insert", path, asked.content)], "path")
+
+
+NAME: Final = "file/save"
+_SECONDS = 60.0
+_MOST_DIFF = 4_000
+"""Characters of the diff in a result: whoever saved it knows what it holds."""
+
+
+class SaveArguments(Struct, frozen=True, kw_only=True):
+    path: str
+    content: str
+    branch: str | None = None
+    caller: str = ""
+    expected: str | None = None
+
+
+class SaveResult(Struct, frozen=True, kw_only=True):
+    success: bool = True
+    path: str
+    bytes: int
+    created: bool
+    change: str
+    """Empty when the file was so already."""
+    undo: str
+    diff: str
+
+
+class _Plan(Struct, frozen=True):
+    place: Place
+    seen: Seen | None
+    content: bytes
+
+    @property
+    def before(self) -> bytes | None:
+        return None if self.seen is None else self.seen.content
+
+    def state(self) -> str:
+        return digest("save", self.place.tree, self.place.path, identify_file(self.seen))
+
+    def shown(self) -> str:
+        diff = content_diff(self.place.shown, self.before, self.content)
+        listed = [f"  {one_line(self.place.shown)}"]
+        return bounded((), listed, diff, "Its new content is among the arguments", MOST_SHOWN)
+
+
+def saving_tools(
+    desk: "Desk", about: Mapping[str, PackTool] | None = None, guarded: Sequence[str] = ()
+) -> list[LocalTool]:
+    """The tool on one desk. `about` is the pack `code` by name; `guarded` are the true paths of files that no tool may
+    write wherever they are, such as a policy and an audit outside the root."""
+    known = about if about is not None else {tool.name: tool for tool in load_pack("code").tools}
+    made = packed_tool(
+        known[NAME], SaveArguments, partial(save, desk, guarded), state=partial(_state, desk, guarded),
+        preview=partial(_preview, desk, guarded),
+    )  # fmt: skip
+    return [
+        replace(
+            made, timeout=_SECONDS, rooted=True, caller="caller", expected="expected", outside=outside_folders(desk)
+        )
+    ]
+
+
+def save(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> SaveResult | EditResult:
+    """Save it, if what is there is what was judged."""
+    if asked.branch is not None:
+        return _on_branch(desk, asked).apply(asked.expected)
+    _planned(desk, guarded, asked)  # what cannot be done at all needs no desk
+    with desk.working() as worker:
+        plan = _planned(desk, guarded, asked)
+        must_be(asked.expected, plan.state(), plan.shown)
+        change = ""
+        if plan.before != plan.content:
+            step = FileStep(plan.place.tree, plan.place.path, plan.before, plan.content)
+            summary = f"save {plan.place.shown}"
+            change = worker.apply(tool=NAME, caller=asked.caller, summary=summary, files=[step]).id
+    diff = shown_text(plan.shown())
+    return SaveResult(
+        path=plan.place.shown, bytes=len(plan.content), created=plan.seen is None, change=change,
+        undo=f"rightcall undo {change}" if change else "",
+        diff=cut_lines(diff, _MOST_DIFF),
+    )  # fmt: skip
+
+
+def _preview(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> str:
+    if asked.branch is not None:
+        return _on_branch(desk, asked).preview(asked.expected)
+    plan = _planned(desk, guarded, asked)
+    must_be(asked.expected, plan.state(), plan.shown)
+    return plan.shown()
+
+
+def _state(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> str:
+    if asked.branch is not None:
+        return _on_branch(desk, asked).state()
+    return _planned(desk, guarded, asked).state()
+
+
+def _on_branch(desk: "Desk", asked: SaveArguments) -> Edit:
+    assert asked.branch is not None
+    return save_on_branch(desk, NAME, asked.caller, asked.branch, asked.path, asked.content)
+
+
+def _planned(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> _Plan:
+    place = place_for(desk, asked.path, guarded)
+    return _Plan(place, seen_file(place.tree, place.path), _content(asked.content))
+
+
+def _content(written: str) -> bytes:
+    try:
+        content = written.encode()
+    except UnicodeEncodeError:
+        raise ToolFailure("content: it holds half a character (a lone surrogate), which no file can") from None
+    if len(content) > LARGEST:
+        raise ToolFailure(f"content: it has {len(content):,} bytes; at most {LARGEST:,} fit")
+    return content
