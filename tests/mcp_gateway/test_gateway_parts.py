@@ -261,7 +261,7 @@ def test_tools_that_are_spelled_alike_cost_no_more_names_than_others() -> None:
             assert isinstance(unsure, Unsure)
             assert len(unsure.names) == count
             assert asyncio.run(naming.find("raedpages")) is None
-            assert naming._known is not None  # pyright: ignore[reportPrivateUsage]
-            return len(naming._known[1].names.spelled)  # pyright: ignore[reportPrivateUsage]
+            assert naming._known is not None
+            return len(naming._known[1].names.spelled)
 
     assert made_ready(400) < 5 * made_ready(100)

@@ -304,7 +304,7 @@ _read_told = Decoder(Told).decode
 # nobody knows here. `success_rate` is of all calls that have an outcome, refused ones included:
 # what a caller met with. `run_success_rate` is of those that ran: how well the tools work.
 
-KeyAnalytics = TypeVar("Key", str, tuple[str, str])
+Counted = TypeVar("Counted", str, tuple[str, str])
 
 TOP: Final = 10
 """Tools in `top_tools`; `tool_breakdown` has them all."""
@@ -564,7 +564,7 @@ def _largest(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:
     return sorted(tallies.items(), key=lambda pair: (-pair[1].calls, pair[0]))
 
 
-def _most_first(counter: Mapping[KeyAnalytics, int]) -> list[tuple[KeyAnalytics, int]]:
+def _most_first(counter: Mapping[Counted, int]) -> list[tuple[Counted, int]]:
     return sorted(counter.items(), key=lambda pair: (-pair[1], pair[0]))
 
 

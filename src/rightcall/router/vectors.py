@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
     from rightcall.router.lexical import Lexicon
 
-
-if TYPE_CHECKING:
-    import numpy
-    from numpy.typing import NDArray
-
     Matrix = NDArray[numpy.float32]
     Numbers = NDArray[numpy.intp]
 

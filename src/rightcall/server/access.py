@@ -21,11 +21,10 @@ from hmac import compare_digest
 from http import HTTPStatus
 from secrets import token_urlsafe
 from time import monotonic
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import json
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall.base.http.addresses import is_loopback
 from rightcall.errors import ConfigError, StoreError
@@ -43,6 +42,9 @@ from rightcall.server.addresses import (
     readable_by,
     with_headers,
 )
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 # ── callers ──
 # Which caller a request speaks for: its token says so, and nothing else.

@@ -23,15 +23,16 @@ import re
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
-
-from starlette.types import Message, Send
 
 from rightcall.base.http.addresses import Address, Headers, read_address
 from rightcall.base.http.client import Client, HttpLimits, Incoming
 from rightcall.base.http.errors import Fault, HttpError
 from rightcall.errors import CallError
+
+if TYPE_CHECKING:
+    from starlette.types import Message, Send
 
 # ── browsers ──
 # Requests of browsers: pages of other origins may not use the server, and nothing that it serves can become a page.

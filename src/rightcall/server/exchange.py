@@ -15,12 +15,11 @@ import re
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
-from starlette.types import Receive, Scope, Send
 
 from rightcall.base.http.addresses import Headers, TooLong, header_of, length_of
 from rightcall.base.http.client import Incoming
@@ -40,6 +39,9 @@ from rightcall.server.access import entered, error_body
 from rightcall.server.addresses import OWN, Upstream, answered, forwarded, tell_upstream
 from rightcall.server.recording import Facts
 from rightcall.types import Call
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 # ── asking ──
 # Asking the model: once, again with a hint, or with the tools in its prompt.

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from execute.sandbox.running import PLACE
-from rightcall.tools.sandbox.inside import child
+from rightcall.tools.sandbox.inside import child, kernel
 from rightcall.tools.sandbox.inside.cleanup import descendants
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.types import Job, NoSandbox
@@ -57,7 +57,7 @@ def test_pid_1_handles_no_interrupt_before_there_is_a_program_to_send_one(monkey
     for name in ("enter_new_root", "_give_up", "_restrict", "_wait_for_go", "_filter_calls"):
         monkeypatch.setattr(child, name, Mock(return_value=7))
     for name in ("unshare", "set_dumpable"):
-        monkeypatch.setattr(child.kernel, name, Mock())
+        monkeypatch.setattr(kernel, name, Mock())
     handled: list[object] = []
     monkeypatch.setattr(os, "fork", lambda: handled.append(signal.getsignal(signal.SIGINT)) or 0)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -18,28 +18,15 @@ if TYPE_CHECKING:
 
 
 # ── registry ──
-# What is known of single tools: how a result is shaped, summed up and cut. One file each in `tools`.
+# What is known of single tools: how a result is shaped, summed up and cut. They stand in `views`.
 
 
 @cache
 def views() -> Mapping[str, View]:
     """All of them, by tool."""
-    from rightcall.executor.present import views as blame
-    from rightcall.executor.present import views as data_list
-    from rightcall.executor.present import views as diff
-    from rightcall.executor.present import views as execute
-    from rightcall.executor.present import views as files
-    from rightcall.executor.present import views as log
-    from rightcall.executor.present import views as logs
-    from rightcall.executor.present import views as read
-    from rightcall.executor.present import views as search
-    from rightcall.executor.present import views as show
-    from rightcall.executor.present import views as web
-    from rightcall.executor.present import views as write
+    from rightcall.executor.present.views import VIEWS  # late: a call that shows no result needs none of them
 
-    single = (blame, data_list, diff, files, log, logs, read, search, show)
-    found = (*(one.VIEW for one in single), *execute.EXECUTIONS, *web.WEB, *write.WRITES)
-    return {view.tool: view for view in found}
+    return {view.tool: view for view in VIEWS}
 
 
 def view_of(tool: str) -> View | None:

@@ -729,3 +729,5 @@ def _view(tool: str, form: _Form) -> View:
 
 
 WRITES = tuple(_view(tool, form) for tool, form in _FORMS.items())
+
+VIEWS = (BLAME, DATA_LIST, DIFF, FILES, LOG, LOGS, READ, SEARCH, SHOW, *EXECUTIONS, *WEB, *WRITES)

@@ -122,11 +122,11 @@ class Candidates(Struct, frozen=True):
 
 
 def candidates(
-    sight: Sight, starts: list[Opened], wanted: Wanted, pattern: Pattern, deadline: float, *, ripgrep: bool
+    sight: Sight, starts: list[Opened], wanted: Wanted, pattern: Pattern, deadline: float, *, by_ripgrep: bool
 ) -> Candidates:
     """Everything below the folders, and the files, that a search was told to begin with."""
 
-    program = ripgrep(sight.root) if ripgrep and len(starts) <= _MOST_AT_ONCE else None
+    program = ripgrep(sight.root) if by_ripgrep and len(starts) <= _MOST_AT_ONCE else None
     known: dict[str, int | None] = {}
     late = False
     for start in starts:
@@ -527,8 +527,8 @@ def search(sight: Sight, asked: SearchArguments, *, engine: Engine | None = None
     for written, start in zip(asked.paths or ["."], starts, strict=True):
         begin_trace(sight, written, start)
     try:
-        ripgrep = engine != "linear" and not pattern.costly
-        found = candidates(sight, starts, wanted, pattern, deadline, ripgrep=ripgrep)
+        by_ripgrep = engine != "linear" and not pattern.costly
+        found = candidates(sight, starts, wanted, pattern, deadline, by_ripgrep=by_ripgrep)
     finally:
         for start in starts:
             start.close()

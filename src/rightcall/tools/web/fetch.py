@@ -60,11 +60,11 @@ def web_tools(root: str, policy: Policy) -> list[LocalTool]:
         return run(search(asked, settings))
 
     timeout = settings.seconds + _AROUND
-    search = packed_tool(about["web/search"], SearchArguments, searched)
-    fetch = packed_tool(about["web/fetch"], FetchArguments, fetched)
+    search_tool = packed_tool(about["web/search"], SearchArguments, searched)
+    fetch_tool = packed_tool(about["web/fetch"], FetchArguments, fetched)
     return [
-        replace(fetch, timeout=timeout, lasting=True),
-        replace(search, timeout=timeout, lasting=True, absent="" if settings.search else _NO_SEARCH),
+        replace(fetch_tool, timeout=timeout, lasting=True),
+        replace(search_tool, timeout=timeout, lasting=True, absent="" if settings.search else _NO_SEARCH),
     ]
 
 
