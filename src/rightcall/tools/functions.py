@@ -16,8 +16,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from rightcall.base.text import escaped
-from rightcall.catalog.catalog import Converter, converter
-from rightcall.catalog.functions import from_python
+from rightcall.catalog.functions import Converter, converter, from_python
 from rightcall.catalog.tool import PackTool
 from rightcall.errors import ToolError, ToolFailure
 from rightcall.types import Effect
