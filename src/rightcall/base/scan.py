@@ -1,6 +1,6 @@
 """Secrets that are known by their shape, wherever they stand in a text. Every pattern takes linear time.
 
-The table is the listed set of promise A-02, with the names of secret_names.py; docs/audit.md shows it, and a test keeps
+The table is the listed set of promise A-02, with the names of `secrets.py`; docs/audit.md shows it, and a test keeps
 both the same.
 """
 

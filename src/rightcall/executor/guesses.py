@@ -211,7 +211,7 @@ _LONGEST_PATH = 4096
 _IN_PATHS = ("/", "\\", ".", "~", "$", "%", "\0")
 
 
-# ── executor repeats ──
+# ── repeated calls ──
 # The same call again (P-07). Where nobody can say what a call touches, whether anything has changed is seen from what
 # it gave: as long as that differs, asking again is no loop.
 #

@@ -22,7 +22,7 @@ from rightcall.record.admission import Admission
 from rightcall.record.tables import Store
 from rightcall.types import Batch, Call, Problem, Repair, Verdict
 
-# ── executor hints ──
+# ── hints ──
 # What may be said of a call to the caller that made it: nothing of tools that it may not use, neither their names nor
 # their arguments (V-09). A tool is called by the name that the model wrote.
 
@@ -234,7 +234,7 @@ def nobody_answered(outcome: Outcome) -> Outcome:
     return replace(outcome, status="refused", error=error, hint=hint, content=error_content(error, hint))
 
 
-# ── executor asking ──
+# ── waiting for an answer ──
 # Waiting for a person: one whom the host asks on the spot, or one who answers elsewhere in time.
 
 log = logging.getLogger("rightcall")

@@ -38,7 +38,7 @@ from rightcall.policy.settings import (
 )
 from rightcall.types import Effect, Mode
 
-# ── door rights ──
+# ── rights ──
 # What the policy says of a caller at a door, where somebody else runs the tools: a host, a framework, a server.
 #
 # The defaults of `[policy]` (the stage's list, dry runs, asking before every write) are for the tools that RightCall

@@ -20,7 +20,7 @@ from rightcall.catalog.tool import PackTool
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool
 
-# ── config hands ──
+# ── sandbox, writes, code, cache, web ──
 # `[sandbox]`, `[write]`, `[code]`, `[cache]` and `[web]` of the policy file: what code may use that a model has
 # written, where tools may write, what reading gives, what is kept of results, and what may be fetched.
 #

@@ -218,7 +218,7 @@ class Facts(Struct):
     """In one word, what was wrong with the upstream."""
 
 
-# ── noting ──
+# ── records ──
 # The records of an answer's calls: what they will weigh while they wait, and how they are made.
 #
 # Making one looks through everything the model wrote for secrets, which takes longer than an event loop may wait:

@@ -103,7 +103,7 @@ def shown_line(line: str) -> str:
 
 def shown_text(text: str) -> str:
     """A text made safe to show, line by line: for messages and dry runs. What gets approved is shown by
-    `text/visible.py`."""
+    `visible` of `base/letters.py`."""
     return "\n".join(map(shown_line, text.split("\n")))
 
 

@@ -161,7 +161,7 @@ def cannot_judge(why: str) -> str:
     return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."
 
 
-# ── hook failing ──
+# ── calls that could not be judged ──
 # What a host is told when its call could not be judged: as the policy wants it, even where the policy is at fault.
 #
 # `on_failure` decides; where nothing is said, a hook that blocks denies and any other lets pass. A policy file that
@@ -262,7 +262,7 @@ def _table(inside: dict[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
-# ── hook builtin ──
+# ── built-in tools ──
 # The tools that hosts bring along: what they do, and which of their arguments are paths, commands and addresses.
 #
 # Nothing else is checked of them, unless the policy asks for it (a pack, or `[gate.tools.NAME]`): a host has checked
@@ -336,7 +336,7 @@ def _as_the_hosts_own(tool: PackTool) -> PackTool:
     return _tool(tool.name, *(tool.effects if tool.effects is not None else _ALL), rules=rules)
 
 
-# ── hook place ──
+# ── places ──
 # Where a hook finds what it needs: the project, the policy file, the record without a policy, the server's socket.
 #
 # Only the standard library, and little of it: this is loaded with every call that a host makes.

@@ -266,7 +266,7 @@ def _text(output: dict[str, Any] | None) -> str:
     return "" if output is None else json.encode(output).decode()
 
 
-# ── hook lenient ──
+# ── lenient reading ──
 # An event that the strict reader refuses: half a character, a number without end, brackets by the thousand, bytes that
 # are no text, a cut. A host has made a call of it all the same, so that as much is read as is needed to know which tool
 # it is about: the fields at the top, each for itself. Nothing that is read so is handed back to the host.
@@ -338,7 +338,7 @@ def _number(digits: str) -> int | float:
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
 
 
-# ── hook inside ──
+# ── in the hook's own process ──
 # The hook without a server: the door is opened, one event is judged, the door is closed.
 
 

@@ -32,7 +32,7 @@ from rightcall.mcp.upstream.session import FORGOTTEN, Heard, ServerGone, Session
 from rightcall.mcp.upstream.upstream import environment, filled
 from rightcall.policy.settings import Server
 
-# ── mcp upstream ──
+# ── streamable HTTP ──
 # A server that is reached over streamable HTTP: each request is a POST of its own, answered with JSON or with a stream
 # of events. Our own HTTP client, as for models (`rightcall.base.http.client`).
 #
@@ -288,7 +288,7 @@ def _marked(event: bytes, place: _Place) -> _Place:
     return _Place(last, pause)
 
 
-# ── upstream child ──
+# ── the process ──
 # Start a server's process: the same on every event loop, with nothing of ours but its three pipes.
 #
 # uvloop's own `subprocess_exec` leaves further copies of the pipes open in the process, so a server that closes its

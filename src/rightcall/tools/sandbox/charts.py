@@ -4,7 +4,7 @@ The interpreter inside is the one that ours was made from, which does not have o
 needs are lent to a program that names one of them: their folders can be read, and their names be imported; nothing else
 that is installed here is shown.
 
-    installed distributions ─▶ Lent(packages, visible) ─▶ Job ─▶ a finder inside (`inside/program.py`)
+    installed distributions ─▶ Lent(packages, visible) ─▶ Job ─▶ a finder inside (`inside/child.py`)
     one run of ours: the fonts of this machine ─▶ a file in the scratch folder of each program that draws
 
 Looking at a font takes milliseconds, and a program has few seconds for hundreds of them: it is done once for a sandbox,

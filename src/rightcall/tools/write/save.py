@@ -148,7 +148,7 @@ def _below(whole: str, folder: str) -> str | None:
 
 
 # ── editing folders ──
-# The same as `editing` where no branch is meant: several files below the folders of `[write] folders`, all or none.
+# The same as `edit.py` where no branch is meant: several files below the folders of `[write] folders`, all or none.
 
 
 class _PlanFolders(Struct, frozen=True):
