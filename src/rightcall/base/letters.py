@@ -1,4 +1,5 @@
-"""Letters that look like others: names that look alike are one name, and a text that plays with them is pointed out."""
+"""Letters that look like others: names that look alike are one name, a text that plays with them is pointed out, and
+`visible` spells out what cannot be seen."""
 
 import re
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
 
 
-# ── merged stats ──
+# ── statistics of several gates ──
 # Statistics of several gates added up, in the shape that `Gate.stats()` has.
 
 

@@ -181,7 +181,7 @@ def runnable_tools(options: Namespace) -> list[Any] | None:
     return tools
 
 
-# ── ask interrupted ──
+# ── interrupted ──
 # Ctrl-C in the middle of a request: where it stands is saved, and how it goes on is told.
 
 

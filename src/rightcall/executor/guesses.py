@@ -1,5 +1,6 @@
 """What the arguments of a tool that nobody described are, by their names: whoever calls one `command` means a command,
-whoever calls one `path` a path. They are found wherever they stand, also in JSON that is written as a text."""
+whoever calls one `path` a path. They are found wherever they stand, also in JSON that is written as a text. And
+repeated calls, where nobody can say whether anything has changed meanwhile."""
 
 import logging
 import os

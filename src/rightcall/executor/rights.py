@@ -400,7 +400,7 @@ def _with_effects(one: Equipped, effects: frozenset[Effect]) -> Equipped:
     return replace(one, tool=tool, side_effects=not effects <= {"read"})
 
 
-# ── door guarding ──
+# ── guarded files ──
 # The files that no call at a door may touch, wherever they are: what its subjects can write is no policy. And those
 # that only a person lets a file tool write: settings of hooks, and what a shell, git or the system starts from.
 

@@ -1,4 +1,5 @@
-"""The record of what passed through the proxy, written beside the answers: nobody waits for the disk.
+"""The record of what passed through the proxy, written beside the answers: nobody waits for the disk. And the counts
+for `/metrics`.
 
     told ─▶ queue, bounded ─▶ one thread: makes the records, without secrets ─▶ many in one commit ─▶ the store
 

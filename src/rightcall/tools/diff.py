@@ -1,4 +1,5 @@
-"""What would change in a file, as a unified diff: for the previews of tools that write, and for the installers.
+"""What would change in a file, as a unified diff: for the previews of tools that write, and for the installers. And the
+preview of any call, for dry runs and approvals.
 
 Diffs hold what they are about as it is. Whoever shows one makes it safe, once: what is escaped twice looks like text
 that was written so. Only a line feed begins a line, so nothing in a name or a line can pass for another one.

@@ -1,8 +1,9 @@
-"""A server as a process of ours: messages are lines on its standard input and output (the stdio transport).
+"""The two ways to a server: streamable HTTP, and a process of ours whose messages are lines on its standard input and
+output (stdio).
 
-A line that does not end, a server that reads nothing or has closed its input or output, an end: each is the end of this
-process alone, which is then started again. What it writes to standard error is read always, so that it never blocks,
-and of that only the last lines are kept.
+A line that does not end, a process that reads nothing or has closed its input or output, an end: each is the end of
+this process alone, which is then started again. What it writes to standard error is read always, so that it never
+blocks, and of that only the last lines are kept.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ def _listed_fonts(job: Job, sandbox: Sandbox) -> dict[str, bytes]:
     return {f"{FOLDER}/{written}": content}
 
 
-# ── content drawings ──
+# ── drawings ──
 # What is handed on as a picture: a PNG that can be unpacked without harm, and an SVG that does nothing but draw.
 # Whoever shows an SVG may do more with it than that: run its scripts, follow its addresses, read it as HTML where it is
 # put into a page. So one that could is never handed on as a picture.
