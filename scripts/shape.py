@@ -19,9 +19,10 @@ import tarfile
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
+from time import sleep
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -193,11 +194,18 @@ def proxy(visits: Visits) -> None:
         app = assemble(upstream.address, load_policy(), Options(), access, Parts(recording=recording)).app
         with serving(app) as address:
             post(address, "/v1/chat/completions", body)
+            _wait_for(recording, 1)
             with visits:
                 got = post(address, "/v1/chat/completions", body)
-                recording.stop()  # the record is written beside the answer
+                _wait_for(recording, 2)
     assert b"Bern" in got.body, got
     assert b"location" not in got.body, got
+
+
+def _wait_for(recording: Recording, records: int) -> None:
+    """Records are written beside the answers."""
+    while recording.state.recorded < records:
+        sleep(0.01)
 
 
 def gateway(visits: Visits) -> None:
@@ -276,11 +284,8 @@ def main() -> int:
     parser.add_argument("--files", action="store_true", help="list the files that each walk visits")
     options = parser.parse_args()
     now = Tree(SOURCE)
-    if options.base:
-        with tree_at(options.base) as before:
-            rows = list(source_rows(now, before))
-    else:
-        rows = list(source_rows(now, None))
+    with tree_at(options.base) if options.base else nullcontext() as before:
+        rows = list(source_rows(now, before))
     rows += [*walk_rows(), *start_rows()]
     print(*table(rows), sep="\n")
     for row in rows:
