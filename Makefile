@@ -20,7 +20,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race realmodel realmodel-router storm train docs format clean python
+.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape realmodel realmodel-router storm train docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -72,6 +72,9 @@ docs: $(VENV)/.dev ## run every example and command of README and docs, and chec
 bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder scores corpora, PAGES=folder pages without a call]
 	@$(BENCH)/bin/python -m compileall -q src # measure the package as it is installed, not as it is compiled
 	@RIGHTCALL_HOSTS_PYTHON="$(CURDIR)/$(HOSTS)/bin/python" PATH="$(CURDIR)/$(BENCH)/bin:$(CURDIR)/$(BIN):$$PATH" $(BENCH)/bin/python -m bench $(if $(CORPORA),--corpora "$(CORPORA)") $(if $(PAGES),--pages "$(PAGES)") $(ARGS)
+
+shape: $(VENV)/.dev ## size, depth and start-up of the source tree, and the files a call visits [ARGS='--base COMMIT']
+	@$(BIN)/python scripts/shape.py $(ARGS)
 
 fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)

@@ -1,4 +1,4 @@
-"""Makes src/rightcall/route/weights/words.json: how many of so many tools and requests hold a word.
+"""Makes src/rightcall/router/weights/words.json: how many of so many tools and requests hold a word.
 
     python scripts/train_index.py CORPORA
 

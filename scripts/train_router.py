@@ -3,7 +3,7 @@
     make train CORPORA=folder          (or: python scripts/train_router.py folder [--dry-run])
 
 Reads needs_tool.jsonl, select_tool.jsonl and tool_catalogue.jsonl: requests of BFCL, MetaTool, When2Call, Seal-Tools
-and LiveMCPBench with their tools. Writes meaning.json, lexical.json and text.json under src/rightcall/route/weights.
+and LiveMCPBench with their tools. Writes meaning.json, lexical.json and text.json under src/rightcall/router/weights.
 No line of the corpora is kept: only numbers, and words with their weights.
 """
 

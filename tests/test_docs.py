@@ -25,7 +25,11 @@ from every import every
 from rightcall.cli import main
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md")), *sorted((ROOT / "examples").glob("**/*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("**/*.md")),
+    *sorted((ROOT / "examples").glob("**/*.md")),
+]
 NOT_RUN = ("git clone ", "cd ", "pip install ")  # what a reader does before there is anything to run
 ELSEWHERE = "hosts"  # what needs a framework is run by tests_hosts/test_pages.py
 NO_CURL = shutil.which("curl") is None  # Python, git and make are all that `make test` asks for

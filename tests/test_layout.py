@@ -1,19 +1,16 @@
 """The tree reads as the pipeline: imports point one way and never in a ring, files have a subject, the public face is
 small, starting costs little."""
 
-import ast
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from support.imports import FRONT, SOURCE, Import, chain, edges_of, module_of, of_ours, own_imports, part_of, rings
+
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src" / "rightcall"
 
 ORDER = (
     "types", "errors", "base", "catalog", "policy", "gate", "record", "tools", "executor", "models", "router", "proxy",
@@ -21,7 +18,6 @@ ORDER = (
 )  # fmt: skip
 """Each imports only what stands before it."""
 RANK = {part: rank for rank, part in enumerate(ORDER)}
-FRONT = "rightcall"  # the package itself: the public names, and what makes the facades
 
 SHORT = 60
 FRAGMENTS = {
@@ -59,87 +55,8 @@ MAY_LOAD_IN_ADAPTERS = {  # by file of hosts/: the framework it is for, which it
 }
 
 
-class Import(NamedTuple):
-    file: Path
-    line: int
-    target: str
-    late: bool
-    """Reached only when a function is called."""
-    typing: bool
-    """Read by the type checker alone."""
-
-    def __str__(self) -> str:
-        return f"{self.file.relative_to(SOURCE)}:{self.line} imports {self.target}"
-
-
-def part_of(module: str) -> str:
-    names = module.split(".")
-    return names[1] if len(names) > 1 else FRONT
-
-
-def module_of(file: Path) -> str:
-    names = file.relative_to(SOURCE.parent).with_suffix("").parts
-    return ".".join(names[:-1] if names[-1] == "__init__" else names)
-
-
-def imports_of(file: Path) -> Iterator[Import]:
-    for node, late, typing in statements(ast.parse(file.read_text(encoding="utf-8")), late=False, typing=False):
-        if isinstance(node, ast.Import):
-            targets = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}:{node.lineno}: relative imports hide their direction"
-            assert node.module
-            submodules = [alias.name for alias in node.names if is_module(f"{node.module}.{alias.name}")]
-            targets = [f"{node.module}.{name}" for name in submodules] or [node.module]
-        elif by_name := named_import(node):
-            targets = [by_name]
-        else:
-            continue
-        line = node.lineno  # type: ignore[attr-defined]
-        yield from (Import(file, line, target, late, typing) for target in targets)
-
-
-def statements(node: ast.AST, *, late: bool, typing: bool) -> Iterator[tuple[ast.AST, bool, bool]]:
-    """All that can be an import, each with whether it is reached only when a function is called, or never."""
-    late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    typing = typing or is_for_types(node)
-    for below in ast.iter_child_nodes(node):
-        if isinstance(below, ast.Import | ast.ImportFrom | ast.Call):
-            yield below, late, typing
-        if not isinstance(below, ast.Name | ast.Constant | ast.alias | ast.expr_context | ast.arguments):
-            yield from statements(below, late=late, typing=typing)
-
-
-def is_for_types(node: ast.AST) -> bool:
-    """`if TYPE_CHECKING:`, whose imports are never loaded."""
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-
-
 def needs_vectors(file: Path) -> bool:
     return module_of(file) == NEEDS_VECTORS
-
-
-def named_import(node: ast.AST) -> str | None:
-    """`import_module("re2")`, as one loads what tells no types."""
-    match node:
-        case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(name))]):
-            return name
-    return None
-
-
-@lru_cache(None)
-def is_module(name: str) -> bool:
-    path = SOURCE.parent.joinpath(*name.split("."))
-    return path.is_dir() or path.with_suffix(".py").is_file()
-
-
-@lru_cache
-def own_imports() -> list[Import]:
-    return [found for file in sorted(SOURCE.rglob("*.py")) for found in imports_of(file)]
-
-
-def of_ours() -> list[Import]:
-    return [found for found in own_imports() if found.target.split(".")[0] == FRONT]
 
 
 def complaint(source: str, target: str) -> str | None:
@@ -155,7 +72,7 @@ def test_imports_point_one_way_along_the_order_of_packages() -> None:
     wrong = [
         f"{found}: {why}"
         for found in of_ours()
-        if not found.typing and (why := complaint(part_of(module_of(found.file)), part_of(found.target)))
+        if not found.typing and (why := complaint(part_of(found.source), part_of(found.target)))
     ]
     assert wrong == []
 
@@ -175,43 +92,6 @@ def test_the_import_rule_says_no_where_it_should(source: str, target: str, allow
     assert (complaint(source, target) is None) is allowed
 
 
-def rings(edges: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of files that reach each other, by Tarjan's algorithm."""
-    index: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-
-    def visit(one: str) -> None:
-        index[one] = lowest[one] = len(index)
-        stack.append(one)
-        for other in sorted(edges.get(one, ())):
-            if other not in index:
-                visit(other)
-                lowest[one] = min(lowest[one], lowest[other])
-            elif other in stack:
-                lowest[one] = min(lowest[one], index[other])
-        if lowest[one] == index[one]:
-            group = stack[stack.index(one) :]
-            del stack[stack.index(one) :]
-            if len(group) > 1:
-                found.append(sorted(group))
-
-    for one in sorted(edges):
-        if one not in index:
-            visit(one)
-    return found
-
-
-def edges_of(imports: list[Import]) -> dict[str, set[str]]:
-    edges: dict[str, set[str]] = {}
-    for found in imports:
-        source = module_of(found.file)
-        if source != FRONT and found.target not in (FRONT, source):
-            edges.setdefault(source, set()).add(found.target)
-    return edges
-
-
 def test_no_files_import_each_other_in_a_ring() -> None:
     used = [found for found in of_ours() if not found.typing]
     wrong = rings(edges_of(used))
@@ -219,7 +99,7 @@ def test_no_files_import_each_other_in_a_ring() -> None:
         str(found)
         for group in wrong
         for found in used
-        if module_of(found.file) in group and found.target in group and found.target != module_of(found.file)
+        if found.source in group and found.target in group and found.target != found.source
     ]
     assert (wrong, lines) == ([], [])
 
@@ -227,6 +107,12 @@ def test_no_files_import_each_other_in_a_ring() -> None:
 def test_a_ring_is_found() -> None:
     assert rings({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
     assert rings({"a": {"b"}, "b": {"c"}, "d": {"a"}}) == []
+
+
+def test_the_longest_chain_of_packages_is_found() -> None:
+    pairs = [("a.x", "b"), ("b.y", "c.z"), ("a", "c"), ("c", "d"), ("d.w", "c")]
+    imports = [Import(SOURCE, 1, f"{FRONT}.{one}", f"{FRONT}.{other}", False, False) for one, other in pairs]
+    assert chain(imports) == ["a", "b", "c + d"]
 
 
 def test_no_file_is_a_fragment() -> None:
@@ -248,7 +134,7 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and not (found.late and top in MAY_LOAD_IF_THERE)
         and not (top in MAY_LOAD_IN_VECTORS and (needs_vectors(found.file) or (found.late or found.typing)))
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
-        and not (top in MAY_LOAD_IN_SERVE and part_of(module_of(found.file)) in WITH_SERVER)
+        and not (top in MAY_LOAD_IN_SERVE and part_of(found.source) in WITH_SERVER)
         and not (found.file.parent.name == "hosts" and top in MAY_LOAD_IN_ADAPTERS.get(found.file.stem, ()))
     ]
     assert wrong == []

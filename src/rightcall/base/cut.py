@@ -1,4 +1,4 @@
-"""Answers and previews cut to a budget. A short text on a line is cut by `text/escape.py`, which everything loads.
+"""Answers and previews cut to a budget. A short text on a line is cut by `text.py`, which everything loads.
 
 What an executor keeps of a result has its bounds: what is larger is no data any more, only the head of a text. So a
 tool counts what it adds, stops at a whole item, and says that there is more. A preview that does not show everything

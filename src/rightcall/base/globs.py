@@ -3,7 +3,7 @@
 `*` and `?` stay within one component, `**` spans any number of them, `{a,b}` is one or the other, `[a-z]` one character
 of several, and `\\` stands before one that is meant itself. A policy's patterns fold case and mean a folder with
 all below it (`path_matches`); those of a model's tools are taken by the letter and mean whole paths (`compile_globs`).
-Names of tools are no paths: `text/patterns.py` knows the one sign that they have.
+Names of tools are not paths: `patterns.py` matches those, with `*` as its only sign.
 
 A path's pattern becomes one expression that never goes back: whatever follows a star is taken where it first fits, and
 never looked for again. So no pattern can make a match take longer than its own length times that of the path.

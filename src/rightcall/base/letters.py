@@ -1,4 +1,5 @@
-"""Letters that look like others: names that look alike are one name, and a text that plays with them is pointed out."""
+"""Letters that look like others: names that look alike are one name, a text that plays with them is pointed out, and
+`visible` spells out what cannot be seen."""
 
 import re
 from collections.abc import Iterator
@@ -137,9 +138,9 @@ def _all_alike(words: list[str]) -> bool:
 # ── visible ──
 # Text that a person decides about: every character can be seen, and no two texts look the same.
 #
-# `escape.py` is for messages; this is for what gets approved. Beyond invisible characters it also spells out what
-# only looks like nothing (fillers, blank symbols), marks piled upon marks, and letters that are written from the
-# right, since they let a terminal reorder what stands around them.
+# `escaped` of `text.py` is for messages; this is for what gets approved. Beyond invisible characters it also spells
+# out what only looks like nothing (fillers, blank symbols), marks piled upon marks, and letters that are written from
+# the right, since they let a terminal reorder what stands around them.
 #
 #     \u001b \t \r \n   a character that cannot be shown; a backslash that could be taken for one of these is doubled
 

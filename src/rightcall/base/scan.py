@@ -1,6 +1,6 @@
 """Secrets that are known by their shape, wherever they stand in a text. Every pattern takes linear time.
 
-The table is the listed set of promise A-02, with the names of secret_names.py; docs/audit.md shows it, and a test keeps
+The table is the listed set of promise A-02, with the names of `secrets.py`; docs/audit.md shows it, and a test keeps
 both the same.
 """
 
@@ -117,7 +117,7 @@ def is_aws_secret(token: str) -> bool:
     return not all(character in "0123456789abcdefABCDEF" for character in token)
 
 
-# ── secret values ──
+# ── values ──
 # Where in a text the value of a named secret stands: `password=…`, `"api_key": "…"`, `--token …`, `<pin>…</pin>`,
 # header lines, and the ways in which models write arguments. One pass from left to right, in linear time.
 
@@ -286,7 +286,7 @@ def _end(pattern: re.Pattern[str], text: str, start: int, limit: int | None = No
     return start if found is None else found.end()
 
 
-# ── secret texts ──
+# ── texts ──
 # A text without its secrets: private keys, values of secret names, logins in addresses and commands, known shapes.
 
 Hide = Callable[[str], str]
@@ -362,7 +362,7 @@ def _login(found: re.Match[str], hide: Hide) -> str:
     return name + (":" + hide(password[1:]) if password and len(password) > 1 else password or "")
 
 
-# ── redact walk ──
+# ── walking a value ──
 # One walk through a value that may hold secrets. Values that are shared or hold themselves are looked at once.
 
 MOST_LOOKED = 20_000

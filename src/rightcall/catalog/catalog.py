@@ -2,7 +2,7 @@
 
     definitions ─▶ tidy, refs ─▶ merge (packs, policy) ─▶ strict, ruled ─▶ compile ─▶ Tool, Catalog
 
-`definitions` reads the dict shapes, `functions` and `hints` Python, `names` answers which tool a name means.
+`sources.py` reads the dict shapes, `functions.py` and `tidy.py` Python; `names.py` answers which tool a name means.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

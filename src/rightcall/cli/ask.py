@@ -168,7 +168,7 @@ class Asking:
         say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
 
 
-# ── ask answer ──
+# ── the answer ──
 # An answer at the command line while it comes, and what is said after it. What a model wrote is shown escaped.
 
 _LONGEST_CALL = 2000
@@ -263,7 +263,7 @@ def tell_why_not_whole(packet: Packet) -> None:
         sys.stderr.write(f"rightcall: {why}\n")
 
 
-# ── ask questions ──
+# ── questions to the user ──
 # What only a person can say, asked at the terminal: whether a call may run, what was meant, what is missing.
 
 _LEAVES = "Enter leaves it waiting"

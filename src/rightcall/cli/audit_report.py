@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rightcall.policy.types import Approval
 
 
-# ── audit lines ──
+# ── one line per call ──
 # One call of the audit as one line, and the marks and words that `tail` and `show` share. Everything is escaped.
 
 TINTS: Mapping[str, Tint] = {

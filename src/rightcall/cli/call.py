@@ -125,7 +125,7 @@ def load_functions(sources: list[str]) -> list[Any]:
     return load_tools(sources)
 
 
-# ── call report ──
+# ── the report ──
 # An outcome for people and for programs: what ran, what came of it, and with --explain everything that led to it.
 
 _LONGEST = 4000
@@ -220,7 +220,7 @@ def _explained(outcome: Outcome, style: Style) -> list[str]:
     return lines + labelled("stages", ["  ".join(stages)], style)
 
 
-# ── call options ──
+# ── options ──
 # The arguments of a tool as options of `rightcall call`, made from its schema.
 #
 #     rightcall call code/read --path README.md --startLine 3

@@ -14,7 +14,7 @@ from rightcall.executor.present import views
 from rightcall.executor.present.shape import view_of
 from rightcall.tools.sandbox.charts import LIBRARY
 
-# ── code report text ──
+# ── text ──
 # What all reports of results have in common: text that cannot harm a terminal, and how much of it is shown.
 
 Fields = Mapping[str, Any]
@@ -64,7 +64,7 @@ def tinted(line: str, style: Style) -> str:
     return style.tint(line, *tints[:1])
 
 
-# ── code report changes ──
+# ── changes ──
 # Changes as a diff, and the commits that made them.
 
 LEAST_SPLIT = 60

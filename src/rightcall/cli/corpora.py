@@ -1,4 +1,4 @@
-"""Reading a corpus for `rightcall eval`: which shape a file has, and its cases one by one."""
+"""A corpus for `rightcall eval`: which shape a file has, its cases one by one, and how each is judged."""
 
 import json
 import math

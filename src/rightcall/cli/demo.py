@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rightcall.types import Verdict
 
 
-# ── demo cases ──
+# ── cases ──
 # The calls of `rightcall demo`: made up for it, after damage that models really do. Data only.
 
 
@@ -284,7 +284,7 @@ def _closing(style: Style) -> list[str]:
     return ["", style.tint("Try next:", "bold"), *(f"  {command}" for command in _NEXT)]
 
 
-# ── demo running ──
+# ── calls that run ──
 # The second half of `rightcall demo`: calls that run under a policy, in memory, so that nothing is left behind.
 
 POLICY: dict[str, Any] = {"policy": {"allow": ["save_note"], "limits": {"caller": {"minute": 5}}}}

@@ -1,4 +1,4 @@
-"""What others wrote, before a person who decides about it: as in approvals nothing hides (`text/visible.py`)."""
+"""What others wrote, before a person who decides about it: nothing hides in it, as in approvals (`base/letters.py`)."""
 
 import re
 import sys

@@ -158,7 +158,7 @@ class Watched:
         return line[: self._style.width + len(drawn) - _BAR - 1]
 
 
-# ── doctor report ──
+# ── the report ──
 # What the doctor found, for people: the table by step, two bars, the damage, and what to set.
 
 _APIS = {"openai": "OpenAI's API", "anthropic": "Anthropic's API", "ollama": "Ollama's API"}

@@ -353,7 +353,7 @@ class _Progress:
             sys.stderr.write("\r" + " " * 24 + "\r")
 
 
-# ── evaluation report ──
+# ── the report ──
 # The scores of `rightcall eval` as tables.
 
 _HEADS = {"refused_ok": "refused, fine", "wrong": "wrong accepted"}

@@ -111,7 +111,7 @@ def _learn(options: Namespace) -> int:
     return 0
 
 
-# ── hook learning ──
+# ── the tools of a server ──
 # Asks an MCP server for its tools, once: it is started, introduced to, listed and ended.
 
 _STARTING = 30.0

@@ -12,7 +12,7 @@ from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
 from rightcall.policy.settings import PRESETS, Limits, Preset, StageName, Window
 
-# ── policy template ──
+# ── the template ──
 # The policy file that `rightcall init` writes: every key at its default, with what it means.
 #
 # Two kinds of comments: `# words` explain, `#key = value` is an example that works once its `#` is gone.

@@ -31,7 +31,7 @@ from rightcall.hosts.install.plans import (
 )
 from rightcall.hosts.install.trying import notes_on, settings_of
 
-# ── install options ──
+# ── options ──
 # What `install` and `uninstall` share: where the settings are, the difference, and the question.
 
 YES = ("y", "yes")
@@ -277,7 +277,7 @@ def _indented(lines: list[str]) -> list[str]:
     return [f"  {escaped(line)}" for line in lines if line]
 
 
-# ── install agent zero ──
+# ── Agent Zero ──
 # `install` and `uninstall` for Agent Zero: new files in its folder, no file of its own touched.
 
 _NAME = "agent-zero"

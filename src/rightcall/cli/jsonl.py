@@ -1,7 +1,7 @@
 """`rightcall check --jsonl`: calls in, verdicts out, one line each, in order, with bounded memory.
 
 A line that cannot be used is answered with an error object and the run goes on. Every answer is flushed at once, so
-that a program at the other end of a pipe can ask one question at a time. `read_lines` answers lines for `read`.
+that a program at the other end of a pipe can ask one question at a time. `read.py` answers lines for `rightcall read`.
 """
 
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
 
 
-# ── merged stats ──
+# ── statistics of several gates ──
 # Statistics of several gates added up, in the shape that `Gate.stats()` has.
 
 

@@ -65,7 +65,7 @@ def gate_settings(options: Namespace) -> dict[str, Any]:
     return {key: getattr(options, key, None) for key in ("provider", "reasoning", "model")}
 
 
-# ── toolfiles ──
+# ── files of tools ──
 # What `--tools` accepts: a JSON, JSON lines or TOML file, or `module:attribute` for tools written in Python.
 
 _PYTHON = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")

@@ -187,7 +187,7 @@ def _days(text: str) -> float:
     return days
 
 
-# ── packet ways ──
+# ── how it goes on ──
 # How a packet that has not ended goes on: the commands, ready to be typed, as `packet show`, `ask` and `route` show
 # them.
 
@@ -258,7 +258,7 @@ def _repeat_options(options: Namespace, names: tuple[str, ...]) -> str:
     return "".join(f" --{name.replace('_', '-')} {quote(escaped(value))}" for name, value in told.items())
 
 
-# ── packet report ──
+# ── the report ──
 # A packet's story for people, and packets in a list. Whatever users, models and tools said is shown escaped.
 
 _LONGEST = 4000

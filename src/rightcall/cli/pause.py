@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rightcall.record.tables import Store
 
 
-# ── pause places ──
+# ── where the pause holds ──
 # The stores that `pause` and `resume` reach, also where the policy file cannot be read: an emergency stop must not
 # fail over a typing error.
 #

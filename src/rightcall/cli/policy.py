@@ -145,7 +145,7 @@ def run(options: Namespace) -> int:
     return run_explain(options)
 
 
-# ── policy notes ──
+# ── notes ──
 # What is right in a policy file and still worth knowing: where it allows much, and names that nothing has.
 
 
@@ -594,7 +594,7 @@ def window_words(window: Window) -> str:
     return ", ".join(f"{calls} {period}" for period, calls in periods if calls) or "without limit"
 
 
-# ── policy command ──
+# ── the command ──
 # `rightcall policy command`: what the policy says of a command line or an address, by which rule, and why. The door
 # that hooks use judges it; nothing runs, and nothing is recorded.
 

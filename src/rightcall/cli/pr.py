@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rightcall.tools.write.merge import Merge, Plan
 
 
-# ── pr noting ──
+# ── notes ──
 # Who acts on a pull request, and the record that a person's own act leaves in the audit.
 
 
@@ -49,7 +49,7 @@ def noted(options: Namespace, what: str, by: str, data: dict[str, Any]) -> None:
         store.transact(lambda tables: note_change(tables, what, by, data))
 
 
-# ── pr acting ──
+# ── actions ──
 # What a person does to a pull request. Stage and dry run are for callers of tools; a person's own act is recorded.
 
 _LEAST_COMMIT = 7

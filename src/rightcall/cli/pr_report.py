@@ -156,7 +156,7 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(spelled(name, 60) for name in names)
 
 
-# ── pr view ──
+# ── one pull request ──
 # A pull request as it is now: its record, and what git says of it, as far as its branches are still there.
 
 

@@ -244,7 +244,7 @@ def _spans(places: Iterable[Place | Note], text: str | None) -> Iterator[dict[st
         yield {"start": place.start, "end": place.end, "line": None if text is None else line + 1}
 
 
-# ── read lines ──
+# ── JSON lines ──
 # `rightcall read --jsonl`: emissions in, readings out, one line each, in order, with bounded memory.
 
 _FORM = 'the line needs "text" (what the model wrote), "message" (a native message), or to be a JSON string'
@@ -311,7 +311,7 @@ def _finish_reason(fields: Mapping[str, Any], line_id: Any) -> str | None:
     return reason
 
 
-# ── read report ──
+# ── the report ──
 # A reading for people: each call with its verdict, then the prose; with `--explain` where it stood and why.
 
 _NAMELESS = "a tool call"

@@ -204,7 +204,7 @@ def _limit(text: str) -> int:
     return int(text)
 
 
-# ── route lines ──
+# ── JSON lines ──
 # `rightcall route --jsonl`: requests in, judgements out, one line each, in order, with bounded memory.
 #
 # No model is asked. A router is kept for each of the last sets of tools, so that many requests to the same tools build
@@ -312,7 +312,7 @@ def taken_apart(line: bytes) -> tuple[dict[str, Any], Written | None]:
     return fields, Written(raw or json_text(tools, ascii_only=True).encode())
 
 
-# ── route plain ──
+# ── the plain answer ──
 # The last step of `route --run`: no model is asked for an answer, what came of the call is said plainly.
 
 _WAITS = ("awaiting_confidence", "awaiting_approval")

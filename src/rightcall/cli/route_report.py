@@ -34,7 +34,7 @@ from rightcall.policy.types import DecisionKind
 from rightcall.router.trip import ASKED, NOBODY, rehearsed
 from rightcall.router.types import Candidate, Packet, SelectedTool
 
-# ── route expected ──
+# ── what the policy would say ──
 # What would become of the chosen call, before it is tried: the policies that would decide are asked.
 
 _SWITCHES = {"write": "allow_write_tools", "execute": "allow_execute_tools"}

@@ -74,7 +74,7 @@ def folder_executor(options: Namespace, functions: list[Any] | None = None, stor
     return Executor.open(options.root, policy_file(options), tools=functions or (), store=store, code=not own)
 
 
-# ── routing options ──
+# ── options ──
 # The options of `route` and `ask`: the request, and the model that is asked.
 
 _EXAMPLE_URL = "http://127.0.0.1:8080/v1"
@@ -181,7 +181,7 @@ def runnable_tools(options: Namespace) -> list[Any] | None:
     return tools
 
 
-# ── ask interrupted ──
+# ── interrupted ──
 # Ctrl-C in the middle of a request: where it stands is saved, and how it goes on is told.
 
 

@@ -235,7 +235,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-# ── serving lines ──
+# ── log lines ──
 # The lines that a server writes for people, and its log, on standard error.
 #
 # say ─▶ queue, bounded ─▶ one thread ─▶ the terminal
@@ -364,7 +364,7 @@ def lines_and_log(stream: TextIO) -> Generator[Lines]:
         lines.close()
 
 
-# ── serving mcp ──
+# ── the gateway ──
 # The MCP gateway as the commands start it: the policy file's servers, its door, and what people are told.
 
 
@@ -402,7 +402,7 @@ def open_link(server: Server) -> Link:
     return ProcessLink(server)
 
 
-# ── serving report ──
+# ── the report ──
 # What the terminal is told of a request that has passed: one line for each call that something was done about.
 #
 # The values in it go the way of the audit's: what is secret by its name or its shape is not shown.

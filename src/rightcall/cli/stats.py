@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rightcall.record.tables import Store, Tables
 
 
-# ── stats report ──
+# ── the report ──
 # The figures of `rightcall stats` for people: the design's widget with bars, and the metrics beside their targets.
 
 PERIODS: Mapping[Period, str] = {"1hour": "Last hour", "1day": "Last 24h", "1week": "Last 7 days"}

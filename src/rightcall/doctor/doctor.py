@@ -158,7 +158,7 @@ class Examination:
             self._heard(Progress(done, of, doing))
 
 
-# ── doctor findings ──
+# ── findings ──
 # What the doctor found, in figures: by step, in all, and as one record for machines.
 
 Way = Literal["without", "with", "retry", "lift", "teach", "teach_retry"]
@@ -336,7 +336,7 @@ def _result(examination: Examination, result: Result) -> dict[str, Any]:
     }
 
 
-# ── doctor advice ──
+# ── advice ──
 # Which settings would help, each with the figure it rests on; and what no setting helps against.
 
 Advice = tuple[str, str]

@@ -33,7 +33,7 @@ from rightcall.server.addresses import Upstream
 from rightcall.server.exchange import ENDED, replacement
 from rightcall.types import Call, Verdict
 
-# ── doctor reading ──
+# ── answers, read ──
 # What a client gets of an answer, and what it would have got through the proxy: the same bytes, read the same way.
 
 Replacement = tuple[str, tuple[Call, ...], list[Did], str | None]
@@ -321,7 +321,7 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-# ── doctor treating ──
+# ── one question ──
 # One question to the model: asked once, and looked at twice, as it came and as the proxy would have passed it on.
 
 _STREAMS: Final = (b"text/event-stream", b"application/x-ndjson")

@@ -21,7 +21,7 @@ from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
 from rightcall.gate.examples import example
 
-# ── practice model ──
+# ── what the model says ──
 # What the practice model says: a call of one of the request's tools, broken on purpose, in another way each time.
 #
 # Pure: a question and a number in, the parts of an answer out. The same question and number give the same answer.
@@ -187,7 +187,7 @@ def _other_style(name: str) -> str:
     return snake if snake != name else name[:1].upper() + name[1:]
 
 
-# ── practice wires ──
+# ── what the wires share ──
 # What the wires of the practice model share: the question in any of the four requests, and the pieces of answers.
 
 CREATED = 1_763_200_000
@@ -284,7 +284,7 @@ def said_in(parts: list[Part]) -> str:
     return "".join(part.text for part in parts if isinstance(part, Said))
 
 
-# ── practice openai ──
+# ── OpenAI's wires ──
 # The practice model on OpenAI's two wires.
 
 
@@ -423,7 +423,7 @@ def _output_text(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-# ── practice others ──
+# ── Anthropic's and Ollama's wires ──
 # The practice model on Anthropic's wire and on Ollama's.
 
 

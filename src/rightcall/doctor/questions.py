@@ -155,7 +155,7 @@ STEPS: Final = (
 QUICK: Final = tuple(Step(step.name, step.questions[:1]) for step in STEPS)
 
 
-# ── doctor tools ──
+# ── tools ──
 # The tools that the doctor's questions offer. Nobody runs them: only the calls count.
 
 Schema = dict[str, Any]
@@ -212,7 +212,7 @@ TOOLS: Final[dict[str, tuple[str, Schema]]] = {
 """Description and schema of the arguments, by name."""
 
 
-# ── doctor requests ──
+# ── requests ──
 # The doctor's questions as requests of each API, with everything set that makes answers repeatable.
 
 Object = dict[str, Any]
@@ -322,7 +322,7 @@ def _functions(question: DoctorQuestion) -> list[Object]:
 _REQUESTS: Final = {"openai": _openai, "anthropic": _anthropic, "ollama": _ollama}
 
 
-# ── doctor finding ──
+# ── servers and their models ──
 # Finding out whom to ask: which API a server speaks, and which models it has.
 
 _MOST_SHOWN: Final = 20

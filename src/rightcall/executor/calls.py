@@ -344,7 +344,7 @@ def kept_problems(problems: Iterable[Problem], arguments: Any, redactor: Redacto
     return tuple(one | {"message": one["message"][:LONGEST_VALUE]} for one in hidden)
 
 
-# ── executor reading ──
+# ── what was handed over ──
 # What an executor is given, as written calls: one call in any common shape, or everything in a text or message.
 
 _NAMES = ("name", "tool", "tool_name")

@@ -534,7 +534,7 @@ def host_result(ok: bool, error: str | None = None, seconds: float | None = None
     return Result(ok, error=error if error is not None or ok else "It failed.", seconds=seconds or 0.0)
 
 
-# ── door origin ──
+# ── where a server comes from ──
 # How an MCP server is reached, as far as a door can know: what a person accepted is that server and no other (P-08).
 #
 # The command or URL, the folder and the names of variables and headers count. Their values do not: a token that is

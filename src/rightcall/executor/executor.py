@@ -415,7 +415,7 @@ def _label(name: str, value: object) -> str | None:
     raise CallError(f"`{name}` must be a text of 1 to {_LONGEST_NAME * 5} printable characters, not {value!r:.60}")
 
 
-# ── executor sync ──
+# ── the synchronous executor ──
 # The executor for code without an event loop: a loop of its own in a thread, and every call waits for its answer.
 
 T = TypeVar("T")

@@ -1,5 +1,6 @@
 """What the arguments of a tool that nobody described are, by their names: whoever calls one `command` means a command,
-whoever calls one `path` a path. They are found wherever they stand, also in JSON that is written as a text."""
+whoever calls one `path` a path. They are found wherever they stand, also in JSON that is written as a text. And
+repeated calls, where nobody can say whether anything has changed meanwhile."""
 
 import logging
 import os
@@ -211,7 +212,7 @@ _LONGEST_PATH = 4096
 _IN_PATHS = ("/", "\\", ".", "~", "$", "%", "\0")
 
 
-# ── executor repeats ──
+# ── repeated calls ──
 # The same call again (P-07). Where nobody can say what a call touches, whether anything has changed is seen from what
 # it gave: as long as that differs, asking again is no loop.
 #

@@ -17,7 +17,7 @@ from rightcall.policy.types import Decision, Metadata, Result
 from rightcall.record.admission import Admission
 from rightcall.types import Batch, Call, Problem, Repair, Verdict
 
-# ── executor hints ──
+# ── hints ──
 # What may be said of a call to the caller that made it: nothing of tools that it may not use, neither their names nor
 # their arguments (V-09). A tool is called by the name that the model wrote.
 

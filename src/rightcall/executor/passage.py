@@ -36,7 +36,7 @@ from rightcall.record.admission import Admission, ApprovalQuestion, finish
 from rightcall.record.tables import UNASKED, AnswerBody, AuditEntry, CallBody, EndBody, Tables, encode, read_call
 from rightcall.types import Call, Mode, Problem, Repair, Verdict
 
-# ── door unsure ──
+# ── unsure calls ──
 # Repairs that are not sure enough to run by themselves, where nobody can be asked about them.
 
 
@@ -397,7 +397,7 @@ def _ran_after_all(tables: Tables, waiting: AuditEntry, end: EndBody, host: str)
     finish(tables, seq, end, body.digest if set(body.effects) - {"read"} else None)
 
 
-# ── door passage ──
+# ── the passage ──
 # What a door says of one call, and the words in which it says it.
 
 Action = Literal["allow", "deny", "ask"]

@@ -430,7 +430,7 @@ def _identity(written: Written) -> tuple[str | None, Literal["native", "text"]]:
     return (None, "native") if call is None else (call.id, call.origin)
 
 
-# ── executor asking ──
+# ── waiting for an answer ──
 # Waiting for a person: one whom the host asks on the spot, or one who answers elsewhere in time.
 
 log = logging.getLogger("rightcall")

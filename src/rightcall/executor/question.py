@@ -1,8 +1,8 @@
 """What a person is shown who has to approve a call: everything, and nothing that the call's own text could fake.
 
-Whatever the caller or the model wrote stands behind a margin (`question_rows.py`), spelled out (`visible.py`). The
-digest that an answer needs stands at the very end, and only where nothing was left out: what was shown is what is
-approved (P-06).
+Whatever the caller or the model wrote stands behind a margin (`margined`), spelled out (`visible` of
+`base/letters.py`). The digest that an answer needs stands at the very end, and only where nothing was left out: what
+was shown is what is approved (P-06).
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from rightcall.base.cut import leaves_out
 from rightcall.base.letters import folded, quoted, right_to_left_words, spelled, suspicions, visible
 from rightcall.policy.types import SECOND, Approval
 
-# ── question rows ──
+# ── rows ──
 # A value as rows for a person who decides: complete, each row behind a margin that nothing in the value can draw.
 #
 #       │ "path": "docs/a.md"                          names and short values
@@ -238,7 +238,7 @@ def _empty_rows(count: int, indent: str, paper: Paper) -> Iterator[str]:
         yield Ours(paper.said(f"{count:,} empty lines"))
 
 
-# ── question definition ──
+# ── changed definitions ──
 # What has changed in a tool's definition, row by row.
 
 _MOST_ROWS: Final = 1500

@@ -38,7 +38,7 @@ from rightcall.policy.settings import (
 )
 from rightcall.types import Effect, Mode
 
-# ── door rights ──
+# ── rights ──
 # What the policy says of a caller at a door, where somebody else runs the tools: a host, a framework, a server.
 #
 # The defaults of `[policy]` (the stage's list, dry runs, asking before every write) are for the tools that RightCall
@@ -400,7 +400,7 @@ def _with_effects(one: Equipped, effects: frozenset[Effect]) -> Equipped:
     return replace(one, tool=tool, side_effects=not effects <= {"read"})
 
 
-# ── door guarding ──
+# ── guarded files ──
 # The files that no call at a door may touch, wherever they are: what its subjects can write is no policy. And those
 # that only a person lets a file tool write: settings of hooks, and what a shell, git or the system starts from.
 

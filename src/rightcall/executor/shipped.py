@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rightcall.tools.write.pulls import PullRecord
 
 
-# ── executor small ──
+# ── small tools ──
 # The small read-only tools of an executor (C-11): ping, system/monitor, debug/logs, data/list, data/read, ai/report,
 # analytics/tool-usage.
 #
@@ -172,7 +172,7 @@ def _usage(store: Store, asked: UsageArguments, all_records: bool) -> Any:
     return tool_usage(store, asked.caller, asked.persona, asked.period, all_records=all_records)
 
 
-# ── executor gaia ──
+# ── the tools of pack `gaia` ──
 # The tools of design 004 (the pack `gaia`) on an executor's own: what they are called there, and what runs here.
 #
 #     ai.read          code/read
@@ -241,7 +241,7 @@ def also_named(tool: LocalTool, name: str) -> LocalTool:
     return replace(tool, about=replace(about, rules=replace(about.rules, names=(*about.rules.names, name))))
 
 
-# ── executor pulls ──
+# ── pull requests as data ──
 # Pull requests as models look at them, with `data/list` and `data/read`: rows like those of the audit's own tables.
 # Every caller sees all of them: they are there to be reviewed by others.
 #
@@ -281,7 +281,7 @@ def _row(record: PullRecord) -> Row:
     return fields | {"discussion": to_builtins(record.discussion), "checks": to_builtins(record.checks)}
 
 
-# ── executor hands ──
+# ── sandbox and writes ──
 # What gives an executor hands: the sandbox in which code runs, and the desk at which files are written.
 #
 # Both are made once for an executor and live as long as it does; the tools are made anew with each policy. Nothing is

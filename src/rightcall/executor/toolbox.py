@@ -221,7 +221,7 @@ def _equipped(tool: Tool, local: LocalTool | None, policy: Policy) -> Equipped:
     )
 
 
-# ── executor batches ──
+# ── batches ──
 # The calls inside a batch, as deep as they nest. Who runs them may read a call in another way than we do: where more
 # than one reading is possible the call counts as one that nothing allows.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #
 #     area("{'width': '3', height: 4,}")      # runs area(width=3, height=4)
 #
-# `rightcall.gate.guard` does the same for a whole turn of an agent loop.
+# `run_calls` below does the same for a whole turn of an agent loop.
 
 R = TypeVar("R")
 Function = Callable[..., Any]

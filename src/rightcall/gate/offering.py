@@ -121,7 +121,7 @@ def _offered(tools: Mapping[str, PackTool], offered: Mapping[str, frozenset[str]
     return {name: tool for name, tool in tools.items() if tool.name in offered}
 
 
-# ── offering kept ──
+# ── kept results ──
 # What was worked out of the tools there are, kept for whoever asks again: which of them a caller may use, say.
 
 K = TypeVar("K", bound=Hashable)

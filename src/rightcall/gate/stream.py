@@ -242,7 +242,7 @@ def streams(
     return lambda opened: Stream(terms, opened=opened)
 
 
-# ── recovering messages ──
+# ── native messages ──
 # A native message, as an API returned it: its own calls, and those that the model wrote into its text.
 
 CUT_OFF = "The token limit cut the call off; send it again, complete"

@@ -177,7 +177,7 @@ def _warnings(aliases: Mapping[str, str], problems: tuple[Problem, ...]) -> Iter
         )
 
 
-# ── agent zero engine ──
+# ── the engine ──
 # What the extension file in Agent Zero's folder asks of the package: every call judged by the whole engine.
 #
 # Without a policy file the rules of pack `agent-zero` correct and warn, as the file does alone. With one, calls are
@@ -369,7 +369,7 @@ def _unmasked(
     }
 
 
-# ── agent zero rules ──
+# ── rules ──
 # The rules of pack `agent-zero` as the extension file carries them, for where the package is not installed.
 #
 # `python -m rightcall.hosts.agent_zero` writes them into the file; a test fails when the two differ.

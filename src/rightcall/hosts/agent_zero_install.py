@@ -182,7 +182,7 @@ if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
 
 
-# ── agent zero note ──
+# ── the note ──
 # What was put into the folder of Agent Zero, noted for `rightcall status` and `uninstall`: by `rightcall install`, and
 # by the script of a checkout, which is this module. Where nothing of ours is installed it notes nothing.
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rightcall.executor.passage import Passage
 
 
-# ── langchain messages ──
+# ── messages ──
 # LangChain's messages: the calls of an answer, before and after they are put right; what is said beside a result.
 
 DRAFTS = "rightcall"

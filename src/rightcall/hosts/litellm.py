@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rightcall.executor.passage import Passage
 
 
-# ── litellm settling ──
+# ── the decision about each call ──
 # What becomes of the calls in an answer that LiteLLM hands on: the proxy's engine, and the policy's word on each call.
 #
 # LiteLLM runs nothing, so that a refused call can only be taken out. Its place is held by a call under a name that is

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from rightcall.executor.passage import Passage
 
 
-# ── openai agents unknown ──
+# ── unknown tools ──
 # OpenAI Agents: calls to tools that nobody has, at which the SDK would end the run. They go to a tool of ours that
 # tells the model so. No model is offered it, and what a model reads of its own calls has the names that it wrote.
 
@@ -147,7 +147,7 @@ def _written(raw: str) -> Unknown | None:
         return None
 
 
-# ── openai agents model ──
+# ── the model ──
 # OpenAI Agents: a model whose answers are put right before the runner sees them, whole or streamed.
 
 MOST_CALLS = 10_000

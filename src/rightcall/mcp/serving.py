@@ -1,5 +1,5 @@
 """What a client of ours sees of the protocol, in both eras, without any I/O: who it is, its requests, its answers to
-questions, what it cancels. How bytes come and go is the business of `stdio_server` and of `rightcall.server.mcp`.
+questions, what it cancels. How bytes come and go is the business of `StdioServer` below and of `rightcall.server.mcp`.
 """
 
 from __future__ import annotations

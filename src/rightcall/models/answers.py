@@ -13,7 +13,7 @@ from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import escaped
 from rightcall.errors import ModelError, ModelFault
 
-# ── endpoint errors ──
+# ── errors ──
 # Who is asked, and the sentences for when that fails: what was asked of whom, what came, what to do.
 #
 # A sentence is made of the model's name, the host, numbers, the system's own words for a failed connection, and what

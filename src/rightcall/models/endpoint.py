@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rightcall.policy.settings import RouterModel
 
 
-# ── endpoint request ──
+# ── the request ──
 # What goes out: the address, the headers and the question as bytes.
 
 CHAT = "/chat/completions"
@@ -96,7 +96,7 @@ def encoded(body: dict[str, Any]) -> bytes:
         raise ConfigError(f"`messages` must be what JSON can hold: {escaped(str(why), 200)}") from None
 
 
-# ── endpoint manner ──
+# ── what a server can do ──
 # How a server wants to be asked, which it only tells by refusing: what it takes is remembered.
 
 _REFUSALS: Final = frozenset({400, 404, 415, 422, 501})
@@ -172,7 +172,7 @@ def _refused_option(answer: Any) -> str:
     return param if param in _OPTIONS else ""
 
 
-# ── endpoint waiting ──
+# ── waiting ──
 # When a server says that it is busy, and how long it wants to be left alone.
 
 _BUSY: Final = frozenset({429, 503})

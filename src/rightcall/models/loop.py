@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
 
 
-# ── loop asking ──
+# ── asking the model ──
 # Asking a model: any callable, synchronous or not, with a time limit. A model that fails is a value.
 
 Native = Literal["openai", "anthropic"]
@@ -178,7 +178,7 @@ def _in_thread(model: Model, messages: list[Message], options: dict[str, Any]) -
     return in_own_thread(partial(_attempt, model, messages, options), "rightcall-model")
 
 
-# ── loop turns ──
+# ── turns ──
 # The course of the loop, without asking or running anything itself: it says what it wants next and is sent what came
 # of it. So the asynchronous loop and its synchronous twin are the same loop.
 #

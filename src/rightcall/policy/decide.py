@@ -288,7 +288,7 @@ def _below(path: str, folders: tuple[str, ...]) -> str:
 
 # ── commands ──
 # Commands and addresses in the arguments (P-16): what the policy denies, and paths in a command that the path rules
-# refuse. What asks a person is `approval.py`'s part.
+# refuse. What asks a person is decided by `approved`.
 
 
 def harmless(request: Request, _facts: Facts) -> Decision | None:

@@ -1,4 +1,5 @@
-"""What this user trusts, in the user's own state folder: one small file for each policy file and each store.
+"""What this user trusts, and what this user has stopped, in the user's own state folder: one small file for each policy
+file, store and stop.
 
     <state>/rightcall/trust/policies/<digest of the path>.json     {"path": …, "sha256": …, "at": …}
     <state>/rightcall/trust/stores/<digest of the path>.json       {"path": …, "token": …, "approvals": …, "grants": …}

@@ -55,7 +55,7 @@ from rightcall.policy.values import (
 from rightcall.policy.values import name as name_of
 from rightcall.types import Effect, Mode, ReasoningMode, UnknownArgument, UnknownTool
 
-# ── config hands read ──
+# ── sandbox, writes, code, cache, web ──
 # Reads and checks `[sandbox]`, `[write]`, `[write.check]`, `[code]`, `[cache]` and `[web]`, key by key.
 
 
@@ -219,7 +219,7 @@ _WEB: Readers = {
 }
 
 
-# ── config router read ──
+# ── the router ──
 # Reads and checks `[router]`, `[router.light]` and `[router.prime]`, key by key.
 
 _OURS = MappingProxyType(
@@ -336,7 +336,7 @@ _ROUTER: Readers = {
 }
 
 
-# ── config servers read ──
+# ── servers ──
 # Reads and checks `[servers.NAME]`, key by key.
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")

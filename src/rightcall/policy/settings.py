@@ -20,7 +20,7 @@ from rightcall.catalog.tool import PackTool
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool
 
-# ── config hands ──
+# ── sandbox, writes, code, cache, web ──
 # `[sandbox]`, `[write]`, `[code]`, `[cache]` and `[web]` of the policy file: what code may use that a model has
 # written, where tools may write, what reading gives, what is kept of results, and what may be fetched.
 #
@@ -140,7 +140,7 @@ class WebSettings(Struct, frozen=True):
     """Address of a SearXNG-compatible server; empty: there is no `web/search`."""
 
 
-# ── config router ──
+# ── the router ──
 # `[router]` of the policy file: how a request finds its tool, how sure one must be, and which models are asked.
 #
 # The names are design 004's in our spelling; the defaults are those of a file that says nothing.
@@ -202,7 +202,7 @@ class RouterSettings(Struct, frozen=True):
     """Reviews the choice and writes the answer; None: the light one does."""
 
 
-# ── config servers ──
+# ── servers ──
 # `[servers.NAME]` of the policy file: the MCP servers that the gateway joins, and what is said of their tools.
 #
 # What stands here also holds at the other doors where calls of a server of that name pass: `rightcall wrap --name
@@ -246,7 +246,7 @@ class Server(Struct, frozen=True):
         return next((effects for pattern, effects in self.effects if matches(pattern, tool)), None)
 
 
-# ── config settings ──
+# ── all settings ──
 # What `[policy]`, `[callers]` and `[audit]` of the policy file say, as frozen records. The defaults are a file's that
 # says nothing. `rights_of` turns them into what holds for one caller.
 

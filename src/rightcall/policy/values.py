@@ -237,7 +237,7 @@ command_patterns = _each(_command_pattern)
 url_patterns = _each(_url_pattern)
 
 
-# ── config settings read ──
+# ── settings ──
 # Reads and checks `[policy]`, `[callers.NAME]` and `[audit]`: every key known, every value in its range.
 #
 # A table that names only some of its keys leaves the others as they are one step up: a limit as the preset has it, a

@@ -117,7 +117,7 @@ def _words(policy: Policy) -> tuple[str, str]:
     return policy.digest, policy.standing
 
 
-# ── policy watch ──
+# ── the watch ──
 # The policy file of a running server: an edit holds from the next request on, and a wrong one changes nothing (P-09).
 #
 # How a change is noticed, and when a file counts as finished, is the executor's (`rightcall.policy.watch`).

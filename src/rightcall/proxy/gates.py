@@ -1,4 +1,5 @@
-"""A gate for the tools of each request. Clients send the same tools again and again: it is built once for each set."""
+"""A gate for the tools of each request. Clients send the same tools again and again: it is built once for each set. And
+the options of the proxy."""
 
 from __future__ import annotations
 

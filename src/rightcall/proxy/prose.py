@@ -1,4 +1,5 @@
-"""The text of an answer while it comes: what is prose flows on, calls in it are taken out.
+"""The decision about each call of an answer (`Settler`), and the text of an answer while it comes: what is prose flows
+on, calls in it are taken out.
 
 One text may come in several blocks, which APIs begin anywhere; it is read as one, as `Gate.read` reads it. Positions
 are counted in characters from its beginning. Everything before `decided` is known to be prose or a call; what lies in

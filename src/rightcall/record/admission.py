@@ -548,7 +548,7 @@ def _released(tables: Tables, held: Held, by: str, callers: Collection[str]) -> 
 # The emergency stop in the tables: one word that every admission reads in its own transaction. Once `pause` has
 # returned, no process on this store admits another call. Calls that run already end by themselves.
 #
-# The stop that holds for all processes of a user is `trust/stops.py`.
+# The stop that holds for all processes of a user is in `policy/ledger.py`.
 
 LONGEST_REASON = 500
 

@@ -243,7 +243,7 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) and value >= 0 else _ALL
 
 
-# ── sqlite identity ──
+# ── the identity of a store ──
 # Whether the file that is found is the audit that was there before. What lies beside it knows: the key, of which the
 # database keeps a fingerprint, and `<audit>-head`, the number and hash of a record that is known to be on disk.
 #
@@ -437,7 +437,7 @@ def _read(path: str) -> bytes | None:
         os.close(fd)
 
 
-# ── sqlite private ──
+# ── what must be gone once it is used ──
 # What must be gone from the disk once it is used: the calls that wait for a person, and the conditions of grants.
 #
 # A database keeps what was deleted, in its log and in free pages, for as long as it likes. So these texts never go

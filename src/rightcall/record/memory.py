@@ -24,7 +24,7 @@ from rightcall.record.tables import (
     report,
 )
 
-# ── memory tables ──
+# ── tables ──
 # The tables of the store as plain dicts and lists. Every write notes how it is undone, so that a work that raises
 # half-way has not happened here either.
 

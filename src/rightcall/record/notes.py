@@ -1,6 +1,6 @@
-"""What is noted beside the calls: which policy is in force, and what a host can tell: that a message was written,
-whether a diagnosis was right, and what a router decided. Two of the success metrics need the messages, one the
-diagnoses; without them these say "not reported"."""
+"""What is noted beside the calls: definitions of known tools, which policy is in force, and what a host can tell: that
+a message was written, whether a diagnosis was right, and what a router decided. Two of the success metrics need the
+messages, one the diagnoses; without them these say "not reported"."""
 
 import logging
 import os

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from asyncio import Future
 
 
-# ── sqlite readers ──
+# ── readers ──
 # Connections that only read, for `look`: as many as look at once. They see the last commit and hold up nobody.
 
 
@@ -225,7 +225,7 @@ def _nanoseconds(wall: str) -> int:
     return round(datetime.fromisoformat(wall).replace(tzinfo=UTC).timestamp() * 1000) * 1_000_000
 
 
-# ── sqlite session ──
+# ── the session ──
 # The one connection of a store that writes. It mends itself: after a fault, or when somebody else has touched the
 # file, the next transaction opens the database anew, and goes on only if it is still the same one.
 
@@ -357,7 +357,7 @@ class Session:
             self._open = None
 
 
-# ── sqlite writer ──
+# ── the writer ──
 # The thread that writes. Many works share one commit: it takes all that wait, does each inside a savepoint of its own,
 # commits once, and wakes all who waited.
 #

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rightcall.record.identity import Origin
 
 
-# ── sqlite faults ──
+# ── faults ──
 # What is wrong with a database, in words: which fault it is, that nothing was run, and what would help.
 
 _IO, _CANNOT_OPEN, _MOVED = 10, 14, 1032

@@ -291,7 +291,7 @@ class AuditEntry(Struct, frozen=True):
     at: str
     """UTC."""
     body: bytes
-    """JSON, redacted; `entries.py` has its shapes."""
+    """JSON, redacted: one of the bodies above."""
     hash: bytes
 
 

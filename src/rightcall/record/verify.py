@@ -1,4 +1,5 @@
-"""Whether the audit is as it was written: the chain is computed anew from the first record to the last.
+"""Whether the audit is as it was written: the chain is computed anew from the first record to the last. And pruning,
+which removes the oldest records and leaves a chain that verifies.
 
 Found is the first record that was changed, removed or put elsewhere. A cut tail leaves a chain that is whole as far as
 it goes: only an anchor, number and hash of a record kept somewhere else (`rightcall audit head`), shows it.

@@ -35,7 +35,7 @@ from rightcall.router.lexical import (
     words,
 )
 
-# ── index file ──
+# ── the file ──
 # An index as a file: what it is, a check, then tools, words and vectors as plain data. Nothing in it is ever executed.
 #
 #     rightcall-index 1\n   the head   the tools   the words   the vectors (half precision)
@@ -101,7 +101,7 @@ def _parts(data: memoryview) -> tuple[list[ToolText], Saved, bytes]:
     return tools, words, bytes(body[first + second :]) if fits else b""
 
 
-# ── index why ──
+# ── why a tool was found ──
 # Why a tool was found, in words for a person.
 
 MOST_WORDS = 4

@@ -217,7 +217,7 @@ def argument_text(name: str, text: str) -> str:
     return f"{name.replace('_', ' ')}: {text}"
 
 
-# ── index general ──
+# ── how common words are ──
 # How common a word is in general: the share of tools and of requests that hold it.
 #
 # A catalogue of three tools cannot tell that `find` says little and `thyroid` much, so every catalogue is counted as if

@@ -1,7 +1,7 @@
 """Packets on the disk: one JSON file each, in `packets/` beside the audit's database.
 
 Saved packets hold what users, models and tools said as they said it, since a packet that waits is continued from it;
-the files can be read by their owner only, and packets_hidden.py says what is left out. Nothing in a saved packet grants
+the files can be read by their owner only, and `without_secrets` says what is left out. Nothing in a saved packet grants
 anything: when it goes on, the review and the executor's policy decide anew.
 """
 
@@ -40,7 +40,7 @@ from rightcall.router.types import (
 )
 from rightcall.tools.results import Gatherer
 
-# ── packet ids ──
+# ── ids ──
 # The ids of packets: `p`, the moment in microseconds, and a little chance, so that they sort by time.
 #
 # As `context` they group the records of a request's calls in the audit, and the form alone says that one is a packet's.
@@ -70,7 +70,7 @@ def _written(number: int, length: int) -> str:
     return "".join(_DIGITS[number >> 5 * at & 31] for at in reversed(range(length)))
 
 
-# ── packets files ──
+# ── files ──
 # Files that only their owner can read: written in one step, read without following or waiting for anything.
 
 UNFINISHED = ".part"
@@ -102,7 +102,7 @@ def read(path: str, most: int) -> bytes:
         return stream.read(most + 1)
 
 
-# ── packets hidden ──
+# ── secrets ──
 # What of a packet is saved without its secrets.
 #
 # A packet that is still on its way is continued from what users, models and tools said, so that is kept as it is: the
@@ -216,7 +216,7 @@ def _arguments_in(value: Any) -> Any:
     return cast("dict[str, Any]", value).get("params") if isinstance(value, dict) else None
 
 
-# ── packets json ──
+# ── JSON ──
 # Packets as JSON and back: what they hold is made plain on the way out, and checked whole on the way in.
 
 MOST_BYTES = 10_000_000

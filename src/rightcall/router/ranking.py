@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # ── compare ──
 # How a request and a tool compare, as numbers: what the ranking and the intent are learned from.
 #
-# By words always; by meaning with the extra `route` (`vectors_compare`). Rarity is the general one, since a handful of
+# By words always; by meaning with the extra `route` (`nearest.py`). Rarity is the general one, since a handful of
 # tools cannot tell it.
 
 BY_WORDS = (

@@ -167,7 +167,7 @@ def _read_weights(path: Path) -> tuple[Any, str]:
     return numpy.asarray(table), f"{path.name}:{rows}x{columns}:{about['dtype']}"
 
 
-# ── vectors table ──
+# ── the table ──
 # The vectors of an index's tools, and its sums over thousands of tools at once.
 
 MEANING = 1.6

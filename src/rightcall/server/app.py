@@ -1,4 +1,4 @@
-"""The application: our own pages, and the proxy for everything else."""
+"""The application: our own pages, and the proxy for everything else. How it is put together, started and stopped."""
 
 from __future__ import annotations
 

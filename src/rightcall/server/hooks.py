@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rightcall.types import Mode
 
 
-# ── hooks doors ──
+# ── doors ──
 # The doors behind which the server judges for hooks: one for each host, project and mode, over one store.
 
 _MOST = 64

@@ -44,7 +44,7 @@ from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client, new_context
 from rightcall.server.access import Entered, entered
 from rightcall.server.mcp_channels import MOST_BYTES, RETRY, Channel, Ended, Room, place_of, retry
 
-# ── mcp stream ──
+# ── streams ──
 # The answer to one POST: JSON, or a stream of events where something has to be said before the answer is there, or
 # where the client can come back for what it has missed; and what it gets when it does.
 
@@ -262,7 +262,7 @@ async def _put(send: Send, data: bytes) -> None:
     await send({"type": "http.response.body", "body": data, "more_body": True})
 
 
-# ── mcp sessions ──
+# ── sessions ──
 # The sessions of clients of the old era: who shook hands, and the stream on which they hear what nobody asked for.
 
 MOST: Final = 1_000

@@ -1,4 +1,5 @@
-"""The record of what passed through the proxy, written beside the answers: nobody waits for the disk.
+"""The record of what passed through the proxy, written beside the answers: nobody waits for the disk. And the counts
+for `/metrics`.
 
     told ─▶ queue, bounded ─▶ one thread: makes the records, without secrets ─▶ many in one commit ─▶ the store
 
@@ -218,7 +219,7 @@ class Facts(Struct):
     """In one word, what was wrong with the upstream."""
 
 
-# ── noting ──
+# ── records ──
 # The records of an answer's calls: what they will weigh while they wait, and how they are made.
 #
 # Making one looks through everything the model wrote for secrets, which takes longer than an event loop may wait:

@@ -1,4 +1,5 @@
-"""What would change in a file, as a unified diff: for the previews of tools that write, and for the installers.
+"""What would change in a file, as a unified diff: for the previews of tools that write, and for the installers. And the
+preview of any call, for dry runs and approvals.
 
 Diffs hold what they are about as it is. Whoever shows one makes it safe, once: what is escaped twice looks like text
 that was written so. Only a line feed begins a line, so nothing in a name or a line can pass for another one.
@@ -103,7 +104,7 @@ def shown_line(line: str) -> str:
 
 def shown_text(text: str) -> str:
     """A text made safe to show, line by line: for messages and dry runs. What gets approved is shown by
-    `text/visible.py`."""
+    `visible` of `base/letters.py`."""
     return "\n".join(map(shown_line, text.split("\n")))
 
 

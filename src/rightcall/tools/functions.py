@@ -137,7 +137,7 @@ class LocalTool(Struct, frozen=True, eq=False):
     lasting: bool = False
     """Its `timeout` is what it needs: the usual limit does not shorten it, one that a policy states does."""
     traced: bool = False
-    """It notes what it looks at (`execute/trace.py`): its results are kept by that."""
+    """It notes what it looks at (`tracing` of `state.py`): its results are kept by that."""
     about: PackTool | None = None
     """The pack's own word on a tool that ships with us: more rules than a function can declare."""
     offered: tuple[str, ...] = ()

@@ -1,5 +1,5 @@
 """Programs that work for a tool: no shell, an environment of our own, a deadline, and no more output than was asked
-for. Whatever happens, none is left running: not even when we are killed (`limits`)."""
+for. Whatever happens, none is left running: not even when we are killed."""
 
 import atexit
 import os

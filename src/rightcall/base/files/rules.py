@@ -360,7 +360,7 @@ def _readings(whole: str) -> tuple[str, ...]:
     return (*found, *(_whole(one.replace("\\", "/")) for one in found)) if "\\" in found[1] else found
 
 
-# ── globs judging ──
+# ── patterns, judged ──
 # What a pattern for paths asks for: `.en?`, `**/*.pem` and `private/**` mean protected files, `**/*.py` does not.
 #
 # A pattern is refused by the examples that it gives: each wildcard is filled, and where a component fits a protected

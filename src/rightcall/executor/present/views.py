@@ -1,4 +1,4 @@
-"""One file for each tool whose results have a form of their own."""
+"""The tools whose results have a form of their own: a `View` for each, listed in `VIEWS`."""
 
 import re
 import signal

@@ -14,7 +14,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped
 from rightcall.types import Call, Note, NoteCode
 
-# ── native fields ──
+# ── fields ──
 # Looking into whatever an SDK hands over: dicts, models, dataclasses, plain objects. Nothing here raises.
 #
 # Fields are read one by one and never dumped as a whole, so that the arguments of a call stay the object they were.
@@ -128,7 +128,7 @@ def dumped(thing: Any) -> Any:
     return None
 
 
-# ── native parts ──
+# ── parts ──
 # What a native message is taken apart into, and the basket the parts are gathered in.
 
 MOST = 10_000
@@ -248,7 +248,7 @@ def _iterator(value: Any) -> Iterator[Any]:
     return iter(value) if plain is None else cast("Any", plain).__iter__(value)
 
 
-# ── native calls ──
+# ── calls ──
 # One entry of a list of calls, in the words of any API. A malformed one is a call too: the gate says what is wrong.
 
 NAMES = ("name", "tool_name", "toolName", "tool", "action")
@@ -307,7 +307,7 @@ def _is_definition(thing: Any, inner: Any) -> bool:
     return any(about is not None for about in described)
 
 
-# ── native blocks ──
+# ── blocks ──
 # The blocks that the content of a message is made of: prose, reasoning, calls, and what is neither.
 #
 # A block either says its `type` (OpenAI, Anthropic, Gemini's interactions, LangChain, pydantic-ai) or is known by its

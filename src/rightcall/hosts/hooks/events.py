@@ -158,7 +158,7 @@ def cannot_judge(why: str) -> str:
     return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."
 
 
-# ── hook failing ──
+# ── calls that could not be judged ──
 # What a host is told when its call could not be judged: as the policy wants it, even where the policy is at fault.
 #
 # `on_failure` decides; where nothing is said, a hook that blocks denies and any other lets pass. A policy file that
@@ -259,7 +259,7 @@ def _table(inside: dict[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
 
-# ── hook builtin ──
+# ── built-in tools ──
 # The tools that hosts bring along: what they do, and which of their arguments are paths, commands and addresses.
 #
 # Nothing else is checked of them, unless the policy asks for it (a pack, or `[gate.tools.NAME]`): a host has checked

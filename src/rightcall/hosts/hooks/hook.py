@@ -354,7 +354,7 @@ def _asks_for_help(arguments: list[str]) -> bool:
     return "-h" in arguments or "--help" in arguments
 
 
-# ── hook inside ──
+# ── without a server ──
 # The hook without a server: the door is opened, one event is judged, the door is closed.
 
 

@@ -265,7 +265,7 @@ def _text(output: dict[str, Any] | None) -> str:
     return "" if output is None else json.encode(output).decode()
 
 
-# ── hook lenient ──
+# ── lenient reading ──
 # An event that the strict reader refuses: half a character, a number without end, brackets by the thousand, bytes that
 # are no text, a cut. A host has made a call of it all the same, so that as much is read as is needed to know which tool
 # it is about: the fields at the top, each for itself. Nothing that is read so is handed back to the host.

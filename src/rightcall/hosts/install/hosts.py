@@ -1,4 +1,4 @@
-"""Our hooks in the settings of a host that has them: found, put in, taken out. Text in, text out.
+"""Our hooks, and wrapped MCP servers, in the settings of a host: found, put in, taken out. Text in, text out.
 
 {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": …, "timeout": 30}]}]}}
 """

@@ -1,4 +1,5 @@
-"""The command that a host is told to run: written for the shell it uses, and recognised when it is read again.
+"""Where the settings of each host are, and the command that a host is told to run: written for the shell it uses, and
+recognised when it is read again.
 
 >>> words_of("'/opt/right call/bin/rightcall' hook claude --mode observe", ())
 ('/opt/right call/bin/rightcall', 'hook', 'claude', '--mode', 'observe')
@@ -160,7 +161,7 @@ def mode_of(words: Sequence[str]) -> Mode | None:
     return found if found in MODES else None
 
 
-# ── changed ──
+# ── changed settings ──
 # What the editing of one file comes to: the new text, or why there is none.
 
 

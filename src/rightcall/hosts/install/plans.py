@@ -1,4 +1,4 @@
-"""What installing or uninstalling would change in one file. Nothing is written here."""
+"""Installing and uninstalling: what would change in one file, doing it, and the manifest of what was done."""
 
 import json as std_json
 import os
@@ -133,7 +133,7 @@ def locked(folder: str) -> Generator[None, None, None]:
         os.close(fd)
 
 
-# ── by hand ──
+# ── lines to add by hand ──
 # What to write by hand where a settings file cannot be edited safely.
 
 
@@ -306,7 +306,7 @@ def _refusal(error: Cannot | NotReadable, text: str, path: str, lines: list[str]
     return ConfigError(f"{error.why}. Nothing was changed.\n" + "\n".join(lines), source=path, line=line)
 
 
-# ── applying ──
+# ── doing it ──
 # Writing a planned change: a copy of what is there, a note of it, then the file in one step.
 #
 # Whatever ends the program in between, the file is the old one or the new one, and `uninstall` knows what to do.
@@ -439,7 +439,7 @@ def _usual_mode() -> int:
     return 0o666 & ~mask
 
 
-# ── looking ──
+# ── what is installed ──
 # What is installed where, as the settings themselves say it.
 
 

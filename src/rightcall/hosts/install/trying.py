@@ -1,4 +1,5 @@
-"""What somebody should know beside the difference: why it may not work yet, and what was left out."""
+"""What somebody should know beside the difference: why it may not work yet, what was left out, and whether the
+installed command really runs."""
 
 import os
 import re

@@ -60,7 +60,7 @@ from rightcall.mcp.upstream.upstream import Upstream
 from rightcall.mcp.wrap.calls import record_refusal
 from rightcall.policy.types import PAUSED
 
-# ── gateway judging ──
+# ── judgement ──
 # Judging for many clients at once on one event loop: what takes long (the first call of a server's tools, which are
 # made ready then, and large calls) is done in a thread, so that nobody else waits for it.
 

@@ -43,7 +43,7 @@ from rightcall.mcp.serving import Exchange
 from rightcall.mcp.upstream.session import ASKING, Agreed, Session, SessionExpired
 from rightcall.mcp.upstream.upstream import Upstream, headers_for
 
-# ── gateway continuing ──
+# ── continuations ──
 # Calls that wait for an answer of their client's, between one request of the client and the next (2026-07-28).
 #
 # Such a client is asked by the result of its call, and calls again with the answers and with a `requestState` of ours.

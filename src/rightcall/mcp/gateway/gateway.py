@@ -54,7 +54,7 @@ from rightcall.policy.settings import Server
 from rightcall.policy.types import Approval
 from rightcall.record.notes import remember_tools
 
-# ── gateway following ──
+# ── the policy, followed ──
 # Looks at the policy from time to time, so that an edit counts also where nobody asks for anything.
 
 EVERY: Final = 1.0
@@ -514,7 +514,7 @@ _OLD_ONLY: Final = frozenset(
 _NEW_ONLY: Final = frozenset(("subscriptions/listen", "tasks/update"))
 
 
-# ── gateway own ──
+# ── our own tools ──
 # The code tools as tools of an MCP server: run by the executor, with all that belongs to it.
 
 _FOR: Final[ContextVar[Exchange | None]] = ContextVar("for whose call somebody is asked", default=None)

@@ -21,7 +21,7 @@ from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
 from rightcall.mcp.upstream.upstream import Hello, Upstream, listed, own_request
 from rightcall.policy.settings import Server
 
-# ── gateway looking ──
+# ── looking at a server ──
 # Looks at the list of one server, one at a time. Whoever asks while one is under way gets the next one, and shares it
 # with all who ask meanwhile: however often a server says that its list has changed, there are never more than two.
 

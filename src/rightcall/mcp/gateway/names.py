@@ -282,7 +282,7 @@ def told_apart(name: str, pair: Pair, count: int = 0) -> str:
     return f"{name[: LONGEST - len(mark) - 1]}_{mark}"
 
 
-# ── gateway table ──
+# ── the table of tools ──
 # The tools of all servers in one list, each under a name of its own that every model API takes.
 
 LONGEST_NAME: Final = 256
@@ -414,7 +414,7 @@ def _same(entries: Mapping[str, ToolEntry], before: Mapping[str, ToolEntry] | No
     )  # fmt: skip
 
 
-# ── gateway naming ──
+# ── which tool a name means ──
 # Which of all the servers' tools a client means: by the name it is listed under, or by another that can only mean one
 # (`functions.read_file`, `mcp__files__read_file`, `files.readFile`). A name that may mean two means none, be they of
 # two servers or one of them ours: no server gets a call by calling its tool almost like another.

@@ -159,7 +159,7 @@ def _is_loud_enough(level: Any, wanted: str | None) -> bool:
     return wanted is None or level not in LEVELS or LEVELS.index(level) >= LEVELS.index(wanted)
 
 
-# ── gateway questions ──
+# ── questions of servers ──
 # Questions of servers of the old era to a client (sampling, elicitation, roots): whom they are meant for.
 #
 #     with a request of a client's      that client, and no other

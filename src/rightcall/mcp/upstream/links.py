@@ -1,8 +1,9 @@
-"""A server as a process of ours: messages are lines on its standard input and output (the stdio transport).
+"""The two ways to a server: streamable HTTP, and a process of ours whose messages are lines on its standard input and
+output (stdio).
 
-A line that does not end, a server that reads nothing or has closed its input or output, an end: each is the end of this
-process alone, which is then started again. What it writes to standard error is read always, so that it never blocks,
-and of that only the last lines are kept.
+A line that does not end, a process that reads nothing or has closed its input or output, an end: each is the end of
+this process alone, which is then started again. What it writes to standard error is read always, so that it never
+blocks, and of that only the last lines are kept.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from rightcall.mcp.upstream.session import FORGOTTEN, Heard, ServerGone, Session
 from rightcall.mcp.upstream.upstream import environment, filled
 from rightcall.policy.settings import Server
 
-# ── mcp upstream ──
+# ── streamable HTTP ──
 # A server that is reached over streamable HTTP: each request is a POST of its own, answered with JSON or with a stream
 # of events. Our own HTTP client, as for models (`rightcall.base.http.client`).
 #
@@ -288,7 +289,7 @@ def _marked(event: bytes, place: _Place) -> _Place:
     return _Place(last, pause)
 
 
-# ── upstream child ──
+# ── the process ──
 # Start a server's process: the same on every event loop, with nothing of ours but its three pipes.
 #
 # uvloop's own `subprocess_exec` leaves further copies of the pipes open in the process, so a server that closes its

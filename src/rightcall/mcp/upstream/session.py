@@ -28,7 +28,7 @@ from rightcall.mcp.messages import (
     request,
 )
 
-# ── upstream link ──
+# ── links ──
 # The way to one server: it carries whole messages, as bytes, and knows nothing of what they mean.
 
 FORGOTTEN: Final = "it has forgotten our session"

@@ -34,7 +34,7 @@ from rightcall.mcp.messages import (
 from rightcall.mcp.upstream.session import FORGOTTEN, Agreed, Cause, Link, ServerGone, ServerSlow, Session
 from rightcall.policy.settings import Server
 
-# ── upstream env ──
+# ── the environment ──
 # What a server that we start sees of our environment, and the names in a policy file that stand for a secret there.
 #
 # A server gets little: enough to find programs and its user's folders, and what `env` says. Keys that happen to be in
@@ -67,7 +67,7 @@ def filled(values: Mapping[str, str], where: str) -> dict[str, str]:
     return {key: _NAME.sub(of, value) for key, value in values.items()}
 
 
-# ── upstream greeting ──
+# ── the greeting ──
 # Finds out which era a server speaks, as clients do: greet it in the one, and in the other where it does not
 # understand. Which comes first is the client's to say: a server that knows both is spoken to in the era of its client.
 
@@ -444,7 +444,7 @@ async def _closed(session: Session) -> None:
         log.exception("rightcall: an MCP server could not be closed")
 
 
-# ── upstream listing ──
+# ── lists ──
 # What a server offers, page by page.
 
 PAGES: Final = 200

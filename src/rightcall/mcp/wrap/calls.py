@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from rightcall.executor.passage import Passage
 
 
-# ── wrap asking ──
+# ── questions ──
 # Questions to a person while a call is held (until 2025-11-25): requests of our own to the client.
 
 MOST_QUESTIONS: Final = 100
@@ -152,7 +152,7 @@ class Questions:
         self._ends.to_client(notification("notifications/cancelled", {"requestId": id, "reason": why}))
 
 
-# ── wrap refused ──
+# ── refusals ──
 # The record of a call that could not even be judged, since nobody can say what it is.
 
 _UNKNOWN: Final = "(unknown)"

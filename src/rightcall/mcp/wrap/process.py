@@ -122,7 +122,7 @@ def _find_command(command: Sequence[str]) -> list[str]:
     return [which(command[0]) or command[0], *command[1:]]
 
 
-# ── wrap lines ──
+# ── lines ──
 # Lines between two processes, with bounded memory: a line up to a limit is handed over whole, a longer one in pieces.
 #
 # Blocking reads and writes on plain descriptors: one thread for each direction costs least, and a reader who is slow
@@ -234,7 +234,7 @@ class Output:
             view = view[os.write(self._target, view) :]
 
 
-# ── wrap ends ──
+# ── both ends ──
 # The two ends between which `wrap` stands, for requests of its own as well: ids that nobody else uses, and time.
 
 log = logging.getLogger("rightcall")

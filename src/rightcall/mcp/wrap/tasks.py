@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rightcall.executor.passage import Passage
 
 
-# ── wrap continuing ──
+# ── continuations ──
 # Calls whose server has asked for more (2026-07-28): the client makes the same call again, with the answers.
 #
 # It is still the one call that was judged, and approved where somebody had to: it is neither counted nor asked about

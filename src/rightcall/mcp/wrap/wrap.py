@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rightcall.executor.door import Door
 
 
-# ── wrap between ──
+# ── between client and server ──
 # What `wrap` does with each line of the client and of the server. Only `tools/call` is looked into; everything else
 # passes as the very bytes it came as, in its order.
 #

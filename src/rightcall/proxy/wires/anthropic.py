@@ -38,7 +38,7 @@ from rightcall.proxy.wires.common import (
 )
 from rightcall.types import Call
 
-# ── anthropic blocks ──
+# ── blocks ──
 # What whole answers and streams of Anthropic's messages have in common: blocks, counts, reasons, and framing.
 
 CUT_OFF = ("max_tokens", "model_context_window_exceeded", "refusal")
@@ -125,7 +125,7 @@ def input_piece(call: Call) -> Object:
     return {"type": "input_json_delta", "partial_json": arguments_text(call.arguments) or "{}"}
 
 
-# ── anthropic stream ──
+# ── the stream ──
 # A stream of Anthropic's messages: blocks that begin, grow and end, each with a number.
 #
 # Where a block is left out, all later ones move up; calls that were lifted out of the text come after the last.
@@ -352,7 +352,7 @@ class AnthropicStream:
         return {**data, "usage": usage_with(given, extra)}
 
 
-# ── anthropic teaching ──
+# ── teaching ──
 # Asking a server of Anthropic's messages otherwise: once more with a hint, or with the tools in the prompt.
 
 TOOL_SETTINGS = ("tools", "tool_choice")

@@ -35,7 +35,7 @@ from rightcall.proxy.wires.common import (
 )
 from rightcall.types import Call
 
-# ── ollama stream ──
+# ── the stream ──
 # A stream of Ollama's chat: one JSON object a line, each with a piece of the text or with whole calls.
 
 _OF_THE_END = frozenset(
@@ -218,7 +218,7 @@ def with_usage(answer: Object, extra: Usage | None) -> Object:
     return {**answer, **{key: added(answer[key], count) for key, count in more.items() if key in answer}}
 
 
-# ── ollama teaching ──
+# ── teaching ──
 # Asking Ollama otherwise: once more with a hint, or with the tools in the prompt.
 
 

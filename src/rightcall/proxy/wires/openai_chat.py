@@ -37,7 +37,7 @@ from rightcall.proxy.wires.common import (
 )
 from rightcall.types import Call
 
-# ── openai chat stream ──
+# ── the stream ──
 # A stream of OpenAI's chat completions: chunks, each with pieces of one or more answers.
 
 
@@ -304,7 +304,7 @@ def with_usage(answer: Object, extra: Usage | None) -> Object:
     return with_tokens(answer, extra, "prompt_tokens", "completion_tokens")
 
 
-# ── openai chat teaching ──
+# ── teaching ──
 # Asking an OpenAI-compatible server otherwise: once more with a hint, or with the tools in the prompt.
 
 TOOL_SETTINGS = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call")

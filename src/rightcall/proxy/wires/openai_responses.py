@@ -65,7 +65,7 @@ from rightcall.proxy.wires.openai_responses_items import (
 )
 from rightcall.types import Call
 
-# ── openai responses teaching ──
+# ── teaching ──
 # Asking a server of OpenAI's Responses otherwise: once more with a hint, or with the tools in the prompt.
 #
 # What the model wrote goes back among the `input`, without the ids of its items: an id refers to something that the
@@ -142,7 +142,7 @@ def _text(output: Any) -> str:
     return "\n".join(str(part.get("text") or "") for part in objects(output))
 
 
-# ── openai responses stream ──
+# ── the stream ──
 # A stream of OpenAI's Responses.
 #
 # Events are numbered, and so are items and their parts. As long as nothing was added or dropped they leave as they

@@ -282,7 +282,7 @@ def ended(response: Object, reason: str) -> Object:
     return {**response, "status": "incomplete", "incomplete_details": {"reason": reason}}
 
 
-# ── openai responses reading ──
+# ── reading ──
 # What the events of a stream of OpenAI's Responses say.
 
 ITEM_ADDED, ITEM_DONE = "response.output_item.added", "response.output_item.done"

@@ -1,4 +1,4 @@
-"""`code/log`: the commits of a repository, or those that changed a file or folder."""
+"""The history of a repository: `code/log` lists commits, `code/show` shows one, `code/blame` says who wrote a line."""
 
 from functools import partial
 from itertools import takewhile

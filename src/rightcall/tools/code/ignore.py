@@ -19,7 +19,7 @@ from msgspec import Struct
 from rightcall.base.files.beneath import open_beneath
 from rightcall.tools.state import current_trace
 
-# ── ignoring lines ──
+# ── lines ──
 # The lines of an ignore file as expressions. Each is matched against a path between NUL bytes, as seen from the file's
 # own folder; byte by byte, as git does it.
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 
-# ── search classes ──
+# ── character classes ──
 # Sets of characters in a search pattern, as ranges of code points, so that every engine is given the same set in the
 # same spelling. No set ever holds the end of a line: what is searched is one line at a time.
 
@@ -131,7 +131,7 @@ def range_kind(low: int, high: int) -> Literal["plain", "backwards", "surrogate"
     return "plain"
 
 
-# ── search reading ──
+# ── reading a pattern ──
 # Reading a search pattern: what its author wrote becomes one spelling that every engine reads alike. What one engine
 # reads otherwise than another, or not at all, is refused with a hint that says what to write instead.
 

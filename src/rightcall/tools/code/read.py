@@ -266,7 +266,7 @@ def tool(settings: CodeSettings) -> CodeTool:
 TOOL = tool(_USUAL)
 
 
-# ── tokens styles ──
+# ── languages ──
 # How languages look: marks of comments, quotes of strings, keywords.
 
 # ruff: noqa: E501 - a language is one line
@@ -298,7 +298,7 @@ STYLES["typescript"] = STYLES["tsx"] = (
 OTHER: Style = ((), '"', "")
 
 
-# ── tokens ──
+# ── syntax tokens ──
 # Syntax tokens: comments, strings, numbers, keywords, identifiers and operators, for whoever wants to colour a text.
 # A lexer of one expression per language. Each step takes what it has looked at, so the time is linear in the text.
 

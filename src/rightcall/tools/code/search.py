@@ -31,7 +31,7 @@ from rightcall.tools.code.pattern import Pattern, read_pattern
 from rightcall.tools.process import SLICE, Finished, Program, program, run_program
 from rightcall.tools.state import Trace, current_trace, untold
 
-# ── search files ──
+# ── files ──
 # Which files a search looks into: those that may be seen, that no ignore file leaves out, that lie in no folder of
 # made or fetched things, and that fit the globs. The walk is ours, whichever engine searches: both see the same files.
 
@@ -104,7 +104,7 @@ def _leave_out(place: Place, here: Ignoring) -> None:
         place.files[:] = here.kept(place.path, place.files, folders=False)
 
 
-# ── search candidates ──
+# ── candidates ──
 # The files of a search, and what is known of each before it is opened: how many of its lines match, where ripgrep has
 # said so. It works while we walk.
 
@@ -177,7 +177,7 @@ def _joined(listing: Listing, folder: str, counts: dict[str, int]) -> dict[str, 
     return found
 
 
-# ── search ripgrep ──
+# ── ripgrep ──
 # Ripgrep as an accelerator: it says in which files lines match, and how many. Which files those may be and what
 # stands in them is none of its business: it reads no ignore file, no setting and no link of its own accord, and not a
 # byte of what it has read is shown. Told to leave out what we leave out anyway, it may always look into more.
@@ -286,7 +286,7 @@ def told_lines(ignoring: Ignoring | None, *, as_built: bool) -> bytes:
     return told if len(told) <= _MOST_TOLD else told[: told.rindex(b"\n", 0, _MOST_TOLD) + 1]
 
 
-# ── search showing ──
+# ── the answer ──
 # Lines as a model is shown them: without their ends, as text, cut around the match where they are long, and with the
 # places of all matches in what is shown.
 

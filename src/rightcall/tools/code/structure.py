@@ -13,9 +13,9 @@ from msgspec import UNSET, DecodeError, Struct, UnsetType, json
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.opening import language_of
 
-# ── structure tables ──
+# ── tables ──
 # What imports, classes and functions are called in the grammars of languages, and what makes a name public in each.
-# Adding a language adds a line here and its endings in `languages.py`.
+# Adding a language adds a line here and its endings in `opening.py`.
 
 Rule = str | dict[str, Any]
 """A kind of node, or a rule of the parser that names one."""
@@ -147,7 +147,7 @@ GRAMMARS: dict[str, Grammar] = {
 }  # fmt: skip
 
 
-# ── structure outline ──
+# ── the outline ──
 # From the nodes of a parsed file to its outline.
 
 MOST_ENTRIES = 500

@@ -4,7 +4,7 @@ The interpreter inside is the one that ours was made from, which does not have o
 needs are lent to a program that names one of them: their folders can be read, and their names be imported; nothing else
 that is installed here is shown.
 
-    installed distributions ─▶ Lent(packages, visible) ─▶ Job ─▶ a finder inside (`inside/program.py`)
+    installed distributions ─▶ Lent(packages, visible) ─▶ Job ─▶ a finder inside (`inside/child.py`)
     one run of ours: the fonts of this machine ─▶ a file in the scratch folder of each program that draws
 
 Looking at a font takes milliseconds, and a program has few seconds for hundreds of them: it is done once for a sandbox,
@@ -221,7 +221,7 @@ def _listed_fonts(job: Job, sandbox: Sandbox) -> dict[str, bytes]:
     return {f"{FOLDER}/{written}": content}
 
 
-# ── content drawings ──
+# ── drawings ──
 # What is handed on as a picture: a PNG that can be unpacked without harm, and an SVG that does nothing but draw.
 # Whoever shows an SVG may do more with it than that: run its scripts, follow its addresses, read it as HTML where it is
 # put into a page. So one that could is never handed on as a picture.

@@ -17,7 +17,7 @@ from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.scratch import Left, Mark, changed, given_marks, listing, put, read, shown_path
 from rightcall.tools.sandbox.types import Ended, Job, LimitName, Scratch, Tier
 
-# ── content tables ──
+# ── tables ──
 # Tables in files: how many rows and columns they have, and their first rows lined up.
 
 _ROWS, _COLUMNS, _CELL = 20, 12, 40

@@ -266,7 +266,7 @@ def changed(now: Listing, before: Mapping[str, Mark]) -> tuple[ScratchEntry, ...
     return tuple(entry for entry in now.files if before.get(entry.path) != entry.mark)
 
 
-# ── scratch folder ──
+# ── a person's own folder ──
 # A person's own folder as the scratch folder: its files are copied in, and what the program made of them comes back.
 #
 # Links, pipes and the like stay where they are, on either side. A file comes back whole or not at all: whatever happens

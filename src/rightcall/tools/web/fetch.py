@@ -1,4 +1,4 @@
-"""`web/fetch`: a page or a text file, as a model reads it."""
+"""`web/fetch`: a page or a text file, as a model reads it. And `web/search`."""
 
 import codecs
 import re

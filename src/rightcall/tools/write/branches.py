@@ -189,7 +189,7 @@ def _dirty(desk: "Desk", slug: str) -> tuple[str, ...]:
     return tuple(sorted(os.fsdecode(path) for path in found if path))
 
 
-# ── worktree clean ──
+# ── whether a worktree is clean ──
 # Whether a folder holds the files of a commit and nothing else: then it can go without a loss.
 
 _SHORT_ID = 40

@@ -28,7 +28,7 @@ from rightcall.tools.write.git import Writer
 from rightcall.tools.write.git_refs import checked_out
 from rightcall.tools.write.pulls import blobs, names
 
-# ── checkout index ──
+# ── the index ──
 # Git's index, read and edited as bytes: which files of a checkout are as in which commit, and what is staged.
 #
 # Only the named paths are replaced. What a person has staged, marked or half resolved stays as it is; what git keeps in

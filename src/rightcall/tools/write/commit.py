@@ -1,4 +1,5 @@
-"""`code/commit`: what tools have changed in the worktree of a branch becomes a commit on it, by its owner alone."""
+"""From a branch to a pull request: `code/create-branch`, `code/commit` (what tools have changed in the worktree of a
+branch becomes a commit on it, by its owner alone), and opening and closing pull requests."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -213,7 +214,7 @@ def _nothing(record: BranchRecord) -> ToolFailure:
     )
 
 
-# ── branches creating ──
+# ── creating a branch ──
 # `code/create-branch`: a new branch and its record. Nothing is checked out until something is edited there.
 
 BRANCH = "code/create-branch"
@@ -308,7 +309,7 @@ def _plan(desk: "Desk", writer: Writer, asked: BranchArguments) -> _PlanBranches
     return _PlanBranches(name, base, commit, writer.subject(commit))
 
 
-# ── pulls opening ──
+# ── opening a pull request ──
 # `code/pull-request`: ask for a branch to be merged.
 
 _SHORT_PULLS: Final = 10
@@ -471,7 +472,7 @@ def _by(commit: Commit) -> str:
     return ", ".join(map(one_line, commit.names))
 
 
-# ── pulls closing ──
+# ── closing a pull request ──
 # Closing a pull request: it is not going to be merged. Its branch stays.
 
 

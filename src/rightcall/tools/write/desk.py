@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rightcall.policy.settings import WriteSettings
 
 
-# ── desk opening ──
+# ── opening a desk ──
 # The desk's folder and its lock: made when they are first needed, and taken by one process at a time.
 #
 # A desk lies in the folder that is worked in, so it may have come with it, from somebody who wants its records to be

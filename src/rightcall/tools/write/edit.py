@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk
 
 
-# ── editing paths ──
+# ── paths ──
 # Which paths a tool may write on a branch: as a model writes them, counted from the root, by the same rules as for
 # reading, and without what is locked.
 
@@ -166,7 +166,7 @@ def _no_twins(new: Collection[str], known: Iterable[str], folder: str, argument:
             )
 
 
-# ── editing state ──
+# ── state ──
 # One word for all that a change is written onto: whoever approved it approved exactly that.
 
 

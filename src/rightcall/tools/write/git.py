@@ -2,7 +2,7 @@
 
 Git runs as it does for the reading tools: in the private directory, with a configuration of our own, no hooks, no
 filters. What it makes lands in a folder of ours first and is put into the repository's own store by us (`git_objects`);
-refs move by git's own compare-and-swap (`git_refs`); files are written by us (`git_checkout`). Nothing here touches the
+refs move by git's own compare-and-swap, and files are written by us (both in `git_refs`). Nothing here touches the
 files, the index or the HEAD of anybody's checkout.
 """
 

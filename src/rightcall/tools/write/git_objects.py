@@ -200,7 +200,7 @@ def _give(owner: os.stat_result, name: str, folder: int) -> None:
         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
-# ── git names ──
+# ── names ──
 # Names of branches that tools make: each means this branch and nothing else, to git and to whoever reads it.
 #
 # A name that git also knows in another way (a tag, a branch of a remote, a commit's number) would let a person merge

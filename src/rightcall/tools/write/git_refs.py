@@ -172,7 +172,7 @@ def _is_file(bench: Bench, name: str) -> bool:
         return False
 
 
-# ── git diffs ──
+# ── differences ──
 # What differs between two commits or trees: which files, in how many lines, and the lines themselves.
 #
 # Git calls a file binary for one NUL near its beginning, and shows nothing of it. Here everything that reads as text is
@@ -336,7 +336,7 @@ def _too_long(most: int) -> str:
     return f"the diff has more than {most:,} bytes, and only these are below."
 
 
-# ── git checkout ──
+# ── files of a commit ──
 # Files of a commit, written into a folder as they are: no filter, no conversion, no link followed, none of the names
 # that git itself refuses.
 

@@ -254,7 +254,7 @@ def _which(desk: "Desk") -> str:
     return f"; {'there are' if len(ids) <= 10 else 'the latest are'} {', '.join(most)} and {last}"
 
 
-# ── pulls git ──
+# ── git ──
 # What git knows of a pull request: its commits and who made them, the files it changes, the diff.
 
 _SECONDS = 30.0

@@ -1,4 +1,4 @@
-"""`code/review`: a word on somebody else's pull request, bound to the commit that was looked at."""
+"""`code/review`: a review of somebody else's pull request, bound to the commit that was looked at; and its export."""
 
 import os
 import shlex
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk
 
 
-# ── reviewing rules ──
+# ── who may review ──
 # Whose word counts on a pull request: somebody else's, on the very commit that it was said of.
 #
 # Names that look alike are one name. Whoever opened it, owns the branch or has a commit on it is no reviewer of it.
@@ -265,7 +265,7 @@ def _owner(branch: BranchRecord | None) -> str:
     return "" if branch is None else branch.owner
 
 
-# ── exporting ──
+# ── export ──
 # A pull request for a forge: what its own command line takes, as files and a command that a person can run.
 #
 # Nothing is run here, and nothing is sent.

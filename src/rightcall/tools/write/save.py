@@ -1,4 +1,5 @@
-"""`file/save`: a whole file, below the folders that are meant for it, or in the worktree of a branch."""
+"""`file/save`: a whole file, below the folders that are meant for it, or in the worktree of a branch. And the tools
+that edit files there: `code/edit`, `code/create-test`."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk
 
 
-# ── saving places ──
+# ── places ──
 # Where `file/save` may save: below the configured folders, by the names as they are written. No link is followed on
 # the way there, so those names are the true ones.
 
@@ -147,8 +148,8 @@ def _below(whole: str, folder: str) -> str | None:
     return whole[len(top) :] if whole.startswith(top) else None
 
 
-# ── editing folders ──
-# The same as `editing` where no branch is meant: several files below the folders of `[write] folders`, all or none.
+# ── edits without a branch ──
+# The same as `edit.py` where no branch is meant: several files below the folders of `[write] folders`, all or none.
 
 
 class _PlanFolders(Struct, frozen=True):
@@ -245,7 +246,7 @@ def is_for_folders(desk: "Desk", caller: str, operations: Sequence[Operation], g
         return True
 
 
-# ── desk tool ──
+# ── one tool on a desk ──
 # What every tool that works at a desk is made of: a function of the desk and its arguments, and two more that say what
 # it would do, and onto what.
 
@@ -262,7 +263,7 @@ def desk_tool(
     return replace(made, timeout=_SECONDS_DESK, rooted=True, caller="caller", expected="expected", lasting=True)
 
 
-# ── editing tools ──
+# ── tools that edit ──
 # The tools that work on branches: `code/create-branch`, `code/edit`, `code/create-test` and `code/commit`.
 
 _PATTERNS = 6

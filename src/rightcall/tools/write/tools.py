@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rightcall.tools.sandbox.sandbox import Sandbox
 
 
-# ── pulls tools ──
+# ── pull requests ──
 # The tools of peer review: `code/pull-request`, `code/review` and `code/merge`.
 
 _AROUND: Final = 60.0

@@ -1,4 +1,5 @@
-"""Calls without any marker: a JSON object or list, a Python list of calls, in a code fence or out in the open."""
+"""The formats that read like prose. First those without any marker: a JSON object or list, a Python list of calls, in a
+code fence or out in the open; then ReAct, and markup that models make up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls as tags of their own, with or without a section around them; and pairs of key and value tags."""
+"""The formats with tags or special tokens, by family: each ends in a tuple that `registry.py` lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call as Python writes it: `get_weather(city="Bern", days=3)`."""
+"""A call as a program writes it: `get_weather(city="Bern", days=3)`, or with braces as Gemma does."""
 
 from __future__ import annotations
 

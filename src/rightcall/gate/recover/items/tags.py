@@ -1,4 +1,5 @@
-"""A call as tags: `<function=name><parameter=key>value</parameter></function>`, `<invoke name="…">` and their kin."""
+"""A call as tags: `<function=name><parameter=key>value</parameter></function>`, `<invoke name="…">` and their kin; and
+as pairs of key and value tags."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def _new_streams() -> None:
         setattr(sys, f"__{name}__", stream)
 
 
-# ── standins ──
+# ── stand-ins ──
 # What the library does in a way that is closed in a sandbox, done in one that is open. A semaphore, for one, has a
 # name in /dev/shm, which is everybody's where nothing can be mounted.
 
