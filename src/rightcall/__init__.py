@@ -16,7 +16,8 @@ Each package below is one stage or one door, and offers its own names in the sam
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from rightcall.errors import (
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from rightcall.types import Call, Event, Note, Parsed, Problem, Reading, Repair, Verdict
 
 __version__ = "0.1.0"
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
     "AnswerError", "Approval", "Call", "CallError", "Candidate", "ConfigError", "Decision", "Door", "Endpoint", "Event",
@@ -93,12 +96,28 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f": did you mean {near[0]!r}?" if near else ""
 
 
-def misspelt(function: Callable[..., Any], given: Iterable[str], called: str) -> TypeError:
-    """The error for a keyword that a function does not take. `called` is what its caller wrote before the bracket."""
+def suggest_keywords(function: _F) -> _F:
+    """Makes a function answer a misspelt keyword with the one that was meant. It must name all that it takes."""
     code = function.__code__
     known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    name = next(iter(given))
-    return TypeError(f"{called}() got an unexpected keyword argument {name!r}{suggest(name, known)}")
+
+    @wraps(function)
+    def called(*args: Any, **given: Any) -> Any:
+        try:
+            return function(*args, **given)
+        except TypeError:
+            check_keywords(function.__qualname__, given, known)
+            raise
+
+    return cast("_F", called)
+
+
+def check_keywords(called: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raises the TypeError of a call with a keyword that is not known."""
+    for name in given:
+        if name not in known:
+            message = f"{called}() got an unexpected keyword argument {name!r}{suggest(name, known)}"
+            raise TypeError(message) from None
 
 
 def _missing(package: str, name: str) -> Exception:
