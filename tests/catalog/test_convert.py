@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.catalog.catalog import Misfit, converter
+from rightcall.catalog.functions import Misfit, converter
 
 T = TypeVar("T")
 

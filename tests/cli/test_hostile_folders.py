@@ -91,8 +91,7 @@ def test_nothing_leaves_a_hostile_folder_by_any_command(
 
 
 def hook_output(event: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
-    from rightcall.hosts.hooks.hook import read_options
-    from rightcall.hosts.hooks.judgement import judged
+    from rightcall.hosts.hooks.hook import judged, read_options
 
     monkeypatch.setattr("sys.stderr", io.StringIO())
     return judged(read_options(["claude"]), event, lambda _: None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli_running import ROOT, Runner
-from rightcall.hosts.hooks.events import MODES
+from rightcall.hosts.hooks.place import MODES
 from rightcall.hosts.install.places import after_us, is_misled, is_our_hook, mode_of, program
 
 pytestmark = pytest.mark.promise("H-08")

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import json
 
 import rightcall
-from rightcall.hosts.hooks.events import socket_address
+from rightcall.hosts.hooks.place import socket_address
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import read_call, read_end
 

@@ -12,8 +12,8 @@ import pytest
 from msgspec import json
 
 from hooks.hooking import SOURCE, bind, hook, project, recorded
-from rightcall.hosts.hooks.events import socket_path
 from rightcall.hosts.hooks.hook import Options, ask_server
+from rightcall.hosts.hooks.place import socket_path
 from rightcall.record.notes import remember_tools
 from rightcall.record.sqlite import SqliteStore
 from rightcall.server.hooks import HookServer

@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 from zlib import crc32
 
 from msgspec import MsgspecError, Raw, Struct, json
@@ -129,11 +128,13 @@ def compiled_packs() -> bytes:
     """What `compiled.json` must hold: one line per pack, so that a change shows as one line."""
     lines: list[bytes] = []
     for name in available_packs():
-        text = (Path(FILE).parent / f"{name}.toml").read_text(encoding="utf-8")
+        with open(os.path.join(_HOME, f"{name}.toml"), encoding="utf-8") as file:
+            text = file.read()
         pack = json.encode(read_pack_text(text, f"{name}.toml"))
         lines.append(json.encode(name) + b":" + json.encode(PackEntry(checksum_of(text), Raw(pack))))
     return b"{\n" + b",\n".join(lines) + b"\n}\n"
 
 
 if __name__ == "__main__":
-    Path(FILE).write_bytes(compiled_packs())
+    with open(FILE, "wb") as compiled:
+        compiled.write(compiled_packs())

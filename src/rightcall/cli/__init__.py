@@ -12,11 +12,8 @@ families; `*_report` is the output of the command before it.
 
 import gc
 import os
-import signal
 import sys
 from importlib import import_module
-from time import monotonic
-from types import FrameType
 from typing import Final, TextIO
 
 __all__ = ["CLOSED_PIPE", "COMMANDS", "EXIT_CODES", "INTERRUPTED", "OK", "REFUSED", "USAGE", "home_of", "main"]
@@ -101,6 +98,8 @@ def main(argv: list[str] | None = None) -> int:
     gc.set_threshold(50_000)
     if sys.argv[1:2] == ["hook"] and (code := _hook(sys.argv[1:])) is not None:
         os._exit(code)  # everything is said and recorded; tearing down takes as long as judging
+
+    from rightcall.cli.terminal import Ending
 
     ending = Ending()
     try:
@@ -267,45 +266,3 @@ def _quiet(stream: TextIO) -> None:
         os.close(nothing)
     except (OSError, ValueError):  # no real file behind it: nothing to flush
         return
-
-
-# ── ending ──
-# When somebody ends the program from outside, with SIGTERM, or by closing its terminal: it stops as it does for Ctrl-C
-# and leaves nothing behind, neither a program that works for it nor a temporary folder.
-
-_PATIENCE = 5.0
-"""Seconds in which a further signal means the same end: a terminal that closes tells twice. Whoever asks again later
-means it."""
-
-
-class Ended(KeyboardInterrupt):
-    """Everything that ends well for Ctrl-C ends well for this too."""
-
-
-class Ending:
-    """Listens for the signals. `code` is the exit code once one of them has come."""
-
-    def __init__(self) -> None:
-        self.code: int | None = None
-        self._since: float | None = None
-        self._tidying = False
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # not with `nohup`
-                signal.signal(number, self._heard)
-
-    def tidying(self) -> None:
-        """The work is done and what it has left is removed: a signal need not hurry that any more."""
-        self._tidying = True
-
-    def _heard(self, number: int, frame: FrameType | None) -> None:
-        del frame
-        if self._since is not None:
-            if monotonic() - self._since > _PATIENCE:
-                signal.signal(number, signal.SIG_DFL)
-                os.kill(os.getpid(), number)
-            return
-        self._since = monotonic()
-        if not self._tidying:
-            self.code = 128 + number
-            raise Ended

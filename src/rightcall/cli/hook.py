@@ -91,7 +91,7 @@ def _learn(options: Namespace) -> int:
     from rightcall.cli.stores import found_policy
     from rightcall.cli.terminal import say
     from rightcall.executor.stores import found_folder, open_store, store_path
-    from rightcall.hosts.hooks.events import policy_of_project, project_folder, record_without_policy
+    from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
     from rightcall.policy.loader import load_policy
     from rightcall.record.notes import remember_tools
 

@@ -5,11 +5,11 @@ import stat
 from argparse import ArgumentParser, Namespace
 from typing import get_args
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
-from rightcall.executor.rights import POLICY_FILE
 from rightcall.policy.settings import PRESETS, Limits, Preset, StageName, Window
 
 # ── policy template ──

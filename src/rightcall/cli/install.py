@@ -15,7 +15,7 @@ from rightcall.cli.lines import InputError
 from rightcall.cli.terminal import say
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note
-from rightcall.hosts.hooks.events import MODES
+from rightcall.hosts.hooks.place import MODES
 from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, program, settings_file
 from rightcall.hosts.install.plans import (
     Change,

@@ -9,10 +9,10 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable
 from contextlib import suppress
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.cli import OK
 from rightcall.cli.stores import policy_file
 from rightcall.errors import ConfigError
-from rightcall.executor.rights import POLICY_FILE
 
 EXAMPLES = """\
 examples:

@@ -74,7 +74,7 @@ def places_of(options: Namespace, word: str) -> Places:
         return _named(options)
     looked = os.path.abspath(options.root)
     if options.policy is None:
-        from rightcall.hosts.hooks.events import policy_of_project
+        from rightcall.hosts.hooks.place import policy_of_project
 
         policy = policy_of_project(looked)
         if policy is None:
@@ -197,7 +197,7 @@ def _of_hooks(options: Namespace) -> tuple[Place, ...]:
 
 
 def _hooks_place() -> Place:
-    from rightcall.hosts.hooks.events import record_without_policy
+    from rightcall.hosts.hooks.place import record_without_policy
 
     return Place(record_without_policy(), create=True)
 
@@ -237,7 +237,7 @@ def _known_below(folder: str) -> Iterator[str]:
 
 def _has_policy_between(path: str, folder: str) -> bool:
     """Whether a store belongs to another project, which lies in this one."""
-    from rightcall.executor.rights import POLICY_FILE
+    from rightcall.base.files.guarded import POLICY_FILE
 
     base, at = os.path.realpath(folder), os.path.dirname(path)
     while at != base and len(at) > len(base):

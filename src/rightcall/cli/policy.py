@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.files.guarded import state_folder
+from rightcall.base.files.guarded import POLICY_FILE, state_folder
 from rightcall.base.http.addresses import is_loopback
 from rightcall.base.patterns import hits, is_pattern, loosely, matches
 from rightcall.base.secrets import is_secret
@@ -29,7 +29,6 @@ from rightcall.cli.stores import policy_file, store_options
 from rightcall.cli.terminal import Style, Tint, hang, is_unicode, json_text, say, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
-from rightcall.executor.rights import POLICY_FILE
 from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
 from rightcall.policy.discovery import FoundPolicy, is_trusted, read_text, refuse_leaving_link

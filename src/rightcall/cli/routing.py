@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped, estimate
 from rightcall.cli.lines import InputError, read_text
 from rightcall.cli.packet import models, places, resume_command
 from rightcall.cli.stores import database_of, open_store, policy_file, policy_path, redactor_of
 from rightcall.errors import ConfigError
-from rightcall.executor.rights import POLICY_FILE
 from rightcall.router.router import Router
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.canaries import CANARIES, Canary, World, world
@@ -25,7 +26,6 @@ from rightcall.cli.options import json_option
 from rightcall.cli.stores import policy_file, policy_of
 from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
 from rightcall.errors import PolicyError, ToolFailure
-from rightcall.executor.rights import POLICY_FILE
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
 from rightcall.tools.sandbox.charts import LIBRARY, is_missing, lend_library, library_version
 from rightcall.tools.sandbox.sandbox import Sandbox

@@ -13,13 +13,13 @@ from queue import SimpleQueue
 from time import sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.redact import Redactor
 from rightcall.base.secrets import MARK
 from rightcall.base.text import escaped, render_json
 from rightcall.cli.stores import database_of, policy_file
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor.rights import POLICY_FILE
 from rightcall.mcp.upstream.session import ServerGone
 from rightcall.proxy.report import Provenance, notes, word_for
 

@@ -17,7 +17,7 @@ from rightcall.cli.install import lock_folder
 from rightcall.cli.options import json_option
 from rightcall.cli.terminal import Style, hang, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
-from rightcall.hosts.hooks.events import policy_of_project, project_folder, record_without_policy
+from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
 from rightcall.hosts.install.plans import Installed, Manifest, Record, installed_in, places, read_manifest
 from rightcall.hosts.install.trying import switched_off
 from rightcall.policy.types import Pause

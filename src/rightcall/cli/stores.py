@@ -10,9 +10,9 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor.rights import POLICY_FILE
 
 if TYPE_CHECKING:
     from rightcall.base.redact import Redactor
@@ -182,7 +182,7 @@ def _existing(options: Namespace) -> str:
 
 def _of_hooks() -> str:
     """Hooks of projects without a policy keep one record for all of them."""
-    from rightcall.hosts.hooks.events import record_without_policy
+    from rightcall.hosts.hooks.place import record_without_policy
 
     path = record_without_policy()
     return f". Hooks without a policy file record in {path}: --db {path}" if os.path.exists(path) else ""

@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.http.addresses import read_address
 from rightcall.base.letters import visible
 from rightcall.base.text import escaped
@@ -22,7 +23,6 @@ from rightcall.cli.persons import json_line, named, person_option, who
 from rightcall.cli.stores import existing_place, look_into, open_store, policy_of, redactor_of, store_options
 from rightcall.cli.terminal import Style, count, is_unicode, json_text, many, say, style_for, table
 from rightcall.errors import ConfigError
-from rightcall.executor.rights import POLICY_FILE
 from rightcall.policy.settings import HOSTS
 from rightcall.policy.types import Token
 from rightcall.record.browse import moment

@@ -15,14 +15,14 @@ from rightcall import front
 if TYPE_CHECKING:
     from rightcall.executor.door import Door, DoorSettings, DoorSetup, host_result
     from rightcall.executor.executor import Executor, PolicySource, SyncExecutor
-    from rightcall.executor.outcomes import Ask
     from rightcall.executor.passage import Passage
+    from rightcall.executor.pipeline import Ask
     from rightcall.executor.present.messages import Outcome, mark_as_data, summarise
     from rightcall.executor.present.prompt import system_prompt
     from rightcall.executor.present.shape import shape, trim, view_of
     from rightcall.executor.question import View, question_lines, view
     from rightcall.executor.request import canonical
-    from rightcall.executor.rights import POLICY_FILE, full_name
+    from rightcall.executor.rights import full_name
     from rightcall.executor.stores import existing_folder, open_store, store_path
 else:
     __getattr__, __dir__ = front(
@@ -30,20 +30,20 @@ else:
         {
             "door": "Door DoorSettings DoorSetup host_result",
             "executor": "Executor PolicySource SyncExecutor",
-            "outcomes": "Ask",
             "passage": "Passage",
+            "pipeline": "Ask",
             "present.messages": "Outcome mark_as_data summarise",
             "present.prompt": "system_prompt",
             "present.shape": "shape trim view_of",
             "question": "View question_lines view",
             "request": "canonical",
-            "rights": "POLICY_FILE full_name",
+            "rights": "full_name",
             "stores": "existing_folder open_store store_path",
         },
     )
 
 __all__ = [
-    "POLICY_FILE", "Ask", "Door", "DoorSettings", "DoorSetup", "Executor", "Outcome", "Passage", "PolicySource",
+    "Ask", "Door", "DoorSettings", "DoorSetup", "Executor", "Outcome", "Passage", "PolicySource",
     "SyncExecutor", "View", "canonical", "existing_folder", "full_name", "host_result", "mark_as_data",
     "open_store", "question_lines", "shape", "store_path", "summarise", "system_prompt", "trim", "view", "view_of",
 ]  # fmt: skip

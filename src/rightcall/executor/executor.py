@@ -24,8 +24,8 @@ from rightcall.catalog.packs import pack_digests
 from rightcall.errors import CallError, ConfigError, StoreError
 from rightcall.executor.calls import OnStage, Who, Written, checked_caller, groups, one_call, writings
 from rightcall.executor.guesses import LoopNews
-from rightcall.executor.outcomes import Ask, answered, equipped, nobody_answered
-from rightcall.executor.pipeline import Pipeline
+from rightcall.executor.outcomes import equipped, nobody_answered
+from rightcall.executor.pipeline import Ask, Pipeline, answered
 from rightcall.executor.present.messages import Outcome
 from rightcall.executor.request import Tighter
 from rightcall.executor.shipped import Hands, shipped_tools

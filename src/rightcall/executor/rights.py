@@ -13,7 +13,7 @@ from typing import Any, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.files.guarded import is_another_name, is_guarded
+from rightcall.base.files.guarded import POLICY_FILE, is_another_name, is_guarded
 from rightcall.base.json.marks import Late
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.packs import load_pack
@@ -404,7 +404,6 @@ def _with_effects(one: Equipped, effects: frozenset[Effect]) -> Equipped:
 # The files that no call at a door may touch, wherever they are: what its subjects can write is no policy. And those
 # that only a person lets a file tool write: settings of hooks, and what a shell, git or the system starts from.
 
-POLICY_FILE = "rightcall.toml"
 STATE_FOLDER = ".rightcall"
 _MAY_GUARD = Late(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys|managed-settings", re.IGNORECASE)
 """A look at a path before anything is loaded to judge it."""

@@ -10,7 +10,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall import suggest_keywords
-from rightcall.catalog.catalog import converter
+from rightcall.catalog.functions import converter
 from rightcall.errors import ToolError
 from rightcall.types import MessageShape, Problem, Verdict
 

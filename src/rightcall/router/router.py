@@ -23,7 +23,7 @@ from rightcall.router.toolset import Toolset
 from rightcall.router.types import Candidate, Intent, Packet, PacketIntent
 
 if TYPE_CHECKING:
-    from rightcall.executor.outcomes import Ask
+    from rightcall.executor.pipeline import Ask
     from rightcall.gate.gate import Gate
     from rightcall.policy.settings import RouterSettings
     from rightcall.record.notes import Confirmation

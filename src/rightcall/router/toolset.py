@@ -27,7 +27,7 @@ from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:
     from rightcall.executor.executor import Executor, SyncExecutor
-    from rightcall.executor.outcomes import Ask
+    from rightcall.executor.pipeline import Ask
     from rightcall.gate.gate import Gate
 
 

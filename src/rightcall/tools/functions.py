@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from rightcall import check_keywords
 from rightcall.base.text import escaped
-from rightcall.catalog.catalog import Converter, converter
-from rightcall.catalog.functions import from_python
+from rightcall.catalog.functions import Converter, converter, from_python
 from rightcall.catalog.tool import PackTool
 from rightcall.errors import ToolError, ToolFailure
 from rightcall.types import Effect

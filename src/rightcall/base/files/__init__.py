@@ -11,7 +11,14 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.base.files.beneath import below, open_beneath, open_true, true_path
-    from rightcall.base.files.guarded import guarded_files, is_guarded, plain_file, state_folder, whole_file
+    from rightcall.base.files.guarded import (
+        POLICY_FILE,
+        guarded_files,
+        is_guarded,
+        plain_file,
+        state_folder,
+        whole_file,
+    )
     from rightcall.base.files.rules import PathRules, path_rule, path_rules
     from rightcall.base.files.sight import Opened, Sight, Unseen
     from rightcall.base.files.spots import Spot, opened_tree, seen_file, spot
@@ -21,7 +28,7 @@ else:
         __name__,
         {
             "beneath": "below open_beneath open_true true_path",
-            "guarded": "guarded_files is_guarded plain_file state_folder whole_file",
+            "guarded": "POLICY_FILE guarded_files is_guarded plain_file state_folder whole_file",
             "rules": "PathRules path_rule path_rules",
             "sight": "Opened Sight Unseen",
             "spots": "Spot opened_tree seen_file spot",
@@ -30,7 +37,7 @@ else:
     )
 
 __all__ = [
-    "Opened", "PathRules", "Sight", "Spot", "Unseen", "Written", "below", "guarded_files", "is_guarded",
+    "POLICY_FILE", "Opened", "PathRules", "Sight", "Spot", "Unseen", "Written", "below", "guarded_files", "is_guarded",
     "open_beneath", "open_true", "opened_tree", "path_rule", "path_rules", "plain_file", "seen_file", "spot",
     "state_folder", "step", "true_path", "whole_file",
 ]  # fmt: skip

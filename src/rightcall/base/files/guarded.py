@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import BinaryIO
 
+POLICY_FILE = "rightcall.toml"
+
 
 def state_folder() -> str:
     """The user's own folder for what lasts: trust, the record of calls in projects without a policy, and sockets."""

@@ -9,13 +9,14 @@ Only the standard library, and as little of it as does it.
 
 import _signal  # pyright: ignore[reportMissingImports] - not `signal`, which loads much that is not needed here
 import os
+import sys
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rightcall.base.files.guarded import identity
-from rightcall.hosts.hooks.events import (
+from rightcall.hosts.hooks.place import (
     DEADLINE,
     MODES,
     is_private,
@@ -25,6 +26,9 @@ from rightcall.hosts.hooks.events import (
     socket_folder,
     socket_path,
 )
+
+if TYPE_CHECKING:
+    from rightcall.types import Mode
 
 HOSTS = ("claude", "gemini", "codex")
 GREETING = b"rightcall hook 2"
@@ -141,7 +145,6 @@ def _answer(options: Options, watch: "Watch") -> str:
         told = ask_server(options, event, watch.allow)
         if told is not None:
             return told
-    from rightcall.hosts.hooks.judgement import judged  # late: the whole engine
 
     return judged(options, event, watch.allow)
 
@@ -349,3 +352,46 @@ def _failed(options: Options, why: str) -> str:
 
 def _asks_for_help(arguments: list[str]) -> bool:
     return "-h" in arguments or "--help" in arguments
+
+
+# ── hook inside ──
+# The hook without a server: the door is opened, one event is judged, the door is closed.
+
+
+def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> str:
+    """What is to be printed. `allow` is told how many seconds the policy gives in all. Never raises."""
+    _lighten()
+    from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks  # late: the whole engine
+
+    mode = cast("Mode | None", options.mode)
+    hook = Hook(options.host, options.policy or "", options.root, mode, options.caller, options.found)
+    try:
+        hooks = Hooks(hook, every_tool=False)
+    except Exception as fault:  # noqa: BLE001 - a policy that is wrong, a record that cannot be used, or our own fault
+        from rightcall.hosts.hooks.events import failure
+
+        why = str(fault) or type(fault).__name__
+        return failure(options.host, options.policy, options.mode, why, found=options.found)
+    try:
+        allow(hooks.deadline)
+        return hooks.answer(event, can_ask=options.terminal)
+    except Failed as failed:
+        if failed.answer:
+            from rightcall.hosts.hooks.events import tell_operator
+
+            tell_operator(str(failed))
+        return failed.answer
+    finally:
+        hooks.close()
+
+
+def _lighten() -> None:
+    """msgspec would load `typing_extensions` where it is installed, only to know a type of it by sight; no type of
+    ours is one, and it takes as long to load as all of msgspec."""
+    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    finally:
+        del sys.modules["typing_extensions"]

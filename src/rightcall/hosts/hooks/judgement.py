@@ -11,8 +11,7 @@ import json as std_json
 import logging
 import os
 import re
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,8 +30,8 @@ from rightcall.hosts.hooks.events import (
     builtin_tools,
     denies_unjudged,
     is_unjudged,
-    record_without_policy,
 )
+from rightcall.hosts.hooks.place import record_without_policy
 from rightcall.policy.discovery import FoundPolicy
 from rightcall.policy.settings import HostSettings
 from rightcall.record.admission import finish
@@ -41,7 +40,7 @@ from rightcall.record.tables import EndBody, Tables, read_call
 from rightcall.types import Mode
 
 if TYPE_CHECKING:
-    from rightcall.hosts.hooks.hook import Options
+    pass
 
 
 log = logging.getLogger("rightcall")
@@ -336,45 +335,3 @@ def _value(raw: str) -> Any:
 
 def _number(digits: str) -> int | float:
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)
-
-
-# ── hook inside ──
-# The hook without a server: the door is opened, one event is judged, the door is closed.
-
-
-def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> str:
-    """What is to be printed. `allow` is told how many seconds the policy gives in all. Never raises."""
-    _lighten()
-
-    mode = cast("Mode | None", options.mode)
-    hook = Hook(options.host, options.policy or "", options.root, mode, options.caller, options.found)
-    try:
-        hooks = Hooks(hook, every_tool=False)
-    except Exception as fault:  # noqa: BLE001 - a policy that is wrong, a record that cannot be used, or our own fault
-        from rightcall.hosts.hooks.events import failure
-
-        why = str(fault) or type(fault).__name__
-        return failure(options.host, options.policy, options.mode, why, found=options.found)
-    try:
-        allow(hooks.deadline)
-        return hooks.answer(event, can_ask=options.terminal)
-    except Failed as failed:
-        if failed.answer:
-            from rightcall.hosts.hooks.events import tell_operator
-
-            tell_operator(str(failed))
-        return failed.answer
-    finally:
-        hooks.close()
-
-
-def _lighten() -> None:
-    """msgspec would load `typing_extensions` where it is installed, only to know a type of it by sight; no type of
-    ours is one, and it takes as long to load as all of msgspec."""
-    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
-        return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    try:
-        import msgspec  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    finally:
-        del sys.modules["typing_extensions"]

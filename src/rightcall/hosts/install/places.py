@@ -22,7 +22,7 @@ from msgspec import Struct
 from rightcall.base.files.guarded import plain_file, whole_file
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
-from rightcall.hosts.hooks.events import MODES
+from rightcall.hosts.hooks.place import MODES
 from rightcall.hosts.install.edits import block_of
 from rightcall.types import Mode
 
