@@ -21,7 +21,7 @@ from claude_agent_sdk import (
     tool,
 )
 
-from rightcall.executor.passage import Passage
+from rightcall.executor import Passage
 
 POLICY = {"policy": {"deny": ["Bash", "desk/wire_money"], "approval": {"tools": ["desk/book_table"]}}}
 

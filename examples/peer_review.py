@@ -12,9 +12,7 @@ from typing import Any
 
 from msgspec.json import encode
 
-from rightcall import Approval, Executor, Outcome
-from rightcall.models.loop import run_loop
-from rightcall.models.scripted import ScriptedModel
+from rightcall import Approval, Executor, Outcome, ScriptedModel, run_loop
 
 STATS = "def median(numbers):\n    ordered = sorted(numbers)\n    return ordered[len(ordered) // 2]\n"
 FIXED = (

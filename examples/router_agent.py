@@ -7,10 +7,9 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from rightcall import Executor, Router
-from rightcall.models.scripted import ScriptedModel
+from rightcall import Executor, Router, ScriptedModel
 
-# In place of the scripted one: rightcall.models.endpoint.Endpoint("http://127.0.0.1:8080/v1"), or any function from
+# In place of the scripted one: rightcall.Endpoint("http://127.0.0.1:8080/v1"), or any function from
 # messages to a reply. A light model may select, and a larger one review and answer: {"light": …, "prime": …}.
 MODEL = ScriptedModel([
     '{"selected_tool": "get_weather", "params": {"city": "Oslo"}, "reasoning": "A forecast", "confidence": 0.9}',

@@ -7,9 +7,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from rightcall import Executor
-from rightcall.models.loop import run_loop
-from rightcall.models.scripted import ScriptedModel
+from rightcall import Executor, ScriptedModel, run_loop
 
 # In place of the scripted one, any function from messages to a reply: docs/loop.md has one for a server that speaks
 # OpenAI's dialect, in ten lines.

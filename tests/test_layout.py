@@ -1,13 +1,20 @@
 """The tree reads as the pipeline: imports point one way and never in a ring, files have a subject, the public face is
 small, starting costs little."""
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import rightcall
+from rightcall import ConfigError, Executor, Gate, Router, guard, tool
 from support.imports import FRONT, SOURCE, Import, chain, edges_of, module_of, of_ours, own_imports, part_of, rings
 
 ROOT = Path(__file__).parent.parent
@@ -168,15 +175,20 @@ PUBLIC = [
     "Candidate",
     "ConfigError",
     "Decision",
+    "Door",
+    "Endpoint",
     "Event",
     "Executor",
     "Format",
     "Gate",
     "Intent",
+    "LoopResult",
     "MemoryStore",
     "ModelError",
+    "Note",
     "Outcome",
     "PackError",
+    "Packet",
     "Parsed",
     "Policy",
     "PolicyError",
@@ -186,9 +198,12 @@ PUBLIC = [
     "Repair",
     "RightCallError",
     "Router",
+    "ScriptedModel",
     "SqliteStore",
     "StoreError",
+    "SyncExecutor",
     "ToolError",
+    "ToolFailure",
     "Unreadable",
     "Verdict",
     "__version__",
@@ -197,17 +212,136 @@ PUBLIC = [
     "load_policy",
     "loads",
     "run_calls",
+    "run_loop",
+    "run_loop_sync",
     "tagged",
     "tool",
 ]
 
 
 def test_the_public_names_are_exactly_these() -> None:
-    import rightcall
-
     assert sorted(rightcall.__all__) == PUBLIC
     assert [name for name in PUBLIC if not hasattr(rightcall, name)] == []
     assert set(PUBLIC) <= set(dir(rightcall))
+
+
+INNER = {
+    "rightcall.executor.present": "what others need of it is offered by `rightcall.executor`",
+    "rightcall.gate.recover.formats": "only the registry beside it reads them",
+    "rightcall.gate.recover.items": "only the formats beside it read them",
+    "rightcall.tools.sandbox.inside": "loaded in a process of its own, without anything else of ours",
+}
+"""Packages without public names, each with its reason."""
+PACKAGES = sorted(module_of(file) for file in SOURCE.rglob("__init__.py"))
+FRAMEWORKS = {f"rightcall.hosts.{file}" for file in MAY_LOAD_IN_ADAPTERS}
+"""Files that are public themselves: importing one loads its framework."""
+
+
+def test_every_package_says_what_it_is_for_and_offers_names_that_are_there() -> None:
+    wrong: list[str] = []
+    for package in PACKAGES:
+        tree = ast.parse((SOURCE.parent.joinpath(*package.split(".")) / "__init__.py").read_text(encoding="utf-8"))
+        if not re.search(r"[\w`)][.?](\s|$)", (ast.get_docstring(tree) or "").replace("TODO", "")):
+            wrong.append(f"{package}: its docstring is no sentence")
+        if package in INNER:
+            continue
+        module = import_module(package)
+        names, below = module.__dict__.get("__all__", []), {one.stem for one in Path(module.__path__[0]).iterdir()}
+        wrong += [f"{package} has no __all__"] * (not names)
+        wrong += [f"{package}.{name} is not there" for name in names if not hasattr(module, name)]
+        # Which of the two an import gets would depend on what was loaded before.
+        wrong += [f"{package}.{name} is the name of a module too" for name in names if name in below]
+        for home, name in seen_by_type_checkers(tree):
+            if name not in names or getattr(module, name) is not getattr(import_module(home), name):
+                wrong.append(f"{package}.{name} is not what a type checker sees")
+    assert wrong == []
+
+
+def seen_by_type_checkers(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for block in filter(is_for_types, tree.body):
+        for node in ast.walk(block):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield from ((node.module, alias.name) for alias in node.names)
+
+
+def imports_in(file: Path) -> Iterator[tuple[int, str]]:
+    """The modules of ours that a page, an example or the examples in docstrings import from, each with its line."""
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if SOURCE in file.parents and ">>> " not in line:
+            continue
+        for found in re.finditer(r"\b(?:from (rightcall[\w.]*) import|import (rightcall[\w.]*))", line):
+            yield number, found[1] or found[2]
+
+
+def test_docs_and_examples_import_from_packages_never_from_their_files() -> None:
+    pages = [
+        ROOT / "README.md",
+        *sorted(ROOT.glob("docs/**/*.md")),
+        *sorted(ROOT.glob("examples/*.py")),
+        *SOURCE.rglob("*.py"),
+    ]
+    imported = [(page, line, module) for page in pages for line, module in imports_in(page)]
+    assert len(imported) > 50
+    assert [
+        f"{page.relative_to(ROOT)}:{line} imports from {module}"
+        for page, line, module in imported
+        if module not in {*PACKAGES} - INNER.keys() | FRAMEWORKS
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "heard"),
+    [
+        ("rightcall.Gaet", "module 'rightcall' has no attribute 'Gaet': did you mean 'Gate'?"),
+        ("from rightcall import Gaet", "cannot import name 'Gaet' from 'rightcall': did you mean 'Gate'?"),
+        ("from rightcall.record import SqlStore", "from 'rightcall.record': did you mean 'SqliteStore'?"),
+        ("rightcall.nothing_like_it", "module 'rightcall' has no attribute 'nothing_like_it'"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(written: str, heard: str) -> None:
+    with pytest.raises(ImportError if written.startswith("from") else AttributeError) as error:
+        exec(written, {"rightcall": rightcall})  # noqa: S102 - as somebody writes it
+    assert str(error.value).endswith(heard)
+
+
+def test_a_module_is_imported_from_a_package_as_from_any_other() -> None:
+    names: dict[str, object] = {}
+    exec("from rightcall.base import cut", names)  # noqa: S102 - as somebody writes it
+    assert names["cut"] is sys.modules["rightcall.base.cut"]
+
+
+@pytest.mark.parametrize(
+    ("called", "keyword", "heard"),
+    [
+        (Gate, "polcy", "Gate.__init__() got an unexpected keyword argument 'polcy': did you mean 'policy'?"),
+        (Executor.open, "polcy", "Executor.open() got an unexpected keyword argument 'polcy': did you mean 'policy'?"),
+        (Executor.open_sync, "stor", "argument 'stor': did you mean 'store'?"),
+        (guard, "gaet", "guard() got an unexpected keyword argument 'gaet': did you mean 'gate'?"),
+        (tool, "efects", "tool() got an unexpected keyword argument 'efects': did you mean 'effects'?"),
+        (Gate, "zzzz", "Gate.__init__() got an unexpected keyword argument 'zzzz'"),
+    ],
+)
+def test_a_misspelt_keyword_is_answered_with_the_one_that_was_meant(called: Any, keyword: str, heard: str) -> None:
+    with pytest.raises(TypeError) as error:
+        called(**{keyword: None})
+    assert str(error.value).endswith(heard)
+
+
+def test_another_mistake_in_a_call_is_told_as_python_tells_it() -> None:
+    many: Any = (None,) * 5
+    with pytest.raises(TypeError, match=r"^Gate.__init__\(\) takes from 1 to 5 positional arguments but 6 were given$"):
+        Gate(*many)
+
+
+def test_a_misspelt_step_of_a_router_is_answered_with_the_one_that_was_meant() -> None:
+    with pytest.raises(ConfigError, match=r"`selct` is no option.*: did you mean 'select'\?$"):
+        Router(selct=print)
+
+
+def test_an_executor_that_is_called_says_how_it_is_opened() -> None:
+    for arguments in ({}, {"policy": None}):
+        with pytest.raises(TypeError, match=r"Executor\.open\(.*Executor\.open_sync\("):
+            Executor(**arguments)
 
 
 def modules_after(statement: str) -> set[str]:

@@ -4,9 +4,20 @@
 >>> gate = Gate([{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}])
 >>> gate.check("add", "{'n': 'two'}").call.arguments
 {'n': 2}
+
+    Gate       from what a model wrote to a call that fits its tool, or a refusal with a hint
+    Executor   runs calls under a policy, with a record of each; `Door` judges calls that somebody else runs
+    Router     whether a request needs a tool, and which
+    run_loop   asks a model, runs what it calls, until it answers; `Endpoint` is a model behind an address
+    guard      one function, made safe for a model to call; `tool` declares one for an executor
+
+Each package below is one stage or one door, and offers its own names in the same way (`front`).
 """
 
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from rightcall.errors import (
@@ -19,87 +30,135 @@ if TYPE_CHECKING:
         RightCallError,
         StoreError,
         ToolError,
+        ToolFailure,
         Unreadable,
     )
-    from rightcall.executor.executor import Executor
+    from rightcall.executor.door import Door
+    from rightcall.executor.executor import Executor, SyncExecutor
     from rightcall.executor.present.messages import Outcome
     from rightcall.gate.gate import Gate
     from rightcall.gate.guard import Refused, arun_calls, guard, run_calls
     from rightcall.gate.loads import loads
     from rightcall.gate.recover.section import tagged
     from rightcall.gate.recover.window import Format
+    from rightcall.models.endpoint import Endpoint
+    from rightcall.models.loop import LoopResult, run_loop, run_loop_sync
+    from rightcall.models.scripted import ScriptedModel
     from rightcall.policy.loader import load_policy
     from rightcall.policy.settings import Policy
     from rightcall.policy.types import Approval, Decision
     from rightcall.record.memory import MemoryStore
     from rightcall.record.sqlite import SqliteStore
     from rightcall.router.router import Router
-    from rightcall.router.types import Candidate, Intent
+    from rightcall.router.types import Candidate, Intent, Packet
     from rightcall.tools.functions import tool
-    from rightcall.types import Call, Event, Parsed, Problem, Reading, Repair, Verdict
+    from rightcall.types import Call, Event, Note, Parsed, Problem, Reading, Repair, Verdict
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Gate": "gate.gate",
-    "loads": "gate.loads",
-    "guard": "gate.guard",
-    "run_calls": "gate.guard",
-    "arun_calls": "gate.guard",
-    "Refused": "gate.guard",
-    "Verdict": "types",
-    "Call": "types",
-    "Repair": "types",
-    "Problem": "types",
-    "Event": "types",
-    "Parsed": "types",
-    "Policy": "policy.settings",
-    "load_policy": "policy.loader",
-    "RightCallError": "errors",
-    "Unreadable": "errors",
-    "ConfigError": "errors",
-    "PolicyError": "errors",
-    "PackError": "errors",
-    "ToolError": "errors",
-    "Reading": "types",
-    "Format": "gate.recover.window",
-    "tagged": "gate.recover.section",
-    "Executor": "executor.executor",
-    "tool": "tools.functions",
-    "Outcome": "executor.present.messages",
-    "Decision": "policy.types",
-    "Approval": "policy.types",
-    "MemoryStore": "record.memory",
-    "SqliteStore": "record.sqlite",
-    "StoreError": "errors",
-    "AnswerError": "errors",
-    "CallError": "errors",
-    "ModelError": "errors",
-    "Router": "router.router",
-    "Intent": "router.types",
-    "Candidate": "router.types",
-}
-"""Where each public name lives; it is imported when it is first used, so that importing the package costs nothing."""
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 __all__ = [
-    "AnswerError", "Approval", "Call", "CallError", "Candidate", "ConfigError", "Decision", "Event", "Executor",
-    "Format", "Gate", "Intent", "MemoryStore", "ModelError", "Outcome", "PackError", "Parsed", "Policy", "PolicyError",
-    "Problem", "Reading", "Refused", "Repair", "RightCallError", "Router", "SqliteStore", "StoreError", "ToolError",
-    "Unreadable", "Verdict", "__version__", "arun_calls", "guard", "load_policy", "loads", "run_calls", "tagged",
-    "tool",
+    "AnswerError", "Approval", "Call", "CallError", "Candidate", "ConfigError", "Decision", "Door", "Endpoint", "Event",
+    "Executor", "Format", "Gate", "Intent", "LoopResult", "MemoryStore", "ModelError", "Note", "Outcome",
+    "PackError", "Packet", "Parsed", "Policy", "PolicyError", "Problem", "Reading", "Refused", "Repair",
+    "RightCallError", "Router", "ScriptedModel", "SqliteStore", "StoreError", "SyncExecutor", "ToolError",
+    "ToolFailure", "Unreadable", "Verdict", "__version__", "arun_calls", "guard", "load_policy", "loads",
+    "run_calls", "run_loop", "run_loop_sync", "tagged", "tool",
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'rightcall' has no attribute {name!r}")
-    from importlib import import_module
+def front(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package: its public names, each loaded when it is first used, so that
+    importing the package costs nothing. `homes` has the names of each module below it, with spaces between."""
 
-    value = getattr(import_module(f"rightcall.{home}"), name)
-    globals()[name] = value
-    return value
+    def load(name: str) -> Any:
+        for home, names in homes.items():
+            if name in names.split():
+                from importlib import import_module
+
+                value = getattr(import_module(f"{package}.{home}"), name)
+                setattr(sys.modules[package], name, value)
+                return value
+        raise _missing(package, name)
+
+    def names() -> list[str]:
+        return sorted(sys.modules[package].__all__)
+
+    return load, names
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+def suggest(name: str, known: Iterable[str]) -> str:
+    """What a misspelt name was meant to be, as the end of a message; empty where none is near."""
+    from difflib import get_close_matches  # late: only a mistake pays for it
+
+    near = get_close_matches(name, [one for one in known if one != name], n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
+
+
+def suggest_keywords(function: _F) -> _F:
+    """Makes a function answer a misspelt keyword with the one that was meant. It must name all that it takes."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def called(*args: Any, **given: Any) -> Any:
+        try:
+            return function(*args, **given)
+        except TypeError:
+            check_keywords(function.__qualname__, given, known)
+            raise
+
+    return cast("_F", called)
+
+
+def check_keywords(called: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raises the TypeError of a call with a keyword that is not known."""
+    for name in given:
+        if name not in known:
+            message = f"{called}() got an unexpected keyword argument {name!r}{suggest(name, known)}"
+            raise TypeError(message) from None
+
+
+def _missing(package: str, name: str) -> Exception:
+    caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage] - who asks decides which error is heard
+    if name.startswith("__") or caller.f_code.co_name == "_handle_fromlist":
+        # `from package import module` asks here first, and looks for the module after a plain no.
+        return AttributeError(f"module {package!r} has no attribute {name!r}", name=name)
+    hint = suggest(name, sys.modules[package].__all__)
+    from opcode import opname
+
+    if opname[caller.f_code.co_code[caller.f_lasti]] == "IMPORT_FROM" and f"{package}.{name}" not in sys.modules:
+        # Python would make an error of its own here, without the suggestion.
+        return ImportError(f"cannot import name {name!r} from {package!r}{hint}", name=package)
+    return AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)
+
+
+if not TYPE_CHECKING:  # a type checker sees the names above, and says where one is misspelt
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "errors": "AnswerError CallError ConfigError ModelError PackError PolicyError RightCallError StoreError "
+            "ToolError ToolFailure Unreadable",
+            "executor.door": "Door",
+            "executor.executor": "Executor SyncExecutor",
+            "executor.present.messages": "Outcome",
+            "gate.gate": "Gate",
+            "gate.guard": "Refused arun_calls guard run_calls",
+            "gate.loads": "loads",
+            "gate.recover.section": "tagged",
+            "gate.recover.window": "Format",
+            "models.endpoint": "Endpoint",
+            "models.loop": "LoopResult run_loop run_loop_sync",
+            "models.scripted": "ScriptedModel",
+            "policy.loader": "load_policy",
+            "policy.settings": "Policy",
+            "policy.types": "Approval Decision",
+            "record.memory": "MemoryStore",
+            "record.sqlite": "SqliteStore",
+            "router.router": "Router",
+            "router.types": "Candidate Intent Packet",
+            "tools.functions": "tool",
+            "types": "Call Event Note Parsed Problem Reading Repair Verdict",
+        },
+    )

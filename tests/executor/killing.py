@@ -21,7 +21,7 @@ from pathlib import Path
 
 from rightcall import Executor, SqliteStore
 from rightcall.record.tables import read_call, read_end
-from rightcall.record.verify import verify
+from rightcall.record.verify import verify_audit
 
 STAGES = ("check", "authorise", "execute", "in the tool", "after the effect", "record", "present", "anywhere")
 FREE = {"minute": 0, "hour": 0, "burst": 0}
@@ -83,7 +83,7 @@ def faults(folder: Path, stage: str, number: int) -> tuple[list[str], str | None
     store = SqliteStore(str(folder / ".rightcall" / "audit.db"))
     try:
         entries = store.look(lambda tables: list(tables.entries()))
-        checked = store.look(verify)
+        checked = store.look(verify_audit)
         still = store.look(lambda tables: tables.running())
     finally:
         store.close()

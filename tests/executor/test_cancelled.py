@@ -8,7 +8,7 @@ import pytest
 
 from rightcall import Executor, MemoryStore, StoreError
 from rightcall.record.tables import read_end
-from rightcall.record.verify import verify
+from rightcall.record.verify import verify_audit
 
 pytestmark = pytest.mark.promise("A-01", "A-03")
 
@@ -64,7 +64,7 @@ def test_a_begin_that_was_rolled_back_is_never_ended_in_anothers_place() -> None
     store, ran, outcomes = run(["lost"], others=2)
     assert ran == ["other 0", "other 1"]
     assert ends(store) == {outcome.metadata.call: "success" for outcome in outcomes}
-    assert store.look(verify).ok
+    assert store.look(verify_audit).ok
 
 
 def test_a_begin_that_stands_although_nobody_waits_for_it_is_ended_and_nothing_runs() -> None:
@@ -82,7 +82,7 @@ def test_a_call_that_ran_is_completed_exactly_once_whatever_became_of_its_caller
     entries = store.look(lambda tables: list(tables.entries()))
     assert sorted(entry.kind for entry in entries if entry.kind in ("begin", "end")) == ["begin", "begin", "end", "end"]
     assert set(ends(store).values()) == {"success"}
-    assert store.look(verify).ok
+    assert store.look(verify_audit).ok
 
 
 def test_a_listener_that_fails_does_not_decide_over_a_call() -> None:

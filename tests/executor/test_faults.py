@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, SqliteStore
-from rightcall.record.verify import verify
+from rightcall.record.verify import verify_audit
 
 pytestmark = pytest.mark.promise("A-01", "A-04")
 
@@ -56,7 +56,7 @@ def refused(bench: Bench, rule: str) -> None:
 def works_again(bench: Bench) -> None:
     assert bench.run(2).ok
     assert bench.ran == [1, 2]
-    assert bench.store.look(verify).ok
+    assert bench.store.look(verify_audit).ok
 
 
 def test_a_database_that_another_process_has_locked(bench: Bench) -> None:
@@ -82,7 +82,7 @@ def test_a_full_disk(bench: Bench) -> None:
     assert bench.ran == ran
     bench.store.limit_pages(None)
     assert bench.run(2).ok
-    assert bench.store.look(verify).ok
+    assert bench.store.look(verify_audit).ok
 
 
 def test_a_database_that_is_no_longer_one(bench: Bench) -> None:
@@ -110,4 +110,4 @@ def test_a_call_that_ran_while_the_store_failed_is_completed_later(bench: Bench)
     other.close()
     assert bench.run(1).ok
     assert bench.store.look(lambda tables: tables.running()) == []
-    assert bench.store.look(verify).ok
+    assert bench.store.look(verify_audit).ok

@@ -8,7 +8,7 @@ import pytest
 from rightcall import MemoryStore
 from rightcall.executor.door import Door
 from rightcall.record.tables import read_call
-from rightcall.record.verify import verify
+from rightcall.record.verify import verify_audit
 
 pytestmark = pytest.mark.promise("A-02")
 
@@ -53,7 +53,7 @@ def test_an_executor_refuses_and_records(place: str, workshop: Any, monkeypatch:
     check(shop.entries(), outcome.decision.rule, "add")
     monkeypatch.undo()
     assert shop.run("add", {"a": 1, "b": 2}).ok
-    assert shop.store.look(verify).ok
+    assert shop.store.look(verify_audit).ok
 
 
 @pytest.mark.parametrize("place", DOOR_PLACES)

@@ -24,7 +24,7 @@ from rightcall.hosts.adapter import (
     settle,
     was_asked,
 )
-from rightcall.record.calls import calls
+from rightcall.record.calls import find_calls
 
 SAVE = {
     "name": "save_note",
@@ -146,7 +146,7 @@ def test_what_came_of_a_call_is_recorded_also_when_it_raises(door: Door) -> None
     with pytest.raises(OSError, match="disk full"):
         asyncio.run(arun_recorded(door, third, fails))
     door.store.transact(lambda _: None)
-    ended = door.store.look(lambda tables: calls(tables, newest=False))
+    ended = door.store.look(lambda tables: find_calls(tables, newest=False))
     assert [(one.status, one.error) for one in ended] == [
         ("success", None),
         ("failed", "it said no"),

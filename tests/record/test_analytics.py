@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from audit_writing import Diary
 from rightcall.errors import ConfigError, StoreError
-from rightcall.record.analytics import Analytics, Repairs, Share, TopTool, analytics, as_design, percentile
+from rightcall.record.analytics import Analytics, Repairs, Share, TopTool, as_design, percentile, read_analytics
 from rightcall.record.calls import Period
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, encode
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.promise("A-05")
 
 
 def figures(diary: Diary, period: Period = "1day", caller: str | None = None, now: str | None = None) -> Analytics:
-    return diary.store.look(lambda tables: analytics(tables, period=period, caller=caller, now=now or diary.now))
+    return diary.store.look(lambda tables: read_analytics(tables, period=period, caller=caller, now=now or diary.now))
 
 
 @pytest.fixture
@@ -302,7 +302,7 @@ def test_the_view_for_sql_agrees(tmp_path: Path) -> None:
     diary.waiting("bob")
     call = diary.begin("bob")
     store.transact(lambda tables: tables.begun(call))
-    found = store.look(lambda tables: analytics(tables, period="1day", now=tables.wall()))
+    found = store.look(lambda tables: read_analytics(tables, period="1day", now=tables.wall()))
     settled = "FROM tool_usage_logs WHERE status NOT IN ('pending', 'waiting')"
     calls = "FROM tool_usage_logs WHERE status <> 'waiting' GROUP BY tool ORDER BY 2 DESC"
     with closing(sqlite3.connect(tmp_path / "audit.db")) as database:

@@ -21,7 +21,7 @@ from rightcall.record.identity import kept_head
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock
 from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
-from rightcall.record.verify import verify
+from rightcall.record.verify import verify_audit
 
 pytestmark = pytest.mark.promise("A-03", "A-04")
 
@@ -144,7 +144,7 @@ def test_it_is_refused_until_somebody_says_that_this_is_the_audit(
         assert (body["by"], body["data"]["reason"]) == ("anna", "the disk broke")
         began = change in (cut_to_nothing, deleted, deleted_with_its_key)
         assert (body["what"], entry.seq == 1) == (("begun anew" if began else "adopted"), began)
-        assert store.look(verify).ok
+        assert store.look(verify_audit).ok
     filled(database)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from audit_writing import Diary
 from rightcall.errors import ConfigError
-from rightcall.record.metrics import Metric, metrics
+from rightcall.record.metrics import Metric, read_metrics
 from rightcall.record.notes import note_diagnosis, note_message
 
 pytestmark = pytest.mark.promise("A-05")
@@ -29,7 +29,7 @@ def diary() -> Diary:
 
 
 def measured(diary: Diary, caller: str | None = None) -> dict[str, Metric]:
-    found = diary.store.look(lambda tables: metrics(tables, period="1day", caller=caller, now=diary.now))
+    found = diary.store.look(lambda tables: read_metrics(tables, period="1day", caller=caller, now=diary.now))
     return {one.name: one for one in found}
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from audit_writing import Diary
 from record.stores import KINDS, opened
-from rightcall.record.analytics import Analytics, Passed, analytics, as_design
+from rightcall.record.analytics import Analytics, Passed, as_design, read_analytics
 from rightcall.record.browse import list_records, log_lines, read_record
-from rightcall.record.calls import CallFilter, call, calls
-from rightcall.record.metrics import metrics
+from rightcall.record.calls import CallFilter, call, find_calls
+from rightcall.record.metrics import read_metrics
 from rightcall.record.tables import CallBody, encode
-from rightcall.record.verify import prune, verify
+from rightcall.record.verify import prune, verify_audit
 
 pytestmark = pytest.mark.promise("H-03")
 
@@ -28,7 +28,7 @@ def passed(diary: Diary, fate: str = "right", tool: str = "Read", caller: str = 
 
 
 def figures(diary: Diary, caller: str | None = None) -> Analytics:
-    return diary.store.look(lambda tables: analytics(tables, period="1day", caller=caller, now=diary.now))
+    return diary.store.look(lambda tables: read_analytics(tables, period="1day", caller=caller, now=diary.now))
 
 
 @every_store
@@ -45,10 +45,10 @@ def test_one_is_read_back_as_a_call_that_nobody_ran(kind: str, tmp_path: Path) -
         )
         assert (record.ended, record.execution_time) == (None, None)
         assert (record.written, record.retries, record.taught) == ("red", 2, True)
-        assert [one.id for one in diary.store.look(lambda tables: calls(tables, CallFilter(status="proxied")))] == [
-            number
-        ]
-        assert diary.store.look(lambda tables: calls(tables, CallFilter(status="success"))) == []
+        assert [
+            one.id for one in diary.store.look(lambda tables: find_calls(tables, CallFilter(status="proxied")))
+        ] == [number]
+        assert diary.store.look(lambda tables: find_calls(tables, CallFilter(status="success"))) == []
 
 
 @every_store
@@ -78,7 +78,7 @@ def test_they_are_counted_apart_and_their_repairs_with_all_others() -> None:
     diary.ran(strategy="structure")
     diary.refused()
     alone = figures(diary)
-    named = diary.store.look(lambda tables: metrics(tables, period="1day", now=diary.now))
+    named = diary.store.look(lambda tables: read_metrics(tables, period="1day", now=diary.now))
     passed(diary, "repaired", strategy="structure")
     passed(diary, "repaired", "Edit", strategy="python_ast")
     passed(diary, "left", strategy="failed", model="phi4", caller="editor")
@@ -96,7 +96,7 @@ def test_they_are_counted_apart_and_their_repairs_with_all_others() -> None:
         alone.total_calls, alone.success_rate, alone.ran, alone.timeline,
     )  # fmt: skip
     assert as_design(found) == as_design(alone)
-    assert diary.store.look(lambda tables: metrics(tables, period="1day", now=diary.now)) == named
+    assert diary.store.look(lambda tables: read_metrics(tables, period="1day", now=diary.now)) == named
     assert figures(diary, "editor").passed.calls == 1
 
 
@@ -106,6 +106,6 @@ def test_the_chain_holds_them_and_pruning_takes_them_like_any_other(kind: str, t
     with opened(kind, tmp_path) as diary:
         for _ in range(5):
             passed(diary)
-        assert diary.store.look(verify).checked == 5
+        assert diary.store.look(verify_audit).checked == 5
         done = diary.store.transact(lambda tables: prune(tables, keep=2, by="ann"))
-        assert (done.removed, diary.store.look(verify).ok) == (3, True)
+        assert (done.removed, diary.store.look(verify_audit).ok) == (3, True)

@@ -14,7 +14,7 @@ from rightcall.errors import ConfigError
 from rightcall.record.admission import finish
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import EndBody, ManualClock, read_note
-from rightcall.record.verify import Cut, Pruned, plan, prune, prune_in_steps, verify
+from rightcall.record.verify import Cut, Pruned, plan, prune, prune_in_steps, verify_audit
 
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)
@@ -22,7 +22,7 @@ every_store = pytest.mark.parametrize("kind", KINDS)
 
 def pruned(diary: Diary, **which: Any) -> Pruned:
     done = diary.store.transact(lambda tables: prune(tables, by="anna", **which))
-    found = diary.store.look(lambda tables: verify(tables))
+    found = diary.store.look(lambda tables: verify_audit(tables))
     assert found.ok, found.problem
     return done
 
@@ -165,7 +165,7 @@ def test_much_is_removed_in_steps_exactly_what_was_planned(kind: str, tmp_path: 
         assert left(diary)[:3] == [19, 20, 21]
         prunes = diary.store.look(lambda tables: tables.newest(99, ("prune",)))
         assert [read_note(entry.body).data["seq"] for entry in reversed(prunes)] == [2, 4, 6, 8, 18]
-        assert diary.store.look(lambda tables: verify(tables)).ok
+        assert diary.store.look(lambda tables: verify_audit(tables)).ok
 
 
 @every_store

@@ -7,7 +7,7 @@ import pytest
 
 from audit_writing import Diary
 from record.stores import KINDS, opened, tamper
-from rightcall.record.calls import CallFilter, CallRecord, call, calls, neighbours, snapshot, steps
+from rightcall.record.calls import CallFilter, CallRecord, call, find_calls, neighbours, snapshot, steps
 from rightcall.record.tables import NoteBody, encode
 
 every_store = pytest.mark.parametrize("kind", KINDS)
@@ -15,7 +15,7 @@ every_store = pytest.mark.parametrize("kind", KINDS)
 
 def found(diary: Diary, **which: Any) -> list[int]:
     how = {word: which.pop(word) for word in ("limit", "newest") if word in which}
-    return [record.id for record in diary.store.look(lambda tables: calls(tables, CallFilter(**which), **how))]
+    return [record.id for record in diary.store.look(lambda tables: find_calls(tables, CallFilter(**which), **how))]
 
 
 def one(diary: Diary, seq: int) -> CallRecord:
@@ -55,7 +55,7 @@ def test_the_status_says_how_far_a_call_came(kind: str, tmp_path: Path) -> None:
         runs = diary.begin()
         diary.store.transact(lambda tables: tables.begun(runs))
         diary.begin()
-        records = diary.store.look(lambda tables: calls(tables, newest=False))
+        records = diary.store.look(lambda tables: find_calls(tables, newest=False))
         assert [record.status for record in records] == [
             "success", "failed", "refused", "waiting", "pending", "interrupted",
         ]  # fmt: skip
@@ -156,7 +156,7 @@ def test_a_record_that_somebody_broke_is_shown_as_damaged_and_the_others_as_they
         diary.ran()
     tamper(tmp_path / "audit.db", "UPDATE audit SET body = 'no JSON' WHERE seq = 1")
     with opened("sqlite", tmp_path) as diary:
-        newest, damaged = diary.store.look(lambda tables: calls(tables))
+        newest, damaged = diary.store.look(lambda tables: find_calls(tables))
         assert (newest.status, damaged.status) == ("success", "damaged")
         assert "cannot be read" in (damaged.error or "")
         assert snapshot(damaged)["success"] is False

@@ -6,7 +6,7 @@ from audit_writing import Diary
 from record.works import BODY, add, approval, chained, numbers, records
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, Tables
-from rightcall.record.verify import verify
+from rightcall.record.verify import verify_audit
 
 
 def test_only_the_newest_records_are_kept_and_numbering_goes_on(clock: ManualClock) -> None:
@@ -34,11 +34,11 @@ def test_a_store_that_dropped_its_oldest_records_still_verifies(clock: ManualClo
     long = diary.begin()
     for number in range(60):
         diary.ran(caller=f"caller {number}")
-        found = store.look(verify)
+        found = store.look(verify_audit)
         assert (found.ok, found.problem) == (True, "")
     assert found.pruned >= long
     ended = diary.end(long)  # a call that went on for longer than its record was kept
-    assert store.look(verify).ok
+    assert store.look(verify_audit).ok
     assert store.look(lambda tables: tables.entry(ended)) is not None
     assert len(records(store)) <= max(most, 2)
 
@@ -50,9 +50,9 @@ def test_a_call_whose_beginning_was_dropped_still_ends_only_once(clock: ManualCl
     for _ in range(20):
         diary.refused()
     diary.end(long)
-    assert diary.store.look(verify).ok
+    assert diary.store.look(verify_audit).ok
     again = diary.end(long)
-    assert diary.store.look(verify).first_wrong == again
+    assert diary.store.look(verify_audit).first_wrong == again
 
 
 def records_of_one(store: MemoryStore) -> int:

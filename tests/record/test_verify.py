@@ -10,14 +10,14 @@ import pytest
 from audit_writing import Diary
 from record.stores import KINDS, forge, opened, tamper
 from rightcall.record.tables import START, EndBody, NoteBody, encode, link
-from rightcall.record.verify import EVERY, Verification, prune, verify
+from rightcall.record.verify import EVERY, Verification, prune, verify_audit
 
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)
 
 
 def checked(diary: Diary, anchor: tuple[int, bytes] | None = None) -> Verification:
-    return diary.store.look(lambda tables: verify(tables, anchor))
+    return diary.store.look(lambda tables: verify_audit(tables, anchor))
 
 
 def fill(diary: Diary, calls: int = 10) -> None:
@@ -240,5 +240,5 @@ def test_progress_is_told_now_and_then() -> None:
 
         diary.store.transact(write)
         told: list[int] = []
-        assert diary.store.look(lambda tables: verify(tables, progress=told.append)).ok
+        assert diary.store.look(lambda tables: verify_audit(tables, progress=told.append)).ok
         assert told == [EVERY]

@@ -16,7 +16,7 @@ from rightcall import Executor
 from rightcall.base.files.guarded import packets_folder
 from rightcall.base.redact import Redactor
 from rightcall.errors import PacketError
-from rightcall.record.calls import CallFilter, calls
+from rightcall.record.calls import CallFilter, find_calls
 from rightcall.router.packets import MOST_BYTES, PacketStore, from_json, is_packet_id, new_id, new_packet, to_json
 from rightcall.router.types import (
     Candidate,
@@ -128,7 +128,7 @@ def test_no_call_may_touch_the_packets_and_its_record_has_their_id(tmp_path: Pat
 
         assert read("state/plain.json") == "success"
         assert read(f"state/packets/{packet.header.packet_id}.json") == "refused"
-        found = executor.store.look(lambda tables: calls(tables, CallFilter(context=packet.header.packet_id)))
+        found = executor.store.look(lambda tables: find_calls(tables, CallFilter(context=packet.header.packet_id)))
         assert [one.status for one in found] == ["refused", "success"]
 
 

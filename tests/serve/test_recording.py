@@ -14,11 +14,11 @@ from rightcall import load_policy
 from rightcall.errors import StoreError
 from rightcall.policy.settings import Policy
 from rightcall.proxy.prose import Did
-from rightcall.record.calls import calls
+from rightcall.record.calls import find_calls
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import AuditEntry, Store, Tables, read_call
-from rightcall.record.verify import verify
+from rightcall.record.verify import verify_audit
 from rightcall.server import recording as noting
 from rightcall.server.recording import Backlog, Facts, Recording, open_recording
 from rightcall.types import Call, Verdict
@@ -84,7 +84,7 @@ def test_every_call_of_an_answer_is_recorded_and_can_be_read_as_a_call() -> None
     with recording(store) as found:
         found.told(facts("Read", caller="editor"))
         found.told(Facts("anthropic", "local"))
-    (record,) = store.look(calls)
+    (record,) = store.look(find_calls)
     assert (record.caller, record.tool, record.status, record.wire) == ("editor", "Read", "proxied", "anthropic")
     assert (record.params, record.decision, record.model) == ({"file_path": "a.py"}, "passed", "m")
     assert (found.state.recorded, found.state.lost) == (1, 0)
@@ -113,7 +113,7 @@ def test_stopping_writes_what_waits_and_closes_the_store(tmp_path: Path) -> None
     store = SqliteStore(tmp_path / ".rightcall" / "audit.db")
     try:
         assert tools(store) == list(map(str, range(1200)))
-        assert store.look(verify).ok
+        assert store.look(verify_audit).ok
         assert store.look(lambda tables: next(tables.entries())).kind == "policy"
     finally:
         store.close()
@@ -168,7 +168,7 @@ def test_a_full_disk_under_a_real_database_loses_nothing(tmp_path: Path) -> None
             assert (found.state.fault, found.state.recorded) == ("full", 0)
             store.limit_pages(None)
         assert tools(store) == list(map(str, range(50)))
-        assert store.look(verify).ok
+        assert store.look(verify_audit).ok
     finally:
         store.close()
 
@@ -298,7 +298,7 @@ def test_a_call_is_recorded_under_the_policy_that_was_in_force_when_it_passed() 
         found.under(after)
         found.told(facts("new"))
         store.gate.set()
-    recorded = {one.tool: one for one in store.inner.look(calls)}
+    recorded = {one.tool: one for one in store.inner.look(find_calls)}
     old, new = recorded["old"], recorded["new"]
     assert (old.policy, new.policy) == (before.digest, after.digest)
     assert old.params == {"file_path": "a.py"}
@@ -317,7 +317,7 @@ def test_the_audit_lies_beside_the_policy_file_and_hides_what_it_names(tmp_path:
     found.stop()
     store = SqliteStore(folder / "kept" / "a.db")
     try:
-        (record,) = store.look(calls)
+        (record,) = store.look(find_calls)
         assert record.params["badge"].startswith("[redacted ")
         assert record.policy == load_policy(file).digest
     finally:

@@ -5,13 +5,13 @@ import sys
 from pathlib import Path
 
 from rightcall.executor.door import Door
-from rightcall.record.calls import CallRecord, calls
+from rightcall.record.calls import CallRecord, find_calls
 
 
 def records(door: Door) -> list[CallRecord]:
     """Every call, the oldest first."""
     door.store.transact(lambda _: None)  # what was left for later is written with this
-    return sorted(door.store.look(lambda tables: list(calls(tables))), key=lambda record: record.id)
+    return sorted(door.store.look(lambda tables: list(find_calls(tables))), key=lambda record: record.id)
 
 
 def statuses(door: Door) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ import pytest
 from msgspec import json
 
 from rightcall.hosts.litellm import MOST_DOORS, RightCall
-from rightcall.record.calls import CallRecord, calls
+from rightcall.record.calls import CallRecord, find_calls
 from serve.scripted import Answer, NativeCall, ScriptedUpstream, Text
 
 pytestmark = pytest.mark.promise("H-07")
@@ -111,7 +111,7 @@ class Rig:
     def records(self) -> list[CallRecord]:
         store = self.guard.door.store
         store.transact(lambda _: None)  # what was left for later is written with this
-        return sorted(store.look(lambda tables: list(calls(tables))), key=lambda record: record.id)
+        return sorted(store.look(lambda tables: list(find_calls(tables))), key=lambda record: record.id)
 
 
 WAYS = pytest.mark.parametrize("way", ["hook", "hook streamed", "sync", "sync streamed", "async", "async streamed"])

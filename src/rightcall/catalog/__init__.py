@@ -1,1 +1,44 @@
-"""TODO."""
+"""What tools exist and what they accept: any definition in, compiled and immutable tools out.
+
+    dicts, functions, models, TOML ─▶ sources, functions ─▶ tidy ─▶ rules, packs laid over ─▶ schema ─▶ Tool, Catalog
+
+`names` says which tool a name means, `keywords` where schemas stand inside a schema, `toml` where a key stands in a
+file. The packs that ship are data in `shipped/`.
+"""
+
+from typing import TYPE_CHECKING
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.catalog.catalog import Catalog, build_catalog
+    from rightcall.catalog.functions import from_python
+    from rightcall.catalog.keywords import Schema, as_list, as_schema, parts, types
+    from rightcall.catalog.names import Names, may_name_tool
+    from rightcall.catalog.packs import available_packs, load_pack, pack_digests, read_pack_text
+    from rightcall.catalog.schema import compile_accepts, validator
+    from rightcall.catalog.sources import Definition, flatten, read_definitions
+    from rightcall.catalog.toml import Source, key_lines, line_of
+    from rightcall.catalog.tool import Pack, PackTool, Tool
+else:
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "catalog": "Catalog build_catalog",
+            "functions": "from_python",
+            "keywords": "Schema as_list as_schema parts types",
+            "names": "Names may_name_tool",
+            "packs": "available_packs load_pack pack_digests read_pack_text",
+            "schema": "compile_accepts validator",
+            "sources": "Definition flatten read_definitions",
+            "toml": "Source key_lines line_of",
+            "tool": "Pack PackTool Tool",
+        },
+    )
+
+__all__ = [
+    "Catalog", "Definition", "Names", "Pack", "PackTool", "Schema", "Source", "Tool", "as_list", "as_schema",
+    "available_packs", "build_catalog", "compile_accepts", "flatten", "from_python", "key_lines", "line_of",
+    "load_pack", "may_name_tool", "pack_digests", "parts", "read_definitions", "read_pack_text", "types",
+    "validator",
+]  # fmt: skip

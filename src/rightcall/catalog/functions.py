@@ -265,7 +265,7 @@ def converter(function: Callable[..., Any]) -> Converter:
     >>> converter(plan)({"days": [1, 2, 2]})
     ({'days': {1, 2}}, ())
     """
-    hints = _hints(function)
+    hints = _fitting_hints(function)
 
     def convert_arguments(given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Misfit, ...]]:
         arguments = dict(given)
@@ -301,7 +301,7 @@ def _make(kind: Any, value: Any) -> Any:
     return validate(value)
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def _fitting_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The declared types that can be made from JSON at all."""
     target: Any = function
     while isinstance(target, functools.partial):

@@ -1,6 +1,6 @@
 """Rule packs: what is known about well-known tools, as data. One TOML file per pack, shipped here or a user's own.
 
->>> from rightcall.catalog.packs import available_packs, load_pack
+>>> from rightcall.catalog import available_packs, load_pack
 >>> "agent-zero" in available_packs()
 True
 >>> load_pack("agent-zero").tools[0].rules.aliases["command"]

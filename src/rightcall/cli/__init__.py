@@ -2,6 +2,12 @@
 
 A command module has a docstring and `EXAMPLES` for its help, `arguments(parser)` and `run(options) -> exit code`; one
 whose options depend on what else is written has `parse(parser, arguments)` too.
+
+    main ─▶ hook (alone, at once) or the module of the command ─▶ run ─▶ exit code
+
+What several commands share is in modules of its own: `options`, `stores`, `lines` and `jsonl` for what comes in,
+`terminal`, `display` and `render` for what is shown, `persons` for whoever answers, `serving` and `routing` for two
+families; `*_report` is the output of the command before it.
 """
 
 import gc
@@ -9,6 +15,8 @@ import os
 import sys
 from importlib import import_module
 from typing import Final, TextIO
+
+__all__ = ["CLOSED_PIPE", "COMMANDS", "EXIT_CODES", "INTERRUPTED", "OK", "REFUSED", "USAGE", "home_of", "main"]
 
 COMMANDS: Final = {
     "proxy": "stand between clients and a model's server, so that its tool calls come out right",

@@ -27,10 +27,10 @@ from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, styl
 from rightcall.errors import AnswerError, ConfigError, StoreError
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
-from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, calls
+from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls
 from rightcall.record.identity import lost
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.verify import Cut, Pruned, Verification, plan, prune_in_steps, verify
+from rightcall.record.verify import Cut, Pruned, Verification, plan, prune_in_steps, verify_audit
 from rightcall.router.packets import is_packet_id
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def check(store: "Looking", anchor: Anchor | None) -> Verification:
         sys.stderr.flush()
 
     def work(tables: "Tables") -> Verification:
-        found = verify(tables, anchor, progress if watched else None)
+        found = verify_audit(tables, anchor, progress if watched else None)
         problem = store.strangeness(tables) if found.ok else ""
         return replace(found, ok=False, problem=f"The chain is whole, but {problem}.") if problem else found
 
@@ -371,7 +371,7 @@ def _open(table: Table, found: list[CallRecord], options: Namespace) -> None:
 
 def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallRecord]:
     wanted = CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
-    return calls(tables, wanted, limit=options.n)[::-1]
+    return find_calls(tables, wanted, limit=options.n)[::-1]
 
 
 def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[CallRecord]]:

@@ -303,7 +303,7 @@ _CALLS = (
 def demonstration(style: Style) -> Iterator[str]:
     """Line by line."""
     from rightcall.executor.executor import Executor
-    from rightcall.record.verify import verify
+    from rightcall.record.verify import verify_audit
 
     yield from ("", style.tint("─" * style.width, "dim"))
     yield style.tint("And then they run: under a policy, with a record of each.", "bold")
@@ -313,7 +313,7 @@ def demonstration(style: Style) -> Iterator[str]:
             outcome = executor.run({"name": name, "arguments": written}, "demo")
             yield from ("", *(style.tint(piece, "bold", "cyan") for piece in wrap(what, style.width)))
             yield from (line for line in report(outcome, style) if "audit show" not in line)
-        checked = executor.store.look(verify)
+        checked = executor.store.look(verify_audit)
         state = "unbroken" if checked.ok else checked.problem
         yield from ("", style.tint(f"{checked.checked} records, their chain is {state}.", "bold"))
 

@@ -113,10 +113,10 @@ def _records(packet: "Packet", options: Namespace) -> list[str]:
 
 
 def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
-    from rightcall.record.calls import CallFilter, calls
+    from rightcall.record.calls import CallFilter, find_calls
 
     header = packet.header
-    found = calls(tables, CallFilter(context=header.packet_id, since=header.created or None), limit=_MOST_RECORDS)
+    found = find_calls(tables, CallFilter(context=header.packet_id, since=header.created or None), limit=_MOST_RECORDS)
     return found[::-1]
 
 

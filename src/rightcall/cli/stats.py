@@ -19,11 +19,11 @@ from rightcall.record.analytics import (
     ErrorCount,
     Passed,
     Repairs,
-    analytics,
     analytics_of,
     as_design,
     count,
     persona_name,
+    read_analytics,
 )
 from rightcall.record.calls import Period
 from rightcall.record.metrics import Metric, metrics_of
@@ -332,7 +332,7 @@ def look(tables: "Tables", period: Period, caller: str | None) -> Look:
     found = Look(analytics_of(counts), metrics_of(counts), newest[0].at if newest else None)
     if caller is None or not found.empty or not newest:
         return found
-    others = analytics(tables, period=period, now=now)
+    others = read_analytics(tables, period=period, now=now)
     return Look(found.figures, found.metrics, found.last, tuple({**others.callers, **others.passed.callers}))
 
 

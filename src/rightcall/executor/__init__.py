@@ -1,1 +1,49 @@
-"""TODO."""
+"""The one order of a call, for tools that run here (`Executor`) and for those that somebody else runs (`Door`).
+
+    executor ─▶ calls (who, what was written) ─▶ pipeline ─▶ request ─▶ policy, record ─▶ tools ─▶ present/ ─▶ Outcome
+    door ─────▶ passage (checked, named) ────────────────────┘           the host runs it ─▶ Door records its end
+
+`toolbox` and `shipped` are the tools of an executor, `rights` those behind a door, `stores` where the record is kept,
+`question` what a person sees who has to approve, `outcomes` what model and host are told; `commands` and `guesses` find
+command lines and paths in arguments. `present/` shapes results for a model.
+"""
+
+from typing import TYPE_CHECKING
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.executor.door import Door, DoorSettings, DoorSetup, host_result
+    from rightcall.executor.executor import Executor, PolicySource, SyncExecutor
+    from rightcall.executor.passage import Passage
+    from rightcall.executor.pipeline import Ask
+    from rightcall.executor.present.messages import Outcome, mark_as_data, summarise
+    from rightcall.executor.present.prompt import system_prompt
+    from rightcall.executor.present.shape import shape, trim, view_of
+    from rightcall.executor.question import View, question_lines, view
+    from rightcall.executor.request import canonical
+    from rightcall.executor.rights import full_name
+    from rightcall.executor.stores import existing_folder, open_store, store_path
+else:
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "door": "Door DoorSettings DoorSetup host_result",
+            "executor": "Executor PolicySource SyncExecutor",
+            "passage": "Passage",
+            "pipeline": "Ask",
+            "present.messages": "Outcome mark_as_data summarise",
+            "present.prompt": "system_prompt",
+            "present.shape": "shape trim view_of",
+            "question": "View question_lines view",
+            "request": "canonical",
+            "rights": "full_name",
+            "stores": "existing_folder open_store store_path",
+        },
+    )
+
+__all__ = [
+    "Ask", "Door", "DoorSettings", "DoorSetup", "Executor", "Outcome", "Passage", "PolicySource",
+    "SyncExecutor", "View", "canonical", "existing_folder", "full_name", "host_result", "mark_as_data",
+    "open_store", "question_lines", "shape", "store_path", "summarise", "system_prompt", "trim", "view", "view_of",
+]  # fmt: skip

@@ -13,11 +13,12 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import CancelledError
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, overload
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
+from rightcall import suggest_keywords
 from rightcall.base.redact import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import CallError, ConfigError, StoreError
@@ -98,7 +99,13 @@ class Executor:
     called with an `Approval` when a call needs a person, and returns the name of who said yes, or None.
     """
 
-    def __init__(
+    def __init__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "an executor is opened, not called: `async with Executor.open(root, policy) as ex:`, or without an event "
+            "loop `with Executor.open_sync(root, policy) as ex:`"
+        )
+
+    def _set_up(
         self, root: str | os.PathLike[str], policy: PolicySource, tools: Iterable[Any], setup: ExecutorSetup
     ) -> None:
         self.root: str = existing_folder(root)
@@ -114,6 +121,7 @@ class Executor:
         self._loops = LoopNews()
 
     @classmethod
+    @suggest_keywords
     def open(
         cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
         store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
@@ -126,7 +134,9 @@ class Executor:
             raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
         laid_over = (packs,) if isinstance(packs, str) else tuple(packs)
         gate = {"packs": laid_over, "provider": provider, "on_event": on_event}
-        return cls(root, policy, tools, ExecutorSetup(store, clock, ask, on_stage, gate, code))
+        opened = cls.__new__(cls)
+        opened._set_up(root, policy, tools, ExecutorSetup(store, clock, ask, on_stage, gate, code))
+        return opened
 
     @classmethod
     def open_sync(cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, **options: Any) -> SyncExecutor:

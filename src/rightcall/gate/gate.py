@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 from msgspec.structs import replace
 
+from rightcall import suggest_keywords
 from rightcall.base.json.marks import REPAIRING
 from rightcall.base.json.strict import duplicate_keys, is_plain, unsound
 from rightcall.catalog.catalog import Catalog, build_catalog
@@ -86,6 +87,7 @@ class Gate:
     do not count; without it the policy's word on the `model` and the provider holds.
     """
 
+    @suggest_keywords
     def __init__(
         self,
         tools: Iterable[Any] | Mapping[str, Any] | str | os.PathLike[str] | None = None,

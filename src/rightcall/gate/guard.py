@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall import suggest_keywords
 from rightcall.catalog.functions import converter
 from rightcall.errors import ToolError
 from rightcall.types import MessageShape, Problem, Verdict
@@ -52,6 +53,7 @@ class Refused(Struct, frozen=True):
 def guard(function: Callable[..., R], *, gate: "Gate | None" = None) -> Callable[..., R | Refused]: ...
 @overload
 def guard(*, gate: "Gate | None" = None) -> Callable[[Callable[..., R]], Callable[..., R | Refused]]: ...
+@suggest_keywords
 def guard(function: Function | None = None, *, gate: "Gate | None" = None) -> Any:
     """Wrap a function so that a model may call it, with keyword arguments or with the raw arguments it wrote.
 

@@ -1,8 +1,39 @@
-"""One file per door: what a host expects, in its own words, over the one engine. Nothing in the engine imports these.
+"""One file per framework or host: what it expects, in its own words, over the one engine. Nothing in the engine imports
+these, and each framework is loaded only by its own file, which is imported by its name: `from rightcall.hosts.langchain
+import RightCallMiddleware`.
 
-agent_zero   `MetaReasoningGate`: warns and lets run, changes the arguments in place
-claude_sdk   `RightCall`: hooks and `can_use_tool` for agents of the Claude Agent SDK
-guardrail    `SchemaGuardrail`: blocks with hint and example, as a PreToolUse hook
-hook         `rightcall hook`: the process that Claude Code, Gemini CLI and Codex start for each call
-normalizer   `ArgumentNormalizer`: strategies, provider settings, statistics
+    claude_sdk, fastmcp, litellm, openai_agents, pydantic_ai    `RightCall`
+    langchain                                                   `RightCallMiddleware`
+    smolagents                                                  `GuardedAgent`
+    agent_zero, agent_zero_install     `MetaReasoningGate`: warns and lets run, changes the arguments in place
+    guardrail                          `SchemaGuardrail`: blocks with hint and example, as a PreToolUse hook
+    normalizer                         `ArgumentNormalizer`: strategies, provider settings, statistics
+
+`adapter` is what the frameworks share, `enforcement` says which rules of a policy a host cannot keep. `hooks/` answers
+the events of Claude Code, Gemini CLI and Codex, `install/` writes the settings of hosts.
 """
+
+from typing import TYPE_CHECKING
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate
+    from rightcall.hosts.enforcement import Gap, Unenforced, unenforced
+    from rightcall.hosts.guardrail import SchemaGuardrail
+    from rightcall.hosts.normalizer import ArgumentNormalizer, NormalizationError, NormalizationStrategy
+else:
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "agent_zero": "MetaReasoningGate agent_zero_gate",
+            "enforcement": "Gap Unenforced unenforced",
+            "guardrail": "SchemaGuardrail",
+            "normalizer": "ArgumentNormalizer NormalizationError NormalizationStrategy",
+        },
+    )
+
+__all__ = [
+    "ArgumentNormalizer", "Gap", "MetaReasoningGate", "NormalizationError", "NormalizationStrategy",
+    "SchemaGuardrail", "Unenforced", "agent_zero_gate", "unenforced",
+]  # fmt: skip

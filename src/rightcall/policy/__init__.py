@@ -1,1 +1,46 @@
-"""TODO."""
+"""What is allowed: the policy file, read once and frozen, and the decision it gives for one request.
+
+    file ─▶ discovery, trust, tightening ─▶ loader, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
+
+`types` are the records of running a call, `watch` the policy of something that runs while its file is edited, `ledger`
+what this user trusts. `commands/` reads command lines and addresses in arguments.
+"""
+
+from typing import TYPE_CHECKING
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.policy.decide import POLICIES, denial, may_use, permission, scopes_of
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+    from rightcall.policy.settings import (
+        DEFAULT_POLICY,
+        Policy,
+        Rights,
+        RouterSettings,
+        SandboxSettings,
+        Server,
+        Settings,
+        rights_of,
+    )
+    from rightcall.policy.types import Approval, Decision, Finding, Grant, Metadata, Pause, Request, Result, Token
+    from rightcall.policy.watch import PolicyInForce
+else:
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "decide": "POLICIES denial may_use permission scopes_of",
+            "discovery": "FoundPolicy",
+            "loader": "load_policy",
+            "settings": "DEFAULT_POLICY Policy Rights RouterSettings SandboxSettings Server Settings rights_of",
+            "types": "Approval Decision Finding Grant Metadata Pause Request Result Token",
+            "watch": "PolicyInForce",
+        },
+    )
+
+__all__ = [
+    "DEFAULT_POLICY", "POLICIES", "Approval", "Decision", "Finding", "FoundPolicy", "Grant", "Metadata", "Pause",
+    "Policy", "PolicyInForce", "Request", "Result", "Rights", "RouterSettings", "SandboxSettings", "Server",
+    "Settings", "Token", "denial", "load_policy", "may_use", "permission", "rights_of", "scopes_of",
+]  # fmt: skip

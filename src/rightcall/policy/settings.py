@@ -1,6 +1,6 @@
 """The policy file: read once, checked, frozen.
 
-    >>> from rightcall.policy.settings import load_policy
+    >>> from rightcall import load_policy
     >>> load_policy({"gate": {"mode": "warn"}}).mode_for("any_tool")
     'warn'
 
@@ -622,6 +622,7 @@ class Policy(Struct, frozen=True):
         """Whether a model's answer begins inside of reasoning: what is said of the model wins, a name before a pattern
         and a longer pattern before a shorter one; then of the provider; then of all. Case does not matter.
 
+        >>> from rightcall import load_policy
         >>> policy = load_policy({"gate": {"models": {"deepseek-r1*": {"reasoning": "open"}}}})
         >>> policy.reasoning_for("ollama", "DeepSeek-R1:7b")
         'open'

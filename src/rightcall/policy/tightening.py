@@ -56,7 +56,7 @@ def tighten(policy: Policy, least: Mode = "block") -> Policy:
     """The defaults, made stricter by what a policy says. `least` is the mode that was set up by hand: the stricter of
     the two counts.
 
-    >>> from rightcall.policy.settings import load_policy
+    >>> from rightcall import load_policy
     >>> said = load_policy({"gate": {"mode": "observe"}, "policy": {"stage": "full", "deny": ["code/log"]}})
     >>> strict = tighten(said)
     >>> strict.mode, strict.settings.stage, strict.settings.deny

@@ -1,8 +1,40 @@
 """The model-side proxy, without any input or output of its own: what a model's server answered goes in, what the client
 should see comes out (H-03).
 
-    bytes ─▶ framing ─▶ a wire reads events ─▶ flow decides ─▶ the wire writes them ─▶ bytes
+    bytes ─▶ editor ─▶ a wire reads events ─▶ flow decides, with prose and gates ─▶ the wire writes them ─▶ bytes
 
 A wire (`wires/`) knows one API and translates its events to and from deltas that all APIs share. The flow decides what
-becomes of each delta, with the gate. Whatever nobody changed leaves as the very bytes that came in.
+becomes of each delta, with the gate for its request's tools. `teaching` is for models that know no tools, `report` says
+what was done. Whatever nobody changed leaves as the very bytes that came in.
 """
+
+from typing import TYPE_CHECKING
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.proxy.editor import Editor, collect_answer
+    from rightcall.proxy.flow import Flow
+    from rightcall.proxy.gates import Gates, Options, provider_of
+    from rightcall.proxy.prose import Did, Settler
+    from rightcall.proxy.report import Provenance
+    from rightcall.proxy.teaching import Pupils, tool_prompt
+    from rightcall.proxy.wires.common import Wire
+else:
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "editor": "Editor collect_answer",
+            "flow": "Flow",
+            "gates": "Gates Options provider_of",
+            "prose": "Did Settler",
+            "report": "Provenance",
+            "teaching": "Pupils tool_prompt",
+            "wires.common": "Wire",
+        },
+    )
+
+__all__ = [
+    "Did", "Editor", "Flow", "Gates", "Options", "Provenance", "Pupils", "Settler", "Wire", "collect_answer",
+    "provider_of", "tool_prompt",
+]  # fmt: skip

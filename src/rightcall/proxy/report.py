@@ -55,7 +55,7 @@ _sorted = msgspec.json.Encoder(order="deterministic").encode
 def header(did: Iterable[Did], *, retries: int = 0, taught: bool = False, observe: bool = False) -> str | None:
     """The value of `x-rightcall`; None when nothing was done.
 
-    >>> from rightcall.types import Verdict
+    >>> from rightcall import Verdict
     >>> header([Did("repaired", Verdict(True, None), "add"), Did("right", Verdict(True, None), "add")], retries=1)
     'repaired=1 retried=1'
     """
@@ -74,7 +74,7 @@ def comment(did: Iterable[Did], *, retries: int = 0, taught: bool = False, obser
 def word_for(did: Did, *, observe: bool) -> str:
     """What became of a call in one word; where it was only looked at, what would have.
 
-    >>> from rightcall.types import Verdict
+    >>> from rightcall import Verdict
     >>> one = Did("lifted", Verdict(True, None), "add")
     >>> word_for(one, observe=False), word_for(one, observe=True), word_for(one._replace(fate="right"), observe=True)
     ('lifted', 'would-lift', 'right')

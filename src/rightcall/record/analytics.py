@@ -415,7 +415,7 @@ class Analytics(Struct, frozen=True):
     repairs_by_model: Mapping[str, Repairs] = {}
 
 
-def analytics(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Analytics:
+def read_analytics(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Analytics:
     """The figures of the period that ends `now` (UTC, as the store's clock writes it)."""
     return analytics_of(count(tables, period=period, caller=caller, now=now))
 
@@ -653,7 +653,7 @@ def tool_usage(store: Store, asking: str, persona: str | None, period: Period = 
 
 
 def _figures(store: Store, caller: str | None, period: Period) -> Analytics:
-    return look_up(store, lambda tables: analytics(tables, period=period, caller=caller, now=tables.wall()))
+    return look_up(store, lambda tables: read_analytics(tables, period=period, caller=caller, now=tables.wall()))
 
 
 def _moment(at: str) -> str:

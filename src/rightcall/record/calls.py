@@ -118,7 +118,9 @@ class CallFilter(Struct, frozen=True):
 _ANY_CALL = CallFilter()
 
 
-def calls(tables: Tables, wanted: CallFilter = _ANY_CALL, *, limit: int = 20, newest: bool = True) -> list[CallRecord]:
+def find_calls(
+    tables: Tables, wanted: CallFilter = _ANY_CALL, *, limit: int = 20, newest: bool = True
+) -> list[CallRecord]:
     """Calls of that kind: the last ones with the newest first, or else from the oldest on."""
     entries = _backwards(tables, wanted.since) if newest else _forwards(tables, wanted.since)
     found: list[CallRecord] = []

@@ -33,7 +33,7 @@ class Metric(Struct, frozen=True):
     missing: str = ""
 
 
-def metrics(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> list[Metric]:
+def read_metrics(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> list[Metric]:
     """The metrics of the period that ends `now` (UTC, as the store's clock writes it)."""
     return metrics_of(count(tables, period=period, caller=caller, now=now))
 

@@ -47,7 +47,7 @@ class _Wrong(Exception):
         self.problem = problem
 
 
-def verify(
+def verify_audit(
     tables: Tables, anchor: tuple[int, bytes] | None = None, progress: Callable[[int], None] | None = None
 ) -> Verification:
     """Check every record. `progress` is told every so often how many were checked."""

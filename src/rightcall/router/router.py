@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall import suggest
 from rightcall.errors import ConfigError
 from rightcall.router.story import logged, request_text, routed, standing, starting
 from rightcall.router.toolset import Toolset
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 STEPS = ("needs_tool", "candidates", "detect", "find", "select", "review", "execute", "inject", "respond")
 """What a program may replace, by a keyword of its name or in a subclass. `decide`, which clears a call to run, is not
 among them: who wants to decide otherwise sets the threshold, or reviews otherwise."""
+
+_OPTIONS = ("tools", "models", "policy", "caller", "packets", "ask", "wait")
 
 _INTENTS: dict[str, Literal["tool_routing", "ask_back", "answer"]] = {
     "call": "tool_routing", "ask": "ask_back", "none": "answer",
@@ -84,8 +87,10 @@ class Router:
         self.wait = wait
         for name, step in steps.items():
             if name not in STEPS or not callable(step):
+                near = "" if name in STEPS else suggest(name, (*STEPS, *_OPTIONS))
                 raise ConfigError(
-                    f"`{name}` is no option, and no step that a function can replace; steps are: {', '.join(STEPS)}"
+                    f"`{name}` is no option, and no step that a function can replace"
+                    + (near or f"; steps are: {', '.join(STEPS)}")
                 )
             setattr(self, name, self._marking(step) if name == "review" else step)
         if models is not None:

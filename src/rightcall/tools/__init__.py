@@ -1,9 +1,35 @@
-"""Running what is allowed: local Python functions under a time limit and an output cap, dry runs, kept results.
+"""What runs here: functions of the host, and the tools that ship, each as a `LocalTool`.
 
-    functions ─▶ state ─▶ preview or run ─▶ cache
-    (LocalTool)           (threads, plain)
+    functions (declared) ─▶ state (what does it touch?) ─▶ run, in a thread or on the loop ─▶ results (plain data)
+                                                       └▶ diff (what it would change)
 
-`functions` declares tools, `run` runs one and never raises, `preview` says what would happen and changes nothing,
-`state` says in which state what a call touches is, `cache` keeps results. Nothing is loaded here: a program that only
-declares tools needs no event loop.
+`places` finds values in arguments, `process` starts programs that work for a tool, `system` has the two smallest tools.
+`code/` reads, `write/` writes, `git/` and `sandbox/` serve both, `web/` fetches pages.
 """
+
+from typing import TYPE_CHECKING
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.tools.functions import LocalTool, local_tool, packed_tool, tool
+    from rightcall.tools.places import found_at, plain_name, values_at
+    from rightcall.tools.process import Finished, Program, run_program
+    from rightcall.tools.run import Job, Threads
+    from rightcall.tools.state import Cache, state_of
+else:
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "functions": "LocalTool local_tool packed_tool tool",
+            "places": "found_at plain_name values_at",
+            "process": "Finished Program run_program",
+            "run": "Job Threads",
+            "state": "Cache state_of",
+        },
+    )
+
+__all__ = [
+    "Cache", "Finished", "Job", "LocalTool", "Program", "Threads", "found_at", "local_tool", "packed_tool",
+    "plain_name", "run_program", "state_of", "tool", "values_at",
+]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast, get_args, overload
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
+from rightcall import check_keywords
 from rightcall.base.text import escaped
 from rightcall.catalog.functions import Converter, converter, from_python
 from rightcall.catalog.tool import PackTool
@@ -196,6 +197,7 @@ def tool(function: Any = None, **declared: Any) -> Any:
     (3, ('read',))
     """
 
+    check_keywords("tool", declared, _Declaration.__struct_fields__)
     declaration = _Declaration(**declared)
 
     def declare(function: Any) -> Any:

@@ -1,1 +1,45 @@
-"""HTTP/1.1 as a client: addresses, one answer read without I/O, connections, and what can go wrong."""
+"""HTTP/1.1 as a client, with the standard library alone.
+
+    addresses ─▶ client (connections) ─▶ answers (one answer, read without I/O) ─▶ errors (what can go wrong, as data)
+
+`addresses` also reads headers, event streams and JSON lines, for whoever serves or forwards them.
+"""
+
+from typing import TYPE_CHECKING
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.base.http.addresses import (
+        Address,
+        Headers,
+        JsonLines,
+        ServeLimits,
+        ServerSentEvents,
+        TooLong,
+        header_of,
+        is_loopback,
+        payload,
+        read_address,
+        sse,
+    )
+    from rightcall.base.http.answers import Answer
+    from rightcall.base.http.client import Client, Connection, HttpLimits, Incoming, Request
+    from rightcall.base.http.errors import Fault, HttpError
+else:
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "addresses": "Address Headers JsonLines ServeLimits ServerSentEvents TooLong header_of is_loopback "
+            "payload read_address sse",
+            "answers": "Answer",
+            "client": "Client Connection HttpLimits Incoming Request",
+            "errors": "Fault HttpError",
+        },
+    )
+
+__all__ = [
+    "Address", "Answer", "Client", "Connection", "Fault", "Headers", "HttpError", "HttpLimits", "Incoming",
+    "JsonLines", "Request", "ServeLimits", "ServerSentEvents", "TooLong", "header_of", "is_loopback", "payload",
+    "read_address", "sse",
+]  # fmt: skip

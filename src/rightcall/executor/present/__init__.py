@@ -1,8 +1,6 @@
-"""Results as a model should read them.
+"""Results as a model should read them; what others need of it is offered by `rightcall.executor`.
 
-    value ─▶ shape ─▶ trim ─▶ marks ─▶ messages
-             tools/   fit, spread        │
-                      measure, look   Outcome.message
+    value ─▶ shape (views, fields: one form per tool) ─▶ trim (cut where it hurts least) ─▶ messages ─▶ Outcome.message
 
-`prompt` and `definitions` tell a model beforehand which tools there are; `summary` is a result's line in the audit.
+`prompt` tells a model beforehand which tools there are.
 """

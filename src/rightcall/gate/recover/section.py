@@ -167,7 +167,7 @@ _NAMELESS = frozenset({"function"})
 """Words that stand where a name could and announce one."""
 
 
-def section(window: Window, start: int, at: int) -> Steps:
+def read_section(window: Window, start: int, at: int) -> Steps:
     """Read the calls from `at` on, after the marker that begins at `start`."""
     end, done, kind, opened = -1, -1, "", ""
     while True:
@@ -356,4 +356,4 @@ def tagged(
     if not opening or not all((*opening, *closing)):
         raise ValueError(f"format {name!r}: every opening and closing word must have at least one character")
     shown = example or f'{opening[0]}{{"name": "get_weather", "arguments": {{"city": "Bern"}}}}{"".join(closing[:1])}'
-    return Format(name, about, opening, section, shown, closing, kinds, marker=True, named=named)
+    return Format(name, about, opening, read_section, shown, closing, kinds, marker=True, named=named)

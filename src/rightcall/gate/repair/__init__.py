@@ -1,14 +1,22 @@
-"""From a candidate to a call that fits its tool: argument names, values, types, defaults, in this order."""
+"""From a candidate to a call that fits its tool, only where one reading exists.
+
+    arguments ─▶ names ─▶ values ─▶ numbers, choices ─▶ defaults
+                 words              log (every change, in order)
+
+`arguments` is the whole of it; `names` says which argument is meant, with `words` for what names are made of; `values`
+fits each value to its schema. Here are the strategies that every repair belongs to.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from rightcall.types import Repair, StrategyName
 
-# ── strategies ──
+__all__ = ["NAMES", "STRATEGIES", "Strategy", "used"]
+
 # The repair strategies: named, in the order in which they are preferred, each of which can be switched off.
 #
-# Every rule of the reader (`parse.marks`) and of this stage belongs to a strategy. A call is counted under the last
+# Every rule of the reader (`base.json.marks`) and of this stage belongs to a strategy. A call is counted under the last
 # strategy of this list that it needed; `direct` needed none, `failed` could not be helped by any.
 
 

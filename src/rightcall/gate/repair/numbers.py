@@ -303,7 +303,7 @@ class Number(NamedTuple):
 def number_in(text: str, name: str, shape: Shape, beside: Mapping[str, str] = NOTHING) -> Number | None:
     """The number a text stands for at a place of this name and shape; None where it could be another or none.
 
-    >>> from rightcall.base.json.shape import shape_of
+    >>> from rightcall.base.json import shape_of
     >>> number_in("about 1,200", "calories", shape_of({"type": "integer"}))
     Number(value=1200, rule='number_hedge', confidence=0.9)
     """

@@ -1,12 +1,29 @@
 """Command lines and addresses in arguments, read and judged before they run: a guard against mistakes, not a sandbox.
 
-    text ─▶ shell.Reader ─▶ simple commands ─▶ wrappers ─▶ runs ─▶ patterns, starter rules, paths, addresses
+    text ─▶ shell.Reader ─▶ simple commands ─▶ wrappers, launchers ─▶ runs ─▶ patterns, rules, paths, addresses
 
-Only what the policy file says of them is here, so that reading a policy loads nothing else; `judging.py` is loaded when
-a call has a command or an address in it.
+Only what the policy file says of them is here, so that reading a policy loads nothing else; `judgement` is loaded when
+a call has a command or an address in it. `shell`, `expansion` and `words` read the line; `wrappers`, `launchers`,
+`inline`, `python` and `unknown` find what it starts; `starter` is the list that ships and `rules`, `git`, `sending`,
+`fetching`, `patches` and `verbs` what needs more than a pattern of it; `options`, `paths`, `places`, `patterns` and
+`urls` are what they share.
 """
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.policy.commands.judgement import Judgement, judge_code, judge_command, judge_url
+    from rightcall.policy.commands.places import Place
+else:
+    __getattr__, __dir__ = front(
+        __name__, {"judgement": "Judgement judge_code judge_command judge_url", "places": "Place"}
+    )
+
+__all__ = ["CommandRules", "Judgement", "Place", "UrlRules", "judge_code", "judge_command", "judge_url"]
 
 
 class CommandRules(Struct, frozen=True):

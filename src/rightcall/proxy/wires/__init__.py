@@ -1,8 +1,11 @@
-"""One module for each API that models are asked over."""
+"""One module for each API that models are asked over: OpenAI's chat completions and Responses, Anthropic's messages,
+Ollama's chat. `common` is what the events of every API come down to."""
 
 from __future__ import annotations
 
 from rightcall.proxy.wires.common import Wire
+
+__all__ = ["Wire", "wires"]
 
 
 def wires() -> tuple[Wire, ...]:

@@ -1,7 +1,34 @@
 """Everything that is written: files and branches, in journaled steps that a crash cannot leave half done.
 
-    preview, state ─▶ approval ─▶ Desk.working() ─▶ compare ─▶ journal ─▶ do it ─▶ done ─▶ (undo)
+    preview, state ─▶ approval ─▶ Desk.working() ─▶ compare ─▶ apply, with a journal ─▶ done ─▶ (undo)
 
-`changes` are the records, `desk` is where they are kept and done, `journal` how they come back after a crash, `undoing`
-how they are taken back. The tools that write (`saving`, `editing`, …) only say what shall be where.
+`desk` is where changes are kept and done, `changes` has their records, `apply` does one whole or not at all, `undo`
+takes it back. `save`, `edit`, `commit`, `review` and `merge` are the tools, which only say what shall be where; `pulls`
+and `branches` are what they work on, `git*` and `checkout` how git is written.
 """
+
+from typing import TYPE_CHECKING
+
+from rightcall import front
+
+if TYPE_CHECKING:
+    from rightcall.tools.write.changes import Change, FileStep, RefStep
+    from rightcall.tools.write.desk import Desk
+    from rightcall.tools.write.pulls import PullRecord, all_pulls, pull_of
+    from rightcall.tools.write.tools import write_tools
+    from rightcall.tools.write.undo import why_not
+else:
+    __getattr__, __dir__ = front(
+        __name__,
+        {
+            "changes": "Change FileStep RefStep",
+            "desk": "Desk",
+            "pulls": "PullRecord all_pulls pull_of",
+            "tools": "write_tools",
+            "undo": "why_not",
+        },
+    )
+
+__all__ = [
+    "Change", "Desk", "FileStep", "PullRecord", "RefStep", "all_pulls", "pull_of", "why_not", "write_tools",
+]  # fmt: skip

@@ -1,1 +1,3 @@
-"""The formats by family: those that read like prose, and those with tags or tokens. `registry` lists the families."""
+"""The formats by family: those that read like prose (`prose`), and those with tags or tokens (`tags`). A family
+is a tuple of formats, and `registry` lists them.
+"""

@@ -11,7 +11,7 @@ from rightcall.catalog.names import may_name_tool
 from rightcall.gate.recover.envelope import Item
 from rightcall.gate.recover.items.calls import HEAD, arguments_follow, expression_item, python_item
 from rightcall.gate.recover.items.objects import object_item, spoken, text_end
-from rightcall.gate.recover.section import closed, read_item, section, spoken_for, starts_line
+from rightcall.gate.recover.section import closed, read_item, read_section, spoken_for, starts_line
 from rightcall.gate.recover.window import (
     Format,
     Literals,
@@ -137,13 +137,13 @@ def _fence(*marks: str) -> Literals:
 def _in_fence(window: Window, start: int, at: int, language: str) -> Steps:
     char = window.text[at]
     if language in _TOOL:
-        return (yield from section(window, at, at))
+        return (yield from read_section(window, at, at))
     if char == "{" or char == "[":
         reader = bare_object if char == "{" else bare_list
         end, taken = yield from watched(reader(window, at, at + (char == "[")), start)
         return end if taken else -1
     if char == "<" and (window.fresh or spoken_for(window.text, start)) and (yield from _opens_call(window, at)):
-        return (yield from section(window, start, at))
+        return (yield from read_section(window, start, at))
     return -1
 
 
@@ -211,7 +211,7 @@ def _other(window: Window, start: int, at: int) -> Steps:
         return item.end
     at = yield from blank(window, at)
     if at < len(window.text) and window.text[at] in "{[`":
-        return (yield from section(window, start, at))
+        return (yield from read_section(window, start, at))
     return -1
 
 

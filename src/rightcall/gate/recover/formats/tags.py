@@ -9,7 +9,7 @@ from rightcall.base.json.shape import ANY, Shape
 from rightcall.gate.recover.envelope import edges, typed
 from rightcall.gate.recover.items.objects import INTERPRETERS, object_item, spoken, text_end
 from rightcall.gate.recover.items.tags import OPENS
-from rightcall.gate.recover.section import WORD, arguments_of, closed, section, tagged
+from rightcall.gate.recover.section import WORD, arguments_of, closed, read_section, tagged
 from rightcall.gate.recover.window import (
     Format,
     Literals,
@@ -29,7 +29,7 @@ from rightcall.gate.recover.window import (
 
 def _from_tag(window: Window, start: int, _at: int) -> Steps:
     """The trigger is the call's own opening tag."""
-    return section(window, start, start)
+    return read_section(window, start, start)
 
 
 def _format(name: str, opens: tuple[str, ...], about: str, example: str, closes: tuple[str, ...] = ()) -> Format:
@@ -64,12 +64,12 @@ FUNCTION_TAGS = (
     tagged("muse", "<atem:function_calls>", "</atem:function_calls>", about="Muse",
            example='<atem:function_calls>\n<atem:invoke name="get_weather">\n<atem:parameter name="city">Bern</atem:parameter>\n</atem:invoke>\n</atem:function_calls>'),
     tagged("steptml", "<steptml:toolcall>", "</steptml:toolcall>", about="Step 3 without its tokens"),
-    Format("olmo3", "OLMo 3: Python calls, one a line", _SECTIONS, section,
+    Format("olmo3", "OLMo 3: Python calls, one a line", _SECTIONS, read_section,
            '<function_calls>get_weather(city="Bern")</function_calls>', tuple(f"</{word[1:]}" for word in _SECTIONS),
            ("python", "json"), marker=True),
     tagged("hunyuan", ("<tool_call:opensource>", "<tool_calls:opensource>"), ("</tool_call:opensource>", "</tool_calls:opensource>"), about="Hunyuan 3", named=True,
            example="<tool_calls:opensource><tool_call:opensource>get_weather<tool_sep:opensource><arg_key:opensource>city</arg_key:opensource><arg_value:opensource>Bern</arg_value:opensource></tool_call:opensource></tool_calls:opensource>"),
-    Format("glm", "GLM 4.5 to 4.7, Hunyuan, Ling 3, Poolside", ("<tool_call>",), section,
+    Format("glm", "GLM 4.5 to 4.7, Hunyuan, Ling 3, Poolside", ("<tool_call>",), read_section,
            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Bern</arg_value>\n</tool_call>", (), ("pairs",), marker=True),
 )  # fmt: skip
 
@@ -366,7 +366,7 @@ def _call_harmony(window: Window, start: int, name: str, at: int) -> Steps:
             yield take._replace(start=start)
         return (yield from closed(window, item.end))
     if at < len(window.text) and window.text[at] == "<":
-        return (yield from section(window, start, at))
+        return (yield from read_section(window, start, at))
     end = yield from text_end(window, at, ENDS)
     taken = spoken(window, start, end, name, window.text[at:end])
     if taken is not None:
@@ -404,7 +404,7 @@ _ENDS = Literals(["<|eom_id|>", "<|eot_id|>", "<|end_of_text|>"])
 def read_llama3(window: Window, start: int, at: int) -> Steps:
     """The calls after the tag; where there are none and the tools include an interpreter, code for it."""
     opens = window.fresh  # code without any sign of a call counts only as the whole message
-    end, taken = yield from watched(section(window, start, at))
+    end, taken = yield from watched(read_section(window, start, at))
     interpreter = next((name for name in INTERPRETERS if window.tools.name(name) == name), None)
     if taken or interpreter is None or not opens:
         return end
