@@ -107,6 +107,7 @@ class Answer:
     def _read_head(self, head: bytes) -> None:
         self._count(head)
         lines = head.split(b"\r\n")
+        is_cut = head.count(b"\r") >= len(lines)  # one that ends no line, but might for others
         if head.count(b"\n") >= len(lines):
             lines = _BARE.split(head)
         line = _STATUS.fullmatch(lines[0])
@@ -116,7 +117,7 @@ class Answer:
         fields = [one.partition(b":") for one in lines[1:-2]]
         headers = [(name.lower(), value.strip(b" \t")) for name, colon, value in fields if name and colon]
         is_odd = len(headers) < len(fields) or b"".join([name for name, _ in headers]).translate(None, _TOKEN)
-        if is_odd or b"\0" in head or head.count(b"\r") >= len(lines):  # one that ends no line, but might for others
+        if is_odd or is_cut or b"\0" in head:
             raise Broken(Fault("headers"))
         status = int(code)
         if status == 101:
