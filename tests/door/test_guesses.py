@@ -110,6 +110,16 @@ def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
     assert passing(door, harmless, "write_file") == harmless
 
 
+@pytest.mark.promise("P-03")
+def test_a_folder_that_was_a_link_to_another_one_before_is_followed_anew(door: Door) -> None:
+    link, row = Path(door.root) / "work", {"command": "cat x", "cwd": "work"}
+    link.symlink_to("/usr")
+    assert judged(door, [row], "sh") == [("allow", "host:claude-code")]
+    link.unlink()
+    link.symlink_to("private")
+    assert judged(door, [row], "sh") == [("deny", "path:deny")]
+
+
 @pytest.mark.promise("P-04")
 def test_a_tool_of_which_nobody_says_what_it_does_may_write_what_it_names(tmp_path: Path) -> None:
     rules = {"version": 1, "servers": {"reader": {"command": ["x"], "effects": ["read"]}}}
