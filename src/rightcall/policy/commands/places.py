@@ -277,7 +277,7 @@ def is_disk(path: str) -> bool:
 
 
 @lru_cache(256)
-def entries(folder: str, _stamp: int) -> tuple[str, ...]:
+def entries(folder: str, _stamp: tuple[int, int, int]) -> tuple[str, ...]:
     """The names in a folder, as far as is worth looking."""
     found: list[str] = []
     try:
@@ -293,6 +293,7 @@ def entries(folder: str, _stamp: int) -> tuple[str, ...]:
 
 def names_in(folder: str) -> tuple[str, ...]:
     try:
-        return entries(folder, os.stat(folder).st_mtime_ns)
+        found = os.stat(folder)
     except (OSError, ValueError):
         return ()
+    return entries(folder, (found.st_dev, found.st_ino, found.st_ctime_ns))  # unlike `mtime`, nobody can set that back
