@@ -26,7 +26,7 @@ FRONT = "rightcall"  # the package itself: the public names, and what makes the 
 SHORT = 60
 FRAGMENTS = {
     "__main__.py": "what `python -m rightcall` starts",
-    "cli/__main__.py": "what hosts start that an earlier version set up: `python -m rightcall.cli`",
+    "cli/__main__.py": "what `python -m rightcall.cli` starts: hooks that were installed call it so",
     "policy/loader.py": "every gate loads it, and it loads the reader of files only for a policy that is one",
     "tools/write/tools.py": "the tools that write, in the order of the design: no other file needs them together",
     "tools/sandbox/inside/canvas.py": "loaded inside the sandbox alone, where nothing else of ours is",
