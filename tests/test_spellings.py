@@ -91,6 +91,50 @@ def test_no_spelling_of_a_refused_path_passes_a_door(judge: Judge, tree: Path) -
     assert wrong == {}
 
 
+@pytest.mark.parametrize(
+    "way", ["{0}/root", "{0}/up/root", "{0}/again", "{0}//root/", "{0}/root/here/./", "{0}/root/../root"]
+)
+def test_links_are_followed_and_their_names_count_whatever_the_way_to_the_root_is(
+    tree: Path, tmp_path: Path, way: str
+) -> None:
+    """A path without links proves its root true; one with a link, or from a root that is one, proves nothing."""
+    for file in ("private/a.txt", "sub/.env", "sub/plain.txt", ".env"):
+        _write(tmp_path / "root" / file, "fine")
+    links = {
+        "quiet": "private", "calm.md": ".env", "here": ".", "sub/calm.md": ".env", "far": "..",
+        "sub/.env.local": "plain.txt", "closed": str(tree / "elsewhere"),
+    }  # fmt: skip
+    for name, to in links.items():
+        (tmp_path / "root" / name).symlink_to(to)
+    (tmp_path / "up").symlink_to(".")
+    (tmp_path / "again").symlink_to("root")
+    refused = [
+        "private/a.txt", "quiet/a.txt", "calm.md", "sub/.env", "sub/calm.md", "here/sub/calm.md", "sub/../calm.md",
+        "far/root/quiet/a.txt", "quiet/new.txt", "quiet//a.txt", "quiet/./a.txt", "here/quiet/a.txt", "PRIVATE/A.TXT",
+        "sub/.env.local", "here/sub/../sub/.env.local", "closed/deep/x",
+    ]  # fmt: skip
+    root = way.format(tmp_path)
+    seen: list[str] = []
+
+    @tool(effects=["read"], paths=["path"])
+    def look(path: str) -> str:
+        seen.append(path)
+        return "looked"
+
+    executor = Executor.open_sync(root, POLICY, store="memory", tools=[look], code=True)
+    with Door.open("wrap", POLICY, root=root) as door, executor:
+        door.know([READ_FILE], "files")
+        for path in [*refused, *(f"{above}/{path}" for above in (root, f"{tmp_path}/root") for path in refused)]:
+            passage = door.judge("read_file", {"path": path}, space="files")
+            assert (passage.action, passage.decision.rule[:5]) == ("deny", "path:"), path
+            assert not executor.run({"name": "look", "arguments": {"path": path}}).ok, path
+            assert not executor.run({"name": "code/read", "arguments": {"path": path}}).ok, path
+        for path in ("README.md", "sub/new.py", "here/sub/plain.txt"):
+            assert door.judge("read_file", {"path": path}, space="files").action == "allow", path
+            assert executor.run({"name": "look", "arguments": {"path": path}}).ok, path
+    assert len(seen) == 3
+
+
 def test_a_relative_path_counts_from_the_folder_that_its_host_or_server_works_in(at_home: Path) -> None:
     with Door.open("claude-code", POLICY, root=at_home, tools=builtin_tools("claude")) as door:
         for cwd, path in (("elsewhere", "../private/a.txt"), ("private", "a.txt"), ("state", "desk/journal")):

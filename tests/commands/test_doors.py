@@ -16,7 +16,7 @@ from rightcall.errors import PolicyError
 from rightcall.executor.door import Door
 from rightcall.policy.commands import UrlRules
 from rightcall.policy.commands.judgement import judge_url
-from rightcall.policy.commands.places import Place
+from rightcall.policy.commands.places import Place, names_in
 from rightcall.policy.discovery import FoundPolicy
 from rightcall.policy.loader import load_policy
 from rightcall.policy.types import Grant
@@ -341,3 +341,34 @@ def test_the_folder_of_the_audit_is_not_taken_as_a_whole(tmp_path: Path) -> None
     }  # fmt: skip
     with Door.open("test", {"audit": {"path": str(kept / "audit.db")}}, tools=[tool], root=root, mode="block") as door:
         assert {line: door.judge("sh", {"command": line}).action for line in lines} == lines
+
+
+@pytest.mark.promise("P-16")
+def test_a_script_of_a_database_is_looked_at_wherever_it_is_named_and_asks_where_it_is_too_large(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "plain.sql").write_text("select 1;\n")
+    (tmp_path / "a.js").write_text("db.dropDatabase()\n")
+    (tmp_path / "b.js").write_text("db.users.countDocuments()\n")
+    (tmp_path / "padded.sql").write_text("select 1;\n" * 10_001 + "drop table users;\n")
+    (tmp_path / "large.sql").write_text("select 1;\n" * 100_001)
+    desk = Desk(tmp_path)
+    stopped = [
+        "mongosh a.js", "mongo localhost/app a.js", "psql -f padded.sql", "psql app < padded.sql", "mysql < large.sql",
+    ]  # fmt: skip
+    assert {desk.judge(line)[:2] for line in stopped} == {("ask", "command:destroys")}
+    assert {desk.judge(line)[0] for line in ("mongosh b.js", "psql -f plain.sql", "mysql app < plain.sql")} == {"allow"}
+
+
+@pytest.mark.promise("P-03")
+def test_the_names_in_a_folder_are_read_anew_where_a_link_leads_to_another_one(tmp_path: Path) -> None:
+    link = tmp_path / "work"
+    for name, file in (("one", "a.txt"), ("other", ".env")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).touch()
+        os.utime(tmp_path / name, ns=(1, 1))
+    link.symlink_to("one")
+    assert names_in(str(link)) == ("a.txt",)
+    link.unlink()
+    link.symlink_to("other")
+    assert names_in(str(link)) == (".env",)

@@ -91,16 +91,33 @@ def test_a_path_is_found_under_any_name_and_in_any_text(door: Door) -> None:
         *({name: path} for name in ("path", "file") for path in ("./" * 2100 + ".env", "a/\0.env", "x\\..\\.env")),
         {"paths": ["a", ".env"]}, {"paths": '["a", ".env"]'}, {"paths": [["a"], [".env"]]}, {"uri": f"file://{root}/.env"},
         {"operations": [{"path": "private/x"}]}, {"arguments": text({"path": "private/x"})}, {"folder": ".rightcall"},
-        {"to": ".rightcall/audit.db", "from": "x"},
+        {"to": ".rightcall/audit.db", "from": "x"}, {"path": "x\n/../.env"}, {"paths": "a\n.env"},
+        {"files": "a.txt, private/x;b"}, {"path": "x://../private/x"}, {"file": "x://%2e%2e/private/x"},
+        {"file_uri": "private/x"}, {"uri": "./private/x"}, {"url": f"{root}/private/x"},
+        {"files": [{"name": "id_rsa"}]}, {"save_to": ".env"}, {"readFrom": "private/x"}, {"config": "private/x"},
+        {"out": ".env"},
     ]  # fmt: skip
     assert passing(door, hidden, "write_file") == []
     harmless: list[Any] = [
         {"path": "/users/1"}, {"path": "src/a.py"}, {"path": "/v1/private/x"}, {"file": "A" * 5000},
         {"source": "private"}, {"to": "a@example.com", "from": "b"}, {"source": "https://example.com/private/a"},
         {"target": "production"}, {"content": ".env", "query": "where is .env"},
-        {"path": "a\nb\n.env is a file"}, {"file": 3, "paths": []}, {"folder": None},
+        {"path": "a\nb\n.env is a file"}, {"file": "a\nconfig/.env"}, {"url": "example.com/private/x"},
+        {"path": "https://example.com/private/x"}, {"photo": "private", "exclude": ".env"},
+        {"files": [{"name": "a.txt", "status": "private"}], "paths": "a, b"}, {"file": 3, "paths": []},
+        {"folder": None},
     ]  # fmt: skip
     assert passing(door, harmless, "write_file") == harmless
+
+
+@pytest.mark.promise("P-03")
+def test_a_folder_that_was_a_link_to_another_one_before_is_followed_anew(door: Door) -> None:
+    link, row = Path(door.root) / "work", {"command": "cat x", "cwd": "work"}
+    link.symlink_to("/usr")
+    assert judged(door, [row], "sh") == [("allow", "host:claude-code")]
+    link.unlink()
+    link.symlink_to("private")
+    assert judged(door, [row], "sh") == [("deny", "path:deny")]
 
 
 @pytest.mark.promise("P-04")

@@ -476,9 +476,8 @@ class Door:
         ready = self._ready.get((caller, space))
         if ready is not None:
             return ready
-        rights = self._rights_of(caller, space)
         with self._lock:
-            key = space, self._hidden(rights, space)
+            key = space, self._hidden(self._rights_of(caller, space), space)
             box = self._boxes.get(key)
             if box is None:
                 place = Place(self.host, space, self._setup.fixed_names, self._packs, self._setup.provider)

@@ -55,9 +55,11 @@ _PROGRAMS = frozenset(("program", "executable", "binary", "exe", "file"))
 _PLACES = frozenset(
     ("source", "sources", "src", "destination", "dest", "dst", "target", "targets", "root", "from", "to", "location",
      "input", "inputs", "output", "document", "documents", "attachment", "attachments", "image", "cwd", "resource",
-     "old", "new", "include")
+     "old", "new", "include", "in", "out", "fname", "img", "config", "template", "database", "asset", "assets",
+     "entry", "entries")
 )  # fmt: skip
 """Names of paths that also mean other things: a value counts only where it looks like a path."""
+_PLACE_ENDS = ("saveto", "saveas", "writeto", "exportto", "copyto", "moveto", "readfrom", "loadfrom", "importfrom")
 _CONTENT = frozenset(
     ("content", "contents", "text", "filetext", "filecontent", "filecontents", "newtext", "oldtext", "newstring",
      "oldstring", "newstr", "oldstr", "newcontent", "message", "description", "markdown", "html", "prompt")
@@ -102,7 +104,7 @@ def kind_of(name: str) -> Kind:
     about = any(word in plain for word in _PATH_WORDS) and not plain.endswith(_OF_A_FILE)
     if about and (plain.endswith(_PATH_ENDS) or _PATH_FOLLOWED.fullmatch(plain) is not None):
         return "path"
-    return "place" if about or plain in _PLACES else ""
+    return "place" if about or plain in _PLACES or plain.endswith(_PLACE_ENDS) else ""
 
 
 def may_be_json(value: Any) -> bool:
@@ -170,9 +172,11 @@ def guessed_paths(arguments: Mapping[str, Any]) -> Iterator[str]:
         kind = kind_of(spot.name)
         if kind_of(spot.within) in _FILE_KINDS:  # `{"files": {"a.txt": "text"}}`, `{"files": [{"name": "a.txt"}]}`
             yield from filter(None, (_as_path(spot.name, "place", spot.name),))
-            kind = kind or ("" if plain_name(spot.name).endswith(_NO_PLACE) else "place")
+            plain = plain_name(spot.name)
+            kind = kind or ("path" if plain == "name" else "" if plain.endswith(_NO_PLACE) else "place")
         if kind in _PATH_KINDS:
-            yield from (path for text in _texts(spot.value) if (path := _as_path(spot.name, kind, text)))
+            for text in _texts(spot.value):
+                yield from (path for one in _separated(spot.name, text) if (path := _as_path(spot.name, kind, one)))
 
 
 _NESTED = frozenset((dict, list))
@@ -193,21 +197,43 @@ def _texts(value: Any) -> Iterator[str]:
             todo += cast("list[Any]", one)
 
 
+def _separated(name: str, text: str) -> list[str]:
+    """A text, and where it may name several paths, each of them: `a.txt, b.txt`."""
+    if not plain_name(name).endswith(_SEVERAL) or not any(sign in text for sign in ",;\n"):
+        return [text]
+    return [text, *text.replace(";", ",").replace("\n", ",").split(",")]
+
+
+_SEVERAL = tuple(end for end in _PATH_ENDS if end.endswith("s"))
+
+
 def _as_path(name: str, kind: Kind, text: str) -> str:
     """A text as a path, empty for one that is none: an address, several lines, a word that may mean anything."""
     bare = text.strip()
-    if not bare or "\n" in bare:
+    plain = plain_name(name)
+    is_named = plain.endswith(_NAMED)
+    if not bare or ("\n" in bare and not is_named):
         return ""
-    if kind == "url" or "://" in bare[:20]:
-        return bare if bare[:5].lower() == "file:" else ""
+    if bare[:5].lower() == "file:":
+        return bare
+    if "://" in bare[:20] and (kind == "url" or not _climbs(bare)):
+        return ""
+    if kind == "url" and bare[0] not in "/.~\\" and not any(word in plain for word in _PATH_WORDS):
+        return ""
     if kind == "place" and bare.isascii() and not any(sign in bare for sign in _IN_PATHS):
         return ""
-    if len(bare) > _LONGEST_PATH and not plain_name(name).endswith(("path", "paths", "filename", "filenames")):
+    if len(bare) > _LONGEST_PATH and not is_named:
         bare = os.path.normpath(bare)  # data, perhaps, or a path with padding
         return bare if len(bare) <= _LONGEST_PATH else ""
     return text
 
 
+def _climbs(address: str) -> bool:
+    """Whether an address may lead elsewhere for whoever takes it for a path: `x://../.env` is `.env`."""
+    return not address.isascii() or any(sign in address for sign in ("..", "%", "\\"))
+
+
+_NAMED = ("path", "paths", "filename", "filenames")
 _LONGEST_PATH = 4096
 _IN_PATHS = ("/", "\\", ".", "~", "$", "%", "\0")
 

@@ -38,6 +38,8 @@ _MOST_READINGS = 4 * MOST_PATHS
 
 
 _SHOWN = 200
+_MOST_FOLDERS = 64
+"""Above a path that are looked at."""
 _MOST_STARTS = 20
 """Folders from which a pattern may count."""
 
@@ -245,8 +247,9 @@ def _calls(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner]) -> Ite
 
 
 def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_Path]:
-    """Where a path leads, by every reading of whoever opens it; our own tools take it as the system does. `foreign`:
-    somebody else's code opens it, in a host, in a server or in a function. The first base is the root."""
+    """Where a path leads, by every reading of whoever opens it, and what it is called below the root: a link that is
+    named like a secret is one. Our own tools take a path as the system does. `foreign`: somebody else's code opens it,
+    in a host, in a server or in a function. The first base is the root."""
     base = bases[0]
     try:
         read = spellings(written) if foreign else (written,)
@@ -262,6 +265,23 @@ def _readings(bases: tuple[str, ...], written: str, foreign: bool) -> Iterator[_
         yield _Path(written, below.replace(os.sep, "/"), linked)
         if foreign and to is below and folded(to).startswith(folded(top)):  # the root itself, where case says nothing
             yield _Path(written, to[len(top) :].replace(os.sep, "/"), linked)
+        named = os.path.normpath(os.path.join(start, one))
+        if named != to:
+            yield from (_Path(written, name.replace(os.sep, "/"), linked) for name in _names_below(named, base))
+
+
+def _names_below(whole: str, base: str) -> Iterator[str]:
+    """What a path is called below the root, where links stand before a name, and after it."""
+    above, rest = whole, ""
+    for _ in range(_MOST_FOLDERS):
+        above, last = os.path.split(above)
+        rest = os.path.join(last, rest) if rest else last
+        at = follow(above)
+        called = os.path.join(at, rest)
+        if (name := _below(called, base)) is not called:
+            yield name
+        if at == above or not last:  # no link stands before this
+            return
 
 
 def _below(whole: str, base: str) -> str:

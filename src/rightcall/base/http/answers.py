@@ -16,6 +16,7 @@ _BARE: Final = re.compile(rb"\r?\n")
 _END: Final = re.compile(rb"\n\r?\n")
 _STATUS: Final = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: (.*))?")
 _TOKEN: Final = b"!#$%&'*+.^_`|~-0123456789abcdefghijklmnopqrstuvwxyz"
+_CONTROL: Final = bytes((*range(9), *range(10, 32), 127))
 _DIGITS: Final = 15
 _SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,7})\r\n")
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
@@ -107,6 +108,8 @@ class Answer:
     def _read_head(self, head: bytes) -> None:
         self._count(head)
         lines = head.split(b"\r\n")
+        ends = head.count(b"\n") + len(lines) - 1
+        signs = len(head) - len(head.translate(None, _CONTROL))  # a return that ends no line might end one for others
         if head.count(b"\n") >= len(lines):
             lines = _BARE.split(head)
         line = _STATUS.fullmatch(lines[0])
@@ -116,7 +119,7 @@ class Answer:
         fields = [one.partition(b":") for one in lines[1:-2]]
         headers = [(name.lower(), value.strip(b" \t")) for name, colon, value in fields if name and colon]
         is_odd = len(headers) < len(fields) or b"".join([name for name, _ in headers]).translate(None, _TOKEN)
-        if is_odd or b"\0" in head or head.count(b"\r") >= len(lines):  # one that ends no line, but might for others
+        if is_odd or signs != ends:
             raise Broken(Fault("headers"))
         status = int(code)
         if status == 101:

@@ -666,12 +666,14 @@ class _Judge:
             self.add("ask", "command:unreadable", f"`{run.program}`: the patch it applies {_CANNOT}")
 
     def _sql_scripts(self, run: Run, command: Simple, commands: list[Simple], allowed: list[Pattern]) -> None:
-        """What the scripts do that a client of a database reads; one that is not here yet by its name."""
+        """What the scripts do that a client of a database reads; of one that is not here yet its name tells, and one
+        that is too large to look at may do anything."""
         for word in [*fed_files(command, commands), *sql_files(run)][:20]:
             text = read_small(run, word, self.written)
-            for found in sql_rules(run.program, (text or "")[:100_000]):
+            for found in sql_rules(run.program, (text or "")[:_LONGEST_SQL]):
                 self._starter(found, allowed)
-            if not text and is_named_dangerously(word.value):
+            is_whole = text is not None and len(text) <= _LONGEST_SQL
+            if not is_whole or (not text and is_named_dangerously(word.value)):
                 self._starter(Found("destroys", f"{run.program} < {word.value}"), allowed)
         if not FETCHERS.isdisjoint(run.fed):
             self._asks("network", f"{run.fed[0]} | {run.program}")
@@ -815,6 +817,10 @@ class _Judge:
                     self._asks("network", f"{fed[0]} | {run.program}")
             self._sees(run, elsewhere=False)
             self._addresses(run, allowed)
+
+
+_LONGEST_SQL = 100_000
+"""Characters of a script that are looked at."""
 
 
 def _tail_of(word: Word) -> Word | None:

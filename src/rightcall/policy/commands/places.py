@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from rightcall.base.files.guarded import follow
 from rightcall.base.files.rules import is_source
 from rightcall.base.json.marks import Late
 from rightcall.policy.commands.words import HOLE, WILD
@@ -128,7 +129,9 @@ class Place(Struct, frozen=True):
     @classmethod
     def at(cls, root: str, folders: tuple[str, ...] = ()) -> "Place":
         home = os.environ.get("HOME") or os.path.expanduser("~")
-        return _place(root, folders, home, os.environ.get("TMPDIR", ""))
+        base = follow(root)  # anew for each call: a link may lead elsewhere by now
+        starts = tuple([follow(os.path.join(base, folder)) for folder in folders]) or (base,)
+        return cls(base, os.path.normpath(home), starts, _spare(os.environ.get("TMPDIR", "")))
 
     def whole(self, folder: str, path: str) -> str:
         """A path from its root, without `.` and `..`; with a hole where its folder is not known."""
@@ -240,13 +243,11 @@ _EVERYTHING = frozenset(
 )  # fmt: skip
 
 
-@lru_cache(64)
-def _place(root: str, folders: tuple[str, ...], home: str, temporary: str) -> Place:
-    base = os.path.realpath(root)
-    starts = tuple(os.path.realpath(os.path.join(base, folder)) for folder in folders) or (base,)
+@lru_cache(8)
+def _spare(temporary: str) -> tuple[str, ...]:
+    """The folders for what is temporary, by every name that they have."""
     spare = (*_TEMPORARY, os.path.normpath(temporary)) if temporary.startswith("/") else _TEMPORARY
-    spare = tuple(dict.fromkeys((*spare, *map(os.path.realpath, spare))))
-    return Place(base, os.path.normpath(home), starts, spare)
+    return tuple(dict.fromkeys((*spare, *map(os.path.realpath, spare))))
 
 
 def followed(path: str) -> str:
@@ -276,7 +277,7 @@ def is_disk(path: str) -> bool:
 
 
 @lru_cache(256)
-def entries(folder: str, _stamp: int) -> tuple[str, ...]:
+def entries(folder: str, _stamp: tuple[int, int, int]) -> tuple[str, ...]:
     """The names in a folder, as far as is worth looking."""
     found: list[str] = []
     try:
@@ -292,6 +293,7 @@ def entries(folder: str, _stamp: int) -> tuple[str, ...]:
 
 def names_in(folder: str) -> tuple[str, ...]:
     try:
-        return entries(folder, os.stat(folder).st_mtime_ns)
+        found = os.stat(folder)
     except (OSError, ValueError):
         return ()
+    return entries(folder, (found.st_dev, found.st_ino, found.st_ctime_ns))  # unlike `mtime`, nobody can set that back

@@ -201,7 +201,8 @@ def sql_files(run: Run) -> list[Word]:
         return []
     named = run.option("-f", "--file", "--queries-file", "--init", "-init", "-i")
     told = [Word(one) for value in run.values if len(value) < 5000 for one in _SQL_READS.findall(value)]
-    return [*([named] if named is not None else []), *told]
+    scripts = [word for word in run.arguments if word.value.lower().endswith((".js", ".mongodb", ".sql"))]
+    return [*([named] if named is not None else []), *told, *scripts]
 
 
 def is_sql_client(run: Run) -> bool:
