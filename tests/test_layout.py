@@ -15,7 +15,19 @@ import pytest
 
 import rightcall
 from rightcall import ConfigError, Executor, Gate, Router, guard, tool
-from support.imports import FRONT, SOURCE, Import, chain, edges_of, module_of, of_ours, own_imports, part_of, rings
+from support.imports import (
+    FRONT,
+    SOURCE,
+    Import,
+    chain,
+    edges_of,
+    is_for_types,
+    module_of,
+    of_ours,
+    own_imports,
+    part_of,
+    rings,
+)
 
 ROOT = Path(__file__).parent.parent
 

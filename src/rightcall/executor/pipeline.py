@@ -433,8 +433,6 @@ def _identity(written: Written) -> tuple[str | None, Literal["native", "text"]]:
 # ── waiting for an answer ──
 # Waiting for a person: one whom the host asks on the spot, or one who answers elsewhere in time.
 
-log = logging.getLogger("rightcall")
-
 Ask = Callable[[Approval], str | Awaitable[str | None] | None]
 """Asks a person about a call: the name of who said yes, None for no."""
 
