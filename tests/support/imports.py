@@ -65,7 +65,7 @@ def _statements(
 ) -> Iterator[tuple[ast.AST, bool, bool]]:
     """All that can be an import, each with whether it is reached only when a function is called, or never."""
     late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    typing = typing or _is_for_types(node)
+    typing = typing or is_for_types(node)
     for below in ast.iter_child_nodes(node):
         if isinstance(below, ast.Import | ast.ImportFrom | ast.Call):
             yield below, late, typing
@@ -73,7 +73,7 @@ def _statements(
             yield from _statements(below, skipped, late=late, typing=typing)
 
 
-def _is_for_types(node: ast.AST) -> bool:
+def is_for_types(node: ast.AST) -> bool:
     """`if TYPE_CHECKING:`, whose imports are never loaded."""
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
