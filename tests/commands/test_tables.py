@@ -47,6 +47,14 @@ def test_of_the_lines_that_were_held_out_none_passes_that_should_not(desk: Desk)
 
 
 @pytest.mark.promise("P-16")
+def test_everyday_lines_of_agents_keep_their_answers(desk: Desk) -> None:
+    table = rows("everyday")
+    assert len(table) >= 800
+    answers = [(row["command"], row["answer"], desk.judge(row["command"])[:2]) for row in table]
+    assert [one for one in answers if (one[1] == "allow") != (one[2][0] == "allow")] == []
+
+
+@pytest.mark.promise("P-16")
 def test_every_address_has_its_answer(desk: Desk) -> None:
     table = rows("urls")
     assert len(table) >= 60

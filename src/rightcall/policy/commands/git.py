@@ -390,6 +390,16 @@ def _git_push(words: _Words) -> Iterator[Found]:
         yield Found("destroys", f"git push {word}", (word,))
 
 
+def _git_fetch(words: _Words) -> Iterator[Found]:
+    """A branch of one's own that is given what another holds, whatever it held before: `git fetch origin +a:b`."""
+    forced = words.has("-f", "--force")
+    for one in words.names[1:]:
+        _, colon, to = one.partition(":")
+        if colon and (forced or one.startswith("+")) and not to.startswith("refs/remotes/"):
+            yield Found("destroys", f"git fetch {one}", ())
+            return
+
+
 def _git_checkout(words: _Words) -> Iterator[Found]:
     rest, names = words.rest, words.names
     if "--" in rest and rest.index("--") < len(rest) - 1:
@@ -483,6 +493,8 @@ _GIT_RULES: dict[str, Callable[[_Words], Iterator[Found]]] = {
     "log": _git_looks_back,
     "grep": _git_looks_back,
     "push": _git_push,
+    "fetch": _git_fetch,
+    "pull": _git_fetch,
     "checkout": _git_checkout,
     "restore": _git_restore,
     "config": _git_config,
