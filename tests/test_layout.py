@@ -42,6 +42,7 @@ SHORT = 60
 FRAGMENTS = {
     "__main__.py": "what `python -m rightcall` starts",
     "cli/__main__.py": "what `python -m rightcall.cli` starts: hooks that were installed call it so",
+    "hosts/agent_zero_engine.py": "loaded by the extension that an earlier version put into Agent Zero",
     "policy/loader.py": "every gate loads it, and it loads the reader of files only for a policy that is one",
     "tools/write/tools.py": "the tools that write, in the order of the design: no other file needs them together",
     "tools/sandbox/inside/canvas.py": "loaded inside the sandbox alone, where nothing else of ours is",

@@ -13,9 +13,6 @@ from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, cast
 
-from langchain_core.messages import AIMessage, ToolCall, ToolMessage
-from langchain_core.utils.function_calling import convert_to_openai_tool
-
 from rightcall.hosts.adapter import (
     Known,
     Steps,
@@ -35,6 +32,15 @@ from rightcall.hosts.adapter import (
     settle,
     was_asked,
 )
+
+try:
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage, ToolCall, ToolMessage
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+    from langgraph.prebuilt.tool_node import ToolCallRequest
+    from langgraph.types import Command, interrupt
+except ImportError as error:
+    raise missing("langchain", "LangChain") from error
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -136,16 +142,6 @@ def warned(answer: Any, warning: str) -> Any:
     content: Any = answer.content
     told = f"{content}\n\n{warning}" if isinstance(content, str) else [*content, {"type": "text", "text": warning}]
     return answer.model_copy(update={"content": told})
-
-
-try:
-    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-    from langchain_core.messages import AIMessage, ToolCall, ToolMessage
-    from langgraph.prebuilt.tool_node import ToolCallRequest
-    from langgraph.types import Command, interrupt
-
-except ImportError as error:
-    raise missing("langchain", "LangChain") from error
 
 
 HOST = "langchain"

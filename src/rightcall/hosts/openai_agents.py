@@ -16,19 +16,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
-from agents import Handoff, Model, ModelResponse, default_tool_error_function
-from agents.models.multi_provider import MultiProvider
-from agents.tool import FunctionTool as FunctionToolOfTool
-from agents.tool_context import ToolContext
 from msgspec import DecodeError, Struct, json
 from msgspec.json import encode
-from openai.types.responses import (
-    ResponseCompletedEvent,
-    ResponseFunctionToolCall,
-    ResponseOutputItemDoneEvent,
-    ResponseOutputMessage,
-    ResponseOutputText,
-)
 
 from rightcall.base.json.marks import is_object
 from rightcall.gate.examples import unknown_tool_hint
@@ -48,6 +37,29 @@ from rightcall.hosts.adapter import (
     missing,
     put_right,
 )
+
+try:
+    from agents import (
+        Agent,
+        FunctionTool,
+        Handoff,
+        Model,
+        ModelResponse,
+        RunContextWrapper,
+        Tool,
+        default_tool_error_function,
+    )
+    from agents.models.multi_provider import MultiProvider
+    from agents.tool_context import ToolContext
+    from openai.types.responses import (
+        ResponseCompletedEvent,
+        ResponseFunctionToolCall,
+        ResponseOutputItemDoneEvent,
+        ResponseOutputMessage,
+        ResponseOutputText,
+    )
+except ImportError as error:
+    raise missing("openai_agents", "OpenAI Agents", "openai-agents") from error
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -73,7 +85,7 @@ class Unknown(Struct, frozen=True):
     arguments: str
 
 
-def no_such_tool(calls: "Calls") -> FunctionToolOfTool:
+def no_such_tool(calls: "Calls") -> FunctionTool:
     async def on_invoke_tool(ctx: ToolContext[Any], raw: str) -> str:
         written = _written(raw)
         if written is None:
@@ -87,7 +99,7 @@ def no_such_tool(calls: "Calls") -> FunctionToolOfTool:
         await calls.door.aended(passage, ok=False, error=hint)
         return hint
 
-    return FunctionToolOfTool(
+    return FunctionTool(
         NAME, "", {"type": "object", "properties": {}}, on_invoke_tool, strict_json_schema=False
     )  # fmt: skip
 
@@ -326,12 +338,12 @@ def _may_lift(output_schema: Any, more: dict[str, Any]) -> bool:
     return not data and not more.get("previous_response_id") and not more.get("conversation_id")
 
 
-def definition(tool: FunctionToolOfTool) -> dict[str, Any]:
+def definition(tool: FunctionTool) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": tool.params_json_schema}
 
 
 def _definitions(tools: Sequence[Any], handoffs: Sequence[Any]) -> list[dict[str, Any]]:
-    functions = [definition(tool) for tool in offered_ones(tools) if isinstance(tool, FunctionToolOfTool)]
+    functions = [definition(tool) for tool in offered_ones(tools) if isinstance(tool, FunctionTool)]
     others = [
         {"name": one.tool_name, "description": one.tool_description, "parameters": one.input_json_schema}
         for one in handoffs
@@ -352,14 +364,6 @@ def _with_prose(output: list[Any], messages: list[ResponseOutputMessage], turn: 
     first = messages[0].model_copy(update={"content": [part]})
     rest = [item for item in output if id(item) not in texts]
     return [first, *rest] if prose else rest
-
-
-try:
-    from agents import Agent, FunctionTool, Model, RunContextWrapper, Tool
-    from agents.tool_context import ToolContext
-
-except ImportError as error:
-    raise missing("openai_agents", "OpenAI Agents", "openai-agents") from error
 
 
 HOST = "openai-agents"
