@@ -135,7 +135,7 @@ def test_who_ignores_hangups_is_not_ended_by_one() -> None:
 
 _AGAIN = """
 import os, signal
-from rightcall.cli import ending
+from rightcall.cli import terminal as ending
 listening = ending.Ending()
 try:
     os.kill(os.getpid(), signal.SIGTERM)
@@ -149,7 +149,7 @@ print("never")
 """
 _LATE = """
 import os, signal
-from rightcall.cli import Ending
+from rightcall.cli.terminal import Ending
 listening = Ending()
 listening.tidying()
 os.kill(os.getpid(), signal.SIGTERM)

@@ -408,12 +408,12 @@ def test_the_doctor_fails_where_an_attack_gets_through(run: Runner, monkeypatch:
     def through(*_: Any) -> tuple[Ended, str]:
         return Ended(0, None, (), "namespaces", 0.1), "began\nLEAK\n"
 
-    monkeypatch.setattr(sandbox_doctor, "_run", through)
+    monkeypatch.setattr(sandbox_doctor, "_run_doctor", through)
     done = run("sandbox", "doctor")
     assert done.code == 1
     assert "forks without end                              NOT STOPPED" in done.out
     assert "The tier namespaces does not stop everything" in done.out
-    monkeypatch.setattr(sandbox_doctor, "_run", lambda *_: (Ended(1, None, (), "namespaces", 0.1), "broken"))
+    monkeypatch.setattr(sandbox_doctor, "_run_doctor", lambda *_: (Ended(1, None, (), "namespaces", 0.1), "broken"))
     assert "reads a file outside                           could not be tried" in run("sandbox", "doctor").out
 
 

@@ -136,7 +136,7 @@ def test_an_older_version_is_brought_up_to_date(
         sqlite_file, "STEPS", (*sqlite_file.STEPS, "ALTER TABLE meta ADD COLUMN note TEXT;\nCREATE TABLE more (x);\n")
     )
     newer = sqlite_file.VERSION + 1
-    for module in ("schema", "sqlite_file", "sqlite_session"):
+    for module in ("sqlite_file", "sqlite"):
         monkeypatch.setattr(f"rightcall.record.{module}.VERSION", newer)
     store = open_sqlite()
     assert store.transact(add()) == 2

@@ -20,7 +20,7 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import AuditEntry, Store, Tables, read_call
 from rightcall.record.verify import verify_audit
 from rightcall.server import recording as noting
-from rightcall.server.recording import Backlog, Facts, Recording, open_recording
+from rightcall.server.recording import Backlog, Facts, Recording, make_records, open_recording
 from rightcall.types import Call, Verdict
 
 pytestmark = pytest.mark.promise("H-03", "A-04")
@@ -207,7 +207,7 @@ def test_records_are_made_beside_the_answers_and_not_where_they_are_told(monkeyp
     def made_slowly(*given: Any) -> list[bytes]:
         wait.wait(60)
         makers.append(threading.current_thread().name)
-        return noting.make_records(*given)
+        return make_records(*given)
 
     monkeypatch.setattr("rightcall.server.recording.make_records", made_slowly)
     store = MemoryStore()
@@ -230,7 +230,7 @@ def test_what_cannot_be_made_in_time_is_counted_and_what_was_made_is_written(
     def made_late(*given: Any) -> list[bytes]:
         begun.set()
         wait.wait(60)
-        return noting.make_records(*given)
+        return make_records(*given)
 
     monkeypatch.setattr("rightcall.server.recording.make_records", made_late)
     store = MemoryStore()

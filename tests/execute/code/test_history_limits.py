@@ -33,7 +33,8 @@ def test_a_deadline_that_passes_is_told_with_what_would_be_quicker(
     repository: Made, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit("two", a="2\n")
-    monkeypatch.setattr(f"rightcall.tools.code.{tool}._SECONDS", 0.0)
+    limits = {"diff": "diff._SECONDS", "blame": "history._SECONDS_BLAME"}
+    monkeypatch.setattr(f"rightcall.tools.code.{limits.get(tool, 'history._SECONDS')}", 0.0)
     ask, arguments = ASKED[tool]
     with pytest.raises(ToolFailure, match=r"^git was not done after 0 seconds; (ask|compare) "):
         ask(repository.folder, **arguments)

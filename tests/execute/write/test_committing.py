@@ -58,7 +58,7 @@ def test_a_commit_holds_what_tools_changed_and_leaves_a_clean_worktree(here: Pla
 def test_a_preview_that_cannot_be_whole_says_so_first_and_names_every_file(
     here: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("editing", "pulls_git"):
+    for module in ("edit", "pulls"):
         monkeypatch.setattr(f"rightcall.tools.write.{module}.MOST_SHOWN", 3_000)
     here.edit(insert("x.js", "/*\0*/ evil()\n"))
     assert "\n+/*\0*/ evil()" in here.preview("code/commit", message="m")
