@@ -1,4 +1,4 @@
-"""Text for people and models: values shown safely, refusals in the shape a model's API wants."""
+"""Text for people and models: values shown safely, and cut."""
 
 import re
 from collections.abc import Iterable, Mapping

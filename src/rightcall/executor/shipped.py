@@ -86,8 +86,6 @@ def small_tools(
 ) -> list[LocalTool]:
     """All of them, as an executor runs them; `root` lies on the file system whose room is told, in the folder `desk`
     are the pull requests, and `settings` say who sees the records of others."""
-    from rightcall.catalog.packs import load_pack
-
     rules = settings or Settings()
     about = {tool.name: tool for tool in load_pack("code").tools}
     runs: list[tuple[str, type[Struct], Callable[[Any], Any]]] = [

@@ -234,7 +234,7 @@ _APPROVAL = ("id", "kind", "caller", "tool", "why", "asked", "status", "answered
 _GRANT = ("id", "caller", "tool", "uses", "made")
 _HELD = ("id", "timestamp", "caller", "tool", "refusals", "rule")
 _REFUSED = "refused\0"
-"""How scopes begin in which refusals are counted (`keys.refused_scope`)."""
+"""How scopes begin in which refusals are counted (`policy.types.refused_scope`)."""
 
 
 def _approval(approval: Approval) -> Row:
