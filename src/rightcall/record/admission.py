@@ -52,9 +52,9 @@ from rightcall.record.tables import (
 # ── asking ──
 # Approvals and grants in the tables: asking, using and answering, each inside one transaction.
 #
-# An approval is bound to caller, canonical call, definition, state and context (`policy.types.binding`); it is answered by
-# somebody else than the caller, who names the digest of what was shown; it is used once; and it expires. Only so many
-# questions of one caller wait at a time.
+# An approval is bound to caller, canonical call, definition, state and context (`policy.types.binding`); it is
+# answered by somebody else than the caller, who names the digest of what was shown; it is used once; and it expires.
+# Only so many questions of one caller wait at a time.
 
 LEAST_DIGEST = 8
 """Characters of the digest that an answer must name at least."""
