@@ -97,7 +97,8 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
         (moved("/base/other"), "it redirects to /base/other, which is not followed"),
         (answered(b"{}"), "no list of `results`"), (answered(b'{"results": {"a": 1}}'), "no list of `results`"),
         (answered(b"[]"), "no list of `results`"), (answered(deep), "not JSON"),
-        (answered(b"\xff\xfe{"), "not JSON"), (answered(b"{}", "\x1b[2J"), "it sent headers that are none"), (answered(b"x" * 20_000), "more than 10,000 bytes"),
+        (answered(b"\xff\xfe{"), "not JSON"), (answered(b"{}", "\x1b[2J"), "it sent headers that are none"),
+        (answered(b"x" * 20_000), "more than 10,000 bytes"),
         (b"garbage", "it did not answer in HTTP"),
     ):  # fmt: skip
         caplog.clear()
