@@ -131,6 +131,8 @@ def test_a_tool_of_which_nobody_says_what_it_does_may_write_what_it_names(tmp_pa
                 for tool in ("listed", "unknown"):
                     assert judged(door, [row], tool, space) == [("ask", "path:guards")]
             assert judged(door, [row], "any", "reader") == [("allow", "server:reader")]
+            door.know([{"name": "read_file", "inputSchema": {"type": "object"}}], "srv")
+            assert "path:guards" not in dict(judged(door, [row], "read_file", "srv")).values()
 
 
 @pytest.mark.promise("P-15")

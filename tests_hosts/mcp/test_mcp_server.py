@@ -50,7 +50,7 @@ def test_the_code_tools_are_an_mcp_server(project: Path, era: str) -> None:
     assert read.structured_content["content"] == "x = 1\n"
     assert "x = 1" in texts(read)
     assert secret.is_error
-    assert "secret" not in texts(secret)
+    assert "KEY" not in texts(secret)
     assert unknown.is_error
     assert "Did you mean" in texts(unknown)
     assert (project / ".rightcall" / "audit.db").exists()

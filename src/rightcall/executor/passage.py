@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rightcall.base.files.guarded import NOWHERE
 from rightcall.base.files.rules import PathRules, path_rules
+from rightcall.base.json.marks import Late
 from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
@@ -299,9 +300,15 @@ def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:
 
 
 def _writes_files(tool: Equipped, request: Request) -> bool:
-    """Whether a tool may write the files it names, as one does of which nobody says that it only reads. What a command
-    writes is judged with the command."""
+    """Whether a tool may write the files it names, as one does of which nobody says that it only reads; of a tool
+    without declared effects its name says so, too. What a command writes is judged with the command."""
+    if not tool.tool.effects_declared and _READS.match(tool.tool.name.rpartition("/")[2]):
+        return False
     return "write" in request.effects and not tool.tool.rules.commands
+
+
+_READS = Late(r"(?:read|get|list|search|find|show|view|stat|describe|inspect|query|count|compare)(?=[_.A-Z-]|$)")
+"""How the names of tools begin that only look, in servers that declare no effects."""
 
 
 def _others(names: tuple[str, ...], whole: str) -> tuple[str, ...]:
