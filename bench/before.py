@@ -131,9 +131,9 @@ def _public(name: str) -> Any:
 
 def _door() -> Any:
     """It has no public name, and moves."""
-    for place in ("rightcall.executor.executor.door", "rightcall.executor.door"):
+    for place in ("executor.door", "door"):
         try:
-            return import_module(place).Door
+            return import_module(f"rightcall.{place}").Door
         except ModuleNotFoundError:
             continue
     raise ModuleNotFoundError("rightcall has no Door")
