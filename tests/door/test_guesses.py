@@ -131,8 +131,11 @@ def test_a_tool_of_which_nobody_says_what_it_does_may_write_what_it_names(tmp_pa
                 for tool in ("listed", "unknown"):
                     assert judged(door, [row], tool, space) == [("ask", "path:guards")]
             assert judged(door, [row], "any", "reader") == [("allow", "server:reader")]
-            door.know([{"name": "read_file", "inputSchema": {"type": "object"}}], "srv")
-            assert "path:guards" not in dict(judged(door, [row], "read_file", "srv")).values()
+            names = ("read_file", "find_and_replace", "get_or_create")
+            door.know([{"name": name, "inputSchema": {"type": "object"}} for name in names], "srv")
+            found = {name: judged(door, [row], name, "srv")[0][1] for name in names}
+            assert found["read_file"] != "path:guards"
+            assert (found["find_and_replace"], found["get_or_create"]) == ("path:guards", "path:guards")
 
 
 @pytest.mark.promise("P-15")

@@ -307,8 +307,11 @@ def _writes_files(tool: Equipped, request: Request) -> bool:
     return "write" in request.effects and not tool.tool.rules.commands
 
 
-_READS = Late(r"(?:read|get|list|search|find|show|view|stat|describe|inspect|query|count|compare)(?=[_.A-Z-]|$)")
-"""How the names of tools begin that only look, in servers that declare no effects."""
+_READS = Late(
+    r"(?!.*(?i:writ|creat|updat|delet|remov|replac|renam|insert|append|patch|edit|save|move|set|put|upload))"
+    r"(?:read|get|list|search|find|show|view|stat|describe|inspect|query|count|compare)(?=[_.A-Z-]|$)"
+)
+"""Names of tools that only look, in servers that declare no effects: `read_file`, but not `find_and_replace`."""
 
 
 def _others(names: tuple[str, ...], whole: str) -> tuple[str, ...]:
