@@ -65,7 +65,7 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     accepts_large: Callable[[Any], bool] | None = None
     """`accepts` for numbers of any size, where the schema has numbers; it does not see lone surrogates."""
 
-    @property
+    @cached_property
     def is_described(self) -> bool:
         """Whether a pack or the policy says what its arguments are: which of them is a path or a command, too."""
         return self.source.startswith(("pack:", "policy"))

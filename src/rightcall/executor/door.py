@@ -153,7 +153,8 @@ class Door:
         self._twins: dict[str, frozenset[str]] = {"": twins(map(tool_name, self._known[""]))}
         self._boxes: dict[tuple[str, tuple[str, ...]], Toolbox] = {}
         self._rights: dict[tuple[str, str], DoorRights] = {}
-        self._ready: dict[tuple[str, str], Toolbox] = {}
+        self._heres: dict[tuple[str, str], Here] = {}
+        """By caller and space; emptied with whatever a `Here` is made of: the policy, the tools, the servers' ways."""
         path = store_path(self._policy.current, self._file, self.root)
         self._protected = guarded_paths(self.root, self._file, path)
         self._current = self._under(self._policy.current)
@@ -211,7 +212,7 @@ class Door:
             self._known[space] = known
             self._twins[space] = twins(map(tool_name, known))
             self._boxes = {key: box for key, box in self._boxes.items() if key[0] != space}
-            self._ready = {}
+            self._heres = {}
 
     def locate(self, space: str, way: Way) -> None:
         """How a server is reached. Where that changes, its tools count as changed (P-08)."""
@@ -220,6 +221,7 @@ class Door:
         with self._lock:
             self._ways[space] = way
             self._origins.pop(space, None)
+            self._heres = {}
 
     def offers(self, tool: str, space: str = "", caller: str | None = None) -> bool:
         """Whether a caller may know of a tool."""
@@ -337,13 +339,9 @@ class Door:
             around.caller or self.caller, around.context, around.step, setup.provider or "", self._current.digest,
             self._packs_digest,
         )  # fmt: skip
-        box = self._box(who.caller, space)
-        here = Here(
-            self.host, space, self._current, box, self._rights_of(who.caller, space), self.root,
-            setup.fixed_names, self._redactor, bool(space) and space in self._known, self._guarded,
-            self._origin(space) if space in self._ways else None,
-            self._twins.get(space, frozenset()), self._folders(space, cwd), self._elsewhere_than_root(cwd),
-        )  # fmt: skip
+        here = self._here(who.caller, space)
+        if cwd:
+            here = replace(here, folders=self._folders(space, cwd), cwd=self._elsewhere_than_root(cwd))
         asked = asked_of(here, who, name, arguments, around, self.store.clock.now())
         if setup.pins or isinstance(asked.request, Decision):
             return asked
@@ -450,7 +448,7 @@ class Door:
         with self._lock:
             self._policy.take(new)
             self._current = self._under(new)
-            self._boxes, self._rights, self._ready, self._origins = {}, {}, {}, {}
+            self._boxes, self._rights, self._heres, self._origins = {}, {}, {}, {}
             self._redactor = self._new_redactor()
         self._note_policy("loaded")
 
@@ -472,20 +470,30 @@ class Door:
             return known
 
     def _box(self, caller: str, space: str) -> Toolbox:
-        """Callers who may know of the same tools share one."""
-        ready = self._ready.get((caller, space))
+        return self._here(caller, space).box
+
+    def _here(self, caller: str, space: str) -> Here:
+        """Where a caller is judged who works in no folder of its own. Callers who may know of the same tools share a
+        toolbox."""
+        ready = self._heres.get((caller, space))
         if ready is not None:
             return ready
         with self._lock:
-            key = space, self._hidden(self._rights_of(caller, space), space)
+            rights = self._rights_of(caller, space)
+            key = space, self._hidden(rights, space)
             box = self._boxes.get(key)
             if box is None:
                 place = Place(self.host, space, self._setup.fixed_names, self._packs, self._setup.provider)
                 box = self._boxes[key] = box_of(self._current, place, self._known.get(space, []), key[1])
-            if len(self._ready) >= _MOST_CALLERS:
-                self._ready = {}
-            self._ready[caller, space] = box
-            return box
+            if len(self._heres) >= _MOST_CALLERS:
+                self._heres = {}
+            here = self._heres[caller, space] = Here(
+                self.host, space, self._current, box, rights, self.root, self._setup.fixed_names, self._redactor,
+                bool(space) and space in self._known, self._guarded,
+                self._origin(space) if space in self._ways else None, self._twins.get(space, frozenset()),
+                self._folders(space, None),
+            )  # fmt: skip
+            return here
 
     def _origin(self, space: str) -> Origin:
         known = self._origins.get(space)

@@ -108,10 +108,12 @@ def kind_of(name: str) -> Kind:
 
 
 def may_be_json(value: Any) -> bool:
-    return type(value) is str and value.lstrip("\ufeff \t\r\n")[:1] in _OPENING
+    return type(value) is str and value[:1] in _BEFORE and value.lstrip("\ufeff \t\r\n")[:1] in _OPENING
 
 
 _OPENING = ("{", "[", '"')
+_BEFORE = frozenset((*_OPENING, "\ufeff", " ", "\t", "\r", "\n"))
+"""How a text begins in which JSON does: one look settles most."""
 
 
 def opened(value: Any) -> Any:
@@ -166,9 +168,13 @@ def spots(arguments: Mapping[str, Any]) -> Iterator[Spot]:
 
 def guessed_paths(arguments: Mapping[str, Any]) -> Iterator[str]:
     """The values that are likely to be paths, as they are written."""
-    nested = any(type(value) in _NESTED or may_be_json(value) for value in arguments.values())
-    found = spots(arguments) if nested else (Spot(name, name, value, arguments) for name, value in arguments.items())
-    for spot in found:
+    if is_flat(arguments):
+        for name, value in arguments.items():
+            kind = kind_of(name)
+            if kind in _PATH_KINDS and isinstance(value, str):
+                yield from _paths_in(name, kind, value)
+        return
+    for spot in spots(arguments):
         kind = kind_of(spot.name)
         if kind_of(spot.within) in _FILE_KINDS:  # `{"files": {"a.txt": "text"}}`, `{"files": [{"name": "a.txt"}]}`
             yield from filter(None, (_as_path(spot.name, "place", spot.name),))
@@ -176,7 +182,19 @@ def guessed_paths(arguments: Mapping[str, Any]) -> Iterator[str]:
             kind = kind or ("path" if plain == "name" else "" if plain.endswith(_NO_PLACE) else "place")
         if kind in _PATH_KINDS:
             for text in _texts(spot.value):
-                yield from (path for one in _separated(spot.name, text) if (path := _as_path(spot.name, kind, one)))
+                yield from _paths_in(spot.name, kind, text)
+
+
+def is_flat(arguments: Mapping[str, Any]) -> bool:
+    """Whether no argument holds others, nor is a text that could be JSON: most calls."""
+    for value in arguments.values():  # noqa: SIM110  (a generator takes twice as long)
+        if type(value) in _NESTED or may_be_json(value):
+            return False
+    return True
+
+
+def _paths_in(name: str, kind: Kind, text: str) -> list[str]:
+    return [path for one in _separated(name, text) if (path := _as_path(name, kind, one))]
 
 
 _NESTED = frozenset((dict, list))
@@ -199,7 +217,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _separated(name: str, text: str) -> list[str]:
     """A text, and where it may name several paths, each of them: `a.txt, b.txt`."""
-    if not plain_name(name).endswith(_SEVERAL) or not any(sign in text for sign in ",;\n"):
+    if not ("," in text or ";" in text or "\n" in text) or not plain_name(name).endswith(_SEVERAL):
         return [text]
     return [text, *text.replace(";", ",").replace("\n", ",").split(",")]
 

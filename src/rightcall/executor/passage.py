@@ -75,6 +75,8 @@ log = logging.getLogger("rightcall")
 
 UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 _OF_THE_GATE = ("validation", "unknown_tool")
+_MOST_NAMES, _LONGEST_NAMES = 1000, 400
+"""Of which is kept what rules say of them: models make up any."""
 _MOST_WAITING = 200
 """Questions that are looked through for one that a host has answered itself."""
 
@@ -102,6 +104,20 @@ class Here(Struct, frozen=True):
     """Where relative paths may count from besides the root: the folder that the host, or the server, works in."""
     cwd: str = ""
     """The folder that the host works in, where that is not the root."""
+    names: dict[tuple[str, str], "Named"] = {}
+    """What all of this says of a name, kept as long as it holds: by the tool's name and the name that was called."""
+
+
+class Named(Struct, frozen=True):
+    """A tool as rules may name it, whatever its arguments are."""
+
+    whole: str
+    others: tuple[str, ...]
+    against: Decision | None
+    """Why its caller may not use it."""
+    called: tuple[str, ...]
+    repeatable: bool
+    observed: bool
 
 
 class CallContext(Struct, frozen=True, kw_only=True):
@@ -174,8 +190,10 @@ def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallCon
         request = replace(request, reason=reason_told(request.reason, written.arguments, here.redactor))
     else:
         shown = question(request, verdict, tool.described, "")
-    tool_name = verdict.call.name if verdict.call is not None else called
-    observed = here.policy.mode_for(tool_name, here.host) == "observe"
+    if verdict.call is not None:
+        observed = _named(here, verdict.call.name, called).observed
+    else:
+        observed = here.policy.mode_for(called, here.host) == "observe"
     digest = written.digest if judged is None else judged.digest
     return Asked(called, arguments, verdict, request, here.rights.rights, body, shown, digest, observed)
 
@@ -230,11 +248,10 @@ def _request(here: Here, written: Written, tool: Equipped, name: str, occasion: 
     verdict, rights = written.verdict, here.rights.rights
     call = verdict.call or verdict.found
     bare = call.name if call is not None else name
-    whole = full_name(here.space, bare)
-    others = (*names_meant(here.space, bare), *(names_meant(here.space, name) if name != bare else ()), name)
-    against = _not_permitted(here, whole, bare, written.name, others)
-    if against is not None:
-        return against
+    named = _named(here, bare, name)
+    if named.against is not None:
+        return named.against
+    whole = named.whole
     arguments: Any = None if verdict.call is None else verdict.call.arguments
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
@@ -251,18 +268,33 @@ def _request(here: Here, written: Written, tool: Equipped, name: str, occasion: 
         if isinstance(judged, Decision):
             return judged
         request = judged
-    if request.inner:
-        unoffered = _unoffered(here, request.inner)
+    inner, called = request.inner, named.called
+    if inner:
+        unoffered = _unoffered(here, inner)
         if unoffered is not None:
             return unoffered
-        others = (*others, *(name for tool in request.inner if tool for name in (tool, *names_meant(here.space, tool))))
+        others = (*named.others, *(name for tool in inner if tool for name in (tool, *names_meant(here.space, tool))))
+        called, inner = _others(others, whole), tuple([full_name(here.space, tool) if tool else tool for tool in inner])
     return replace(
         request, tool=whole, scopes=here.box.scopes_of(rights, whole), own=False, permit=here.rights.permit,
-        called=_others(others, whole), origin=here.origin,
-        repeatable=tool.tool.rules.repeatable or is_repeatable(rights, whole),
-        inner=tuple([full_name(here.space, tool) if tool else tool for tool in request.inner]) if request.inner else (),
+        called=called, origin=here.origin, repeatable=tool.tool.rules.repeatable or named.repeatable, inner=inner,
         dry_run=here.rights.dry_run and request.side_effects,
     )  # fmt: skip
+
+
+def _named(here: Here, bare: str, name: str) -> Named:
+    known = here.names.get((bare, name))
+    if known is not None:
+        return known
+    whole, written = full_name(here.space, bare), full_name(here.space, name)
+    others = (*names_meant(here.space, bare), *(names_meant(here.space, name) if name != bare else ()), name)
+    found = Named(
+        whole, others, _not_permitted(here, whole, bare, written, others), _others(others, whole),
+        is_repeatable(here.rights.rights, whole), here.policy.mode_for(bare, here.host) == "observe",
+    )  # fmt: skip
+    if len(here.names) < _MOST_NAMES and len(bare) + len(name) <= _LONGEST_NAMES:
+        here.names[bare, name] = found
+    return found
 
 
 def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request | Decision:

@@ -173,6 +173,13 @@ def _judge_of_arguments() -> "Callable[..., Judged]":
     return judged_arguments
 
 
+@cache
+def _guess_of_paths() -> "Callable[[Mapping[str, Any]], Iterator[str]]":
+    from rightcall.executor.guesses import guessed_paths  # late: as above
+
+    return guessed_paths
+
+
 def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:
     """Where they lead, after the folder that they are below."""
     root, bases = "", tuple[str, ...]()
@@ -201,9 +208,7 @@ def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], guess
     """The paths as they are written, in the call and in the calls within it."""
     for called, given in _calls(tool, arguments, inner) if inner else ((tool, arguments),):
         if guesses and not called.rules.paths and not called.is_described:
-            from rightcall.executor.guesses import guessed_paths  # late: as above
-
-            yield from guessed_paths(given)
+            yield from _guess_of_paths()(given)
         for place in called.rules.paths:
             yield from values_at(given, place)
         for place in called.rules.patches:

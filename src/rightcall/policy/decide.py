@@ -65,6 +65,8 @@ def allowed(request: Request, _facts: Facts) -> Decision | None:
 
 def denial(rights: Rights, tool: str) -> str | None:
     """The rule that denies a tool."""
+    if not rights.deny:
+        return None
     return next((rule for pattern, rule in rights.deny.items() if hits(pattern, tool)), None)
 
 

@@ -274,17 +274,37 @@ def follow(path: str) -> str:
     if not _AS_A_NAME:
         return _real(path)
     try:
-        found = os.open(path, _AS_A_NAME)
+        return _told(path) or _real(path)
+    except FileNotFoundError:
+        return _follow_new(path) or _real(path)
     except (OSError, ValueError):
         return _real(path)
+
+
+def _told(path: str) -> str:
+    """The kernel's name of what is there; empty where it has none."""
+    found = os.open(path, _AS_A_NAME)
     try:
         told = os.readlink(f"/proc/self/fd/{found}")
     except OSError:
-        told = ""
+        return ""
     finally:
         os.close(found)
     # of what was removed meanwhile the kernel adds a word to the name
-    return told if told[:1] == "/" and not told.endswith(" (deleted)") else _real(path)
+    return told if told[:1] == "/" and not told.endswith(" (deleted)") else ""
+
+
+def _follow_new(path: str) -> str:
+    """The same for a name that is not there, in a folder that is; empty for a link to nowhere, and for everything that
+    has no such name."""
+    folder, _, name = path.rpartition("/")
+    if not folder or name in ("", ".", "..") or os.path.lexists(path):
+        return ""
+    try:
+        told = _told(folder)
+    except (OSError, ValueError):
+        return ""
+    return told and f"{told.rstrip('/')}/{name}"
 
 
 def _real(path: str) -> str:
