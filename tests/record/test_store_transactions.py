@@ -33,7 +33,7 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "changes", "definition", "entries", "entry",
-    "grants", "head", "newest", "nth_last", "overdue", "own_pause", "paused", "running", "scopes", "tokens", "waiting",
+    "grants", "head", "is_open", "newest", "nth_last", "overdue", "own_pause", "paused", "running", "scopes", "tokens", "waiting",
     "wall",
 }  # fmt: skip
 

@@ -108,10 +108,17 @@ def plain_forms(pattern: str) -> list[str]:
     return ["".join(signs.get(one) or (one if len(one) == 1 else "?") for one in tokens) for tokens in _tokens(pattern)]
 
 
-def first_names(patterns: Iterable[str]) -> frozenset[str] | None:
-    """The folded first components of patterns, None when one of them can begin with more than one."""
+def first_names(patterns: Iterable[str]) -> tuple[frozenset[str], tuple[str, ...]] | None:
+    """The folded first components of patterns, and how those begin that hold a wildcard; None when one of them can
+    begin with anything.
+
+    >>> first_names(["private/**", "audit.db-*"]), first_names(["**/x"])
+    ((frozenset({'private'}), ('audit.db-',)), None)
+    """
     tops = [next((part for part in folded(pattern).split("/") if part), "") for pattern in patterns]
-    return None if any(not top or _SPECIAL.search(top) for top in tops) else frozenset(tops)
+    plain = frozenset(top for top in tops if not _SPECIAL.search(top))
+    begun = tuple(_SPECIAL.split(top, 1)[0] for top in tops if top not in plain)
+    return (plain, begun) if all(plain) and all(begun) else None
 
 
 def folded(text: str) -> str:

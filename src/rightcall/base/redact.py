@@ -51,6 +51,7 @@ class Redactor:
         self._own = frozenset(map(squashed, names))
         self._secret: dict[str, bool] = {}
         self._plain: set[Any] = set()
+        self._labels: dict[str, str] = {}
 
     def value(self, thing: Any) -> Any:
         """A copy of a JSON-like value without its secrets; the very same object when there are none."""
@@ -60,6 +61,15 @@ class Redactor:
             return thing if self._is_quiet(thing) else self._walked(thing, {})
         except Exception:  # noqa: BLE001  (what is no JSON may do anything when it is touched; then it is not recorded)
             return self._hidden(thing)
+
+    def label(self, text: str) -> str:
+        """As `value`, for a text that comes again and again, such as the name of a session: looked at once."""
+        known = self._labels.get(text) if type(text) is str else self.value(text)
+        if known is None:
+            known = self.value(text)
+            if len(text) <= _LONGEST_NAME and len(self._labels) < _MOST_NAMES:
+                self._labels[text] = known
+        return known
 
     def text(self, text: str) -> str:
         """A text without its secrets; a very long one is cut."""

@@ -134,15 +134,16 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     call = verdict.call or verdict.found
     given = request.arguments if request else written.arguments
     params, digest = redactor.beside(given, given), request.digest if request else written.digest
+    is_short = request is not None and len(request.canonical) <= LONGEST_VALUE  # then its arguments are, too
     body = CallBody(
         caller=who.caller,
         tool=request.tool if request else redactor.beside(call.name if call else written.name, written.arguments),
-        params=make_storable(params),
+        params=params if is_short and params is given else make_storable(params),
         # who knows a call but for one short secret must not be able to try values until the digest fits
         digest=digest if params is given else redactor.keyed(digest.encode()),
         decision="deny",
         rule="",
-        context=None if who.context is None else redactor.value(who.context),
+        context=None if who.context is None else redactor.label(who.context),
         step=None if who.step is None else redactor.value(who.step),
         policy=who.policy,
         provider=who.provider,

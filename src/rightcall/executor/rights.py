@@ -408,7 +408,6 @@ STATE_FOLDER = ".rightcall"
 _MAY_GUARD = Late(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys|managed-settings", re.IGNORECASE)
 """A look at a path before anything is loaded to judge it."""
 _ODD_STARTS = (".", "/etc/", "/proc/", "/run/", "/var/", "/dev/", "/root")
-_ODD_PARTS = ("/.", "library/", "snap/")
 _ODD_ENDS = (
     "_netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite",
 )  # fmt: skip
@@ -483,7 +482,8 @@ def holds_credentials(root: str, paths: Iterable[tuple[str, str]]) -> str | None
 
 
 def _may_hold(path: str) -> bool:
-    return path.startswith(_ODD_STARTS) or path.endswith(_ODD_ENDS) or any(part in path for part in _ODD_PARTS)
+    odd = "/." in path or "library/" in path or "snap/" in path
+    return odd or path.startswith(_ODD_STARTS) or path.endswith(_ODD_ENDS)
 
 
 def _plain(name: str) -> str:

@@ -71,10 +71,9 @@ _fields = Decoder(dict[str, Raw])
 
 _WRONG: Final = (DecodeError, RecursionError, ValueError)
 _INSIDE: Final = "params.arguments."
-_MESSAGE_KEYS: Final = {key.casefold(): key for key in ("jsonrpc", "id", "method", "params", "result", "error")}
-_CALL_KEYS: Final = {
-    key.casefold(): key for key in ("name", "arguments", "_meta", "task", "inputResponses", "requestState")
-}
+_MESSAGE_KEYS: Final[frozenset[str]] = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))
+_CALL_KEYS: Final[frozenset[str]] = frozenset(("name", "arguments", "_meta", "task", "inputResponses", "requestState"))
+_FOLDED: Final = {keys: {key.casefold(): key for key in keys} for keys in (_MESSAGE_KEYS, _CALL_KEYS)}
 
 
 def read(line: Bytes) -> Message | None:
@@ -162,8 +161,11 @@ def almost_key(whole: Any) -> str | None:
     return _almost(mapping(whole), _MESSAGE_KEYS)
 
 
-def _almost(keys: Iterable[str], known: Mapping[str, str]) -> str | None:
-    return next((key for key in keys if known.get(key.casefold(), key) != key), None)
+def _almost(keys: Iterable[str], known: frozenset[str]) -> str | None:
+    if known.issuperset(keys):
+        return None
+    folded = _FOLDED[known]
+    return next((key for key in keys if folded.get(key.casefold(), key) != key), None)
 
 
 def _any_key_twice(text: str) -> bool:

@@ -421,10 +421,7 @@ def finish(tables: Tables, call: int, end: EndBody, changed: str | None = None) 
 
 def finish_once(tables: Tables, admission: Admission, end: EndBody, changed: str | None = None) -> None:
     """Complete a record, if it stands and is not complete: whoever was cancelled while waiting cannot know."""
-    begun = tables.entry(admission.call)
-    if begun is None or begun.hash != admission.hash:
-        return
-    if not any(entry.kind == "end" for entry in tables.belonging(admission.call)):
+    if tables.is_open(admission.call, admission.hash):
         finish(tables, admission.call, end, changed)
 
 

@@ -155,6 +155,10 @@ class MemoryTables:
     def belonging(self, seq: int) -> list[AuditEntry]:
         return list(self._parts.get(seq, ()))
 
+    def is_open(self, seq: int, hash: bytes) -> bool:
+        entry = self.entry(seq)
+        return entry is not None and entry.hash == hash and all(one.kind != "end" for one in self.belonging(seq))
+
     def head(self) -> tuple[int, bytes]:
         return self._first + len(self._entries) - 1, self._head
 

@@ -250,12 +250,16 @@ class Session:
         self._others = -1
         """Changes whenever another connection has written."""
         self._tidied: int | None = None
+        self._tidied_before: int | None = None
+        """The same when the present transaction began."""
         self._last = 0, b""
         """The last record that is known to stand there."""
         self._file: tuple[int, int] | None = None
         """Which file it is; None before it was opened for the first time."""
         self.most_pages: int | None = None
         """As if the disk were full beyond so many pages."""
+        self._most_told: int | None = None
+        """What the connection knows of that."""
 
     def begin(self, deadline: float) -> tuple[sqlite3.Connection, SqliteTables]:
         """A transaction that writes: until it ends, no other process has one."""
@@ -267,14 +271,27 @@ class Session:
         patiently(lambda: self._lock(connection), deadline)
         self._notice_others(connection, tables)
         now = self._clock.now()
+        self._tidied_before = self._tidied
         if self._tidied is None or now - self._tidied >= EVERY:
             self._identity.keep_head(tables.head())
             tidy(tables, self._clock)
             self._tidied = now
         return self._open
 
+    def begin_again(self, deadline: float) -> tuple[sqlite3.Connection, SqliteTables]:
+        """The same after a work failed before which nothing was done: nothing of it happens."""
+        assert self._open is not None
+        connection, tables = self._open
+        roll_back(connection)
+        tables.refresh()
+        self._tidied = self._tidied_before
+        return self.begin(deadline)
+
     def _lock(self, connection: sqlite3.Connection) -> None:
-        connection.execute(f"PRAGMA max_page_count = {self.most_pages or _ANY_NUMBER}")
+        most = self.most_pages or _ANY_NUMBER
+        if most != self._most_told:
+            connection.execute(f"PRAGMA max_page_count = {most}")
+            self._most_told = most
         connection.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
@@ -315,7 +332,7 @@ class Session:
         if self._open is not None:
             self._open[0].close()
         self._open, self._stamp, self._file = (connection, tables), after, after.file
-        self._others, self._tidied = -1, None
+        self._others, self._tidied, self._most_told = -1, None, None
 
     def _recognise(self, tables: SqliteTables) -> None:
         """Somebody may have put back a copy, or removed records: our last one must be there, or have been pruned."""
@@ -362,6 +379,9 @@ class Session:
 # commits once, and wakes all who waited.
 #
 #     transact, atransact ─▶ queue ─▶ begin · work · work · work · commit ─▶ wake
+#
+# Where nobody is at it and nobody waits, a thread writes by itself: to wake another one, and to be woken by it, costs
+# more than most works. The main thread does not, where a signal could come in between.
 
 Work = Callable[[Tables], Any]
 
@@ -374,7 +394,7 @@ _CLOSING_SECONDS = 1.0
 class Job:
     """A work, and who waits for it: a thread (`done`), a task (`future`), or nobody."""
 
-    __slots__ = ("done", "error", "future", "value", "work")
+    __slots__ = ("done", "error", "future", "since", "value", "work")
 
     def __init__(
         self, work: Work, *, future: "Future[None] | None" = None, done: "threading.Lock | None" = None
@@ -382,6 +402,7 @@ class Job:
         self.work = work
         self.future = future
         self.done = done
+        self.since = monotonic()
         self.value: Any = None
         self.error: BaseException | None = None
 
@@ -409,13 +430,38 @@ class Writer:
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._later: deque[Job] = deque()
         self._door = threading.Lock()
+        self._turn = threading.Lock()
+        """Whoever has it owns the session,"""
+        self._owner = 0
+        """which is the thread of this number."""
+        self._wants = False
+        """Whether the thread waits for it, with what it has taken from the queue."""
+        self._idle = False
+        """Whether the thread sleeps until it is woken."""
         self._closed = False
         self._last = False
         self._thread = threading.Thread(target=self._write, name=f"rightcall {path.name}", daemon=True)
         self._thread.start()
 
+    def do(self, job: Job) -> bool:
+        """Do it here and now; False where it has to wait for others."""
+        thread = threading.current_thread()
+        if thread is threading.main_thread() or self._wants or not self._queue.empty():
+            return False
+        if not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if self._closed:
+                raise closed(self._path)
+            self._owner = thread.ident or 0
+            self._serve([job])
+        finally:
+            self._owner = 0
+            self._turn.release()
+        return True
+
     def put(self, job: Job) -> None:
-        if threading.current_thread() is self._thread:
+        if threading.get_ident() == self._owner:
             raise RuntimeError("a work cannot begin another transaction: it is already inside one")
         with self._door:  # nothing comes after the word that ends the thread
             if self._closed:
@@ -427,7 +473,9 @@ class Writer:
             if self._closed:
                 raise closed(self._path)
             self._later.append(Job(work))
-            self._queue.put(_NUDGE)  # should nobody else come
+            if self._idle:  # else it looks by itself before it sleeps
+                self._idle = False
+                self._queue.put(_NUDGE)
 
     def close(self, timeout: float | None = None) -> None:
         """Finish what waits, then end."""
@@ -435,24 +483,28 @@ class Writer:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
-        if threading.current_thread() is not self._thread:  # it may be the one that finds that nobody holds the store
+        # it may be the one that finds that nobody holds the store
+        if threading.current_thread() is not self._thread and threading.get_ident() != self._owner:
             self._thread.join(timeout)
 
     def _write(self) -> None:
         while not self._last:
             batch = self._take()
             if batch or self._later:
-                self._serve(batch)
+                self._wants = True
+                with self._turn:
+                    self._wants, self._owner = False, threading.get_ident()
+                    self._serve(batch)
+                    self._owner = 0
                 _wake(batch)
-        self._session.close()
+        with self._turn:
+            self._session.close()
 
     def _take(self) -> list[Job]:
         """All that waits; the first is waited for."""
         batch: list[Job] = []
-        job = self._queue.get()
         with suppress(Empty):
-            if job is _NUDGE:
-                job = self._after_a_nudge()
+            job = self._next()
             while job is not None:
                 if job is not _NUDGE:
                     batch.append(job)
@@ -462,22 +514,41 @@ class Writer:
             self._last = True
         return batch
 
-    def _after_a_nudge(self) -> Job | None:
-        """Nobody waits for what was left for later: it shares the commit of whoever comes next, if somebody comes soon.
-        Raises Empty."""
-        until = monotonic() + _GATHER
-        job = self._queue.get(timeout=_GATHER)
+    def _next(self) -> Job | None:
+        """The first that comes. Nobody waits for what was left for later: it shares the commit of whoever comes next,
+        if somebody comes soon. Raises Empty."""
+        job: Job | None = _NUDGE
+        wait = _GATHER
         while job is _NUDGE:
-            job = self._queue.get(timeout=max(until - monotonic(), 0))
+            with suppress(Empty):
+                job = self._queue.get(timeout=wait)
+                wait = _GATHER
+                continue
+            self._idle = True  # before the look: what is left from now on wakes the thread
+            left = next(iter(tuple(self._later)), None)
+            if left is None:
+                job = self._queue.get()
+            elif (wait := left.since + _GATHER - monotonic()) <= 0:
+                raise Empty
+            self._idle = False
         return job
 
     def _serve(self, batch: list[Job]) -> None:
         later = tuple(self._later)
         patience = min(self._patience, _CLOSING_SECONDS) if self._last else self._patience
+        jobs = (*later, *batch)
         try:
-            connection, tables = self._session.begin(monotonic() + patience)
-            for job in (*later, *batch):
-                _perform(job, connection, tables)
+            deadline = monotonic() + patience
+            connection, tables = self._session.begin(deadline)
+            if jobs and not _perform(jobs[0], tables):
+                connection, tables = self._session.begin_again(deadline)
+            for job in jobs[1:]:
+                connection.execute("SAVEPOINT work")
+                if not _perform(job, tables):
+                    connection.execute("ROLLBACK TO work")
+                    tables.refresh()
+                if job is not jobs[-1]:  # the commit releases the last
+                    connection.execute("RELEASE work")
             self._session.commit()
         except Exception as error:  # noqa: BLE001  whatever it is, nobody may wait for ever
             self._session.give_up()
@@ -489,7 +560,8 @@ class Writer:
                     report(job.error)
 
     def _refuse(self, batch: list[Job], fault: StoreError) -> None:
-        if fault.fault == "locked" and not self._last:  # those who came meanwhile have waited for the same lock
+        is_writer = threading.current_thread() is self._thread  # nobody else takes from the queue
+        if fault.fault == "locked" and not self._last and is_writer:  # who came meanwhile has waited for the same lock
             with suppress(Empty):
                 while (job := self._queue.get_nowait()) is not None:
                     batch.append(job)
@@ -498,20 +570,19 @@ class Writer:
             job.value, job.error = None, job.error or fault_of(fault, self._path)
 
 
-def _perform(job: Job, connection: sqlite3.Connection, tables: SqliteTables) -> None:
+def _perform(job: Job, tables: SqliteTables) -> bool:
+    """Whether what it did is to stay."""
     if job.future is not None and job.future.cancelled():
-        return
+        return True
     job.error = None
-    connection.execute("SAVEPOINT work")
     try:
         job.value = job.work(tables)
     except BaseException as error:  # it belongs to whoever waits, whatever it is
         if is_fault(error):
             raise
         job.error = error
-        connection.execute("ROLLBACK TO work")
-        tables.refresh()
-    connection.execute("RELEASE work")
+        return False
+    return True
 
 
 def _wake(batch: Iterable[Job]) -> None:
@@ -573,11 +644,14 @@ class SqliteStore:
             raise
 
     def transact(self, work: Callable[[Tables], T]) -> T:
-        done = threading.Lock()
-        done.acquire()
-        job = Job(work, done=done)
-        self._put(job)
-        done.acquire()
+        if self._forked:
+            raise forked(self.path)
+        job = Job(work)
+        if not self._writer.do(job):
+            job.done = done = threading.Lock()
+            done.acquire()
+            self._put(job)
+            done.acquire()
         return job.outcome()
 
     async def atransact(self, work: Callable[[Tables], T]) -> T:

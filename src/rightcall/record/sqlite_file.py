@@ -367,7 +367,7 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
         uri=True,
         isolation_level=None,
         cached_statements=256,
-        check_same_thread="rw" in mode,  # the writer's belongs to its thread alone
+        check_same_thread=False,  # the writer's belongs to whoever has the turn
     )
 
 

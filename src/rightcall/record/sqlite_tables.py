@@ -16,7 +16,7 @@ from msgspec import json
 from msgspec.structs import astuple, replace
 
 from rightcall.policy.ledger import places_of, put_stop, stop_at
-from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token
+from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token, refused_scope
 from rightcall.record.identity import PrivateTexts
 from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link
 
@@ -132,6 +132,8 @@ _PURGE_EVERY, _PURGE = 256, 1024
 _REMEMBERED = 10_000
 """Scopes whose last number is remembered."""
 _LAST_CHARACTER = "\U0010ffff"
+_REFUSED = refused_scope("", "")[:-1]
+"""How the scopes of refused calls begin: every call is looked for there, and mostly there is none at all."""
 
 
 def _columns(fields: tuple[str, ...]) -> str:
@@ -152,6 +154,10 @@ _BODY = "CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) ELSE x'' END"
 """Anything but text is not of ours, even if its bytes are the same: the views would read it as something else."""
 _ENTRIES = f"SELECT seq, kind, call, at, {_BODY}, CAST(hash AS BLOB) FROM audit"
 """As bytes, whatever somebody may have put there with another program."""
+_IS_OPEN = (
+    "SELECT 1 FROM audit WHERE seq = ? AND CAST(hash AS BLOB) = ?"
+    " AND NOT EXISTS (SELECT 1 FROM audit WHERE call = ? AND call > 0 AND kind = 'end')"
+)
 _APPROVALS = f"SELECT {_columns(Approval.__struct_fields__)} FROM approvals"
 _GRANTS = f"SELECT {_columns(Grant.__struct_fields__)} FROM grants"
 _PUT_APPROVAL = _upsert("approvals", Approval.__struct_fields__)
@@ -197,6 +203,7 @@ class SqliteTables:
         self._head: tuple[int, bytes] | None = None
         self._changes: tuple[int, str] | None = None
         self._tops: dict[str, int] = {}
+        self._any_refused: bool | None = None
         self._definitions: dict[str, str | None] = {}
         self._pause: tuple[Pause | None] | None = None
 
@@ -249,6 +256,9 @@ class SqliteTables:
     def belonging(self, seq: int) -> list[AuditEntry]:
         rows = self._do(f"{_ENTRIES} WHERE call = ? AND call > 0 ORDER BY seq", (seq,)).fetchall()
         return [AuditEntry(*row) for row in rows]
+
+    def is_open(self, seq: int, hash: bytes) -> bool:
+        return self._do(_IS_OPEN, (seq, hash, seq)).fetchone() is not None
 
     def head(self) -> tuple[int, bytes]:
         if self._head is None:
@@ -305,11 +315,20 @@ class SqliteTables:
         """The number of the last mark in a scope; 0 for none."""
         top = self._tops.get(scope)
         if top is None:
+            if scope.startswith(_REFUSED) and not self._was_any_refused():
+                return 0
             (found,) = self._do("SELECT max(n) FROM windows WHERE scope = ?", (scope,)).fetchone()
             if len(self._tops) >= _REMEMBERED:
                 self._tops.clear()
             top = self._tops[scope] = found or 0
         return top
+
+    def _was_any_refused(self) -> bool:
+        if self._any_refused is None:
+            any_one = "SELECT EXISTS (SELECT 1 FROM windows WHERE scope >= ? AND scope < ?)"
+            (found,) = self._do(any_one, (_REFUSED, _REFUSED + _LAST_CHARACTER)).fetchone()
+            self._any_refused = bool(found)
+        return self._any_refused
 
     def nth_last(self, scope: str, n: int) -> Mark | None:
         top = self._top(scope)
@@ -323,6 +342,8 @@ class SqliteTables:
         top = self._top(scope) + 1
         self._do("INSERT INTO windows VALUES (?, ?, ?, ?)", (scope, top, now, call))
         self._tops[scope] = top
+        if scope.startswith(_REFUSED):
+            self._any_refused = True
         self._marked += 1
         if self._marked >= _PURGE_EVERY:
             self._marked = 0

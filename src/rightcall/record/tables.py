@@ -320,6 +320,10 @@ class Tables(Facts, Protocol):
         """The records whose `call` is this one, in order."""
         ...
 
+    def is_open(self, seq: int, hash: bytes) -> bool:
+        """Whether that record stands, with this hash, and no `end` belongs to it."""
+        ...
+
     def head(self) -> tuple[int, bytes]:
         """Number and hash of the last record; (0, START) when there is none."""
         ...

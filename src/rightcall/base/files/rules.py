@@ -232,7 +232,8 @@ class PathRules:
         top = folder.partition("/")[0]
         if self._denied_tops is None or top in _ANYWHERE or not top.isascii() or "\\" in top:
             return True
-        return top.lower() in self._denied_tops
+        plain, begun = self._denied_tops
+        return (low := top.lower()) in plain or low.startswith(begun)
 
     def named(self, path: str) -> str | None:
         """The rule by which a path is denied or a secret, wherever it lies: what else may be touched outside a root is
