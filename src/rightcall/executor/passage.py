@@ -302,7 +302,7 @@ def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request 
     seen = request.paths
     if request.command_paths:
         seen = (*seen, *((written, resolved) for written, resolved, _ in request.command_paths))
-    touched = touches(here.guarded, request.root, seen)
+    touched = touches(here.guarded, request.root, seen, alone=request.alone and not request.command_paths)
     if touched is not None:
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     said, findings = here.rights.rights.paths, request.findings

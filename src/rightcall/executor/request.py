@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, json
 
-from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, is_straight, spellings
+from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, names_if_straight, spellings
 from rightcall.base.globs import folded
 from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
@@ -125,7 +125,7 @@ def build_request(
     named = rules.paths or rules.patches or inner or (guesses and not described)
     written = _places(tool, call.arguments, inner, guesses) if named else iter(())
     bases = (root, *(one for one in folders if one != root)) if folders else (root,)
-    base, paths = _paths(written, bases, foreign) if named else ("", ())
+    base, paths, alone = _paths(written, bases, foreign) if named else ("", (), False)
     findings, commanded, visible = (), (), ()
     if inner or rules.commands or rules.urls or (foreign and not described):  # ours declare what they take
         findings, commanded, visible = _judge_of_arguments()(tool, call.arguments, inner, rights, (root, *folders))
@@ -155,6 +155,7 @@ def build_request(
         confidence=verdict.confidence,
         paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
         root=base,
+        alone=alone,
         outside=equipped.local.outside if equipped.local is not None else (),
         linked=bool(paths) and any(path.linked for path in paths),
         findings=findings,
@@ -180,12 +181,14 @@ def _guess_of_paths() -> "Callable[[Mapping[str, Any]], Iterator[str]]":
     return guessed_paths
 
 
-def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...]]:
-    """Where they lead, after the folder that they are below."""
-    root, bases = "", tuple[str, ...]()
+def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> tuple[str, tuple[_Path, ...], bool]:
+    """Where they lead, after the folder that they are below; and whether no file was seen that has a second name."""
+    root, bases, alone = "", tuple[str, ...](), True
     found: dict[_Path, None] = {}
     for count, one in enumerate(written, 1):
-        if len(folders) == 1 and is_straight(folders[0], one):
+        names = names_if_straight(folders[0], one) if len(folders) == 1 else 0
+        alone = alone and names == 1
+        if names:
             root = folders[0]
             found[_Path(one, one, False)] = None
         else:
@@ -193,7 +196,7 @@ def _paths(written: Iterator[str], folders: tuple[str, ...], foreign: bool) -> t
             found.update(dict.fromkeys(_readings(bases, one, foreign)))
         if count > MOST_PATHS or len(found) > _MOST_READINGS:
             raise TooManyPaths(TOO_MANY_PATHS)
-    return bases[0] if bases else root, tuple(found)
+    return bases[0] if bases else root, tuple(found), alone
 
 
 def _command_paths(paths: Iterable[tuple[str, str, bool]], base: str) -> tuple[tuple[str, str, bool], ...]:

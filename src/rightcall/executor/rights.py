@@ -414,9 +414,11 @@ _ODD_ENDS = (
 """The same for the places of credentials."""
 
 
-def touches(guarded: tuple[str, ...], base: str, paths: Iterable[tuple[str, str]]) -> str | None:
+def touches(
+    guarded: tuple[str, ...], base: str, paths: Iterable[tuple[str, str]], *, alone: bool = False
+) -> str | None:
     """The first path, as it is written, that is one of these, or that could become one: a policy anywhere holds for
-    what lies below it. `base` is the true folder that they are below.
+    what lies below it. `base` is the true folder that they are below. `alone`: it was seen that none has a second name.
 
     >>> touches((), "/work", [("notes.txt", "notes.txt"), ("sub/rightcall.toml", "sub/rightcall.toml")])
     'sub/rightcall.toml'
@@ -428,7 +430,7 @@ def touches(guarded: tuple[str, ...], base: str, paths: Iterable[tuple[str, str]
         names = _plain(whole).replace("\\", "/").split("/")
         if names[-1] == POLICY_FILE or STATE_FOLDER in names:
             return written
-        if is_guarded(whole, guarded) or is_another_name(whole, guarded):
+        if is_guarded(whole, guarded) or (not alone and is_another_name(whole, guarded)):
             return written
         if names[-1] == "*" and _holds(os.path.dirname(whole), guarded, base):
             return written

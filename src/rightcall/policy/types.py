@@ -118,6 +118,8 @@ class Request(Struct, frozen=True):
     """The arguments that are paths: as written, and resolved below the root (one that starts with `/` is outside)."""
     root: str = ""
     """What they are below: the root after every link. Empty where no path had to be followed."""
+    alone: bool = False
+    """Whether each was seen to have no second name, or not to be there."""
     outside: tuple[str, ...] = ()
     """Folders outside the root, below which the tool's paths may be too."""
     linked: bool = False

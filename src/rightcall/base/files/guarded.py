@@ -170,6 +170,7 @@ _QUOTES = "\"'`<>"
 
 _AS_A_NAME: int = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0  # Linux
 """Open nothing but the name: no pipe is waited for, no device touched."""
+_NAMES_UNKNOWN = 2
 NOWHERE = "\0"
 """Where a path leads of which nobody can say it. No path holds this."""
 
@@ -209,13 +210,32 @@ def _is_ordinary(written: str) -> bool:
     return bool(_ORDINARY.fullmatch(written) and ".." not in written and "./" not in written and "//" not in written)
 
 
-def is_straight(root: str, written: str) -> bool:
-    """Whether a path has one reading, and leads from the root to just where its names say. Then the root is its own
-    true folder too, and need not be followed: most paths."""
+def names_if_straight(root: str, written: str) -> int:
+    """How many names the file has to which a path leads, where the path has one reading and leads from the root to just
+    where its names say: 1 where nothing is there. Then the root is its own true folder too, and need not be followed:
+    most paths. 0 for any other."""
     if written[:1] == "/" or len(written) > LONGEST or not _is_ordinary(written):
-        return False
+        return 0
     whole = f"{root}/{written}"
-    return follow(whole) == whole and whole[:6] != "/proc/"
+    if whole[:6] == "/proc/":
+        return 0
+    try:
+        found = os.open(whole, _AS_A_NAME | os.O_NOFOLLOW) if _AS_A_NAME else -1
+    except FileNotFoundError:
+        return 1 if (_follow_new(whole, is_absent=True) or _real(whole)) == whole else 0
+    except (OSError, ValueError):
+        found = -1
+    if found < 0:
+        return _NAMES_UNKNOWN if follow(whole) == whole else 0
+    try:
+        seen = os.fstat(found)
+        if stat.S_ISLNK(seen.st_mode) or os.readlink(f"/proc/self/fd/{found}") != whole:
+            return 0
+    except OSError:
+        return 0
+    finally:
+        os.close(found)
+    return 1 if stat.S_ISDIR(seen.st_mode) else seen.st_nlink
 
 
 def destinations(base: str, written: str) -> list[str]:
@@ -294,11 +314,11 @@ def _told(path: str) -> str:
     return told if told[:1] == "/" and not told.endswith(" (deleted)") else ""
 
 
-def _follow_new(path: str) -> str:
+def _follow_new(path: str, *, is_absent: bool = False) -> str:
     """The same for a name that is not there, in a folder that is; empty for a link to nowhere, and for everything that
-    has no such name."""
+    has no such name. `is_absent`: it was seen that there is not even a link."""
     folder, _, name = path.rpartition("/")
-    if not folder or name in ("", ".", "..") or os.path.lexists(path):
+    if not folder or name in ("", ".", "..") or (not is_absent and os.path.lexists(path)):
         return ""
     try:
         told = _told(folder)
