@@ -4,8 +4,10 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from inspect import isfunction
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -15,6 +17,7 @@ from rightcall.policy.types import Facts, Pause
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import WRITES, Store, Tables
 
+T = TypeVar("T")
 WRITING: dict[str, Callable[[Tables], Any]] = {
     "append": lambda tables: tables.append("message", 0, BODY),
     "remove_through": lambda tables: tables.remove_through(1),
@@ -33,8 +36,8 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "changes", "definition", "entries", "entry",
-    "grants", "head", "is_open", "newest", "nth_last", "overdue", "own_pause", "paused", "running", "scopes", "tokens", "waiting",
-    "wall",
+    "grants", "head", "is_open", "newest", "nth_last", "overdue", "own_pause", "paused", "running", "scopes", "tokens",
+    "waiting", "wall",
 }  # fmt: skip
 
 
@@ -252,6 +255,63 @@ def test_threads_that_wait_together_are_all_answered(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert sorted(found) == list(range(1, 321))
+
+
+def elsewhere(action: Callable[[], T]) -> T:
+    """Done by a thread that is not the main one."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(action).result()
+
+
+def test_a_thread_writes_by_itself_where_nobody_else_does(open_sqlite: OpenSqlite) -> None:
+    store = open_sqlite()
+
+    def work(tables: Tables) -> int:
+        tables.append("message", 0, BODY)
+        return threading.get_ident()
+
+    assert elsewhere(lambda: store.transact(work) == threading.get_ident())
+    assert store.transact(work) != threading.get_ident()  # a signal could come in between
+    assert len(records(store)) == 2
+
+
+def test_a_thread_that_writes_by_itself_keeps_all_or_nothing(full: Store) -> None:
+    before = state(full)
+
+    def half(tables: Tables) -> None:
+        for write in WRITING.values():
+            write(tables)
+        raise LookupError
+
+    def nested(tables: Tables) -> int:
+        tables.append("message", 0, BODY)
+        return full.transact(add())
+
+    for work, error in ((half, LookupError), (nested, RuntimeError)):
+        with pytest.raises(error):
+            elsewhere(lambda work=work: full.transact(work))
+        assert state(full) == before
+    full.later(add("end", 1))
+    assert elsewhere(lambda: full.transact(add())) == 4
+
+
+def test_no_thread_writes_by_itself_after_closing(store: Store) -> None:
+    store.close()
+    with pytest.raises(StoreError, match="was closed"):
+        elsewhere(lambda: store.transact(add()))
+
+
+def test_a_record_is_open_until_its_end(store: Store) -> None:
+    seq = store.transact(add("begin"))
+    own = records(store)[0].hash
+    is_open = partial(store.look, lambda tables: tables.is_open(seq, own))
+    assert is_open()
+    assert not store.look(lambda tables: tables.is_open(seq, bytes(32)))
+    store.transact(add("answer", seq))
+    assert is_open()
+    store.transact(add("end", seq))
+    assert not is_open()
+    assert not store.look(lambda tables: tables.is_open(99, own))
 
 
 def test_what_is_left_for_later_comes_before_the_next_work(store: Store) -> None:

@@ -28,9 +28,11 @@ def matches(pattern: str, name: str) -> bool:
     >>> matches("code/*", "code/execute/python"), matches("code/*", "Code/read"), matches("a[b]", "a[b]")
     (True, False, True)
     """
+    if pattern == "*" or pattern == name:  # the name itself fits whatever its stars stand for
+        return True
     first, *others = pattern.split("*")
     if not others:
-        return pattern == name
+        return False
     last = others.pop()
     at, end = len(first), len(name) - len(last)
     if at > end or not name.startswith(first) or not name.endswith(last):

@@ -315,16 +315,22 @@ def _told(path: str) -> str:
 
 
 def _follow_new(path: str, *, is_absent: bool = False) -> str:
-    """The same for a name that is not there, in a folder that is; empty for a link to nowhere, and for everything that
-    has no such name. `is_absent`: it was seen that there is not even a link."""
-    folder, _, name = path.rpartition("/")
-    if not folder or name in ("", ".", "..") or (not is_absent and os.path.lexists(path)):
-        return ""
-    try:
-        told = _told(folder)
-    except (OSError, ValueError):
-        return ""
-    return told and f"{told.rstrip('/')}/{name}"
+    """The same for a name that is not there, nor perhaps the folders above it; empty for a link to nowhere, and for
+    everything that has no such name. `is_absent`: it was seen that there is not even a link."""
+    above, rest = path, ""
+    for _ in range(_MOST_LINKS):
+        folder, _, name = above.rpartition("/")
+        if not folder or name in ("", ".", "..") or (not is_absent and os.path.lexists(above)):
+            return ""
+        above, rest, is_absent = folder, f"/{name}{rest}", False
+        try:
+            told = _told(above)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError):
+            return ""
+        return told and told.rstrip("/") + rest
+    return ""
 
 
 def _real(path: str) -> str:

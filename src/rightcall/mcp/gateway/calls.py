@@ -99,7 +99,9 @@ class Judging:
                 passage = await asyncio.to_thread(
                     self._door.judge, meant.name, call.arguments, caller=caller, space=space, context=context
                 )
-        return self._counted(replace(passage, message=self._as_listed(passage, space)))
+        if passage.message:
+            passage = replace(passage, message=self._as_listed(passage, space))
+        return self._counted(passage)
 
     async def judge_unknown(self, call: ToolCall, exchange: Exchange) -> Passage:
         """A call of a tool that no server has is recorded as well."""
@@ -455,7 +457,8 @@ def _arguments(passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str
     if passage.observed:
         return {} if written is None else {"arguments": written}
     as_written = written is not None and bytes(written)[:1] == b"{" and not passage.changed
-    if as_written and json.encode(call.arguments) == json.encode(passage.arguments):  # 1 is not true
+    is_same = passage.arguments is call.arguments
+    if as_written and (is_same or json.encode(call.arguments) == json.encode(passage.arguments)):  # 1 is not true
         return {"arguments": written}
     return {"arguments": passage.arguments}
 
