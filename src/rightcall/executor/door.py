@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from shlex import join, quote
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
 
 from msgspec import Struct
 from msgspec.json import encode as json_encode
@@ -164,7 +164,7 @@ class Door:
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store))
-        self._redactor = self._new_redactor()
+        self._renew_redactor()
         self._loops = LoopNews()
         self._note_policy("loaded")
 
@@ -381,7 +381,7 @@ class Door:
             return refuse(tables, asked.body.caller, asked.digest, held or request, asked.body, now)
         if request.definition == NOT_TOLD and tables.definition(request.tool) is None:
             request = replace(request, definition="")  # nothing was known, so nothing has changed, or will have
-        admission = admit(tables, replace(request, at=now), self._judging(tables), asked.body, asked.question)
+        admission = admit(tables, replace(request, at=now), self._decide, asked.body, asked.question)
         if admission.decision.kind == "dry_run":
             finish(tables, admission.call, _DRY_RUN)
             return replace(admission, decision=replace(admission.decision, reason=dry_run_text(request)))
@@ -398,7 +398,7 @@ class Door:
             decision = request
         else:
             request = replace(request, at=self.store.clock.now())
-            decision = self._judging(tables)(request, tables)
+            decision = self._decide(request, tables)
         would = "" if decision.kind == "allow" else f"{decision.kind} by {decision.rule}: {decision.reason}"
         unjudged = isinstance(request, Decision)
         body = replace(
@@ -409,9 +409,6 @@ class Door:
         seq = tables.append("begin", 0, encode(body))
         tables.begun(seq, elsewhere=self._setup.elsewhere)
         return Admission(decision, seq, hash=tables.head()[1])
-
-    def _judging(self, tables: Tables) -> Decide:
-        return hushed(lambda request, _: decided(request, tables), self._redactor)
 
     def _passage(self, asked: Asked, admission: Admission) -> Passage:
         request = None if isinstance(asked.request, Decision) else asked.request
@@ -449,7 +446,7 @@ class Door:
             self._policy.take(new)
             self._current = self._under(new)
             self._boxes, self._rights, self._heres, self._origins = {}, {}, {}, {}
-            self._redactor = self._new_redactor()
+            self._renew_redactor()
         self._note_policy("loaded")
 
     def _under(self, policy: Policy) -> Policy:
@@ -510,8 +507,9 @@ class Door:
         names = map(tool_name, self._known.get(space, ()))
         return tuple(name for name in names if hidden(rights, space, name, server))
 
-    def _new_redactor(self) -> Redactor:
-        return Redactor(self.store.key(), self._policy.current.settings.audit.redact)
+    def _renew_redactor(self) -> None:
+        self._redactor = Redactor(self.store.key(), self._policy.current.settings.audit.redact)
+        self._decide = hushed(cast("Decide", decided), self._redactor)  # the facts it is asked with are the tables
 
     def _note_policy(self, what: str) -> None:
         packs = pack_digests((*self._policy.current.packs, *self._packs))

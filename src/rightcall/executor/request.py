@@ -153,7 +153,7 @@ def build_request(
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
-        paths=tuple((path.written, path.resolved) for path in paths) if paths else (),
+        paths=tuple([(path.written, path.resolved) for path in paths]),
         root=base,
         alone=alone,
         outside=equipped.local.outside if equipped.local is not None else (),

@@ -196,7 +196,7 @@ def _arguments(found: Any, line: Bytes | None) -> Any:
 
 def mapping(found: Any) -> Mapping[str, Any]:
     """An object as it is, anything else as an empty one."""
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType] - somebody else wrote it
 
 
 def changed(line: Bytes, params: Mapping[str, Any], without: tuple[str, ...] = ()) -> bytes:

@@ -279,6 +279,7 @@ class Identity:
 
     def __init__(self, path: Path, adopting: tuple[str, str] | None = None) -> None:
         self._path = path
+        self._key_file = f"{path}.key"
         self._adopting = adopting
         self._head_file = f"{path}-head"
         self._kept: Head | None = None
@@ -316,7 +317,7 @@ class Identity:
 
     def _stamp_of_key(self) -> object:
         try:
-            found = os.stat(f"{self._path}.key")
+            found = os.stat(self._key_file)
         except OSError:
             return None
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

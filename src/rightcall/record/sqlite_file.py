@@ -297,7 +297,7 @@ class Stamp(NamedTuple):
 def stamp(path: Path) -> Stamp:
     """StoreError when there is no such file."""
     try:
-        found = os.stat(path)
+        found = os.stat(str(path))
     except (FileNotFoundError, NotADirectoryError):
         raise gone(path) from None
     return Stamp((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)

@@ -86,11 +86,12 @@ def _count_keys(value: Any) -> int:
     todo: list[Any] = [value]
     while todo:
         here = todo.pop()
+        below: Any = here
         if type(here) is dict:
-            below = cast("dict[str, Any]", here).values()
-            count += len(below)
-        else:
-            below = cast("list[Any]", here) if type(here) is list else ()
+            below = here.values()  # pyright: ignore[reportUnknownVariableType] - as it was decoded
+            count += len(here)  # pyright: ignore[reportUnknownArgumentType] - any object has a length
+        elif type(here) is not list:
+            continue
         todo += [child for child in below if type(child) in _NESTED]
     return count
 

@@ -130,6 +130,8 @@ class Questions:
         return self._about(call) is not None
 
     def _about(self, call: Id) -> str | None:
+        if not self._open:
+            return None
         with self._lock:
             return next((own for own, question in self._open.items() if question.held.id == call), None)
 

@@ -130,8 +130,7 @@ class Listing:
         return True
 
     def holds(self, id: Id) -> bool:
-        with self._lock:
-            return id in self._held
+        return id in self._held
 
     def _send(self, own: Own, cursor: Mapping[str, Any]) -> None:
         self._links.to_server(request(own.id, "tools/list", {**own.envelope, **cursor}) + b"\n")
