@@ -138,7 +138,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     body = CallBody(
         caller=who.caller,
         tool=request.tool if request else redactor.beside(call.name if call else written.name, written.arguments),
-        params=params if is_short and params is given else make_storable(params),
+        params=make_storable(params, is_short=is_short and params is given),
         # who knows a call but for one short secret must not be able to try values until the digest fits
         digest=digest if params is given else redactor.keyed(digest.encode()),
         decision="deny",
@@ -304,8 +304,10 @@ def redact_text(text: str, most: int, arguments: Any, redactor: Redactor) -> str
     return clean[:most] if len(text) <= most * 4 else clean[: -most * 2][:most]
 
 
-def make_storable(value: Any) -> Any:
-    """A value that a record can hold: plain JSON, long texts cut."""
+def make_storable(value: Any, *, is_short: bool = False) -> Any:
+    """A value that a record can hold: plain JSON, long texts cut. `is_short`: it is known to be JSON, and not long."""
+    if is_short:
+        return value
     try:
         if len(json.encode(value)) <= LONGEST_VALUE:
             return value

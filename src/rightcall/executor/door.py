@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from shlex import join, quote
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from msgspec import Struct
 from msgspec.json import encode as json_encode
@@ -43,9 +43,9 @@ from rightcall.executor.rights import (
 from rightcall.executor.stores import existing_folder, found_folder, guarded_paths, open_store, store_path
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
-from rightcall.policy.types import PAUSED, Approval, Decision, Origin, Pause, Result
+from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
 from rightcall.policy.watch import PolicyInForce
-from rightcall.record.admission import Admission, Decide, Reply, admit, answer, count_start, finish, finish_once, refuse
+from rightcall.record.admission import Admission, Reply, admit, answer, count_start, finish, finish_once, refuse
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Store, Tables, encode
 
@@ -509,13 +509,18 @@ class Door:
 
     def _renew_redactor(self) -> None:
         self._redactor = Redactor(self.store.key(), self._policy.current.settings.audit.redact)
-        self._decide = hushed(cast("Decide", decided), self._redactor)  # the facts it is asked with are the tables
+        self._decide = hushed(_decide, self._redactor)
 
     def _note_policy(self, what: str) -> None:
         packs = pack_digests((*self._policy.current.packs, *self._packs))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
         self._packs_digest = packs_digest(packs)
         self._later(lambda tables: note_policy(tables, note, digest))
+
+
+def _decide(request: Request, facts: Facts) -> Decision:
+    """The facts are all of the tables: it is asked inside a transaction."""
+    return decided(request, facts)  # pyright: ignore[reportArgumentType] - see above
 
 
 def _path_of(store: Store) -> str | None:
