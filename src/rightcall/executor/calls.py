@@ -27,6 +27,7 @@ from rightcall.types import Call, Effect, Problem, Reading, Repair, StrategyName
 LONGEST_EMISSION = 4000
 LONGEST_VALUE = 2000
 LONGEST_CALLER = 200
+_LONGEST_LABEL = 1000
 """Characters of a text that a record keeps; its digest covers the whole."""
 
 UNNAMED = "(unknown)"
@@ -47,6 +48,15 @@ def checked_caller(caller: object) -> str:
     raise CallError(f"a caller needs a name of 1 to {LONGEST_CALLER} printable characters, not {caller!r:.60}")
 
 
+def _label(name: str, value: object) -> str | None:
+    """An id that groups records: a text, or a whole number, which is common for chats."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None or (isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST_LABEL):
+        return value
+    raise CallError(f"`{name}` must be a text of 1 to {_LONGEST_LABEL} printable characters, not {value!r:.60}")
+
+
 class Who(Struct, frozen=True):
     """On whose behalf, and within what."""
 
@@ -58,6 +68,11 @@ class Who(Struct, frozen=True):
     """Digest of the policy in force."""
     packs: str = ""
     """Digest of the rule packs, where there are any."""
+
+
+def who_of(caller: object, context: object, step: object, provider: str) -> Who:
+    """Raises CallError for what no caller, chat or step can be called."""
+    return Who(checked_caller(caller), _label("context", context), _label("step", step), provider)
 
 
 class Stopwatch:

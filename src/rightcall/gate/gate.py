@@ -121,12 +121,16 @@ class Gate:
         self.formats = _formats(formats)
         self._open_stream: Callable[[bool], Stream] | None = None
         self._counters: dict[str, Counter] = {}
-        self.plain: dict[str, tuple[Callable[[Any], bool], Counter, bool]] = {
-            name: (decides, self._counter(name), tool.open)
-            for name, tool in self.catalog.tools.items()
-            if (decides := tool.decides) is not None
-        }
+        self.plain: dict[str, tuple[Callable[[Any], bool], Counter, bool]] = {}
         """By tool: the check of arguments that need nothing, the counts, and whether more has to be looked for."""
+        self._uncompiled: dict[str, Tool] = {}
+        for name, tool in self.catalog.tools.items():
+            if tool.is_decidable:
+                self._counter(name)
+                if tool.check.is_made:
+                    self._make_ready(tool)
+                else:
+                    self._uncompiled[name] = tool
 
     def check(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
         """The verdict on one call. `arguments` may be a dict, JSON or broken text; whatever it is, nothing is raised.
@@ -230,7 +234,14 @@ class Gate:
     def _counter(self, tool: str) -> Counter:
         return self._counters.setdefault(tool, [0, 0, 0, 0, 0, 0])
 
+    def _make_ready(self, tool: Tool) -> None:
+        if tool.decides is not None:
+            self.plain[tool.name] = tool.decides, self._counter(tool.name), tool.open
+
     def _judged(self, name: Any, arguments: Any, call_id: str | None) -> Verdict:
+        if self._uncompiled and isinstance(name, str) and (late := self._uncompiled.pop(name, None)) is not None:
+            self._make_ready(late)
+            return self.check(name, arguments, call_id=call_id)
         from rightcall.gate.judge import judge  # late: a call that fits never needs it
 
         if issubclass(type(name), str):
