@@ -44,12 +44,9 @@ class Catalog(Struct, frozen=True, dict=True, eq=False):
         return tuple(self.tools)
 
     @cached_property
-    def _names(self) -> Names:
-        return Names(self.tools)
-
-    def find(self, name: str) -> NameMatch:
+    def find(self) -> Callable[[str], NameMatch]:
         """Which tool a name means, and how sure that is."""
-        return self._names.find(name)
+        return Names(self.tools).find
 
 
 def build_catalog(

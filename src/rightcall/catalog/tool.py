@@ -98,19 +98,21 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     def open(self) -> bool:
         return self.check().open
 
-    @property
+    @cached_property
     def is_described(self) -> bool:
         """Whether a pack or the policy says what its arguments are: which of them is a path or a command, too."""
         return self.source.startswith(("pack:", "policy"))
 
-    @property
+    @cached_property
     def deprecated(self) -> bool:
         """Whether another tool has taken this one's place."""
         return self.rules.replaced_by is not None
 
-    def fits(self, arguments: Any) -> bool:
+    @cached_property
+    def fits(self) -> Callable[[Any], bool]:
         """Whether `accepts` takes the arguments, or would, were a number in them not so large."""
-        return self.accepts(arguments) or (self.accepts_large is not None and self.accepts_large(arguments))
+        check = self.check()
+        return check.accepts if check.accepts_large is None else check.fits
 
     @property
     def is_decidable(self) -> bool:

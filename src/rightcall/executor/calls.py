@@ -10,6 +10,7 @@ from typing import Any, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall.base.json.marks import used
 from rightcall.base.patterns import loosely
 from rightcall.base.redact import Redactor
 from rightcall.base.text import cut_counted, render_json
@@ -18,7 +19,6 @@ from rightcall.executor.present.messages import LONGEST as LONGEST_SUMMARY
 from rightcall.executor.present.messages import short
 from rightcall.executor.request import TOO_MANY_PATHS
 from rightcall.gate.gate import Gate
-from rightcall.gate.repair import used
 from rightcall.policy.types import Decision, Facts, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide
 from rightcall.record.tables import NO_INPUTS, CallBody, EndBody, Inputs
@@ -152,7 +152,7 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
     body = CallBody(
         caller=who.caller,
         tool=request.tool if request else redactor.beside(call.name if call else written.name, written.arguments),
-        params=make_storable(params),
+        params=make_storable(params, len(request.canonical) if request and params is given else None),
         # who knows a call but for one short secret must not be able to try values until the digest fits
         digest=digest if params is given else redactor.keyed(digest.encode()),
         decision="deny",
@@ -318,10 +318,10 @@ def redact_text(text: str, most: int, arguments: Any, redactor: Redactor) -> str
     return clean[:most] if len(text) <= most * 4 else clean[: -most * 2][:most]
 
 
-def make_storable(value: Any) -> Any:
-    """A value that a record can hold: plain JSON, long texts cut."""
+def make_storable(value: Any, size: int | None = None) -> Any:
+    """A value that a record can hold: plain JSON, long texts cut. `size`: that its JSON does not exceed, if known."""
     try:
-        if len(json.encode(value)) <= LONGEST_VALUE:
+        if (len(json.encode(value)) if size is None or size > LONGEST_VALUE else size) <= LONGEST_VALUE:
             return value
     except (TypeError, ValueError, OverflowError, RecursionError):
         return render_json(value, LONGEST_VALUE)
@@ -370,7 +370,7 @@ def one_call(call: Any, gate: Gate) -> Written:
     """A `Call`, a dict with a name and arguments, or a native message that holds exactly one call."""
     if isinstance(call, Call):
         return Written(gate.check(call.name, call.arguments, call_id=call.id), call.name, gate=gate)
-    if isinstance(call, Mapping):
+    if type(call) is dict or isinstance(call, Mapping):
         table = cast("Mapping[str, Any]", call)
         name = table.get("name")
         if not isinstance(name, str):

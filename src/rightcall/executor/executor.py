@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from rightcall.executor.calls import OnStage, Who, Written
     from rightcall.executor.guesses import LoopNews
-    from rightcall.executor.pipeline import Ask
+    from rightcall.executor.pipeline import Ask, Pipeline
     from rightcall.executor.present.messages import Outcome
     from rightcall.executor.request import Tighter
     from rightcall.gate.gate import Gate
@@ -75,6 +75,16 @@ class ExecutorSetup(Struct, frozen=True):
     gate: Mapping[str, Any]
     """The keywords of its gate."""
     code: bool
+
+
+class _Way(Struct, frozen=True):
+    """What runs calls: loaded with the first one, since importing it again for each would take longer than deciding."""
+
+    one_call: Callable[[Any, Gate], Written]
+    who_of: Callable[[object, object, object, str], Who]
+    tighter: type[Tighter]
+    pipeline: type[Pipeline]
+    loops: LoopNews
 
 
 class Executor:
@@ -116,7 +126,7 @@ class Executor:
         self._store: Store | None = None
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
-        self._loops: LoopNews | None = None
+        self._way: _Way | None = None
 
     @classmethod
     @suggest_keywords
@@ -231,12 +241,11 @@ class Executor:
         effect in `rehearse` is a dry run, also where the policy would run it; one with an effect in `ask` needs a
         person's yes, also where the policy would not ask; and `seconds` may shorten what it may take. Never the other
         way round."""
-        from rightcall.executor.calls import one_call, who_of
-        from rightcall.executor.request import Tighter
-
-        written = one_call(call, self._now().gate)
-        who = who_of(caller, context, step, self._setup.gate.get("provider") or "")
-        return await self._run(written, who, approval, wait, Tighter(frozenset(rehearse), frozenset(ask), seconds))
+        way = self._way or self._loaded_way()
+        written = way.one_call(call, self._now().gate)
+        who = way.who_of(caller, context, step, self._setup.gate.get("provider") or "")
+        tighter = way.tighter(frozenset(rehearse), frozenset(ask), seconds)
+        return await self._run(written, who, approval, wait, tighter)
 
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
@@ -247,17 +256,16 @@ class Executor:
         `Reading` is of, for the record."""
         import asyncio
 
-        from rightcall.executor.calls import groups, who_of, writings
+        from rightcall.executor.calls import groups, writings
         from rightcall.executor.outcomes import equipped
-        from rightcall.executor.request import Tighter
 
-        toolbox = self._now()
-        who = who_of(caller, context, step, self._setup.gate.get("provider") or "")
+        way, toolbox = self._way or self._loaded_way(), self._now()
+        who = way.who_of(caller, context, step, self._setup.gate.get("provider") or "")
         slots = asyncio.Semaphore(toolbox.rights_of(caller).budgets.parallel)
 
         async def one(written: Written) -> Outcome:
             async with slots:
-                return await self._run(written, who, None, wait, Tighter())
+                return await self._run(written, who, None, wait, way.tighter())
 
         def alone(written: Written) -> bool:
             found = equipped(written, toolbox)
@@ -372,20 +380,24 @@ class Executor:
 
     async def _through(self, written: Written, who: Who, approval: str | None, tighter: Tighter) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""
-        from rightcall.executor.guesses import LoopNews
-        from rightcall.executor.pipeline import Pipeline
-
-        if self._loops is None:
-            self._loops = LoopNews()
-        toolbox, store = self._now(), self.store
+        way, toolbox, store = self._way or self._loaded_way(), self._now(), self.store
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
-        pipeline = Pipeline(
-            toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, self._loops
+        pipeline = way.pipeline(
+            toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, way.loops
         )
         return await pipeline.run(
             written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest, packs=toolbox.packs), approval
         )
+
+    def _loaded_way(self) -> _Way:
+        from rightcall.executor.calls import one_call, who_of
+        from rightcall.executor.guesses import LoopNews
+        from rightcall.executor.pipeline import Pipeline
+        from rightcall.executor.request import Tighter
+
+        self._way = _Way(one_call, who_of, Tighter, Pipeline, LoopNews())
+        return self._way
 
     def _now(self) -> Toolbox:
         """The toolbox of the policy as its file is at this moment."""
@@ -506,8 +518,6 @@ class SyncExecutor:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        from concurrent.futures import CancelledError
-
         with self._door:  # what comes in before it closes is ended by `close`, nothing comes in after
             if self._closed or os.getpid() != self._process:
                 work.close()
@@ -515,8 +525,12 @@ class SyncExecutor:
             future = self._begin(work)
         try:
             return future.result()
-        except CancelledError:
-            raise _shut("was closed while the call was under way") from None
+        except Exception as error:
+            from concurrent.futures import CancelledError
+
+            if isinstance(error, CancelledError):
+                raise _shut("was closed while the call was under way") from None
+            raise
         except KeyboardInterrupt:
             future.cancel()
             raise

@@ -114,6 +114,17 @@ def may_be_json(value: Any) -> bool:
 _OPENING = ("{", "[", '"')
 
 
+def may_hold(arguments: Mapping[str, Any]) -> bool:
+    """Whether an argument is named like a command or an address, or could have one inside."""
+    for name, value in arguments.items():
+        if type(value) in _NESTED or kind_of(name) in _JUDGED or may_be_json(value):
+            return True
+    return False
+
+
+_JUDGED = frozenset(("command", "url", "code", "program"))
+
+
 def opened(value: Any) -> Any:
     """A value, or what a JSON text holds, and the text in that; a text with a key twice cannot be judged, and one that
     is not JSON stays as it is."""

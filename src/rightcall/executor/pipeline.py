@@ -129,8 +129,12 @@ class Pipeline(Struct, frozen=True, eq=False):
         changes in between is looked at again, and what changes all the time is refused."""
         try:
             for _ in range(_LOOKS):
-                request = await self._judgeable(written, found, rights, approval, context)
+                request = self._request(written, found, rights, approval, context)
                 if isinstance(request, Decision) or found is None:
+                    return request, ""
+                if found.touches:
+                    request = await self._with_state(request, found)
+                if found.local is None or found.local.preview is None:
                     return request, ""
                 shown = await self._rehearsal(request, found)
                 told = bool(request.state) and not request.state.startswith(UNKNOWN)  # else no yes to it will ever fit
@@ -146,12 +150,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             log.exception("rightcall: judging a call failed")
             return faulty(error), ""
 
-    async def _judgeable(
-        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
-    ) -> Request | Decision:
-        request = self._request(written, found, rights, approval, context)
-        if isinstance(request, Decision) or found is None or not found.touches:
-            return request
+    async def _with_state(self, request: Request, found: Equipped) -> Request:
         own = found.local is not None and found.local.state is not None
         # whether an approval fits cannot be told before the state is known
         if own and await self._likely(replace(request, approval=None)) == "deny":

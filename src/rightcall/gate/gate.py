@@ -17,14 +17,13 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall import suggest_keywords
-from rightcall.base.json.marks import REPAIRING
+from rightcall.base.json.marks import NAMES, REPAIRING
 from rightcall.base.json.strict import duplicate_keys, is_plain, unsound
 from rightcall.catalog.catalog import Catalog, build_catalog
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.catalog.tool import Pack, PackTool, Tool
 from rightcall.errors import ConfigError
-from rightcall.gate.repair import NAMES
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.types import Call, Event, Problem, Reading, ReasoningMode, StrategyName, Verdict
@@ -293,7 +292,7 @@ class Gate:
             self._send(replace(event, repairs=verdict.repairs, mode=verdict.mode))
         if verdict.ok and verdict.repairs:
             text = f"Normalized {tool} arguments via {verdict.strategy} (provider={self.provider})"
-            if self.policy.log_normalizations:
+            if self.policy.log_normalizations and log.isEnabledFor(logging.INFO):
                 log.info(escaped(text), extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
             event = Event("tool_call_repaired", "info", tool, call_id, self.provider, text, mode=verdict.mode)
             for repair in verdict.repairs:

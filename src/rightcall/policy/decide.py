@@ -68,6 +68,11 @@ def denial(rights: Rights, tool: str) -> str | None:
     return next((rule for pattern, rule in rights.deny.items() if hits(pattern, tool)), None)
 
 
+def is_repeatable(rights: Rights, tool: str) -> bool:
+    """Whether the policy lets a tool be polled. As with permissions, the whole name counts (`jobs/status`)."""
+    return bool(rights.repeatable) and any(matches(pattern, tool) for pattern in rights.repeatable)
+
+
 def is_outside(rights: Rights, tool: str) -> bool:
     """Whether a caller may use certain tools at most, and this is none of them."""
     return rights.within is not None and not any(matches(pattern, tool) for pattern in rights.within)

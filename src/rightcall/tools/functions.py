@@ -290,14 +290,6 @@ def fixed_arguments(function: Function) -> frozenset[str]:
     return names
 
 
-def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy that the author's code may change: what was approved and recorded stays what it was."""
-    try:
-        return to_builtins(arguments)
-    except Exception:  # noqa: BLE001 - nothing that came through the gate; then the first level must do
-        return dict(arguments)
-
-
 def _wants_self(function: Any) -> bool:
     first = next(iter(inspect.signature(function).parameters), "")
     return first in ("self", "cls")
