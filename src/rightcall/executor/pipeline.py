@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from functools import partial
 from inspect import isawaitable
 from os import urandom
@@ -66,7 +65,6 @@ _SHORTEST = 0.001
 _LOOKS = 3
 _USUAL_SECONDS = Budgets().seconds
 """That a tool may take where nobody has said otherwise: one with a time limit of its own has that instead."""
-_UNTRACED = nullcontext()
 UNSTEADY = Decision(
     "deny", "state", "What the call touches changes while it is looked at, so nobody could be asked about it",
     "Make the same call again in a moment.",
@@ -297,8 +295,12 @@ class Pipeline(Struct, frozen=True, eq=False):
                 return known
             given = self._given(request, found.local)
             seconds, output = self._seconds(request, found.local), self._budget(request).output
-            with tracing(self.root) if found.local.traced and key is not None else _UNTRACED as trace:
-                result = await run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
+            running = run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
+            if found.local.traced and key is not None:
+                with tracing(self.root) as trace:
+                    result = await running
+            else:
+                trace, result = None, await running
             if key is None or not result.ok:
                 return result
             if trace is not None and trace.kept is not None:

@@ -591,13 +591,14 @@ POLICIES: tuple[tuple[str, Policy], ...] = (
     ("approval", approved),
 )
 
+_IN_ORDER = tuple(policy for _, policy in POLICIES)
 NOBODY_ALLOWED = Decision("deny", "default", "Nothing allows this call")
 
 
 def decide(request: Request, facts: Facts) -> Decision:
     """The decision on a request, with the id of the rule that made it."""
     decision = NOBODY_ALLOWED
-    for _, policy in POLICIES:
+    for policy in _IN_ORDER:
         word = policy(request, facts)
         if word is None:
             continue
