@@ -1,10 +1,10 @@
 """One call on its way: who wants it, what was written, how long each stage took; and the records made of it."""
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
+from time import perf_counter
 from typing import Any, cast
 
 from msgspec import Struct, json
@@ -87,9 +87,9 @@ class Stopwatch:
         self._began = 0.0
 
     def stage(self, name: Stage) -> None:
-        now = time.perf_counter()
-        if self._name:
-            self.taken[self._name] = self.taken.get(self._name, 0.0) + (now - self._began) * 1e3
+        now, last = perf_counter(), self._name
+        if last:
+            self.taken[last] = self.taken.get(last, 0.0) + (now - self._began) * 1e3
         self._name, self._began = name, now
         if self._tell is not None and name:
             try:

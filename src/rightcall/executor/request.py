@@ -125,9 +125,10 @@ def build_request(
     foreign = equipped.local is None or not equipped.local.rooted
     described = tool.is_described
     named = rules.paths or rules.patches or inner or (guesses and not described)
-    written = _places(tool, call.arguments, inner, guesses) if named else iter(())
-    bases = (root, *(one for one in folders if one != root)) if folders else (root,)
-    base, paths = _paths(written, bases, foreign) if named else ("", ())
+    base, paths = "", tuple[_Path, ...]()
+    if named:
+        bases = (root, *(one for one in folders if one != root)) if folders else (root,)
+        base, paths = _paths(_places(tool, call.arguments, inner, guesses), bases, foreign)
     findings, commanded, visible = (), (), ()
     by_name = foreign and not described and may_hold(call.arguments)  # ours declare what they take
     if inner or rules.commands or rules.urls or by_name:
