@@ -3,8 +3,8 @@
 import pytest
 
 from rightcall import Gate
+from rightcall.base.json.marks import NAMES
 from rightcall.gate.gate import statistics
-from rightcall.gate.repair import NAMES
 
 TOOLS = [
     {"name": name, "parameters": {"type": "object", "required": ["city"], "properties": {

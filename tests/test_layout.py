@@ -44,7 +44,6 @@ FRAGMENTS = {
     "cli/__main__.py": "what `python -m rightcall.cli` starts: hooks that were installed call it so",
     "hosts/agent_zero_engine.py": "loaded by the extension that an earlier version put into Agent Zero",
     "policy/loader.py": "every gate loads it, and it loads the reader of files only for a policy that is one",
-    "tools/write/tools.py": "the tools that write, in the order of the design: no other file needs them together",
     "tools/sandbox/inside/canvas.py": "loaded inside the sandbox alone, where nothing else of ours is",
 }
 """Files with fewer lines than that, each with its reason."""
@@ -400,3 +399,13 @@ def test_a_right_call_never_loads_what_only_broken_ones_need() -> None:
         loaded & {"argparse", "asyncio", "pydantic", "rapidfuzz", "rightcall.gate.judge", "rightcall.base.json.reader"}
         == set()
     )
+
+
+def test_an_executor_opens_without_what_only_calls_need() -> None:
+    loaded = modules_after("from rightcall import Executor; Executor.open_sync(store='memory').close()")
+    assert "rightcall.executor.shipped" in loaded
+    heavy = {"asyncio", "jsonschema_rs", "subprocess", "sqlite3", "tomllib"}
+    ours = {"executor.pipeline", "gate.judge", "tools.run", "tools.write.desk", "tools.write.save", "tools.web.fetch"}
+    families = ("tools.git", "tools.sandbox", "tools.code.s", "tools.code.h", "policy.commands.", "base.http")
+    assert loaded & (heavy | {f"rightcall.{module}" for module in ours}) == set()
+    assert [module for module in loaded if module.removeprefix("rightcall.").startswith(families)] == []

@@ -16,8 +16,7 @@ from rightcall.cli.code_report import code_lines
 from rightcall.cli.terminal import Style, visible_width
 from rightcall.executor.shipped import code_tools
 from rightcall.policy.settings import Check
-from rightcall.tools.write.save import saving_tools
-from rightcall.tools.write.tools import pull_tools
+from rightcall.tools.write.tools import pull_tools, saving_tools
 
 PLAIN = Style()
 
@@ -328,8 +327,8 @@ def test_a_program_is_shown_with_what_it_printed_and_left() -> None:
 @pytest.mark.promise("W-05")
 def test_what_was_written_is_told_in_a_line_with_its_diff_and_how_to_take_it_back(tmp_path: Path) -> None:
     here = place(tmp_path)
-    pulls = pull_tools(here.desk, Checks)  # pyright: ignore[reportArgumentType] - it does what is asked of one here
-    tools = here.tools | {one.name: one for one in (*saving_tools(here.desk), *pulls)}
+    pulls = pull_tools(lambda: here.desk, here.desk.settings, Checks)  # pyright: ignore[reportArgumentType] - it does what is asked of one here
+    tools = here.tools | {one.name: one for one in (*saving_tools(lambda: here.desk, here.desk.settings), *pulls)}
     here.desk.settings = replace(here.desk.settings, check=Check(command=("true",)))
     (here.made.folder / "experimental").mkdir()
 

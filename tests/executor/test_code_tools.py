@@ -293,3 +293,23 @@ def test_a_name_on_the_list_of_secrets_is_told_as_one_whether_or_not_it_is_there
         assert "on the list of secret names" in there
         assert there == told(".env.sample") == told("conf/.env") == told("./.env.example")
         assert told("notes.txt") == told("nothing.txt") == "Error: No such file or folder: PATH"
+
+
+@pytest.mark.parametrize("unknown", ["drop", "keep"])
+@pytest.mark.parametrize("packs", [(), ("gaia", "edit-files")], ids=["alone", "packs"])
+def test_what_ships_with_us_compiles_and_takes_its_own_example(opened: Any, unknown: str, packs: Any) -> None:
+    """It is compiled when it is first called: nobody would be told of a wrong schema before that."""
+    with opened({**FREE, "gate": {"unknown_argument": unknown}}, packs=packs) as executor:
+        gate = executor.gate
+        assert len(gate.catalog.tools) > 20
+        for name, tool in gate.catalog.tools.items():
+            assert tool.check()
+            if (example := tool.rules.example) is not None:
+                assert tool.accepts({**tool.rules.defaults, **example}), name
+        assert gate.check("code/read", {"path": "a.py"}).ok
+        assert "code/read" in gate.plain
+
+
+def test_a_tool_of_ours_that_the_policy_adds_a_rule_to_is_compiled_at_once(opened: Any) -> None:
+    with opened({**FREE, "gate": {"tools": {"code/read": {"required": ["maxLines"]}}}}) as executor:
+        assert executor.gate.catalog.tools["code/read"].check.is_made

@@ -6,8 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from rightcall import Gate, Repair
-from rightcall.base.json.marks import REPAIRING, RULES
-from rightcall.gate.repair import NAMES, STRATEGIES, used
+from rightcall.base.json.marks import NAMES, REPAIRING, RULES, STRATEGIES, used
 from rightcall.types import StrategyName
 
 

@@ -209,7 +209,7 @@ def test_names_of_arguments_and_choices_cannot_either() -> None:
 def test_whatever_a_server_says_the_prompt_has_its_lines(description: str, name: str, argument: str) -> None:
     tool = CODE["ping"]
     schema = {"type": "object", "properties": {argument: {"type": "string", "enum": [argument, name]}}}
-    odd = Tool(name, description, schema, Rules(), tool.effects, True, lambda _: True, True, True, (), "", "given")
+    odd = Tool(name, description, schema, Rules(), tool.effects, True, tool.check, True, (), "", "given")
     prompt = system_prompt([odd])
     lines = prompt.splitlines()
     assert len(described(prompt)) == 1

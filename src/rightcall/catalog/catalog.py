@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from operator import is_
 from os import PathLike
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from rightcall.catalog.names import Names
 from rightcall.catalog.schema import compile_accepts, localise, without_hard_patterns
 from rightcall.catalog.sources import Definition, flatten, lay_over, read_definitions
 from rightcall.catalog.tidy import tidy_arguments
-from rightcall.catalog.tool import ALL_EFFECTS, NameMatch, PackTool, Tool
+from rightcall.catalog.tool import ALL_EFFECTS, LateCheck, NameMatch, PackTool, Tool
 from rightcall.errors import ToolError
 from rightcall.types import Rules, UnknownArgument
 
@@ -44,12 +44,9 @@ class Catalog(Struct, frozen=True, dict=True, eq=False):
         return tuple(self.tools)
 
     @cached_property
-    def _names(self) -> Names:
-        return Names(self.tools)
-
-    def find(self, name: str) -> NameMatch:
+    def find(self) -> Callable[[str], NameMatch]:
         """Which tool a name means, and how sure that is."""
-        return self._names.find(name)
+        return Names(self.tools).find
 
 
 def build_catalog(
@@ -106,14 +103,20 @@ _decoder = json.Decoder(tuple[list[dict[str, Any] | list[PackTool]], tuple[PackT
 def _build(key: bytes) -> Catalog:
     flat, overlays, unknown = _decoder.decode(key)
     table: dict[str, Definition] = {}
+    tried: dict[str, Definition] = {}
     for number, raw in enumerate(flat, 1):
         for definition in read_definitions(raw, number):
             if definition.name in table:
                 raise ToolError(f"two tools have the name `{definition.name}`; every tool needs a name of its own")
             table[definition.name] = _of_tool(definition.name, _tidied, definition)
+            if isinstance(raw, list) and raw[0].is_tried:
+                tried[definition.name] = table[definition.name]
     for overlay in overlays:
         lay_over(table, _of_tool(overlay.name, _tidied, _definition(overlay)))
-    tools = {name: _of_tool(name, _tool, json.encode(definition), unknown) for name, definition in table.items()}
+    tools = {
+        name: _of_tool(name, _tool, json.encode(definition), unknown, is_tried=tried.get(name) is definition)
+        for name, definition in table.items()
+    }
     return Catalog(tools=MappingProxyType(tools), digest=_digest(key), get=tools.get)
 
 
@@ -145,15 +148,16 @@ def _tidied(definition: Definition) -> Definition:
 
 
 @lru_cache(maxsize=512)
-def _tool(key: bytes, unknown: UnknownArgument) -> Tool:
+def _tool(key: bytes, unknown: UnknownArgument, *, is_tried: bool = False) -> Tool:
     """The compiled tool; kept by content, since catalogues of changing composition share most of their tools."""
     definition = json.decode(key, type=Definition)
     rules = definition.rules
     schema = definition.schema if definition.schema is not None else schema_from_rules(rules)
     rules = replace(rules, json_text=tuple(dict.fromkeys((*rules.json_text, *_json_texts(schema)))))
     keep = (rules.unknown_argument or unknown) == "keep"
-    check = compile_accepts(schema, rules, keep_unknown=keep)
-    if rules.example is not None and not check.accepts({**rules.defaults, **rules.example}):
+    check = LateCheck(partial(compile_accepts, schema, rules, keep_unknown=keep))
+    accepts = None if is_tried else check().accepts  # at once: who gives a wrong schema is told so
+    if accepts is not None and rules.example is not None and not accepts({**rules.defaults, **rules.example}):
         rules = replace(rules, example=None)  # a hint must not teach a wrong call
     return Tool(
         name=definition.name,
@@ -162,10 +166,8 @@ def _tool(key: bytes, unknown: UnknownArgument) -> Tool:
         rules=rules,
         effects=ALL_EFFECTS if definition.effects is None else frozenset(definition.effects),
         effects_declared=definition.effects is not None,
-        accepts=check.accepts,
-        accepts_large=check.accepts_large,
+        check=check,
         exact=not rules.json_text and rules.batch is None and rules.replaced_by is None,
-        open=check.open,
         unchecked=definition.unchecked,
         digest=_digest(key),
         source=definition.source,

@@ -400,6 +400,10 @@ class Check(NamedTuple):
     accepts_large: Callable[[Any], bool] | None
     open: bool
 
+    def fits(self, arguments: Any) -> bool:
+        """Whether one of the two takes the arguments."""
+        return self.accepts(arguments) or (self.accepts_large is not None and self.accepts_large(arguments))
+
 
 def compile_accepts(schema: Schema, rules: Rules, *, keep_unknown: bool) -> Check:
     """What is behind `Tool.accepts` and its neighbours; a ToolError where the schema is none."""

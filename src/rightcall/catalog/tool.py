@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
     from rightcall.base.json.shape import Shape
+    from rightcall.catalog.schema import Check
 
 
 ALL_EFFECTS: frozenset[Effect] = frozenset[Effect](("read", "write", "execute", "network"))
@@ -30,6 +31,28 @@ class PackTool(Struct, frozen=True, omit_defaults=True):
     effects: tuple[Effect, ...] | None = None
     rules: Rules = Rules()
     pack: str = "policy"
+    is_tried: bool = False
+    """It ships with us, and a test compiles it: where nothing is laid over it, that can wait for its first call."""
+
+
+class LateCheck:
+    """The compiled check of a tool's arguments, made when it is first asked for; copies of a tool share it."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: "Callable[[], Check]") -> None:
+        self._make = make
+        self._made: Check | None = None
+
+    @property
+    def is_made(self) -> bool:
+        return self._made is not None
+
+    def __call__(self) -> "Check":
+        """Raises ToolError where the schema is none."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
 
 class Tool(Struct, frozen=True, dict=True, eq=False):
@@ -54,30 +77,47 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
     rules: Rules
     effects: frozenset[Effect]
     effects_declared: bool
-    accepts: Callable[[Any], bool]
+    check: LateCheck
     exact: bool
-    open: bool
     unchecked: tuple[str, ...]
     """Notes about keywords that cannot be checked, such as a pattern with look-around."""
     digest: str
     source: str
     """`given`, `pack:NAME` or `policy`."""
-    accepts_large: Callable[[Any], bool] | None = None
-    """`accepts` for numbers of any size, where the schema has numbers; it does not see lone surrogates."""
+
+    @cached_property
+    def accepts(self) -> Callable[[Any], bool]:
+        return self.check().accepts
+
+    @cached_property
+    def accepts_large(self) -> Callable[[Any], bool] | None:
+        """`accepts` for numbers of any size, where the schema has numbers; it does not see lone surrogates."""
+        return self.check().accepts_large
+
+    @cached_property
+    def open(self) -> bool:
+        return self.check().open
 
     @cached_property
     def is_described(self) -> bool:
         """Whether a pack or the policy says what its arguments are: which of them is a path or a command, too."""
         return self.source.startswith(("pack:", "policy"))
 
-    @property
+    @cached_property
     def deprecated(self) -> bool:
         """Whether another tool has taken this one's place."""
         return self.rules.replaced_by is not None
 
-    def fits(self, arguments: Any) -> bool:
+    @cached_property
+    def fits(self) -> Callable[[Any], bool]:
         """Whether `accepts` takes the arguments, or would, were a number in them not so large."""
-        return self.accepts(arguments) or (self.accepts_large is not None and self.accepts_large(arguments))
+        check = self.check()
+        return check.accepts if check.accepts_large is None else check.fits
+
+    @property
+    def is_decidable(self) -> bool:
+        """Whether the arguments alone decide over a call."""
+        return self.exact or not (self.rules.batch is not None or self.deprecated)
 
     @cached_property
     def decides(self) -> Callable[[Any], bool] | None:
@@ -85,7 +125,7 @@ class Tool(Struct, frozen=True, dict=True, eq=False):
         None where more than arguments decides. It may raise ValueError, as `accepts` may."""
         if self.exact:
             return self.accepts
-        if self.rules.batch is not None or self.deprecated:
+        if not self.is_decidable:
             return None
         from rightcall.catalog.schema import accepts_with_text  # late: most tools have no such text
 

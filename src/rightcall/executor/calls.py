@@ -1,15 +1,16 @@
 """One call on its way: who wants it, what was written, how long each stage took; and the records made of it."""
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
+from time import perf_counter
 from typing import Any, cast
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall.base.json.marks import used
 from rightcall.base.patterns import loosely
 from rightcall.base.redact import Redactor
 from rightcall.base.text import cut_counted, render_json
@@ -18,7 +19,6 @@ from rightcall.executor.present.messages import LONGEST as LONGEST_SUMMARY
 from rightcall.executor.present.messages import short
 from rightcall.executor.request import TOO_MANY_PATHS
 from rightcall.gate.gate import Gate
-from rightcall.gate.repair import used
 from rightcall.policy.types import Decision, Facts, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide
 from rightcall.record.tables import NO_INPUTS, CallBody, EndBody, Inputs
@@ -27,6 +27,7 @@ from rightcall.types import Call, Effect, Problem, Reading, Repair, StrategyName
 LONGEST_EMISSION = 4000
 LONGEST_VALUE = 2000
 LONGEST_CALLER = 200
+_LONGEST_LABEL = 1000
 """Characters of a text that a record keeps; its digest covers the whole."""
 
 UNNAMED = "(unknown)"
@@ -47,6 +48,15 @@ def checked_caller(caller: object) -> str:
     raise CallError(f"a caller needs a name of 1 to {LONGEST_CALLER} printable characters, not {caller!r:.60}")
 
 
+def _label(name: str, value: object) -> str | None:
+    """An id that groups records: a text, or a whole number, which is common for chats."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None or (isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST_LABEL):
+        return value
+    raise CallError(f"`{name}` must be a text of 1 to {_LONGEST_LABEL} printable characters, not {value!r:.60}")
+
+
 class Who(Struct, frozen=True):
     """On whose behalf, and within what."""
 
@@ -58,6 +68,11 @@ class Who(Struct, frozen=True):
     """Digest of the policy in force."""
     packs: str = ""
     """Digest of the rule packs, where there are any."""
+
+
+def who_of(caller: object, context: object, step: object, provider: str) -> Who:
+    """Raises CallError for what no caller, chat or step can be called."""
+    return Who(checked_caller(caller), _label("context", context), _label("step", step), provider)
 
 
 class Stopwatch:
@@ -72,9 +87,9 @@ class Stopwatch:
         self._began = 0.0
 
     def stage(self, name: Stage) -> None:
-        now = time.perf_counter()
-        if self._name:
-            self.taken[self._name] = self.taken.get(self._name, 0.0) + (now - self._began) * 1e3
+        now, last = perf_counter(), self._name
+        if last:
+            self.taken[last] = self.taken.get(last, 0.0) + (now - self._began) * 1e3
         self._name, self._began = name, now
         if self._tell is not None and name:
             try:
@@ -358,7 +373,7 @@ def one_call(call: Any, gate: Gate) -> Written:
     """A `Call`, a dict with a name and arguments, or a native message that holds exactly one call."""
     if isinstance(call, Call):
         return Written(gate.check(call.name, call.arguments, call_id=call.id), call.name, gate=gate)
-    if isinstance(call, Mapping):
+    if type(call) is dict or isinstance(call, Mapping):
         table = cast("Mapping[str, Any]", call)
         name = table.get("name")
         if not isinstance(name, str):

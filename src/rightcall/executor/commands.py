@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from rightcall.catalog.tool import Tool
-from rightcall.executor.guesses import UNREADABLE, kind_of, may_be_json, opened, spots
+from rightcall.executor.guesses import UNREADABLE, kind_of, opened, spots
 from rightcall.executor.toolbox import Inner
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Finding
@@ -59,11 +59,8 @@ class _Given(NamedTuple):
 def judged_arguments(
     tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], rights: Rights, bases: tuple[str, ...]
 ) -> Judged:
-    """Nothing is loaded, and next to nothing is done, for a call without a command or an address. `bases` are the root
-    and, where that is known, the folders in which a command starts."""
-    rules = tool.rules
-    if not inner and not rules.commands and not rules.urls and not (not tool.is_described and _may_hold(arguments)):
-        return NOTHING
+    """Nothing is loaded for a call without a command or an address. `bases` are the root and, where that is known, the
+    folders in which a command starts."""
     given = list(_find_commands(tool, arguments))
     for one in inner:
         for known in one.tools:
@@ -111,17 +108,6 @@ def _find_commands(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[_Given]
         patches = {plain_name(place) for place in rules.patches}
         kept = {name: one for name, one in arguments.items() if plain_name(name) not in patches}
         yield from _by_name(tool.name, kept if patches else arguments)
-
-
-def _may_hold(arguments: Mapping[str, Any]) -> bool:
-    """Whether an argument is named like a command or an address, or could have one inside."""
-    for name, value in arguments.items():
-        if type(value) is dict or type(value) is list or kind_of(name) in _JUDGED or may_be_json(value):
-            return True
-    return False
-
-
-_JUDGED = frozenset(("command", "url", "code", "program"))
 
 
 def _by_name(tool: str, arguments: Mapping[str, Any]) -> Iterator[_Given]:

@@ -2,16 +2,15 @@
 
     read ─▶ check ─▶ authorise, record ─▶ execute ─▶ record ─▶ present
 
-Asynchronous; `Executor.open_sync` gives its synchronous twin.
+Asynchronous; `Executor.open_sync` gives its synchronous twin. What runs a call is loaded with the first one, and so is
+`asyncio`: opening an executor and asking what it offers needs neither.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import CancelledError
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, overload
 
@@ -21,21 +20,12 @@ from msgspec.structs import replace
 from rightcall import suggest_keywords
 from rightcall.base.redact import Redactor
 from rightcall.catalog.packs import pack_digests
-from rightcall.errors import CallError, ConfigError, StoreError
-from rightcall.executor.calls import OnStage, Who, Written, checked_caller, groups, one_call, writings
-from rightcall.executor.guesses import LoopNews
-from rightcall.executor.outcomes import equipped, nobody_answered
-from rightcall.executor.pipeline import Ask, Pipeline, answered
-from rightcall.executor.present.messages import Outcome
-from rightcall.executor.request import Tighter
+from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.stores import Premises, existing_folder, found_folder, listed, open_store, store_path
 from rightcall.executor.toolbox import Toolbox, build_toolbox
-from rightcall.policy.types import Approval, Pause
 from rightcall.policy.watch import PolicyInForce
-from rightcall.record.admission import Reply, answer, pause, resume
 from rightcall.record.notes import (
-    Confirmation,
     Routed,
     confirm_routing,
     note_diagnosis,
@@ -51,8 +41,18 @@ from rightcall.tools.state import Cache
 from rightcall.types import Effect, Event
 
 if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
+
+    from rightcall.executor.calls import OnStage, Who, Written
+    from rightcall.executor.guesses import LoopNews
+    from rightcall.executor.pipeline import Ask, Pipeline
+    from rightcall.executor.present.messages import Outcome
+    from rightcall.executor.request import Tighter
     from rightcall.gate.gate import Gate
     from rightcall.policy.settings import Policy
+    from rightcall.policy.types import Approval, Pause
+    from rightcall.record.notes import Confirmation
     from rightcall.record.tables import Clock
 
 
@@ -63,8 +63,6 @@ Label = str | int | None
 """What groups records: a chat, a task, a step."""
 
 DEFAULT_CALLER = "default"
-_LONGEST_NAME = 200
-_UNCHANGED = Tighter()
 
 
 class ExecutorSetup(Struct, frozen=True):
@@ -77,6 +75,16 @@ class ExecutorSetup(Struct, frozen=True):
     gate: Mapping[str, Any]
     """The keywords of its gate."""
     code: bool
+
+
+class _Way(Struct, frozen=True):
+    """What runs calls: loaded with the first one, since importing it again for each would take longer than deciding."""
+
+    one_call: Callable[[Any, Gate], Written]
+    who_of: Callable[[object, object, object, str], Who]
+    tighter: type[Tighter]
+    pipeline: type[Pipeline]
+    loops: LoopNews
 
 
 class Executor:
@@ -118,7 +126,7 @@ class Executor:
         self._store: Store | None = None
         self._redactor: Redactor | None = None
         self._cache = Cache.of(self._policy.current.cache)
-        self._loops = LoopNews()
+        self._way: _Way | None = None
 
     @classmethod
     @suggest_keywords
@@ -145,10 +153,14 @@ class Executor:
         return SyncExecutor(cls.open(root, policy, **options))
 
     async def __aenter__(self) -> Self:
+        import asyncio
+
         await asyncio.to_thread(self.start)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        import asyncio
+
         await asyncio.to_thread(self.close)
 
     def start(self) -> None:
@@ -229,9 +241,11 @@ class Executor:
         effect in `rehearse` is a dry run, also where the policy would run it; one with an effect in `ask` needs a
         person's yes, also where the policy would not ask; and `seconds` may shorten what it may take. Never the other
         way round."""
-        written = one_call(call, self._now().gate)
-        tighter = Tighter(frozenset(rehearse), frozenset(ask), seconds)
-        return await self._run(written, self._who(caller, context, step), approval, wait, tighter)
+        way = self._way or self._loaded_way()
+        written = way.one_call(call, self._now().gate)
+        who = way.who_of(caller, context, step, self._setup.gate.get("provider") or "")
+        tighter = way.tighter(frozenset(rehearse), frozenset(ask), seconds)
+        return await self._run(written, who, approval, wait, tighter)
 
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
@@ -240,13 +254,18 @@ class Executor:
         """Run every call in a text, a native message or a `Reading`; the outcomes are in the order of the calls. Calls
         that only read run at the same time, any other runs alone and in its place. `emission` is the text that a
         `Reading` is of, for the record."""
-        toolbox = self._now()
-        who = self._who(caller, context, step)
+        import asyncio
+
+        from rightcall.executor.calls import groups, writings
+        from rightcall.executor.outcomes import equipped
+
+        way, toolbox = self._way or self._loaded_way(), self._now()
+        who = way.who_of(caller, context, step, self._setup.gate.get("provider") or "")
         slots = asyncio.Semaphore(toolbox.rights_of(caller).budgets.parallel)
 
         async def one(written: Written) -> Outcome:
             async with slots:
-                return await self._run(written, who, None, wait)
+                return await self._run(written, who, None, wait, way.tighter())
 
         def alone(written: Written) -> bool:
             found = equipped(written, toolbox)
@@ -284,6 +303,8 @@ class Executor:
 
     def answer(self, id: str, said: Literal["approved", "denied"], *, by: str, digest: str) -> Approval:
         """A person answers a question; `digest` shows that it was this very call they saw. Raises AnswerError."""
+        from rightcall.record.admission import Reply, answer
+
         settings = self.policy.settings
         now, expires = self.store.clock.now(), settings.approval.expires
         return self.store.transact(
@@ -293,11 +314,15 @@ class Executor:
     def pause(self, reason: str = "", *, by: str) -> Pause:
         """The emergency stop: from now on every process on this store refuses every call, until `resume`. Calls that
         run already end by themselves. `by` is the person who says so. Raises AnswerError or StoreError."""
+        from rightcall.record.admission import pause
+
         told, callers = str(self._hidden(reason)), tuple(self.policy.settings.callers)
         return self.store.transact(lambda t: pause(t, by, told, callers))[0]
 
     def resume(self, reason: str = "", *, by: str) -> Pause | None:
         """Let calls run again; returns the pause that ends, None when there was none."""
+        from rightcall.record.admission import resume
+
         told, callers = str(self._hidden(reason)), tuple(self.policy.settings.callers)
         return self.store.transact(lambda t: resume(t, by, told, callers))
 
@@ -338,41 +363,41 @@ class Executor:
         redactor = self._redactor
         return redactor.beside(told, arguments) if redactor is not None and isinstance(told, str) else told
 
-    async def _run(
-        self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter = _UNCHANGED
-    ) -> Outcome:
+    async def _run(self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter) -> Outcome:
         outcome = await self._through(written, who, approval, tighter)
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
+        from rightcall.executor.outcomes import nobody_answered
+        from rightcall.executor.pipeline import answered
+
         match await answered(self, outcome.decision.approval, self._setup.ask, wait):
             case "answered":
-                return await self._through(written, who, tighter=tighter)
+                return await self._through(written, who, None, tighter)
             case "expired":
                 return nobody_answered(outcome)
             case "waiting":
                 return outcome
 
-    async def _through(
-        self, written: Written, who: Who, approval: str | None = None, tighter: Tighter = _UNCHANGED
-    ) -> Outcome:
+    async def _through(self, written: Written, who: Who, approval: str | None, tighter: Tighter) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""
-        toolbox, store = self._now(), self.store
+        way, toolbox, store = self._way or self._loaded_way(), self._now(), self.store
         assert self._redactor is not None, "there is one as long as the store is open"
         until = None if tighter.seconds is None else perf_counter() + tighter.seconds
-        pipeline = Pipeline(
-            toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, self._loops
+        pipeline = way.pipeline(
+            toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, way.loops
         )
         return await pipeline.run(
             written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest, packs=toolbox.packs), approval
         )
 
-    def _who(self, caller: str, context: Label, step: Label) -> Who:
-        return Who(
-            checked_caller(caller),
-            _label("context", context),
-            _label("step", step),
-            self._setup.gate.get("provider") or "",
-        )
+    def _loaded_way(self) -> _Way:
+        from rightcall.executor.calls import one_call, who_of
+        from rightcall.executor.guesses import LoopNews
+        from rightcall.executor.pipeline import Pipeline
+        from rightcall.executor.request import Tighter
+
+        self._way = _Way(one_call, who_of, Tighter, Pipeline, LoopNews())
+        return self._way
 
     def _now(self) -> Toolbox:
         """The toolbox of the policy as its file is at this moment."""
@@ -416,15 +441,6 @@ class Executor:
         self._store.later(lambda tables: note_policy(tables, note, digest))
 
 
-def _label(name: str, value: object) -> str | None:
-    """An id that groups records: a text, or a whole number, which is common for chats."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if value is None or (isinstance(value, str) and value.isprintable() and 0 < len(value) <= _LONGEST_NAME * 5):
-        return value
-    raise CallError(f"`{name}` must be a text of 1 to {_LONGEST_NAME * 5} printable characters, not {value!r:.60}")
-
-
 # ── the synchronous executor ──
 # The executor for code without an event loop: a loop of its own in a thread, and every call waits for its answer.
 
@@ -449,9 +465,8 @@ class SyncExecutor:
         self._process = os.getpid()
         self._door = threading.Lock()
         self._closed = False
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="rightcall", daemon=True)
-        self._thread.start()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -465,11 +480,12 @@ class SyncExecutor:
             if self._closed or os.getpid() != self._process:  # in a forked child it is the parent's
                 return
             self._closed = True
-            ending = asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop)
-        ending.result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+            ending = None if self._loop is None else self._begin(_cancel_all())
+        if self._loop is not None and self._thread is not None and ending is not None:
+            ending.result()
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
         self._executor.close()
 
     def run(self, call: Any, caller: str = DEFAULT_CALLER, **options: Any) -> Outcome:
@@ -491,16 +507,30 @@ class SyncExecutor:
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(name for name in dir(self._executor) if not name.startswith("_"))})
 
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """In the loop, which the first work starts. The caller holds the door."""
+        import asyncio
+
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="rightcall", daemon=True)
+            self._thread.start()
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         with self._door:  # what comes in before it closes is ended by `close`, nothing comes in after
             if self._closed or os.getpid() != self._process:
                 work.close()
                 raise _shut("was closed" if self._closed else "belongs to the process that forked this one")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+            future = self._begin(work)
         try:
             return future.result()
-        except CancelledError:
-            raise _shut("was closed while the call was under way") from None
+        except Exception as error:
+            from concurrent.futures import CancelledError
+
+            if isinstance(error, CancelledError):
+                raise _shut("was closed while the call was under way") from None
+            raise
         except KeyboardInterrupt:
             future.cancel()
             raise
@@ -511,6 +541,8 @@ def _shut(why: str) -> StoreError:
 
 
 async def _cancel_all() -> None:
+    import asyncio
+
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in others:
         task.cancel()

@@ -116,6 +116,17 @@ _BEFORE = frozenset((*_OPENING, "\ufeff", " ", "\t", "\r", "\n"))
 """How a text begins in which JSON does: one look settles most."""
 
 
+def may_hold(arguments: Mapping[str, Any]) -> bool:
+    """Whether an argument is named like a command or an address, or could have one inside."""
+    for name, value in arguments.items():
+        if type(value) in _NESTED or kind_of(name) in _JUDGED or may_be_json(value):
+            return True
+    return False
+
+
+_JUDGED = frozenset(("command", "url", "code", "program"))
+
+
 def opened(value: Any) -> Any:
     """A value, or what a JSON text holds, and the text in that; a text with a key twice cannot be judged, and one that
     is not JSON stays as it is."""

@@ -30,8 +30,8 @@ from rightcall.executor.rights import (
 )
 from rightcall.executor.toolbox import Equipped, Toolbox
 from rightcall.gate.examples import deprecated_hint, hint
-from rightcall.policy.decide import denial, is_outside, not_whitelisted, permission
-from rightcall.policy.settings import Policy, Rights, is_repeatable
+from rightcall.policy.decide import denial, is_outside, is_repeatable, not_whitelisted, permission
+from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import Decision, Finding, Origin, Request
 from rightcall.record.admission import Admission, ApprovalQuestion, finish
 from rightcall.record.tables import UNASKED, AnswerBody, AuditEntry, CallBody, EndBody, Tables, encode, read_call

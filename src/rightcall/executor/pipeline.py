@@ -9,7 +9,6 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
 from functools import partial
 from inspect import isawaitable
 from os import urandom
@@ -66,7 +65,6 @@ _SHORTEST = 0.001
 _LOOKS = 3
 _USUAL_SECONDS = Budgets().seconds
 """That a tool may take where nobody has said otherwise: one with a time limit of its own has that instead."""
-_UNTRACED = nullcontext()
 UNSTEADY = Decision(
     "deny", "state", "What the call touches changes while it is looked at, so nobody could be asked about it",
     "Make the same call again in a moment.",
@@ -129,8 +127,12 @@ class Pipeline(Struct, frozen=True, eq=False):
         changes in between is looked at again, and what changes all the time is refused."""
         try:
             for _ in range(_LOOKS):
-                request = await self._judgeable(written, found, rights, approval, context)
+                request = self._request(written, found, rights, approval, context)
                 if isinstance(request, Decision) or found is None:
+                    return request, ""
+                if found.touches:
+                    request = await self._with_state(request, found)
+                if found.local is None or found.local.preview is None:
                     return request, ""
                 shown = await self._rehearsal(request, found)
                 told = bool(request.state) and not request.state.startswith(UNKNOWN)  # else no yes to it will ever fit
@@ -146,12 +148,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             log.exception("rightcall: judging a call failed")
             return faulty(error), ""
 
-    async def _judgeable(
-        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
-    ) -> Request | Decision:
-        request = self._request(written, found, rights, approval, context)
-        if isinstance(request, Decision) or found is None or not found.touches:
-            return request
+    async def _with_state(self, request: Request, found: Equipped) -> Request:
         own = found.local is not None and found.local.state is not None
         # whether an approval fits cannot be told before the state is known
         if own and await self._likely(replace(request, approval=None)) == "deny":
@@ -298,8 +295,12 @@ class Pipeline(Struct, frozen=True, eq=False):
                 return known
             given = self._given(request, found.local)
             seconds, output = self._seconds(request, found.local), self._budget(request).output
-            with tracing(self.root) if found.local.traced and key is not None else _UNTRACED as trace:
-                result = await run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
+            running = run(found.local, given, seconds=seconds, output=output, why_not=self._why_not)
+            if found.local.traced and key is not None:
+                with tracing(self.root) as trace:
+                    result = await running
+            else:
+                trace, result = None, await running
             if key is None or not result.ok:
                 return result
             if trace is not None and trace.kept is not None:

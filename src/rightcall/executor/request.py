@@ -13,8 +13,10 @@ from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow
 from rightcall.base.globs import folded
 from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
+from rightcall.executor.guesses import may_hold
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
-from rightcall.policy.settings import Rights, is_repeatable
+from rightcall.policy.decide import is_repeatable
+from rightcall.policy.settings import Rights
 from rightcall.policy.types import Finding, Request
 from rightcall.tools.places import values_at
 from rightcall.types import Effect, Verdict
@@ -123,11 +125,13 @@ def build_request(
     foreign = equipped.local is None or not equipped.local.rooted
     described = tool.is_described
     named = rules.paths or rules.patches or inner or (guesses and not described)
-    written = _places(tool, call.arguments, inner, guesses) if named else iter(())
-    bases = (root, *(one for one in folders if one != root)) if folders else (root,)
-    base, paths, alone = _paths(written, bases, foreign) if named else ("", (), False)
+    base, paths, alone = "", tuple[_Path, ...](), False
+    if named:
+        bases = (root, *(one for one in folders if one != root)) if folders else (root,)
+        base, paths, alone = _paths(_places(tool, call.arguments, inner, guesses), bases, foreign)
     findings, commanded, visible = (), (), ()
-    if inner or rules.commands or rules.urls or (foreign and not described):  # ours declare what they take
+    by_name = foreign and not described and may_hold(call.arguments)  # ours declare what they take
+    if inner or rules.commands or rules.urls or by_name:
         findings, commanded, visible = _judge_of_arguments()(tool, call.arguments, inner, rights, (root, *folders))
     if rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))

@@ -1,14 +1,15 @@
 """The tools that an executor has without being given any: the code tools on its root, the small ones beside them, those
-of the web, and those that run code and write."""
+of the web, and those that run code and write. What must be known of a tool before it is called stands here; its code
+is loaded with the first call."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, to_builtins
 from msgspec.json import encode
 from msgspec.structs import replace
 
@@ -18,67 +19,29 @@ from rightcall.catalog.packs import load_pack
 from rightcall.catalog.tool import Pack, PackTool
 from rightcall.errors import ToolFailure
 from rightcall.executor.stores import Premises
-from rightcall.policy.settings import CodeSettings, Policy, Settings, records_of
-from rightcall.record.browse import Collection, Row, Rows
-from rightcall.record.calls import Period
-from rightcall.record.tables import Store, Tables
-from rightcall.tools.code import diff, history, listing, read, search
-from rightcall.tools.code.opening import local
-from rightcall.tools.diff import file_diff
-from rightcall.tools.functions import LocalTool, packed_tool
-from rightcall.tools.state import untold
+from rightcall.policy.settings import CodeSettings, Policy, SandboxSettings, Settings
+from rightcall.record.tables import Store
+from rightcall.tools.code.opening import CodeTool, local
+from rightcall.tools.functions import LocalTool, Work, packed_tool
+from rightcall.tools.write.tools import write_tools
 
 if TYPE_CHECKING:
     from rightcall.policy.settings import LeastTier
     from rightcall.tools.sandbox.sandbox import Sandbox
-    from rightcall.tools.write.pulls import PullRecord
+    from rightcall.tools.sandbox.types import Language
 
 
 # ── small tools ──
-# The small read-only tools of an executor (C-11): ping, system/monitor, debug/logs, data/list, data/read, ai/report,
-# analytics/tool-usage.
-#
-# What they are called, what they take and what they are for stands in the pack `code`. The store is asked for when one
-# is called, since an executor opens it late.
+# The small read-only tools of an executor (C-11). What they are called, what they take and what they are for stands in
+# the pack `code`. The store is asked for when one is called, since an executor opens it late.
 
+_SMALL = ("ping", "system/monitor", "debug/logs", "data/list", "data/read", "ai/report", "analytics/tool-usage")
 _CALLER = "caller"
 """The argument in which a tool is told who calls; no schema has one of that name."""
-
+_FOR_ANYBODY = frozenset(("ping", "system/monitor"))
+"""They are not told who calls."""
 _LIVELY = frozenset(("data/list", "data/read"))
 """They show the audit, which grows with every call: asking again is a loop only if they give the same all the same."""
-
-
-class NoArguments(Struct, frozen=True):
-    pass
-
-
-class LogsArguments(Struct, frozen=True, kw_only=True):
-    limit: int = 50
-    caller: str = ""
-
-
-class ListArguments(Struct, frozen=True, kw_only=True):
-    collection: str
-    filter: dict[str, Any] | None = None
-    limit: int = 20
-    caller: str = ""
-
-
-class ReadArguments(Struct, frozen=True, kw_only=True):
-    collection: str
-    id: str | int
-    caller: str = ""
-
-
-class ReportArguments(Struct, frozen=True, kw_only=True):
-    caller: str
-    period: Period = "1day"
-
-
-class UsageArguments(Struct, frozen=True, kw_only=True, rename={"persona": "personaId"}):
-    caller: str
-    persona: str | None = None
-    period: Period = "1day"
 
 
 def small_tools(
@@ -86,88 +49,20 @@ def small_tools(
 ) -> list[LocalTool]:
     """All of them, as an executor runs them; `root` lies on the file system whose room is told, in the folder `desk`
     are the pull requests, and `settings` say who sees the records of others."""
-    rules = settings or Settings()
-    about = {tool.name: tool for tool in load_pack("code").tools}
-    runs: list[tuple[str, type[Struct], Callable[[Any], Any]]] = [
-        ("ping", NoArguments, _ping),
-        ("system/monitor", NoArguments, lambda _: _monitor(root)),
-        ("debug/logs", LogsArguments, lambda asked: _logs(store(), asked, whose(rules, asked.caller))),
-        (
-            "data/list",
-            ListArguments,
-            lambda asked: _list(store(), asked, _pulls(root, desk), whose(rules, asked.caller)),
-        ),
-        (
-            "data/read",
-            ReadArguments,
-            lambda asked: _read(store(), asked, _pulls(root, desk), whose(rules, asked.caller)),
-        ),
-        ("ai/report", ReportArguments, lambda asked: _report(store(), asked)),
-        (
-            "analytics/tool-usage",
-            UsageArguments,
-            lambda asked: _usage(store(), asked, whose(rules, asked.caller) is None),
-        ),
-    ]
+    about = _tools_of("code")
+
+    def load(name: str) -> Work:
+        from rightcall.tools.system import small_work
+
+        return small_work(name, store, root, desk, settings or Settings())
+
     return [
         replace(
-            packed_tool(about[name], arguments, run, state=untold if name in _LIVELY else None),
-            caller=_CALLER if _CALLER in arguments.__struct_fields__ else None,
+            packed_tool(about[name], partial(load, name), state=name in _LIVELY),
+            caller=None if name in _FOR_ANYBODY else _CALLER,
         )
-        for name, arguments, run in runs
-    ]  # fmt: skip
-
-
-def _ping(_: NoArguments) -> Any:
-    from rightcall.tools.system import ping
-
-    return ping()
-
-
-def _monitor(root: str) -> Any:
-    from rightcall.tools.system import monitor
-
-    return monitor(root)
-
-
-def whose(settings: Settings, caller: str) -> str | None:
-    """Whose records a caller sees: its own, or with None everybody's."""
-    return None if records_of(settings, caller) == "all" else caller
-
-
-def _logs(store: Store, asked: LogsArguments, whose: str | None) -> Any:
-    from rightcall.record.browse import log_lines
-
-    return log_lines(store, asked.limit, whose)
-
-
-def _pulls(root: str, desk: str) -> Mapping[str, Any]:
-
-    return pull_collection(root, desk)
-
-
-def _list(store: Store, asked: ListArguments, more: Mapping[str, Any], whose: str | None) -> Any:
-    from rightcall.record.browse import list_records
-
-    return list_records(store, asked.collection, asked.filter, asked.limit, more, whose=whose)
-
-
-def _read(store: Store, asked: ReadArguments, more: Mapping[str, Any], whose: str | None) -> Any:
-    from rightcall.record.browse import read_record
-
-    return read_record(store, asked.collection, asked.id, more, whose=whose)
-
-
-def _report(store: Store, asked: ReportArguments) -> Any:
-    from rightcall.record.analytics import own_report
-
-    return own_report(store, asked.caller, asked.period)
-
-
-def _usage(store: Store, asked: UsageArguments, all_records: bool) -> Any:
-    from rightcall.record.analytics import tool_usage
-
-    return tool_usage(store, asked.caller, asked.persona, asked.period, all_records=all_records)
+        for name in _SMALL
+    ]
 
 
 # ── the tools of pack `gaia` ──
@@ -192,6 +87,8 @@ def with_gaia(tools: Mapping[str, LocalTool], root: str, shell: LocalTool | None
     a word on why. `shell` runs the commands of `ai.execute`."""
 
     def saving(arguments: Mapping[str, Any]) -> str:
+        from rightcall.tools.diff import file_diff
+
         return f"{file_diff(arguments['path'], arguments['content'], root=root)}\n{_NO_WRITING}."
 
     def running(arguments: Mapping[str, Any]) -> str:
@@ -239,46 +136,6 @@ def also_named(tool: LocalTool, name: str) -> LocalTool:
     return replace(tool, about=replace(about, rules=replace(about.rules, names=(*about.rules.names, name))))
 
 
-# ── pull requests as data ──
-# Pull requests as models look at them, with `data/list` and `data/read`: rows like those of the audit's own tables.
-# Every caller sees all of them: they are there to be reviewed by others.
-#
-# They lie on the desk and not in the store; nothing of the files they change is in them, apart from what a check
-# printed.
-
-NAME: Final = "pull_requests"
-_COLUMNS: Final = (
-    "id", "title", "author", "branch", "base", "status", "made", "head", "body", "merge", "discussion", "checks",
-)  # fmt: skip
-
-
-def pull_collection(root: str, desk: str) -> Mapping[str, Collection]:
-    """The collection, by its name. Reads the desk when it is asked, and makes none."""
-
-    def records() -> list[PullRecord]:
-        if not desk or os.name != "posix":
-            return []
-        from rightcall.base.files.sight import Sight
-        from rightcall.policy.settings import WriteSettings
-        from rightcall.tools.write.desk import Desk
-        from rightcall.tools.write.pulls import all_pulls
-
-        return all_pulls(Desk(desk, Sight(root), WriteSettings()))
-
-    def rows(_: Tables, __: str | None) -> Rows:
-        return ((lambda record=record: _row(record)) for record in records())
-
-    def row(_: Tables, id: str, __: str | None) -> Row | None:
-        return next((_row(record) for record in records() if record.id == id.removeprefix("#")), None)
-
-    return {NAME: Collection(_COLUMNS, rows, row, bounded=False)}
-
-
-def _row(record: PullRecord) -> Row:
-    fields: dict[str, Any] = {name: getattr(record, name) for name in _COLUMNS}
-    return fields | {"discussion": to_builtins(record.discussion), "checks": to_builtins(record.checks)}
-
-
 # ── sandbox and writes ──
 # What gives an executor hands: the sandbox in which code runs, and the desk at which files are written.
 #
@@ -296,20 +153,14 @@ class Hands:
     def tools(self, sight: Sight, policy: Policy, desk: str, guarded: tuple[str, ...]) -> list[LocalTool]:
         """The tools that run code, and those that write; `desk` is the folder of what belongs to writing, `guarded` are
         the files that none of them may write."""
-        from rightcall.tools.sandbox.tools import execute_tools
-        from rightcall.tools.write.desk import Desk
-        from rightcall.tools.write.tools import write_tools
-
         sandbox = self._sandbox_for(policy)
         return [
             *execute_tools(policy.sandbox, sandbox),
-            *write_tools(Desk(desk, sight, policy.write), sandbox, policy.sandbox.visible, guarded),
+            *write_tools(desk, sight, policy.write, sandbox, policy.sandbox.visible, guarded),
         ]
 
     def shell(self, policy: Policy) -> LocalTool:
         """`ai.execute` of the pack `gaia`."""
-        from rightcall.tools.sandbox.tools import shell_tool
-
         return shell_tool(policy.sandbox, self._sandbox_for(policy))
 
     def close(self) -> None:
@@ -333,6 +184,69 @@ class Hands:
         return sandbox
 
 
+_AROUND = 10.0
+"""Seconds that a tool may take beside the program that it starts, or the page that it fetches."""
+_LANGUAGES: dict[str, Language] = {"code/execute/python": "python", "code/execute/javascript": "javascript"}
+
+
+def execute_tools(settings: SandboxSettings, sandbox: Callable[[], Sandbox]) -> list[LocalTool]:
+    """Both tools. `sandbox` lends the one that they share, when it is first needed."""
+    about = _tools_of("code")
+
+    def load(language: Language) -> Work:
+        from rightcall.tools.sandbox.tools import execute_work
+
+        return execute_work(language, settings, sandbox)
+
+    return [
+        _lasting(packed_tool(about[name], partial(load, language), preview=True), settings.seconds)
+        for name, language in _LANGUAGES.items()
+    ]
+
+
+def shell_tool(settings: SandboxSettings, sandbox: Callable[[], Sandbox]) -> LocalTool:
+    """`ai.execute`. `sandbox` lends the one it shares with others, when it is first needed."""
+
+    def load() -> Work:
+        from rightcall.tools.sandbox.tools import shell_work
+
+        return shell_work(settings, sandbox)
+
+    return _lasting(packed_tool(_tools_of("gaia")["ai.execute"], load, preview=True), settings.seconds)
+
+
+def _lasting(tool: LocalTool, seconds: float) -> LocalTool:
+    return replace(tool, timeout=seconds + _AROUND, lasting=True)
+
+
+# ── the web ──
+
+_NO_SEARCH = "Web search is not set up here. Go on without it."
+
+
+def web_tools(root: str, policy: Policy) -> list[LocalTool]:
+    """They are in no stage: only a policy that names them lets them run. Search needs a server that it names."""
+    about, settings = _tools_of("code"), policy.web
+
+    def fetch() -> Work:
+        from rightcall.tools.web.fetch import fetch_work
+
+        return fetch_work(settings, policy.settings.urls, root)
+
+    def search() -> Work:
+        from rightcall.tools.web.fetch import search_work
+
+        return search_work(settings)
+
+    searching = _lasting(packed_tool(about["web/search"], search), settings.seconds)
+    return [
+        _lasting(packed_tool(about["web/fetch"], fetch), settings.seconds),
+        replace(searching, absent="" if settings.search else _NO_SEARCH),
+    ]
+
+
+# ── all of them ──
+
 GAIA, EDIT_FILES = "gaia", "edit-files"
 _EDIT = "code/edit"
 
@@ -342,8 +256,6 @@ def shipped_tools(
 ) -> dict[str, LocalTool]:
     """By name; `packs` are those in force, of which one has names of its own for some of them. All but the small ones
     need a system on which files can be opened beneath a folder, which Windows is not."""
-    from rightcall.tools.web.fetch import web_tools
-
     root, desk = premises.root, premises.desk
     tools = small_tools(store, root, desk, policy.settings)
     tools += web_tools(root, policy)
@@ -380,7 +292,7 @@ def _with_edit_files(edit: LocalTool) -> LocalTool:
     )
 
 
-# ── tools ──
+# ── code ──
 # The code tools on one root, ready for an executor. The order is that of the design.
 
 _USUAL = CodeSettings()
@@ -388,8 +300,50 @@ _USUAL = CodeSettings()
 
 def code_tools(sight: Sight, settings: CodeSettings = _USUAL) -> tuple[LocalTool, ...]:
     """All seven. What is said of them stands in the pack `code`."""
-    tools = (
-        read.tool(settings), search.TOOL, listing.TOOL, diff.TOOL, history.LOG, history.BLAME, history.tool(settings)
-    )  # fmt: skip
-    about: dict[str, PackTool] = {tool.name: tool for tool in load_pack("code").tools}
-    return tuple(local(tool, about[tool.name], sight) for tool in tools)
+    about = _tools_of("code")
+
+    def reading() -> CodeTool:
+        from rightcall.tools.code.read import tool
+
+        return tool(settings)
+
+    def showing() -> CodeTool:
+        from rightcall.tools.code.history import tool
+
+        return tool(settings)
+
+    loads: dict[str, Callable[[], CodeTool]] = {
+        "code/read": reading, "code/search": _load_search, "code/list": _load_list, "code/diff": _load_diff,
+        "code/log": _load_log, "code/blame": _load_blame, "code/show": showing,
+    }  # fmt: skip
+    return tuple(local(about[name], load, sight) for name, load in loads.items())
+
+
+def _load_search() -> CodeTool:
+    from rightcall.tools.code.search import TOOL
+
+    return TOOL
+
+
+def _load_list() -> CodeTool:
+    from rightcall.tools.code.listing import TOOL
+
+    return TOOL
+
+
+def _load_diff() -> CodeTool:
+    from rightcall.tools.code.diff import TOOL
+
+    return TOOL
+
+
+def _load_log() -> CodeTool:
+    from rightcall.tools.code.history import LOG
+
+    return LOG
+
+
+def _load_blame() -> CodeTool:
+    from rightcall.tools.code.history import BLAME
+
+    return BLAME

@@ -166,7 +166,7 @@ def build_toolbox(
 def _record(tool: LocalTool) -> PackTool:
     """Functions of the program itself may declare effects and rules, unlike definitions that come from a server."""
     if tool.about is not None:
-        return tool.about
+        return replace(tool.about, is_tried=True)
     rules = Rules(repeatable=tool.repeatable, paths=tool.paths, commands=tool.commands, example=tool.example)
     about = tool.definition
     return PackTool(tool.name, about.get("description") or "", about["parameters"], tool.effects, rules, "given")

@@ -17,14 +17,13 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall import suggest_keywords
-from rightcall.base.json.marks import REPAIRING
+from rightcall.base.json.marks import NAMES, REPAIRING
 from rightcall.base.json.strict import duplicate_keys, is_plain, unsound
 from rightcall.catalog.catalog import Catalog, build_catalog
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.catalog.tool import Pack, PackTool, Tool
 from rightcall.errors import ConfigError
-from rightcall.gate.repair import NAMES
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.types import Call, Event, Problem, Reading, ReasoningMode, StrategyName, Verdict
@@ -121,12 +120,16 @@ class Gate:
         self.formats = _formats(formats)
         self._open_stream: Callable[[bool], Stream] | None = None
         self._counters: dict[str, Counter] = {}
-        self.plain: dict[str, tuple[Callable[[Any], bool], Counter, bool]] = {
-            name: (decides, self._counter(name), tool.open)
-            for name, tool in self.catalog.tools.items()
-            if (decides := tool.decides) is not None
-        }
+        self.plain: dict[str, tuple[Callable[[Any], bool], Counter, bool]] = {}
         """By tool: the check of arguments that need nothing, the counts, and whether more has to be looked for."""
+        self._uncompiled: dict[str, Tool] = {}
+        for name, tool in self.catalog.tools.items():
+            if tool.is_decidable:
+                self._counter(name)
+                if tool.check.is_made:
+                    self._make_ready(tool)
+                else:
+                    self._uncompiled[name] = tool
 
     def check(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
         """The verdict on one call. `arguments` may be a dict, JSON or broken text; whatever it is, nothing is raised.
@@ -230,7 +233,14 @@ class Gate:
     def _counter(self, tool: str) -> Counter:
         return self._counters.setdefault(tool, [0, 0, 0, 0, 0, 0])
 
+    def _make_ready(self, tool: Tool) -> None:
+        if tool.decides is not None:
+            self.plain[tool.name] = tool.decides, self._counter(tool.name), tool.open
+
     def _judged(self, name: Any, arguments: Any, call_id: str | None) -> Verdict:
+        if self._uncompiled and isinstance(name, str) and (late := self._uncompiled.pop(name, None)) is not None:
+            self._make_ready(late)
+            return self.check(name, arguments, call_id=call_id)
         from rightcall.gate.judge import judge  # late: a call that fits never needs it
 
         if issubclass(type(name), str):
@@ -282,7 +292,7 @@ class Gate:
             self._send(replace(event, repairs=verdict.repairs, mode=verdict.mode))
         if verdict.ok and verdict.repairs:
             text = f"Normalized {tool} arguments via {verdict.strategy} (provider={self.provider})"
-            if self.policy.log_normalizations:
+            if self.policy.log_normalizations and log.isEnabledFor(logging.INFO):
                 log.info(escaped(text), extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
             event = Event("tool_call_repaired", "info", tool, call_id, self.provider, text, mode=verdict.mode)
             for repair in verdict.repairs:

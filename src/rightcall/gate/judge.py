@@ -13,7 +13,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rightcall.base.json.find import read_value
-from rightcall.base.json.marks import RULES, is_list, is_object, repairs_of
+from rightcall.base.json.marks import RULES, is_list, is_object, repairs_of, used
 from rightcall.base.json.reader import Read
 from rightcall.base.json.shape import ANY, Shape
 from rightcall.base.json.strict import NO_JSON, attempt, decode, duplicate_keys, opened, unsound
@@ -25,7 +25,6 @@ from rightcall.catalog.tool import NameMatch, Tool
 from rightcall.errors import Unreadable
 from rightcall.gate.examples import can_retry, deprecated_hint, got, hint, nameless_hint, unknown_tool_hint
 from rightcall.gate.explain import problems
-from rightcall.gate.repair import used
 from rightcall.gate.repair.arguments import ToolRepair, normalise
 from rightcall.gate.repair.log import Log
 from rightcall.gate.repair.values import conforms
@@ -418,3 +417,15 @@ def _few(faults: list[Problem]) -> tuple[Problem, ...]:
 
 def _confidence(repairs: tuple[Repair, ...]) -> float:
     return min((repair.confidence for repair in repairs), default=1.0)
+
+
+def written_calls(verdict: Verdict) -> set[tuple[str, bytes]]:
+    """A call as it was found and as it would run, in bytes: 1 is not true."""
+    written: set[tuple[str, bytes]] = set()
+    for call in (verdict.found, verdict.call):
+        if call is not None and is_object(call.arguments):
+            try:
+                written.add((call.name, json.encode(call.arguments, order="sorted")))
+            except (TypeError, ValueError, RecursionError):  # what no JSON can say is no other call's twin
+                continue
+    return written

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_object, repairs_of
@@ -15,7 +14,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.catalog import Catalog
 from rightcall.catalog.tool import NameMatch, Tool
 from rightcall.gate.examples import unknown_tool_hint
-from rightcall.gate.judge import Found, fault_code, read_arguments
+from rightcall.gate.judge import Found, fault_code, read_arguments, written_calls
 from rightcall.gate.recover.machine import Machine
 from rightcall.gate.recover.native import NativeCall, NativeText, finish_word, unpack
 from rightcall.gate.recover.registry import Scanner, scanner_for
@@ -324,18 +323,6 @@ class _Message:
             else:
                 kept.append((verdict, place))
         return [verdict for verdict, _ in kept], [place for _, place in kept]
-
-
-def written_calls(verdict: Verdict) -> set[tuple[str, bytes]]:
-    """A call as it was found and as it would run, in bytes: 1 is not true."""
-    written: set[tuple[str, bytes]] = set()
-    for call in (verdict.found, verdict.call):
-        if call is not None and is_object(call.arguments):
-            try:
-                written.add((call.name, msgspec.json.encode(call.arguments, order="sorted")))
-            except (TypeError, ValueError, RecursionError):  # what no JSON can say is no other call's twin
-                continue
-    return written
 
 
 def _refused(verdict: Verdict, call: Call) -> Verdict:

@@ -21,7 +21,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, structs
 
-from rightcall.base.http.addresses import Address, Headers, header_of, read_address
+from rightcall.base.http.addresses import Address, Headers, read_address
+from rightcall.base.http.answers import header_of
 from rightcall.base.http.client import Incoming, Request, exchange
 from rightcall.base.http.errors import HttpError
 from rightcall.base.json.marks import is_object

@@ -70,6 +70,11 @@ def denial(rights: Rights, tool: str) -> str | None:
     return next((rule for pattern, rule in rights.deny.items() if hits(pattern, tool)), None)
 
 
+def is_repeatable(rights: Rights, tool: str) -> bool:
+    """Whether the policy lets a tool be polled. As with permissions, the whole name counts (`jobs/status`)."""
+    return bool(rights.repeatable) and any(matches(pattern, tool) for pattern in rights.repeatable)
+
+
 def is_outside(rights: Rights, tool: str) -> bool:
     """Whether a caller may use certain tools at most, and this is none of them."""
     return rights.within is not None and not any(matches(pattern, tool) for pattern in rights.within)
@@ -588,13 +593,14 @@ POLICIES: tuple[tuple[str, Policy], ...] = (
     ("approval", approved),
 )
 
+_IN_ORDER = tuple(policy for _, policy in POLICIES)
 NOBODY_ALLOWED = Decision("deny", "default", "Nothing allows this call")
 
 
 def decide(request: Request, facts: Facts) -> Decision:
     """The decision on a request, with the id of the rule that made it."""
     decision = NOBODY_ALLOWED
-    for _, policy in POLICIES:
+    for policy in _IN_ORDER:
         word = policy(request, facts)
         if word is None:
             continue

@@ -474,11 +474,6 @@ def rights_of(settings: Settings, caller: str) -> Rights:
     return with_digest(rights)
 
 
-def is_repeatable(rights: Rights, tool: str) -> bool:
-    """Whether the policy lets a tool be polled. As with permissions, the whole name counts (`jobs/status`)."""
-    return bool(rights.repeatable) and any(matches(pattern, tool) for pattern in rights.repeatable)
-
-
 def records_of(settings: Settings, caller: str) -> Records:
     """Whose records a caller sees."""
     own = settings.callers.get(caller)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rightcall.base.http.addresses import TooLong
+from rightcall.gate.judge import written_calls
 from rightcall.gate.recover.native import finish_word
-from rightcall.gate.stream import written_calls
 from rightcall.proxy.prose import Did, Prose, Settler, can_retry, is_wrong
 from rightcall.proxy.teaching import again_text
 from rightcall.proxy.wires.common import DROP, SAME, Delta, Ending, Event, Kind, Redo

@@ -21,7 +21,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.base.http.addresses import Headers, TooLong, header_of, length_of
+from rightcall.base.http.addresses import Headers, TooLong
+from rightcall.base.http.answers import header_of, length_of
 from rightcall.base.http.client import Incoming
 from rightcall.base.http.errors import Fault, HttpError
 from rightcall.base.text import escaped

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Raw
 from starlette.types import Receive, Scope, Send
 
-from rightcall.base.http.addresses import header_of, length_of
+from rightcall.base.http.answers import header_of, length_of
 from rightcall.errors import StoreError
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.messages import (

@@ -10,17 +10,19 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict, TypeVar, Unpack, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, get_args, overload
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from rightcall import check_keywords
 from rightcall.base.text import escaped
-from rightcall.catalog.functions import Converter, converter, from_python
 from rightcall.catalog.tool import PackTool
 from rightcall.errors import ToolError, ToolFailure
 from rightcall.types import Effect
+
+if TYPE_CHECKING:
+    from rightcall.catalog.functions import Converter
 
 # ── declared ──
 # What an author declares about a tool, checked when it is declared: a mistake is named at once, not at the first
@@ -124,7 +126,7 @@ class LocalTool(Struct, frozen=True, eq=False):
     paths: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
-    convert: Converter | None = None
+    convert: "Converter | None" = None
     """From the call's JSON to the types the function declares; None: it takes the JSON as it is."""
     rooted: bool = False
     """It resolves its paths below the root itself, and gets them as they were written."""
@@ -223,6 +225,8 @@ def local_tool(thing: Any) -> LocalTool:
 
 
 def _record(function: Any, said: _Declaration) -> LocalTool:
+    from rightcall.catalog.functions import converter  # late: the tools that ship with us need none
+
     definition = _definition(function)
     called = checked_name(said.name if said.name is not None else definition["name"])
     schema = definition["parameters"]
@@ -259,6 +263,8 @@ def _definition(function: Any) -> dict[str, Any]:
     if isinstance(function, staticmethod | classmethod):
         kind = type(cast("Any", function)).__name__
         raise ToolError(f"put @{kind} above @tool, so that the tool is the function itself")
+    from rightcall.catalog.functions import from_python
+
     definition = dict(from_python(function))
     own_name = getattr(cast("Any", function), "__name__", None)
     if isinstance(own_name, str):
@@ -282,14 +288,6 @@ def fixed_arguments(function: Function) -> frozenset[str]:
         names = names.union(part.keywords)
         function = part.func
     return names
-
-
-def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy that the author's code may change: what was approved and recorded stays what it was."""
-    try:
-        return to_builtins(arguments)
-    except Exception:  # noqa: BLE001 - nothing that came through the gate; then the first level must do
-        return dict(arguments)
 
 
 def _wants_self(function: Any) -> bool:
@@ -317,18 +315,32 @@ def _carrying(function: Any, record: LocalTool) -> Any:
 # Tools that ship with us: what they are called, take and are for stands in a pack; here is how they run.
 
 
-def packed_tool(
-    about: PackTool, arguments: type[Struct], run: Callable[[Any], Any], *,
-    state: Callable[[Any], object] | None = None, preview: Callable[[Any], Any] | None = None,
-) -> LocalTool:  # fmt: skip
-    """A tool of a pack whose function takes the record of its arguments, and gives one of its result. `state` and
-    `preview` take the same record."""
+class Work(Struct, frozen=True):
+    """The code of a tool: functions of the record of its arguments. `run` gives a record of its result."""
+
+    arguments: type[Struct]
+    run: Callable[[Any], Any]
+    state: Callable[[Any], object] | None = None
+    preview: Callable[[Any], Any] | None = None
+
+
+def packed_tool(about: PackTool, load: Callable[[], Work], *, state: bool = False, preview: bool = False) -> LocalTool:
+    """A tool of a pack. `load` imports its code and is called when the tool first is; `state` and `preview` say which
+    of the two that code has."""
+
+    @functools.cache
+    def work() -> Work:
+        loaded = load()
+        assert (loaded.state is not None, loaded.preview is not None) == (state, preview), about.name
+        return loaded
+
+    def on_record(part: str) -> Callable[[Mapping[str, Any]], Any]:
+        return lambda given: getattr(work(), part)(_record_packed(about.name, work().arguments, given))
+
+    run = on_record("run")
 
     def call(**given: Any) -> Any:
-        return to_builtins(run(_record_packed(about.name, arguments, given)))
-
-    def on_record(function: Callable[[Any], Any]) -> Callable[[Mapping[str, Any]], Any]:
-        return lambda given: function(_record_packed(about.name, arguments, given))
+        return to_builtins(run(given))
 
     return LocalTool(
         name=about.name,
@@ -336,8 +348,8 @@ def packed_tool(
         definition={"name": about.name, "description": about.description, "parameters": about.schema},
         effects=about.effects,
         repeatable=about.rules.repeatable,
-        state=on_record(state) if state is not None else None,
-        preview=on_record(preview) if preview is not None else None,
+        state=on_record("state") if state else None,
+        preview=on_record("preview") if preview else None,
         paths=about.rules.paths,
         commands=about.rules.commands,
         example=about.rules.example,

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from rightcall.base.cut import with_left_out
 from rightcall.policy.types import Result
 from rightcall.tools.diff import one_line, shown_text
-from rightcall.tools.functions import LocalTool, own_copy
+from rightcall.tools.functions import LocalTool
 from rightcall.tools.places import found_at
 from rightcall.tools.run import run
+from rightcall.tools.state import own_copy
 
 DRY_RUN = "DRY RUN: nothing was changed."
 _OUTPUT = 1_000_000

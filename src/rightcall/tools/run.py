@@ -27,8 +27,9 @@ from msgspec import Struct
 from rightcall.base.text import fault_text, message_of
 from rightcall.errors import ToolFailure
 from rightcall.policy.types import Result
-from rightcall.tools.functions import MARK, Function, LocalTool, fixed_arguments, own_copy
+from rightcall.tools.functions import MARK, Function, LocalTool, fixed_arguments
 from rightcall.tools.results import COMMON, Gatherer, Shaped, is_iterator, shaped
+from rightcall.tools.state import own_copy
 
 # ── call ──
 # A function with the arguments of one call, as a thread or the event loop calls it. A crash is a value already.
@@ -117,14 +118,15 @@ def discard(outcome: object) -> None:
 
 
 def _called(tool: LocalTool, arguments: Mapping[str, Any]) -> Any:
-    given = own_copy(arguments)
-    for name in fixed_arguments(tool.function).intersection(given):
-        raise _UnfitError(f"`{name}` is set by the program and cannot be given")
+    given, function = own_copy(arguments), tool.function
+    if type(function) is not FunctionType:  # a partial has set some
+        for name in fixed_arguments(function).intersection(given):
+            raise _UnfitError(f"`{name}` is set by the program and cannot be given")
     if tool.convert is not None:
         given, misfits = tool.convert(given)
         if misfits:
             raise _UnfitError("; ".join(f"`{misfit.name}`: {misfit.reason}" for misfit in misfits))
-    return tool.function(**given)
+    return function(**given)
 
 
 def _failed(error: BaseException) -> Failed:

@@ -20,7 +20,7 @@ from stat import S_ISDIR
 from time import monotonic, time_ns
 from typing import Any, NoReturn, Self, cast
 
-from msgspec import Struct, json, msgpack
+from msgspec import Struct, json, msgpack, to_builtins
 from msgspec.json import encode
 from msgspec.structs import replace
 
@@ -29,7 +29,7 @@ from rightcall.base.text import fault_text
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CacheSettings
 from rightcall.policy.types import UNKNOWN, Result
-from rightcall.tools.functions import LocalTool, own_copy
+from rightcall.tools.functions import LocalTool
 from rightcall.tools.places import values_at
 
 _SETTLED = 20_000_000
@@ -48,6 +48,14 @@ class Untold(Exception):
 def untold(*_: object) -> NoReturn:
     """The `state` of a tool that reads more than can be looked at twice."""
     raise Untold
+
+
+def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that the author's code may change: what was approved and recorded stays what it was."""
+    try:
+        return to_builtins(arguments)
+    except Exception:  # noqa: BLE001 - nothing that came through the gate; then the first level must do
+        return dict(arguments)
 
 
 def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:

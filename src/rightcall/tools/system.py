@@ -1,13 +1,110 @@
-"""The small tools that need no store: an answer at once, and the load of this process and its machine.
+"""The small tools: an answer at once, the load of this process and its machine, and what the audit tells.
 
 What the system does not tell is None; nothing names a process, a user, a host or a variable of the environment.
 """
 
 import os
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
+
+from rightcall.base.files.sight import Sight
+from rightcall.policy.settings import Settings, WriteSettings, records_of
+from rightcall.record.browse import Collection, Row, Rows, list_records, log_lines, read_record
+from rightcall.record.calls import Period
+from rightcall.record.tables import Store, Tables
+from rightcall.tools.functions import Work
+from rightcall.tools.state import untold
+
+if TYPE_CHECKING:
+    from rightcall.tools.write.pulls import PullRecord
+
+# ── which tool does what ──
+
+
+class NoArguments(Struct, frozen=True):
+    pass
+
+
+class LogsArguments(Struct, frozen=True, kw_only=True):
+    limit: int = 50
+    caller: str = ""
+
+
+class ListArguments(Struct, frozen=True, kw_only=True):
+    collection: str
+    filter: dict[str, Any] | None = None
+    limit: int = 20
+    caller: str = ""
+
+
+class ReadArguments(Struct, frozen=True, kw_only=True):
+    collection: str
+    id: str | int
+    caller: str = ""
+
+
+class ReportArguments(Struct, frozen=True, kw_only=True):
+    caller: str
+    period: Period = "1day"
+
+
+class UsageArguments(Struct, frozen=True, kw_only=True, rename={"persona": "personaId"}):
+    caller: str
+    persona: str | None = None
+    period: Period = "1day"
+
+
+def small_work(name: str, store: Callable[[], Store], root: str, desk: str, settings: Settings) -> Work:
+    """The code of the small tool of this name. `root` lies on the file system whose room is told, in the folder `desk`
+    are the pull requests, and `settings` say who sees the records of others."""
+
+    def seen(caller: str) -> str | None:
+        return whose(settings, caller)
+
+    def logs(asked: LogsArguments) -> Any:
+        return log_lines(store(), asked.limit, seen(asked.caller))
+
+    def listed(asked: ListArguments) -> Any:
+        pulls = pull_collection(root, desk)
+        return list_records(store(), asked.collection, asked.filter, asked.limit, pulls, whose=seen(asked.caller))
+
+    def read(asked: ReadArguments) -> Any:
+        pulls = pull_collection(root, desk)
+        return read_record(store(), asked.collection, asked.id, pulls, whose=seen(asked.caller))
+
+    def report(asked: ReportArguments) -> Any:
+        from rightcall.record.analytics import own_report  # late: the other tools need none of it
+
+        return own_report(store(), asked.caller, asked.period)
+
+    def usage(asked: UsageArguments) -> Any:
+        from rightcall.record.analytics import tool_usage
+
+        everybody = seen(asked.caller) is None
+        return tool_usage(store(), asked.caller, asked.persona, asked.period, all_records=everybody)
+
+    works = {
+        "ping": Work(NoArguments, lambda _: ping()),
+        "system/monitor": Work(NoArguments, lambda _: monitor(root)),
+        "debug/logs": Work(LogsArguments, logs),
+        "data/list": Work(ListArguments, listed, untold),
+        "data/read": Work(ReadArguments, read, untold),
+        "ai/report": Work(ReportArguments, report),
+        "analytics/tool-usage": Work(UsageArguments, usage),
+    }
+    return works[name]
+
+
+def whose(settings: Settings, caller: str) -> str | None:
+    """Whose records a caller sees: its own, or with None everybody's."""
+    return None if records_of(settings, caller) == "all" else caller
+
+
+# ── the system ──
 
 
 class Pong(Struct, frozen=True, rename="camel"):
@@ -157,3 +254,41 @@ def _disk(root: str) -> tuple[int | None, int | None]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+# ── pull requests as data ──
+# Pull requests as models look at them, with `data/list` and `data/read`: rows like those of the audit's own tables.
+# Every caller sees all of them: they are there to be reviewed by others.
+#
+# They lie on the desk and not in the store; nothing of the files they change is in them, apart from what a check
+# printed.
+
+NAME: Final = "pull_requests"
+_COLUMNS: Final = (
+    "id", "title", "author", "branch", "base", "status", "made", "head", "body", "merge", "discussion", "checks",
+)  # fmt: skip
+
+
+def pull_collection(root: str, desk: str) -> Mapping[str, Collection]:
+    """The collection, by its name. Reads the desk when it is asked, and makes none."""
+
+    def records() -> list["PullRecord"]:
+        if not desk or os.name != "posix":
+            return []
+        from rightcall.tools.write.desk import Desk
+        from rightcall.tools.write.pulls import all_pulls
+
+        return all_pulls(Desk(desk, Sight(root), WriteSettings()))
+
+    def rows(_: Tables, __: str | None) -> Rows:
+        return ((lambda record=record: _row(record)) for record in records())
+
+    def row(_: Tables, id: str, __: str | None) -> Row | None:
+        return next((_row(record) for record in records() if record.id == id.removeprefix("#")), None)
+
+    return {NAME: Collection(_COLUMNS, rows, row, bounded=False)}
+
+
+def _row(record: "PullRecord") -> Row:
+    fields: dict[str, Any] = {name: getattr(record, name) for name in _COLUMNS}
+    return fields | {"discussion": to_builtins(record.discussion), "checks": to_builtins(record.checks)}

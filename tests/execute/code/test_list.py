@@ -240,7 +240,7 @@ def test_a_folder_swapped_for_a_link_shows_nothing_of_what_it_leads_to(
 def test_a_list_that_takes_too_long_ends_with_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree(tmp_path, "a.py", "b/c.py")
     (tmp_path / "link").symlink_to("a.py")
-    monkeypatch.setattr(list_module, "SECONDS", -1.0)
+    monkeypatch.setattr(list_module, "_SECONDS", -1.0)
     result = listed(tmp_path, "**")
     assert [entry["path"] for entry in result["files"]] == ["a.py", "b"]
     assert result["truncated"] is True

@@ -10,11 +10,11 @@ import pytest
 
 from rightcall.executor.present.messages import Outcome, message
 from rightcall.executor.present.shape import shape
+from rightcall.executor.shipped import execute_tools
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.sandbox import charts
 from rightcall.tools.sandbox.charts import png_size
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.tools import execute_tools
 from rightcall.tools.sandbox.types import Job, NoSandbox, Tier
 
 pytestmark = pytest.mark.promise("X-81")

@@ -84,11 +84,11 @@ def _one_file(root: Path) -> None:
 
 
 def _save(desk: Desk, _: Path) -> None:
-    save(desk, (), SaveArguments(path="experimental/a.txt", content="old\n" * 100 + "and new\n", caller="killer"))
+    save(desk, SaveArguments(path="experimental/a.txt", content="old\n" * 100 + "and new\n", caller="killer"))
 
 
 def _create(desk: Desk, _: Path) -> None:
-    save(desk, (), SaveArguments(path="experimental/deep/er/b.txt", content="new\n", caller="killer"))
+    save(desk, SaveArguments(path="experimental/deep/er/b.txt", content="new\n", caller="killer"))
 
 
 def _several(desk: Desk, root: Path) -> None:

@@ -12,7 +12,7 @@ from rightcall.tools.state import state_of
 from rightcall.tools.write.branches import BranchRecord, branch_record
 from rightcall.tools.write.desk import Desk
 from rightcall.tools.write.git import Writer
-from rightcall.tools.write.save import branch_tools
+from rightcall.tools.write.tools import branch_tools
 
 
 class Place:
@@ -22,7 +22,7 @@ class Place:
         self.folder = folder
         self.made = repository
         self.desk = Desk(str(folder / "state" / "desk"), Sight(repository.folder), settings or WriteSettings())
-        self.tools = {tool.name: tool for tool in branch_tools(self.desk)}
+        self.tools = {tool.name: tool for tool in branch_tools(lambda: self.desk)}
 
     def state(self, tool: str, caller: str = "ada", **arguments: Any) -> str:
         return state_of(self.tools[tool], {**arguments, "caller": caller}, str(self.made.folder))

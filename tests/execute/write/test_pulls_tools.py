@@ -8,13 +8,16 @@ import pytest
 from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
 from rightcall.tools.state import state_of
-from rightcall.tools.write.save import branch_tools
-from rightcall.tools.write.tools import pull_tools
+from rightcall.tools.write.desk import Desk
+from rightcall.tools.write.tools import branch_tools, pull_tools
 
 
 class Calls:
     def __init__(self, project: Project, checks: Checks) -> None:
-        tools = [*branch_tools(project.desk), *pull_tools(project.desk, lambda: checks, ("/opt/seen",))]  # pyright: ignore[reportArgumentType] - it does what is asked of one here
+        def desk() -> Desk:
+            return project.desk
+
+        tools = [*branch_tools(desk), *pull_tools(desk, project.desk.settings, lambda: checks, ("/opt/seen",))]  # pyright: ignore[reportArgumentType] - it does what is asked of one here
         self.tools = {tool.name: tool for tool in tools}
         self.root = str(project.root)
 

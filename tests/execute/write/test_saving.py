@@ -15,7 +15,7 @@ from rightcall.tools.functions import LocalTool
 from rightcall.tools.state import state_of
 from rightcall.tools.write.changes import LARGEST, Moved
 from rightcall.tools.write.desk import Desk
-from rightcall.tools.write.save import saving_tools
+from rightcall.tools.write.tools import saving_tools
 
 pytestmark = pytest.mark.promise("W-01")
 
@@ -31,7 +31,7 @@ class Saving:
         chosen = WriteSettings(folders=("experimental", str(self.outside)), **settings)
         self.desk = Desk(str(self.root / ".rightcall" / "desk"), sight, chosen)
         self.guarded = (str(self.outside / "audit.db"),)
-        (self.tool,) = saving_tools(self.desk, guarded=self.guarded)
+        (self.tool,) = saving_tools(lambda: self.desk, chosen, self.guarded)
 
     def state(self, path: str, content: str = "") -> str:
         return state_of(self.tool, {"path": path, "content": content}, str(self.root))
@@ -133,7 +133,7 @@ def test_other_places_are_refused_with_their_rule(here: Saving, path: str, why: 
 def test_a_root_that_lies_below_a_folder_of_the_policy_is_judged_by_its_own_folders(tmp_path: Path) -> None:
     here = Saving(tmp_path)
     outer = WriteSettings(folders=("experimental", str(tmp_path)))
-    (tool,) = saving_tools(Desk(here.desk.folder, here.desk.sight, outer))
+    (tool,) = saving_tools(lambda: Desk(here.desk.folder, here.desk.sight, outer), outer)
     here.tool = tool
     (tmp_path / "alias").symlink_to(tmp_path)
     for path in (f"{tmp_path}/root/src.py", f"{tmp_path}/root/.rightcall/desk/lock"):
@@ -141,7 +141,8 @@ def test_a_root_that_lies_below_a_folder_of_the_policy_is_judged_by_its_own_fold
             here.save(path)
     with pytest.raises(ToolFailure, match="a folder of its path is a link"):
         here.save(f"{tmp_path}/alias/root/src.py")
-    (tool,) = saving_tools(Desk(here.desk.folder, here.desk.sight, WriteSettings(folders=(str(tmp_path / "alias"),))))
+    alias = WriteSettings(folders=(str(tmp_path / "alias"),))
+    (tool,) = saving_tools(lambda: Desk(here.desk.folder, here.desk.sight, alias), alias)
     here.tool = tool
     with pytest.raises(ToolFailure, match="is not below"):
         here.save(f"{tmp_path}/alias/root/src.py")

@@ -74,6 +74,12 @@ def desks_folder(database: str) -> str:
     return os.path.join(os.path.dirname(database), "desk")
 
 
+def true_place(folder: str) -> str:
+    """A folder by its name in the true folder above it, whether it is there yet or not."""
+    above, name = os.path.split(os.path.abspath(folder))
+    return os.path.join(os.path.realpath(above), name)
+
+
 def guarded_files(policy: str | None, *databases: str | None) -> tuple[str, ...]:
     """As whole paths, after every link; a folder ends with a separator, and all that is in it is meant."""
     files = [policy, *databases]

@@ -17,22 +17,21 @@ if TYPE_CHECKING:
         ServeLimits,
         ServerSentEvents,
         TooLong,
-        header_of,
         is_loopback,
         payload,
         read_address,
         sse,
     )
-    from rightcall.base.http.answers import Answer
+    from rightcall.base.http.answers import Answer, header_of
     from rightcall.base.http.client import Client, Connection, HttpLimits, Incoming, Request
     from rightcall.base.http.errors import Fault, HttpError
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "addresses": "Address Headers JsonLines ServeLimits ServerSentEvents TooLong header_of is_loopback "
+            "addresses": "Address Headers JsonLines ServeLimits ServerSentEvents TooLong is_loopback "
             "payload read_address sse",
-            "answers": "Answer",
+            "answers": "Answer header_of",
             "client": "Client Connection HttpLimits Incoming Request",
             "errors": "Fault HttpError",
         },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Protocol
@@ -83,15 +82,6 @@ def read_address(url: str, rule: str, keys: str) -> Address:
 
 def _is_printable_ascii(text: str) -> bool:
     return all("!" <= character <= "~" for character in text)
-
-
-def header_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
-    """The first header of this name, in lower case; empty where there is none."""
-    return next((value for key, value in headers if key == name), b"")
-
-
-def length_of(body: bytes) -> tuple[bytes, bytes]:
-    return (b"content-length", b"%d" % len(body))
 
 
 # ── framing ──

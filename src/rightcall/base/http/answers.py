@@ -6,6 +6,7 @@ the chunks count and the length is taken away, as RFC 9112 wants it.
 """
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from rightcall.base.http.addresses import Headers
@@ -250,3 +251,15 @@ def _end_of_head(held: bytes, start: int) -> int:
         return end + 4
     found = _END.search(held, start)
     return found.end() if found is not None else 0
+
+
+# ── headers ──
+
+
+def header_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
+    """The first header of this name, in lower case; empty where there is none."""
+    return next((value for key, value in headers if key == name), b"")
+
+
+def length_of(body: bytes) -> tuple[bytes, bytes]:
+    return (b"content-length", b"%d" % len(body))

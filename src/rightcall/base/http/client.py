@@ -31,8 +31,8 @@ from typing import Final, TypeVar, cast
 
 from msgspec import Struct
 
-from rightcall.base.http.addresses import Address, Headers, header_of
-from rightcall.base.http.answers import Answer
+from rightcall.base.http.addresses import Address, Headers
+from rightcall.base.http.answers import Answer, header_of
 from rightcall.base.http.errors import Broken, Fault, HttpError, Phase, read_failure
 from rightcall.errors import CallError
 

@@ -6,7 +6,7 @@ no other strategy carries.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import maxsize
 from typing import Any, NamedTuple, TypeGuard
 
@@ -110,6 +110,34 @@ def repairs_of(
             excerpt = text[max(0, at - _BEFORE) : at + _AFTER]
             repairs.append(Repair(path, excerpt, rule.what, allowed[0], name, rule.confidence))
     return tuple(repairs), tuple(forbidden)
+
+
+# ── strategies ──
+# The repair strategies: named, in the order in which they are preferred, each of which can be switched off.
+#
+# Every rule of the reader and of the gate's repairs belongs to a strategy. A call is counted under the last strategy of
+# this list that it needed; `direct` needed none, `failed` could not be helped by any.
+
+
+class Strategy(NamedTuple):
+    name: StrategyName
+    what: str
+
+
+STRATEGIES: tuple[Strategy, ...] = (
+    Strategy("direct", "the call fits as it is"),
+    Strategy("python_ast", "Python literals: single quotes, True, None, tuples, a call's arguments"),
+    Strategy("regex_quotes", "quotes of another kind: typographic quotes, backticks, escaped quotes"),
+    Strategy("structure", "the schema-led reader and the schema's names, values and types"),
+    Strategy("manual_repair", "what packs, the policy or a registered repair say of this one tool"),
+    Strategy("failed", "no strategy gave a certain result"),
+)
+NAMES: tuple[StrategyName, ...] = tuple(strategy.name for strategy in STRATEGIES)
+
+
+def used(repairs: Iterable[Repair]) -> StrategyName:
+    """The strategy a call is counted under."""
+    return NAMES[max((NAMES.index(repair.strategy) for repair in repairs), default=0)]
 
 
 # ── late ──

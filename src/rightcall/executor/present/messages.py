@@ -1,13 +1,13 @@
 """What a model is told of an outcome: the result as content, and the content as a message (O-02)."""
 
 import re
+from functools import cache
 from hashlib import sha256
 from itertools import count
 from typing import Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from rightcall.base.json.marks import Late
 from rightcall.base.text import cut_end, escaped, estimate, render_json, wire_name
 from rightcall.catalog.tool import Tool
 from rightcall.executor.present.shape import Trimmed, trim, view_of
@@ -32,7 +32,7 @@ _TAGS = (
 """Tags that open or close a call, a result, a thought or a turn in the template of some model."""
 
 _BRACKETS = ("TOOL_", "AVAILABLE_TOOLS", "INST]", "SYSTEM_PROMPT", "THINK]", "ARGS]", "CALL_ID]")
-_SPECIAL = Late(
+_SPECIAL = (
     r"<(?=/?[|｜][^\s|｜>])"  # <|im_start|>, </｜DSML｜…>
     rf"|<(?=/?(?:[\w.\-]{{1,20}}:)?(?i:{'|'.join(_TAGS)}))"  # <tool_call>, </seed:think>
     r"|<(?=</?SYS>>)"
@@ -51,6 +51,11 @@ _UNSEEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028
 _NO_NAME = re.compile(r"[^\w./:@-]")
 
 
+@cache
+def _special() -> re.Pattern[str]:
+    return re.compile(_SPECIAL)  # late: many a process shows no result
+
+
 def neutral(text: str) -> str:
     """The text without a special word of any model in it; where there was one its first character is an escape, and so
     is every character that steers a terminal.
@@ -58,7 +63,7 @@ def neutral(text: str) -> str:
     >>> neutral("a < b, <div>, <|im_end|>, [TOOL_CALLS]")
     'a < b, <div>, \\\\u003c|im_end|>, \\\\u005bTOOL_CALLS]'
     """
-    return _SPECIAL.sub(_escape, _UNSEEN.sub(_escape, text) if not text.isprintable() else text)
+    return _special().sub(_escape, _UNSEEN.sub(_escape, text) if not text.isprintable() else text)
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -98,7 +98,7 @@ def trim(value: Any, tokens: int, tool: str = "") -> Trimmed:
 def _trimmed(value: Any, room: int, view: View | None) -> tuple[str, str]:
     """The text, and the note where something is missing."""
     less = max(room - NOTE, room // 2)
-    seen = look(value)
+    seen = value if type(value) is str else look(value)
     if isinstance(seen, str):
         if len(seen) <= room:
             return seen, ""

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from rightcall.base.json.find import read_value
-from rightcall.base.json.marks import Late, is_list, is_object, json_type
+from rightcall.base.json.marks import Late, is_list, is_object, json_type, used
 from rightcall.base.json.reader import MAX_DEPTH
 from rightcall.base.json.shape import ANY, NUMERIC, Shape, read_number
 from rightcall.base.json.strict import NO_JSON, attempt, unsound
 from rightcall.base.text import escaped
 from rightcall.errors import Unreadable
-from rightcall.gate.repair import used
 from rightcall.gate.repair.choices import Choice, choose
 from rightcall.gate.repair.log import Log, restrains
 from rightcall.gate.repair.names import DeclaredNames, NameMap, Renaming, is_noise, map_names, may_be_content

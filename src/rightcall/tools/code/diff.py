@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.opening import CodeTool
+from rightcall.tools.code.opening import SECONDS, CodeTool
 from rightcall.tools.code.patch import (
     DIFF_OPTIONS,
     PATCH_OPTIONS,
@@ -104,7 +104,7 @@ def unreadable() -> ToolFailure:
 
 
 WORKING = "working directory"
-_SECONDS = 5.0
+_SECONDS = SECONDS["code/diff"]
 _LARGEST = 50 * 1024
 _MOST_CONTEXT = 1000
 _MOST_OUTPUT = 32 << 20
@@ -237,4 +237,4 @@ def _state(sight: Sight, asked: DiffArguments) -> object:
     return history_state(sight, repository_for(sight, named_paths(sight, asked.paths or ())))
 
 
-TOOL = CodeTool("code/diff", DiffArguments, diff, _SECONDS, _state)
+TOOL = CodeTool("code/diff", DiffArguments, diff, _state)

@@ -14,7 +14,7 @@ from rightcall.base.text import cut_end, escaped
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings
 from rightcall.tools.code.diff import in_time, line_of, must_be_there, named_paths, pathspecs, run_log, unreadable
-from rightcall.tools.code.opening import CodeTool, utc
+from rightcall.tools.code.opening import SECONDS, CodeTool, utc
 from rightcall.tools.code.patch import (
     LOG_OPTIONS,
     MERGES,
@@ -34,7 +34,7 @@ from rightcall.tools.git.repository import Repository, repository_for
 from rightcall.tools.git.run import run_git
 from rightcall.tools.state import Untold
 
-_SECONDS = 10.0
+_SECONDS = SECONDS["code/log"]
 _MOST_COMMITS = 100
 _MOST_OUTPUT = 32 << 20
 _LARGEST = 50 * 1024
@@ -117,7 +117,7 @@ def _state(sight: Sight, asked: LogArguments) -> object:
     return history_state(sight, repository_for(sight, named_paths(sight, () if asked.path is None else (asked.path,))))
 
 
-LOG = CodeTool("code/log", LogArguments, log, _SECONDS, _state)
+LOG = CodeTool("code/log", LogArguments, log, _state)
 
 
 # ── show ──
@@ -204,7 +204,7 @@ def _state_show(sight: Sight, asked: ShowArguments) -> object:
 
 def tool(settings: CodeSettings) -> CodeTool:
     """`code/show` as the policy wants it."""
-    return CodeTool("code/show", ShowArguments, partial(show, settings=settings), _SECONDS, _state_show)
+    return CodeTool("code/show", ShowArguments, partial(show, settings=settings), _state_show)
 
 
 SHOW = tool(_USUAL)
@@ -214,7 +214,7 @@ SHOW = tool(_USUAL)
 # `code/blame`: who wrote each line of a file, and in which commit. Git is given the content that we have read: it
 # opens no file itself.
 
-_SECONDS_BLAME = 20.0
+_SECONDS_BLAME = SECONDS["code/blame"]
 _LARGEST_BLAME = 5 << 20
 _MOST_LINES = 500
 """Without a range."""
@@ -404,4 +404,4 @@ def _state_blame(sight: Sight, asked: BlameArguments) -> object:
     return history, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
 
 
-BLAME = CodeTool("code/blame", BlameArguments, blame, _SECONDS_BLAME, _state_blame)
+BLAME = CodeTool("code/blame", BlameArguments, blame, _state_blame)

@@ -13,7 +13,7 @@ from rightcall.base.files.beneath import open_beneath, real_path, shown_name
 from rightcall.base.files.sight import MARKS, Opened, Sight
 from rightcall.base.globs import Globs, compile_globs
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.opening import CodeTool, Opener, begin_trace, utc
+from rightcall.tools.code.opening import SECONDS, CodeTool, Opener, begin_trace, utc
 from rightcall.tools.state import Trace, current_trace, untold
 
 # ── walk ──
@@ -110,7 +110,7 @@ def _put(name: str, entry: os.DirEntry[str], place: Place) -> None:
 MOST_FILES = 500
 DEEPEST = 10
 """Where nothing else was asked for."""
-SECONDS = 10.0
+_SECONDS = SECONDS["code/list"]
 _MADE = "__pycache__"
 """What is made from the sources beside it."""
 _WILD = frozenset("*?[]{}\\")
@@ -189,7 +189,7 @@ class _Search:
         self._asked = asked
         self._start = start
         self._globs = _globs(sight, asked, start)
-        self._deadline = monotonic() + SECONDS
+        self._deadline = monotonic() + _SECONDS
         self._deepest = DEEPEST if asked.max_depth is None else asked.max_depth
         self.has_links = False
         """Whether links match, which show as what they lead to."""
@@ -335,4 +335,4 @@ def _size(look: os.stat_result) -> int:
     return 0 if S_ISDIR(look.st_mode) else look.st_size
 
 
-TOOL = CodeTool(name="code/list", arguments=ListArguments, run=list_files, seconds=SECONDS, state=untold, traced=True)
+TOOL = CodeTool("code/list", ListArguments, list_files, untold)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from time import gmtime, strftime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from rightcall.base.files.beneath import open_beneath
 from rightcall.base.files.sight import Opened, Sight
 from rightcall.catalog.tool import PackTool
-from rightcall.tools.functions import LocalTool, packed_tool
+from rightcall.tools.functions import LocalTool, Work, packed_tool
 from rightcall.tools.state import current_trace
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -111,32 +111,50 @@ def utc(seconds: float) -> str:
 
 # ── tool ──
 # What every code tool is made of: its name, the record of its arguments, and a function of both a `Sight` and that
-# record. Its schema, description and example stand in the pack `code`.
+# record. Its schema, description and example stand in the pack `code`; what must be known of it before its code is
+# loaded stands here.
 
+SECONDS: Final = {
+    "code/read": 10.0, "code/search": 10.0, "code/list": 10.0, "code/diff": 5.0, "code/log": 10.0, "code/show": 10.0,
+    "code/blame": 20.0,
+}  # fmt: skip
+"""Each tool's deadline."""
 _GRACE = 2.0
-"""Seconds beyond a tool's own deadline, at which it answers with what it has found so far."""
+"""Seconds beyond it, at which a tool answers with what it has found so far."""
+_TRACED: Final = frozenset(("code/search", "code/list"))
+"""They note what they look at, by which their results can be kept; their state cannot be told before."""
+_BY_PATHS: Final = frozenset(("code/read",))
+"""Of these the files in their path arguments say enough of the state; any other tells its own."""
 
 
 class CodeTool(Struct, frozen=True):
-    """One tool. `seconds` is its deadline; `state` says in which state what it reads is, None where the files in its
-    path arguments say enough; `traced`: it notes what it looks at, by which its results can be kept, and its state
-    cannot be told before."""
+    """One tool. `state` says in which state what it reads is, None where the files in its path arguments say enough."""
 
     name: str
     arguments: type[Struct]
     run: Callable[[Sight, Any], Any]
-    seconds: float
     state: Callable[[Sight, Any], object] | None = None
-    traced: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return SECONDS[self.name]
+
+    @property
+    def traced(self) -> bool:
+        return self.name in _TRACED
 
 
-def local(tool: CodeTool, about: PackTool, sight: Sight) -> LocalTool:
-    """The tool on one root, as the executor runs it."""
-    made = packed_tool(
-        about, tool.arguments, partial(_run_traced, tool.run, sight) if tool.traced else partial(tool.run, sight),
-        state=partial(tool.state, sight) if tool.state is not None else None,
-    )  # fmt: skip
-    return replace(made, timeout=tool.seconds + _GRACE, cacheable=not tool.traced, traced=tool.traced, rooted=True)
+def local(about: PackTool, load: Callable[[], CodeTool], sight: Sight) -> LocalTool:
+    """The tool on one root, as the executor runs it; `load` imports its code."""
+    traced = about.name in _TRACED
+
+    def work() -> Work:
+        tool = load()
+        run = partial(_run_traced, tool.run, sight) if traced else partial(tool.run, sight)
+        return Work(tool.arguments, run, None if tool.state is None else partial(tool.state, sight))
+
+    made = packed_tool(about, work, state=about.name not in _BY_PATHS)
+    return replace(made, timeout=SECONDS[about.name] + _GRACE, cacheable=not traced, traced=traced, rooted=True)
 
 
 def _run_traced(run: Callable[[Sight, Any], Any], sight: Sight, asked: Any) -> Any:

@@ -67,7 +67,6 @@ def _of_one_byte(data: bytes) -> tuple[str, str]:
 MOST_LINES = 500
 _MOST_STRUCTURE = MOST_ANSWER // 2
 """Bytes of a structure as JSON: the lines need room too."""
-SECONDS = 10.0
 _AROUND = 4
 """Bytes around a line in a list: quotes, a comma, a blank."""
 _USUAL = CodeSettings()
@@ -260,7 +259,7 @@ def _tokens(
 
 def tool(settings: CodeSettings) -> CodeTool:
     """`code/read` as the policy wants it."""
-    return CodeTool("code/read", ReadArguments, partial(read, settings=settings), seconds=SECONDS)
+    return CodeTool("code/read", ReadArguments, partial(read, settings=settings))
 
 
 TOOL = tool(_USUAL)

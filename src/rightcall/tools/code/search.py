@@ -26,7 +26,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.code.ignore import Ignoring, OutOfTime, ignoring_at
 from rightcall.tools.code.listing import Place, walk
 from rightcall.tools.code.matching import Effort, Hit, Looked, look_into
-from rightcall.tools.code.opening import CodeTool, Opener, begin_trace
+from rightcall.tools.code.opening import SECONDS, CodeTool, Opener, begin_trace
 from rightcall.tools.code.pattern import Pattern, read_pattern
 from rightcall.tools.process import SLICE, Finished, Program, program, run_program
 from rightcall.tools.state import Trace, current_trace, untold
@@ -478,7 +478,7 @@ def _text(raw: bytes) -> str:
 MOST_MATCHES = 100
 MOST_CONTEXT = 20
 MOST_PATHS = 100
-_SECONDS = 10.0
+_SECONDS = SECONDS["code/search"]
 _COARSE = 20_000_000
 """Nanoseconds by which the times of files may be behind."""
 _MARGIN = 0.5
@@ -624,4 +624,4 @@ def _opened(sight: Sight, asked: SearchArguments) -> list[Opened]:
     return starts
 
 
-TOOL = CodeTool("code/search", SearchArguments, search, seconds=_SECONDS, state=untold, traced=True)
+TOOL = CodeTool("code/search", SearchArguments, search, untold)

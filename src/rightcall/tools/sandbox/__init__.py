@@ -14,7 +14,6 @@ from rightcall import front
 if TYPE_CHECKING:
     from rightcall.tools.sandbox.sandbox import Sandbox, machine
     from rightcall.tools.sandbox.scratch import put
-    from rightcall.tools.sandbox.tools import execute_tools, shell_tool
     from rightcall.tools.sandbox.types import (
         Ended,
         Job,
@@ -32,12 +31,11 @@ else:
         {
             "sandbox": "Sandbox machine",
             "scratch": "put",
-            "tools": "execute_tools shell_tool",
             "types": "Ended Job Language Limits NoSandbox Scratch Tier job_for node_program",
         },
     )
 
 __all__ = [
-    "Ended", "Job", "Language", "Limits", "NoSandbox", "Sandbox", "Scratch", "Tier", "execute_tools", "job_for",
-    "machine", "node_program", "put", "shell_tool",
+    "Ended", "Job", "Language", "Limits", "NoSandbox", "Sandbox", "Scratch", "Tier", "job_for",
+    "machine", "node_program", "put",
 ]  # fmt: skip

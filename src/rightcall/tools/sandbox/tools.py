@@ -9,11 +9,10 @@ from msgspec import Struct, field
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from rightcall.catalog.packs import load_pack
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.diff import one_line
-from rightcall.tools.functions import LocalTool, packed_tool
+from rightcall.tools.functions import Work
 from rightcall.tools.sandbox.charts import MISSING, draws, font_files, is_missing, lend_library, with_fonts
 from rightcall.tools.sandbox.program import Ran, run_program
 from rightcall.tools.sandbox.sandbox import Sandbox
@@ -21,9 +20,6 @@ from rightcall.tools.sandbox.scratch import checked_files
 from rightcall.tools.sandbox.types import PLACE, Job, Language, NoSandbox, file_name, job_for, limits_of
 
 Lender = Callable[[], Sandbox]
-AROUND = 10.0
-"""Seconds that starting and looking at the results may take, beside the program itself."""
-_LANGUAGES: dict[str, Language] = {"code/execute/python": "python", "code/execute/javascript": "javascript"}
 _TITLES: dict[Language, str] = {"python": "Python", "javascript": "JavaScript"}
 
 
@@ -33,19 +29,10 @@ class Arguments(Struct, frozen=True):
     files: dict[str, str] = field(default_factory=dict[str, str])
 
 
-def execute_tools(settings: SandboxSettings, sandbox: Lender) -> list[LocalTool]:
-    """Both tools. `sandbox` lends the one that they share, when it is first needed."""
-    known = {about.name: about for about in load_pack("code").tools}
-    return [
-        replace(
-            packed_tool(
-                known[name], Arguments, partial(_run, language, settings, sandbox),
-                preview=partial(_preview, language, settings, sandbox),
-            ),
-            timeout=settings.seconds + AROUND, lasting=True,
-        )
-        for name, language in _LANGUAGES.items()
-    ]  # fmt: skip
+def execute_work(language: Language, settings: SandboxSettings, sandbox: Lender) -> Work:
+    """`sandbox` lends the one that the tools share, when it is first needed."""
+    run, preview = (partial(one, language, settings, sandbox) for one in (_run, _preview))
+    return Work(Arguments, run, preview=preview)
 
 
 def _run(language: Language, settings: SandboxSettings, sandbox: Lender, given: Arguments) -> Ran:
@@ -116,16 +103,10 @@ class ArgumentsShell(Struct, frozen=True):
     command: str
 
 
-def shell_tool(settings: SandboxSettings, sandbox: Lender) -> LocalTool:
-    """The tool. `sandbox` lends the one it shares with others, when it is first needed."""
-    about = next(one for one in load_pack("gaia").tools if one.name == "ai.execute")
-    made = packed_tool(
-        about,
-        ArgumentsShell,
-        partial(_run_shell, settings, sandbox),
-        preview=partial(_preview_shell, settings, sandbox),
-    )
-    return replace(made, timeout=settings.seconds + AROUND, lasting=True)
+def shell_work(settings: SandboxSettings, sandbox: Lender) -> Work:
+    """`sandbox` as above."""
+    run, preview = (partial(one, settings, sandbox) for one in (_run_shell, _preview_shell))
+    return Work(ArgumentsShell, run, preview=preview)
 
 
 def _run_shell(settings: SandboxSettings, sandbox: Lender, given: ArgumentsShell) -> Ran:

@@ -14,18 +14,16 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.tools.web.client import Page, Rules, Target, fetch_page, read_target
-    from rightcall.tools.web.fetch import web_tools
     from rightcall.tools.web.readable import Readable, read_html
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "client": "Page Rules Target fetch_page read_target",
-            "fetch": "web_tools",
             "readable": "Readable read_html",
         },
     )
 
 __all__ = [
-    "Page", "Readable", "Rules", "Target", "fetch_page", "read_html", "read_target", "web_tools",
+    "Page", "Readable", "Rules", "Target", "fetch_page", "read_html", "read_target",
 ]  # fmt: skip

@@ -2,31 +2,23 @@
 
 import codecs
 import re
+from asyncio import run
 from typing import Any, Final, Literal
 from urllib.parse import urlencode
 
 from msgspec import DecodeError, Struct
 from msgspec.json import decode
-from msgspec.structs import replace
 
 from rightcall.base.http.client import look_up
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import cut_end, escaped
-from rightcall.catalog.packs import load_pack
 from rightcall.errors import ToolFailure
+from rightcall.policy.commands import UrlRules
 from rightcall.policy.ledger import warn
-from rightcall.policy.settings import Policy, WebSettings
-from rightcall.tools.functions import LocalTool, packed_tool
+from rightcall.policy.settings import WebSettings
+from rightcall.tools.functions import Work
 from rightcall.tools.web.client import Page, Rules, StatusFailure, Target, ask_server, fetch_page, read_target, within
 from rightcall.tools.web.readable import read_html
-
-# ── tools ──
-# `web/fetch` and `web/search` as an executor runs them. What they are called, take and are for stands in the pack
-# `code`. What does the work is loaded with the first call: few policies allow them.
-
-_AROUND = 10.0
-"""Seconds that reading a page may take, beside fetching it."""
-_NO_SEARCH = "Web search is not set up here. Go on without it."
 
 
 class FetchArguments(Struct, frozen=True, rename={"most": "maxLength"}):
@@ -42,30 +34,12 @@ class SearchArguments(Struct, frozen=True):
     page: int = 1
 
 
-def web_tools(root: str, policy: Policy) -> list[LocalTool]:
-    """They are in no stage: only a policy that names them lets them run. Search needs a server that it names."""
-    about = {tool.name: tool for tool in load_pack("code").tools}
-    settings, urls = policy.web, policy.settings.urls
+def fetch_work(settings: WebSettings, urls: UrlRules, root: str) -> Work:
+    return Work(FetchArguments, lambda asked: run(fetch(asked, Rules(settings, urls, root))))
 
-    def fetched(asked: FetchArguments) -> Any:
-        from asyncio import run
 
-        from rightcall.tools.web.client import Rules
-
-        return run(fetch(asked, Rules(settings, urls, root)))
-
-    def searched(asked: SearchArguments) -> Any:
-        from asyncio import run
-
-        return run(search(asked, settings))
-
-    timeout = settings.seconds + _AROUND
-    search_tool = packed_tool(about["web/search"], SearchArguments, searched)
-    fetch_tool = packed_tool(about["web/fetch"], FetchArguments, fetched)
-    return [
-        replace(fetch_tool, timeout=timeout, lasting=True),
-        replace(search_tool, timeout=timeout, lasting=True, absent="" if settings.search else _NO_SEARCH),
-    ]
+def search_work(settings: WebSettings) -> Work:
+    return Work(SearchArguments, lambda asked: run(search(asked, settings)))
 
 
 MOST: Final = 100_000

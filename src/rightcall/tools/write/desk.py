@@ -20,7 +20,7 @@ from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.files.beneath import open_true, path_of
-from rightcall.base.files.guarded import plain_file, whole_file
+from rightcall.base.files.guarded import plain_file, true_place, whole_file
 from rightcall.base.files.sight import Sight
 from rightcall.base.files.spots import closing, describe_error, failure, make_tree, seen_file, shown_path
 from rightcall.base.files.write import step
@@ -249,9 +249,8 @@ _LONGEST_SUMMARY = 500
 class Desk:
     """Where changes are kept. Makes nothing until something is written."""
 
-    def __init__(self, folder: str, sight: Sight, settings: "WriteSettings") -> None:
-        above, name = os.path.split(os.path.abspath(folder))
-        self.folder = os.path.join(os.path.realpath(above), name)
+    def __init__(self, folder: str, sight: Sight, settings: "WriteSettings", *, is_true: bool = False) -> None:
+        self.folder = folder if is_true else true_place(folder)
         """Its true path: from now on no link on the way is followed."""
         self.sight = sight
         self.settings = settings

@@ -2,12 +2,10 @@
 that edit files there: `code/edit`, `code/create-test`."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from rightcall.base.cut import MOST_SHOWN, bounded, cut_lines
 from rightcall.base.files.guarded import is_another_name, is_guarded
@@ -15,12 +13,8 @@ from rightcall.base.files.sight import in_git_directory, no_repository, reposito
 from rightcall.base.files.spots import Seen, opened_tree, seen_file
 from rightcall.base.globs import path_matches
 from rightcall.base.text import escaped
-from rightcall.catalog.packs import load_pack
-from rightcall.catalog.tool import PackTool
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import content_diff, one_line, shown_text
-from rightcall.tools.functions import LocalTool, packed_tool
-from rightcall.tools.write import commit
 from rightcall.tools.write.branches import open_branches
 from rightcall.tools.write.changes import LARGEST, FileStep
 from rightcall.tools.write.edit import (
@@ -61,11 +55,6 @@ class Place(Struct, frozen=True):
     tree: str
     path: str
     shown: str
-
-
-def outside_folders(desk: "Desk") -> tuple[str, ...]:
-    """The true paths of the configured folders outside the root."""
-    return tuple(os.path.realpath(folder) for folder in desk.settings.folders if folder.startswith("/"))
 
 
 def place_for(desk: "Desk", written: str, guarded: Sequence[str] = ()) -> Place:
@@ -246,23 +235,6 @@ def is_for_folders(desk: "Desk", caller: str, operations: Sequence[Operation], g
         return True
 
 
-# ── one tool on a desk ──
-# What every tool that works at a desk is made of: a function of the desk and its arguments, and two more that say what
-# it would do, and onto what.
-
-_SECONDS_DESK: Final = 60.0
-"""A worktree of a large repository takes some."""
-
-
-def desk_tool(
-    about: PackTool, arguments: type[Struct], desk: "Desk", run: Callable[["Desk", Any], Any],
-    preview: Callable[["Desk", Any], str], state: Callable[["Desk", Any], str],
-) -> LocalTool:  # fmt: skip
-    """The tool on one desk. It is told who calls, and the state that was judged: it writes onto nothing else."""
-    made = packed_tool(about, arguments, partial(run, desk), preview=partial(preview, desk), state=partial(state, desk))
-    return replace(made, timeout=_SECONDS_DESK, rooted=True, caller="caller", expected="expected", lasting=True)
-
-
 # ── tools that edit ──
 # The tools that work on branches: `code/create-branch`, `code/edit`, `code/create-test` and `code/commit`.
 
@@ -283,21 +255,6 @@ class CreateTestArguments(Struct, frozen=True, kw_only=True):
     branch: str | None = None
     caller: str = ""
     expected: str | None = None
-
-
-def branch_tools(desk: "Desk", guarded: Sequence[str] = ()) -> list[LocalTool]:
-    """The tools on one desk. What is said of them stands in the pack `code`; `guarded` as for `file/save`."""
-    about: dict[str, PackTool] = {tool.name: tool for tool in load_pack("code").tools}
-    return [
-        desk_tool(about[commit.BRANCH], commit.BranchArguments, desk,
-                  commit.create_branch, commit.preview_branch, commit.branch_state),
-        desk_tool(about[EDIT], EditArguments, desk,
-                  partial(edit, guarded=guarded), partial(preview_edit, guarded=guarded),
-                  partial(edit_state, guarded=guarded)),
-        desk_tool(about[CREATE_TEST], CreateTestArguments, desk, create_test, preview_created, created_state),
-        desk_tool(about[commit.NAME], commit.CommitArguments, desk,
-                  commit.commit, commit.preview_commit, commit.commit_state),
-    ]  # fmt: skip
 
 
 def edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str] = ()) -> EditResult:
@@ -353,7 +310,6 @@ def _test(desk: "Desk", asked: CreateTestArguments) -> Edit:
 
 
 NAME: Final = "file/save"
-_SECONDS = 60.0
 _MOST_DIFF = 4_000
 """Characters of the diff in a result: whoever saved it knows what it holds."""
 
@@ -395,24 +351,7 @@ class _Plan(Struct, frozen=True):
         return bounded((), listed, diff, "Its new content is among the arguments", MOST_SHOWN)
 
 
-def saving_tools(
-    desk: "Desk", about: Mapping[str, PackTool] | None = None, guarded: Sequence[str] = ()
-) -> list[LocalTool]:
-    """The tool on one desk. `about` is the pack `code` by name; `guarded` are the true paths of files that no tool may
-    write wherever they are, such as a policy and an audit outside the root."""
-    known = about if about is not None else {tool.name: tool for tool in load_pack("code").tools}
-    made = packed_tool(
-        known[NAME], SaveArguments, partial(save, desk, guarded), state=partial(_state, desk, guarded),
-        preview=partial(_preview, desk, guarded),
-    )  # fmt: skip
-    return [
-        replace(
-            made, timeout=_SECONDS, rooted=True, caller="caller", expected="expected", outside=outside_folders(desk)
-        )
-    ]
-
-
-def save(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> SaveResult | EditResult:
+def save(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> SaveResult | EditResult:
     """Save it, if what is there is what was judged."""
     if asked.branch is not None:
         return _on_branch(desk, asked).apply(asked.expected)
@@ -433,7 +372,7 @@ def save(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> SaveResu
     )  # fmt: skip
 
 
-def _preview(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> str:
+def preview_save(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> str:
     if asked.branch is not None:
         return _on_branch(desk, asked).preview(asked.expected)
     plan = _planned(desk, guarded, asked)
@@ -441,7 +380,7 @@ def _preview(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> str:
     return plan.shown()
 
 
-def _state(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> str:
+def save_state(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> str:
     if asked.branch is not None:
         return _on_branch(desk, asked).state()
     return _planned(desk, guarded, asked).state()
