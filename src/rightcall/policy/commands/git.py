@@ -60,6 +60,8 @@ _LOADED = frozenset(
      "ZDOTDIR", "PS4", "BASH_FUNC_X")
 )  # fmt: skip
 """What they name is loaded or run by other programs."""
+_GUARDED_BY = frozenset(("RIGHTCALL_POLICY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"))
+"""They say where our own policy lies, and where a host looks for its hooks."""
 _REGISTRIES = Late(
     r"(?:PIP|UV)_(?:EXTRA_)?(?:DEFAULT_)?INDEX(?:_URL)?|PIP_FIND_LINKS|(?:NPM|YARN|BUN|PNPM)_(?:CONFIG_)?\w*REGISTRY\w*"
     r"|GOPROXY|GEM_HOST|BUNDLE_MIRROR\w*|CARGO_REGISTR\w*_INDEX|CONDA_CHANNELS|POETRY_REPOSITORIES_\w+",
@@ -87,6 +89,10 @@ def why_dangerous(name: str, value: str) -> str:
             "escalates"  # fmt: skip
     if name == "PATH":
         return "escalates" if any(_is_odd_entry(one) for one in value.split(":")) else ""
+    if name == "HISTFILE" or (name in ("HISTSIZE", "HISTFILESIZE") and value == "0"):
+        return "guards" if value in ("", "0", "/dev/null") else ""
+    if name in _GUARDED_BY:
+        return "guards"
     if name in ("MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS"):
         return "runs" if re.search(r"--eval|-f|SHELL=|--file|--makefile", value) else ""
     if name in ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "GOPATH", "LUA_PATH"):
@@ -297,9 +303,8 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     **dict.fromkeys(
         ("cp", "mv", "ln", "install", "gcp", "gmv", "rsync", "scp"), _last("-t -S -m -o -g -e --exclude -i -P -p")
     ),
-    **dict.fromkeys(
-        ("tee", "touch", "mkdir", "truncate", "rmdir", "patch", "mkfifo", "sponge"), _all("-s -r -d -m -t -p -i -S")
-    ),
+    **dict.fromkeys(("tee", "touch", "mkdir", "truncate", "rmdir", "mkfifo", "sponge"), _all("-s -r -d -m -t -S")),
+    "patch": _all("-d -p -i -r"),
     **dict.fromkeys(("sed", "gsed"), _written_by_sed),
     **dict.fromkeys(("perl", "ruby"), _in_place),
     **dict.fromkeys(("gawk", "awk"), lambda run: run.operands("-i -v -f -F")[1:] if "inplace" in run.values else []),
@@ -361,6 +366,7 @@ class _Words:
     """The words behind `git push` and the like."""
 
     def __init__(self, action: str, rest: list[Word]) -> None:
+        self.action = action
         self.rest = [word.value for word in rest]
         self.options = [name for name, _ in options_of(f"git {action}", rest)]
 
@@ -487,6 +493,13 @@ def _git_looks_back(words: _Words) -> Iterator[Found]:
         yield Found("credentials", f"git … {sought}")
 
 
+def _git_unchecked(words: _Words) -> Iterator[Found]:
+    """The checks that a project runs before a commit are left out."""
+    given = words.has("--no-verify") or ("-n" in words.options and "-n" if words.action == "commit" else "")
+    if given:
+        yield Found("escalates", f"git {words.action} {given}", (given,))
+
+
 _GIT_RULES: dict[str, Callable[[_Words], Iterator[Found]]] = {
     "branch": _git_branch,
     "symbolic-ref": _git_symbolic_ref,
@@ -501,4 +514,5 @@ _GIT_RULES: dict[str, Callable[[_Words], Iterator[Found]]] = {
     "clone": _git_clone,
     "remote": _git_remote,
     "rm": _git_rm,
+    **dict.fromkeys(("commit", "merge", "rebase", "am", "revert", "cherry-pick"), _git_unchecked),
 }

@@ -31,7 +31,7 @@ from rightcall.policy.commands.inline import (
     judged,
     texts_in,
 )
-from rightcall.policy.commands.launchers import inner_of
+from rightcall.policy.commands.launchers import inner_of, sets_up
 from rightcall.policy.commands.options import VALUED, action_at, option_value
 from rightcall.policy.commands.patches import applies_patch, fed_files, patched_by, read_small
 from rightcall.policy.commands.paths import (
@@ -264,19 +264,19 @@ class _Judge:
         fed += tuple(_program_of(commands[at]) for one in command.redirects if not one.writes for at in one.target.inner
                      if commands[at].words)  # fmt: skip
         if command.words:
-            words = command.words
-            redirected = any(not one.writes for one in command.redirects)
-            run = Run(
-                basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
-                [word.value for word in words[1:]], redirected,
-                tuple(one for word in words[1:] if word.inner for one in _printers(word, commands)),
-                carried=self._held(words) if self.carried else (),
-                narrowed=_is_narrowed(command, commands),
-            )  # fmt: skip
-            if len(commands) > 1:
-                self._picked(run.program, command, commands)
-            self.run(run, command, commands, depth)
-            self._notes_written(run, command)
+            redirected = any(not one.writes and one.target.value != "/dev/null" for one in command.redirects)
+            narrowed = _is_narrowed(command, commands)
+            for words in (*command.ways, command.words):
+                run = Run(
+                    basename(words[0].value), words[0], words[1:], command.folders, elsewhere, False, text, fed,
+                    [word.value for word in words[1:]], redirected,
+                    tuple(one for word in words[1:] if word.inner for one in _printers(word, commands)),
+                    carried=self._held(words) if self.carried else (), narrowed=narrowed,
+                )  # fmt: skip
+                if len(commands) > 1:
+                    self._picked(run.program, command, commands)
+                self.run(run, command, commands, depth)
+                self._notes_written(run, command)
         for redirect in command.redirects:
             self._redirect(redirect, command, elsewhere)
 
@@ -415,6 +415,8 @@ class _Judge:
         given: Sequence[Word] = (),
     ) -> None:  # fmt: skip
         fetched = any(_program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
+        if code.value == HOLE and code.inner and all(sets_up(commands[at].words) for at in code.inner):
+            return
         if not code.known and not elsewhere and not run.listed:
             rule = "command:network" if fetched else "command:unreadable"
             self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
@@ -577,6 +579,8 @@ class _Judge:
             fetching = any(_program_of(commands[at]) in FETCHERS for at in word.inner if commands[at].words)
             whole = self.place.whole(run.folders[0], word.value)
             how = interpreter(run.program)
+            if word.inner and all(sets_up(commands[at].words) for at in word.inner):
+                continue
             if fetching or whole in self.brought.files:
                 self._asks("network", f"{run.program} {word.value}".replace(HOLE, "…"))
             elif word.inner and HOLE in word.value and run.program in ("source", ".", *SHELLS):

@@ -33,7 +33,7 @@ _MADE_AGAIN = Late(
 )  # fmt: skip
 _CREDENTIALS = Late(
     r"~/\.ssh(/(?!known_hosts|[^/]*\.pub$|config$).*)?|~/\.aws(/.*)?|~/\.azure(/.*)?|~/\.config/gcloud(/.*)?"
-    r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh/hosts\.ya?ml|~/\.docker/config\.json|~/\.kube(/config.*)?"
+    r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh(/hosts\.ya?ml)?|~/\.docker/config\.json|~/\.kube(/config.*)?"
     r"|~/\.config/(op|rclone|hub|glab-cli|doctl|heroku|netlify|configstore)(/.*)?|~/\.terraform\.d/credentials.*"
     r"|~/\.cargo/credentials.*|~/\.(config/)?composer/auth\.json|~/\.(cache/)?huggingface/(stored_)?tokens?|~/\.kaggle(/.*)?"
     r"|~/\.config/(pip/pip\.conf|gh-copilot|github-copilot|stripe|fly|sops|age|containers/auth\.json|atuin)(/.*)?"

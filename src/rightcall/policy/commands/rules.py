@@ -65,6 +65,7 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
         yield Found("publishes", script)
     yield from verb_rules(run, is_listed)
     yield from started_by_options(run)
+    yield from switch_rules(run)
     if run.program in PACKAGING:
         yield from package_rules(run, place)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
@@ -273,9 +274,7 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
 
 
 def _crontab(run: Run, _place: Place) -> Iterator[Found]:
-    if (run.values and not run.has("-l", "--help") and not run.has("-r")) or (
-        not run.values and (run.fed or run.redirected)
-    ):
+    if not run.has("-l", "--help", "-r"):  # without a word it takes what it reads
         yield Found("persists", "crontab")
 
 
@@ -372,12 +371,14 @@ def _script_of(run: Run) -> str:
         scripts = [] if looks else run.operands(" ".join(how.valued))[:1]
         return next((basename(word.value) for word in scripts if word.value.endswith(_SCRIPTS)), "")
     operands = [word.value for word in run.operands("-C -f -j --prefix -w --workspace --filter -F --cwd")]
+    told = len(operands)
     while operands and operands[0] in ("run", "run-script", "task", "workspace", "-"):
         operands.pop(0)
     if run.program in SHELLS:
         only_reads = shell_code(run.arguments) is not None or run.has("-n")
         return operands[0].rpartition("/")[2] if operands and not only_reads else ""
-    if run.program in ("npm", "pnpm", "yarn", "bun") and operands[:1] and operands[0] in (
+    own = told == len(operands)  # and no script of the project
+    if own and run.program in ("npm", "pnpm", "yarn", "bun") and operands[:1] and operands[0] in (
         "install", "i", "add", "remove", "why", "view", "info", "list", "ls", "outdated", "audit", "exec", "dlx",
         "publish",
         "search", "uninstall", "link", "create", "init", "help", "docs", "show", "update", "upgrade", "version", "pack",
@@ -432,6 +433,49 @@ def _edits(run: Run, place: Place) -> Iterator[Found]:
         _may_go(run, word, place) for word in files
     ):
         yield Found("destroys", f"{run.program} … {files[-1].value}".replace(HOLE, "…"))
+
+
+_ANSWERED = frozenset(("echo", "printf", "true", ":", "yes", "sleep"))
+
+
+def _openssl(run: Run, _place: Place) -> Iterator[Found]:
+    """A connection that nothing is sent through shows the certificate of a site."""
+    sends = run.redirected or run.printed or run.carried or not _ANSWERED.issuperset(run.fed)
+    if run.values[:1] == ["s_client"] and sends:
+        yield Found("publishes", "… | openssl s_client")
+
+
+_SERVES = frozenset(("serve", "http-server", "live-server", "miniserve", "darkhttpd", "webfsd"))
+
+
+def _serves(run: Run, place: Place) -> Iterator[Found]:
+    """A home folder that anybody who reaches this machine may read."""
+    named = run.option("-d", "--directory", "-t")
+    if run.program in _SERVES:
+        given = run.operands("-p -l -a --port --listen --host")[:1]
+    elif "http.server" in run.values[:3] or "-S" in run.values:
+        given = [named] if named is not None else []
+    else:
+        return
+    if any(place.is_home_of_many(path) for word in given or [Word(".")] for path in run.wholes(word, place)):
+        yield Found("publishes", f"{run.program} {' '.join(run.values[:3])}")
+
+
+_SWITCHES = {
+    "kubectl": ("config", "use-context"), "kubectx": (), "docker": ("context", "use"),
+    "gcloud": ("config", "set", "project"), "az": ("account", "set"), "terraform": ("workspace", "select"),
+    "tofu": ("workspace", "select"), "firebase": ("use",), "heroku": ("git:remote",),
+}  # fmt: skip
+_PRODUCTION = Late(r"(?:^|[-_./:@])(?:prod|production|live)(?:$|[-_./:@\d])", re.IGNORECASE)
+
+
+def switch_rules(run: Run) -> Iterator[Found]:
+    """What comes later, and looks as harmless as ever, would be done in production."""
+    words = _SWITCHES.get(run.program)
+    if words is not None and tuple(run.values[: len(words)]) == words:
+        to = next((one for one in run.values[len(words) :] if _PRODUCTION.search(one)), "")
+        if to:
+            yield Found("persists", f"{run.program} {' '.join(words)} {to}")
 
 
 def _pager(run: Run, _place: Place) -> Iterator[Found]:
@@ -600,6 +644,8 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "parallel": _parallel,
     **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
     "rightcall": _rightcall,
+    "openssl": _openssl,
+    **dict.fromkeys(("python", "php", *_SERVES), _serves),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
     "xclip": _clipboard,

@@ -207,6 +207,7 @@ _LISTS: dict[Kind, str] = {
         remove-item|clear-content|clear-item|clear-recyclebin|format-volume|clear-disk|initialize-disk *
         remove-partition|remove-volume|remove-itemproperty|stop-computer|restart-computer|remove-aduser|remove-vm *
         remove-item|clear-disk|format-volume|stop-computer|restart-computer|clear-recyclebin
+        stop-process|spps -force|-Force
         launchctl remove|bootout|unload
         dscl . -delete
         userdel|groupdel|deluser|delgroup
@@ -320,6 +321,7 @@ _LISTS: dict[Kind, str] = {
         kubeadm *
         terraform|tofu|terragrunt apply|import|login
         terragrunt run-all apply
+        packer build
         pulumi up|import|refresh
         cdk deploy|bootstrap|import
         cdktf deploy
@@ -376,7 +378,6 @@ _LISTS: dict[Kind, str] = {
         dvc push
         clearml-task|neptune|comet|modal|sky *
         databricks|snowsql|dbt-cloud *
-        openssl s_client
         gitleaks|trufflehog|sonar-scanner --upload
         sentry-cli *
         codecov|coveralls
@@ -470,7 +471,8 @@ _LISTS: dict[Kind, str] = {
         dscl . -read
         nmcli ** -s|--show-secrets
         wpa_passphrase *
-        strings|gcore /proc/*
+        strings /proc/*
+        gcore *
         huggingface-cli|hf whoami|auth token|list
         tailscale|headscale cert|preauthkeys
         launchctl getenv|export
@@ -506,6 +508,13 @@ _LISTS: dict[Kind, str] = {
         setcap|capsh|setfacl *
         setenforce|aa-disable|aa-complain|aa-teardown|semanage *
         iptables|ip6tables|nft|ufw|firewall-cmd|pfctl|ipfw|netsh|ipset *
+        ip ** add|del|delete|set|flush|change|replace|append
+        nmcli ** up|down|add|modify|delete|disconnect|off|on|edit|clone|import|hotspot
+        ifconfig ** up|down|add|del
+        route add|del|delete|change|flush
+        networksetup -set*|-add*|-remove*|-create*
+        resolvectl dns|domain|flush-caches|revert
+        powershell|pwsh -ExecutionPolicy|-executionpolicy|-ep|-Ep|-EP|-ex|-exec bypass|Bypass|unrestricted|Unrestricted
         sysctl -w|--write|-p|--load
         modprobe|insmod|rmmod|kexec|depmod *
         mount|umount|losetup|swapoff|swapon *
@@ -534,6 +543,7 @@ _LISTS: dict[Kind, str] = {
     "persists": """
         at|batch|atrm *
         batch
+        systemd-run *
         systemctl start|stop|restart|reload|enable|disable|mask
         systemctl unmask|daemon-reload|kill|edit|set-*|isolate|reset-failed|link
         systemctl reboot|poweroff|halt|suspend|hibernate
@@ -606,6 +616,8 @@ _LISTS: dict[Kind, str] = {
         git fetch|pull|clone|ls-remote|fetch-pack --upload-pack*|--exec*
         vim|vi|nvim|gvim|view|ex ** *!*
         wmic ** call
+        just --shell*
+        aria2c --on-*
     """,
 }
 

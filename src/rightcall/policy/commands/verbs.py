@@ -14,7 +14,7 @@ from rightcall.policy.commands.words import Word, basename
 DEPLOYS = Late(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
     r"|tear-down"
-    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
+    r"|uninstall|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
     r"|test|lint|info|status|preview)\b))", re.IGNORECASE,
 )  # fmt: skip
 """Names of tasks and scripts that deploy or destroy."""
@@ -210,8 +210,12 @@ def is_sql_client(run: Run) -> bool:
 
 
 def is_named_dangerously(file: str) -> bool:
-    """A script that nobody can look into, named after what it does: `wipe.sql`."""
-    return DEPLOYS.search(basename(file)) is not None
+    """A script that nobody can look into, named after what it does or is: `wipe.sql`, `backup.sql`."""
+    return DEPLOYS.search(basename(file)) is not None or _RESTORES.search(basename(file)) is not None
+
+
+_RESTORES = Late(r"dump|backup|restore|snapshot", re.IGNORECASE)
+"""What was saved of a database takes the place of what is in it now."""
 
 
 def console_rules(run: Run) -> Iterator[Found]:

@@ -97,6 +97,19 @@ class Pieces:
             self.texts.append(tuple(CUT.join(value.split()) if " " in value or "\t" in value or "\n" in value else value
                                     for value in values))  # fmt: skip
 
+    def ways(self) -> list["Pieces"]:
+        """One word for each value that its variables may have, where they have several."""
+        most = max(map(len, self.texts), default=0)
+        if most < 2:
+            return [self]
+        found: list[Pieces] = []
+        for at in range(min(most, MOST_WORDS)):
+            one = Pieces()
+            one.texts = [(values[min(at, len(values) - 1)],) for values in self.texts]
+            one.names, one.inner, one.quoted = self.names, self.inner, self.quoted
+            found.append(one)
+        return found
+
     def plain(self) -> str | None:
         """The word as it is written, where nothing in it was quoted or expanded."""
         if self.quoted or self.names or self.inner or len(self.texts) != 1:
