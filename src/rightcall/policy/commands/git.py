@@ -93,6 +93,8 @@ def why_dangerous(name: str, value: str) -> str:
         return "guards" if value in ("", "0", "/dev/null") else ""
     if name in _GUARDED_BY:
         return "guards"
+    if name == "DOCKER_HOST":
+        return "" if not value or value.startswith(("unix:", "npipe:", "fd:")) else "publishes"
     if name in ("MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS"):
         return "runs" if re.search(r"--eval|-f|SHELL=|--file|--makefile", value) else ""
     if name in ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "GOPATH", "LUA_PATH"):
@@ -225,11 +227,6 @@ def _named(*options: str) -> Callable[[Run], list[Word]]:
     return read
 
 
-def _second(run: Run) -> list[Word]:
-    """`uniq a b`, `xxd -r a b`."""
-    return run.operands("-f -s -w -c -g -l -o -n")[1:2]
-
-
 def _written_by_git(run: Run) -> list[Word]:
     """What is written besides the files of the work tree."""
     if not any(one.startswith(("-o", "--o", "--se")) or one == "bundle" for one in run.values):
@@ -300,11 +297,16 @@ def gives_pattern(program: str, values: list[str]) -> bool:
 
 
 _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
-    **dict.fromkeys(
-        ("cp", "mv", "ln", "install", "gcp", "gmv", "rsync", "scp"), _last("-t -S -m -o -g -e --exclude -i -P -p")
-    ),
-    **dict.fromkeys(("tee", "touch", "mkdir", "truncate", "rmdir", "mkfifo", "sponge"), _all("-s -r -d -m -t -S")),
-    "patch": _all("-d -p -i -r"),
+    **dict.fromkeys(("cp", "mv", "ln", "gcp", "gmv"), _last("-t -S --suffix")),
+    "install": _last("-t -S -m -o -g --suffix --mode --owner --group"),
+    "rsync": _last("-e -B -T -f -M --rsh --exclude --include --exclude-from --include-from --files-from --filter"),
+    "scp": _last("-P -i -o -c -F -l -S -J -D -X"),
+    **dict.fromkeys(("tee", "rmdir", "sponge"), _all()),
+    **dict.fromkeys(("mkdir", "mkfifo"), _all("-m --mode")),
+    "touch": _all("-d -r -t --date --reference --time"),
+    "truncate": _all("-s -r --size --reference"),
+    "patch": _all("-d -p -i -r --directory --strip --input --reject-file"),
+    "cpio": _named("-D", "--directory"),
     **dict.fromkeys(("sed", "gsed"), _written_by_sed),
     **dict.fromkeys(("perl", "ruby"), _in_place),
     **dict.fromkeys(("gawk", "awk"), lambda run: run.operands("-i -v -f -F")[1:] if "inplace" in run.values else []),
@@ -315,15 +317,15 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     "unzip": _named("-d"),
     "git": _written_by_git,
     **dict.fromkeys(("diff", "shuf", "tree", "jc", "pandoc", "dot", "pdftotext"), _named("-o", "--output")),
-    "uniq": _second,
-    "xxd": lambda run: _second(run) if run.has("-r", "-revert") else [],
+    "uniq": lambda run: run.operands("-f -s -w")[1:2],
+    "xxd": lambda run: run.operands("-c -g -l -o -s -n")[1:2] if run.has("-r", "-revert") else [],
     "ssh-keygen": _named("-f"),
     **dict.fromkeys(("sqlite3", "psql", "mysql", "duckdb"), _written_by_console),
     **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root")),
     "sort": _named("-o", "--output"),
     "openssl": _named("-out"),
     "gpg": _named("-o", "--output"),
-    "split": lambda run: run.operands("-l -b -n -a -d")[1:],
+    "split": lambda run: run.operands("-l -b -n -a -C -t")[1:],
     "ex": _all(),
 }
 
@@ -341,7 +343,15 @@ _GIT_SET = Late(
 )  # fmt: skip
 
 
-def git_rules(run: Run, _place: Place) -> Iterator[Found]:
+def _made_by_git(action: str, rest: list[Word]) -> list[Word]:
+    """The folder that a repository or a work tree is made in."""
+    if action not in ("clone", "worktree", "init", "submodule"):
+        return []
+    names = [word for word in rest if not word.value.startswith("-")]
+    return names[:1] if action == "init" else names[1:]
+
+
+def git_rules(run: Run, place: Place) -> Iterator[Found]:
     at = action_at("git", run.arguments)
     for option, word in options_of("git ", run.arguments[:at]) if at > 0 else ():
         name, _, value = word.value.partition("=") if word is not None else ("", "", "")
@@ -357,6 +367,9 @@ def git_rules(run: Run, _place: Place) -> Iterator[Found]:
     if at < 0:
         return
     action, rest = run.arguments[at].value, run.arguments[at + 1 :]
+    for word in _made_by_git(action, rest):
+        if any(place.is_started_from(path) for path in run.wholes(word, place)):
+            yield Found("persists", f"git {action} … {word.value}")
     rule = _GIT_RULES.get(action)
     if rule is not None:
         yield from rule(_Words(action, rest))

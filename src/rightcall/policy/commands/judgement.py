@@ -53,7 +53,7 @@ from rightcall.policy.commands.shell import Reader, Redirect, Simple, positional
 from rightcall.policy.commands.starter import WHY, listed
 from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import Address, first_url_hit, parsed, readings
-from rightcall.policy.commands.verbs import is_named_dangerously, is_sql_client, sql_files, sql_rules
+from rightcall.policy.commands.verbs import DUMPS, is_named_dangerously, is_sql_client, sql_files, sql_rules
 from rightcall.policy.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
 from rightcall.policy.commands.wrappers import SHELLS, assigned_code, shell_code
 from rightcall.policy.types import Finding
@@ -194,6 +194,8 @@ class _Judge:
         """Links that the line makes, and where they lead."""
         self.sought = False
         """The line looks for our own processes."""
+        self.moved: set[str] = set()
+        """Where the line moves something to: there it is all that is left of it."""
         self.renamed: dict[str, str] = {}
         """Programs that the line itself puts under another name."""
         self.variables: dict[str, tuple[str, ...] | None] = {
@@ -307,6 +309,10 @@ class _Judge:
         allowed = self._by_pattern(run)
         if self.commands.starter:
             self._by_starter(run, allowed)
+            if self.moved and run.program in ("rm", "shred", "unlink", "rimraf") and not self.moved.isdisjoint(
+                path for word in run.arguments for path in run.wholes(word, self.place)
+            ):  # fmt: skip
+                self._asks("destroys", f"mv … && {run.program}")
             if run.program in KILLS and ends_us(run, self.sought):
                 self._asks("guards", f"{run.program} … rightcall")
         self._sees(run, elsewhere=run.elsewhere)
@@ -601,6 +607,8 @@ class _Judge:
             target = self.place.whole(run.folders[0], operands[-1].value)
             if (text := self.written.get(self.place.whole(run.folders[0], operands[0].value))) is not None:
                 self.written[target] = text
+            if run.program == "mv":
+                self.moved.update((target, *(f"{target}/{basename(word.value)}" for word in operands[:-1])))
             if "/" in operands[0].value and is_head(operands[0].value, " -"):
                 self.renamed[target] = basename(operands[0].value)
         text = _written_text(run, command) if targets else None
@@ -681,6 +689,8 @@ class _Judge:
                 self._starter(Found("destroys", f"{run.program} < {word.value}"), allowed)
         if not FETCHERS.isdisjoint(run.fed):
             self._asks("network", f"{run.fed[0]} | {run.program}")
+        elif not DUMPS.isdisjoint(run.fed):
+            self._asks("destroys", f"{run.fed[0]} | {run.program}")
 
     def _folders_of(self, run: Run) -> tuple[str, ...]:
         """`git -C dir`, `make -C dir`, `tar -C dir`: its paths count from there too."""

@@ -217,17 +217,20 @@ def _kill(run: Run, _place: Place) -> Iterator[Found]:
         operands = run.values[1:] if run.values[:1] and run.values[0].startswith("-") else run.values
         if any(one in ("-1", "1", "0") for one in operands if one != "--") and "-l" not in run.values:
             yield Found("destroys", "kill " + " ".join(run.values[:3]))
+        elif not _AT_ONCE.isdisjoint(run.values) and {"pgrep", "pidof"}.issuperset(run.printed or ("",)):
+            yield Found("destroys", "kill -9 $(pgrep …)")
     elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
         one.value in (".", ".*", "", "*") or (run.has("-f", "--full") and interpreter(one.value) is not None)
         for one in run.operands()
     ):
         yield Found("destroys", run.program)
-    elif not {"-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"}.isdisjoint(run.values):  # all of a name, without a warning
+    elif not _AT_ONCE.isdisjoint(run.values):  # all of a name, without a warning
         yield Found("destroys", f"{run.program} -9")
 
 
+_AT_ONCE = frozenset(("-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"))
 KILLS = frozenset(("kill", "killall", "pkill", "skill", "killall5"))
-_OUR_PROCESS = Late(r"rightcall", re.IGNORECASE)
+_OUR_PROCESS = Late(r"rightcall|\bclaude\b|\bcodex\b", re.IGNORECASE)
 _NO_LETTERS = Late(r"[\[\](){}^$*?+|\\]")
 _FINDS_PROCESSES = frozenset(("pgrep", "pidof", "grep", "egrep", "rg", "awk", "gawk", "lsof", "fuser"))
 
@@ -236,7 +239,7 @@ def ends_us(run: Run, sought: bool) -> bool:
     """Whether a command ends RightCall's own processes; `sought`: its line looks for them."""
     if run.program in ("pkill", "killall", "skill"):
         return any(map(_is_our_name, run.values))
-    return run.program == "kill" and sought
+    return run.program == "kill" and (sought or any("PPID" in word.names for word in run.arguments))
 
 
 def seeks_us(words: list[Word]) -> bool:
@@ -265,6 +268,12 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
         or re.search(r"(?:^|,)[ug]*[oa][ugoa]*[+=][rx]*w", mode)
     ):
         yield Found("escalates", f"chmod {mode}")
+    elif run.has("-R", "--recursive") and re.fullmatch(r"0?[0-3][0-7]{2}|[ua]+-[wxX]*r[wxX]*|0+", mode):
+        yield Found("destroys", f"chmod -R {mode}")
+    if run.program != "chmod" and operands and re.match(r"(?:root|0)(?:[:.]|$)", operands[0].value):
+        yield Found("escalates", f"{run.program} {operands[0].value}")
+    if any(word.inner and basename(word.value) == "rightcall" for word in targets):
+        yield Found("guards", f"{run.program} … rightcall")
     for word in targets:
         if any("/.git/hooks/" in path for path in run.wholes(word, place)):
             yield Found("persists", f"{run.program} {word.value}")
@@ -341,6 +350,9 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
                 if place.is_everything(path) or place.holds_credentials(path):
                     yield Found("escalates", f"{run.program} -v {source}")
                     return
+    host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
+    if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
+        yield Found(kind, f"{run.program} -H {host.value}")
     if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
         yield Found("credentials", f"{run.program} inspect")
     if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
@@ -370,7 +382,9 @@ def _script_of(run: Run) -> str:
         looks = how.first or run.has("--check", "-m") or codes(run.program, run.arguments)
         scripts = [] if looks else run.operands(" ".join(how.valued))[:1]
         return next((basename(word.value) for word in scripts if word.value.endswith(_SCRIPTS)), "")
-    operands = [word.value for word in run.operands("-C -f -j --prefix -w --workspace --filter -F --cwd")]
+    valued = "-C -f -I -o -W" if run.program in ("make", "gmake", "just", "task") else \
+        "-C --prefix -w --workspace --filter -F --cwd"  # fmt: skip
+    operands = [word.value for word in run.operands(valued) if not word.value.isdigit()]
     told = len(operands)
     while operands and operands[0] in ("run", "run-script", "task", "workspace", "-"):
         operands.pop(0)
@@ -443,6 +457,17 @@ def _openssl(run: Run, _place: Place) -> Iterator[Found]:
     sends = run.redirected or run.printed or run.carried or not _ANSWERED.issuperset(run.fed)
     if run.values[:1] == ["s_client"] and sends:
         yield Found("publishes", "… | openssl s_client")
+
+
+def _perl(run: Run, place: Place) -> Iterator[Found]:
+    """`perl -i -ne ''` prints nothing into the place of a file."""
+    scripts = [code.value for code in codes(run.program, run.arguments)]
+    silent = run.has("-n") and not any(re.search(r"print|say|write|puts|\$_", one) for one in scripts)
+    if scripts and (silent or any(_SED_ALL.fullmatch(one) for one in scripts)):
+        for word in writes_to(run):
+            if not _may_go(run, word, place):
+                yield Found("destroys", f"{run.program} -i on {word.value}".replace(HOLE, "…"))
+                return
 
 
 _SERVES = frozenset(("serve", "http-server", "live-server", "miniserve", "darkhttpd", "webfsd"))
@@ -646,6 +671,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "rightcall": _rightcall,
     "openssl": _openssl,
     **dict.fromkeys(("python", "php", *_SERVES), _serves),
+    **dict.fromkeys(("perl", "ruby"), _perl),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
     "xclip": _clipboard,

@@ -199,6 +199,9 @@ _LISTS: dict[Kind, str] = {
         borg delete|prune|compact
         duplicity remove*|cleanup
         rsync --delete*|--remove-source-files
+        zip -m|--move
+        7z|7za|7zz -sdel
+        dotnet ef database drop|update
         del|erase|rd|deltree|format|diskpart|bcdedit|vssadmin|wbadmin|cipher|fsutil|sdelete
         reg delete
         schtasks /delete
@@ -264,6 +267,8 @@ _LISTS: dict[Kind, str] = {
         gradle|gradlew ** publish*|*:publish*|upload*|release|deploy|bintrayUpload|appDistributionUpload*
         sbt publish*|release
         dotnet nuget push|delete
+        dotnet publish -p:PublishProfile*|-p:DeployOnBuild*|-t:PublishContainer
+        dotnet publish ** /p:PublishProfile*|/p:DeployOnBuild*|/t:PublishContainer
         nuget push|delete
         pod trunk|repo push|delete
         pod trunk push
@@ -520,7 +525,8 @@ _LISTS: dict[Kind, str] = {
         mount|umount|losetup|swapoff|swapon *
         useradd|usermod|groupadd|groupmod|adduser|addgroup|passwd *
         chpasswd|gpasswd|chsh|chfn|vipw|newgrp|dscl|sysadminctl *
-        passwd|visudo
+        passwd|visudo|chpasswd|iptables-restore|ip6tables-restore
+        mknod *
         chroot|nsenter|unshare|pivot_root *
         docker run --privileged|--pid*|--cap-add*|--device*|--security-opt*|--userns*|--ipc*|--uts*
         podman run --privileged

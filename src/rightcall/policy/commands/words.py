@@ -120,7 +120,7 @@ class Pieces:
         """All words that this one turns into."""
         if len(self.texts) == 1 and not self.quoted and len(self.texts[0]) == 1:
             text = self.texts[0][0]
-            if text.isalnum() and not self.names:
+            if text.isalnum() and not self.names and not self.inner:
                 return [Word(text)]
         names, inner = tuple(dict.fromkeys(self.names)), tuple(self.inner)
         found: list[Word] = []
