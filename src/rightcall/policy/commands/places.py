@@ -117,6 +117,14 @@ def is_cut(names: tuple[str, ...]) -> bool:
     return len(names) >= _MOST_READ
 
 
+class SeenPath(Struct, frozen=True):
+    """A path in a command: as it is written, and from the root of the file system, not yet followed through links."""
+
+    written: str
+    whole: str
+    writes: bool
+
+
 class Place(Struct, frozen=True):
     """Where a command would run."""
 
