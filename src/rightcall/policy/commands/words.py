@@ -291,12 +291,12 @@ _ALIASES = {
     "sls": "select-string", "ls": "get-childitem", "dir": "get-childitem", "gci": "get-childitem", "echo": "echo",
     "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
 }  # fmt: skip
-_TOKEN = re.compile(
+_TOKEN = Late(
     r"(?P<blank>[ \t\r]+)|(?P<end>[;\n{}()]|&&|\|\||&)|(?P<pipe>\|)|(?P<single>'(?:[^']|'')*')"
     r"|(?P<double>\"(?:[^\"`]|`.)*\")"
     r"|(?P<comment>(?<![^\s;{}()])#[^\n]*)|(?P<word>(?:`.|[^\s;{}()|&'\"`])+)|(?P<odd>.)", re.DOTALL,
 )  # fmt: skip
-_VARIABLE = re.compile(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
+_VARIABLE = Late(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
 _KEYWORDS = frozenset(
     ("if", "else", "elseif", "foreach", "for", "while", "do", "try", "catch", "finally", "return", "param",
      "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")
