@@ -227,6 +227,22 @@ def _named(*options: str) -> Callable[[Run], list[Word]]:
     return read
 
 
+def _compiled_to(run: Run) -> list[Word]:
+    """`gcc -o x`; of its other options many have an `o` in them."""
+    return [word for at, word in enumerate(run.arguments[1:]) if run.values[at] == "-o"]
+
+
+def _made_by_python(run: Run) -> list[Word]:
+    return run.operands("-m --prompt")[:9] if run.values[:2] == ["-m", "venv"] else []
+
+
+def _installed_to(run: Run) -> list[Word]:
+    """`make install prefix=/usr`; with `DESTDIR` it goes elsewhere."""
+    if "install" not in run.values or any(one.startswith("DESTDIR=") for one in run.values):
+        return []
+    return [Word(one.partition("=")[2]) for one in run.values if one.casefold().startswith("prefix=")]
+
+
 def _written_by_git(run: Run) -> list[Word]:
     """What is written besides the files of the work tree."""
     if not any(one.startswith(("-o", "--o", "--se")) or one == "bundle" for one in run.values):
@@ -324,6 +340,10 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root")),
     "sort": _named("-o", "--output"),
     "openssl": _named("-out"),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "go", "rustc", "ld"), _compiled_to),
+    **dict.fromkeys(("python", "python3"), _made_by_python),
+    **dict.fromkeys(("make", "gmake"), _installed_to),
+    "cmake": _named("--prefix", "--install-prefix"),
     "gpg": _named("-o", "--output"),
     "split": lambda run: run.operands("-l -b -n -a -C -t")[1:],
     "ex": _all(),

@@ -350,6 +350,10 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
                 if place.is_everything(path) or place.holds_credentials(path):
                     yield Found("escalates", f"{run.program} -v {source}")
                     return
+    if run.elsewhere and not {"up", "down", "restart", "start", "stop", "pull", "run"}.isdisjoint(run.values[:4]):
+        yield Found(
+            "publishes", f"ssh … {run.program} {' '.join(run.values[:2])}"
+        )  # what is a try here is one's work there
     host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
     if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
         yield Found(kind, f"{run.program} -H {host.value}")
