@@ -206,7 +206,8 @@ def test_every_rule_id_that_the_code_can_give_is_listed_and_no_other() -> None:
     found |= {f"store:{fault}" for fault in get_args(StoreFault)} | {"stage:NAME"}
     found |= {"host:NAME", "server:NAME", "observe"}
     found |= {f"limit:{whom}:{period}" for whom in ("all", "caller", "tool") for period in Window.__struct_fields__}
-    judging = (ROOT / "src/rightcall/policy/commands/judgement.py").read_text(encoding="utf-8")
+    folder = ROOT / "src/rightcall/policy/commands"
+    judging = "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("judgement", "judge"))
     found |= set(re.findall(r'"((?:command|url):\w+)"', source + judging)) | {f"command:{kind}" for kind in WHY}
     assert len(found) > 40
     assert sorted(found) == sorted(stated)

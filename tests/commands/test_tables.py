@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from command_judging import Desk, rows
-from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.commands import CommandRules, UrlRules, starter
 from rightcall.policy.commands.judgement import judge_command
+from rightcall.policy.commands.patterns import compiled
 from rightcall.policy.commands.places import Place
 
 HARMLESS_ASKED = 0.05
@@ -24,7 +25,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize("name", ["commands", "second", "third", "fourth"])
+@pytest.mark.parametrize("name", ["commands", "second", "third", "fourth", "fifth"])
 def test_every_command_has_its_answer(desk: Desk, name: str) -> None:
     table = rows(name)
     assert len(table) >= 200
@@ -34,6 +35,13 @@ def test_every_command_has_its_answer(desk: Desk, name: str) -> None:
         if (found := desk.judge(row["command"].replace("/project", desk.root)))[0] != row["answer"]
     ]
     assert wrong == []
+
+
+@pytest.mark.promise("P-16")
+def test_every_line_of_the_starter_list_is_a_pattern() -> None:
+    lines = [line.strip() for text in starter._LISTS.values() for line in text.split("\n") if line.strip()]
+    assert len(lines) > 500
+    assert [compiled(line).text for line in lines] == lines  # one that is none raises
 
 
 @pytest.mark.promise("P-16")
