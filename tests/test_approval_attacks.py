@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from approval_running import PERSON, SETTINGS, Desk, request_of, say
 from rightcall.errors import AnswerError
 from rightcall.policy.settings import Asking
 from rightcall.policy.types import HOUR, Grant
 from rightcall.record.admission import give_grant
+from support.approvals import PERSON, SETTINGS, Desk, request_of, say
 
 pytestmark = pytest.mark.promise("P-06")
 

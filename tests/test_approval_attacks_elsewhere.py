@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from approval_running import SETTINGS, START, Desk, request_of, say
 from rightcall.base.redact import Redactor
 from rightcall.executor.door import Door, Way, origin_of, way_of, way_told
 from rightcall.executor.question import question_lines
@@ -25,6 +24,7 @@ from rightcall.policy.types import Origin, binding
 from rightcall.record import memory, sqlite_file
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, read_note
+from support.approvals import SETTINGS, START, Desk, request_of, say
 
 pytestmark = pytest.mark.promise("P-06")
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from approval_running import PERSON
 from rightcall import Executor
 from rightcall.errors import AnswerError
 from rightcall.executor.executor import SyncExecutor
 from rightcall.executor.present.messages import Outcome
 from rightcall.executor.question import question_lines
 from rightcall.policy.types import Grant
+from support.approvals import PERSON
 
 pytestmark = pytest.mark.promise("P-06")
 

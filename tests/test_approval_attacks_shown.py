@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from approval_running import approval_of
-from every import every
 from rightcall.executor.question import question_lines
+from support.approvals import approval_of
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from approval_running import PERSON, Desk, say
-from cli_running import ROOT, environment
 from rightcall.errors import AnswerError
 from rightcall.policy.types import HOUR, Grant
 from rightcall.record.admission import give_grant
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
+from support.approvals import PERSON, Desk, say
+from support.cli import ROOT, environment
 
 pytestmark = pytest.mark.promise("P-06", "P-12")
 

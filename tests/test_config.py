@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from docs_examples import blocks
 from rightcall.errors import PolicyError
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import (
@@ -19,6 +18,7 @@ from rightcall.policy.settings import (
     ProviderSettings,
     RouterSettings,
 )
+from support.docs import blocks
 
 FULL = """\
 version = 1

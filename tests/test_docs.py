@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 import rightcall
-from docs_examples import Block, blocks, commands, same
-from docs_serving import STARTS, Servers
-from every import every
 from rightcall.cli import main
+from support.docs import Block, blocks, commands, same
+from support.docs_serving import STARTS, Servers
+from support.every import every
 
 ROOT = Path(__file__).parent.parent
 PAGES = [

@@ -4,7 +4,7 @@ from inspect import signature
 
 import pytest
 
-from every import every
+from support.every import every
 
 
 def test_each_case_is_tried_and_those_that_fail_are_told_by_name() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cases import HERE, Case, exact, table
-from every import every
 from rightcall import Gate, Verdict
+from support.every import every
 
 TOOLS = {tool["name"]: tool for tool in json.loads((HERE / "tools.json").read_text(encoding="utf-8"))}
 FILES = (

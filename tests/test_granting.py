@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.policy.decide import LONGEST, can_match, grant_matches, matches_pattern
 from rightcall.policy.types import Grant
+from support.every import every
 
 pytestmark = pytest.mark.promise("P-06")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from every import every
-from hostile.kinds import NOTE, Kind, judge_check, judge_loads
-from hostile.objects import OBJECTS
-from hostile.schemas import SCHEMAS
-from hostile.texts import TEXTS
 from rightcall import Gate, Unreadable, loads
+from support.every import every
+from support.hostile.kinds import NOTE, Kind, judge_check, judge_loads
+from support.hostile.objects import OBJECTS
+from support.hostile.schemas import SCHEMAS
+from support.hostile.texts import TEXTS
 
 SIZE = 60_000
 """Enough that anything quadratic in it takes more than its second."""

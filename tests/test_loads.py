@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cases import Case, exact, table
-from every import every
 from rightcall import Parsed, Unreadable, loads
+from support.every import every
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}
 

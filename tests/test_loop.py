@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loop_running import LOGGER, Loops, anthropic, openai, records, written
+from support.loops import LOGGER, Loops, anthropic, openai, records, written
 
 
 @pytest.fixture(params=["async", "sync"])

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from docs_examples import blocks
-from loop_running import code_base, code_tools, openai
 from rightcall.executor.executor import Executor
 from rightcall.models.loop import run_loop_sync
+from support.docs import blocks
+from support.loops import code_base, code_tools, openai
 
 PAGE = Path(__file__).parent.parent / "docs" / "loop.md"
 

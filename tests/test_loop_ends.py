@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from loop_running import LOGGER, Loops, written
 from rightcall.errors import ConfigError
 from rightcall.executor.executor import Executor
 from rightcall.models.loop import LoopResult, run_loop
 from rightcall.models.scripted import ScriptedModel
 from rightcall.tools.functions import tool
+from support.loops import LOGGER, Loops, written
 
 
 @pytest.fixture(params=["async", "sync"])

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loop_running import anthropic, openai, written
 from rightcall import Gate
 from rightcall.executor.executor import Executor
 from rightcall.models.loop import LoopResult, run_loop
 from rightcall.models.scripted import ScriptedModel
 from rightcall.tools.functions import tool
+from support.loops import anthropic, openai, written
 
 ROUNDS = 3
 

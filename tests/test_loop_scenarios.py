@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from loop_running import anthropic, code_base, code_tools, openai, records, written
 from rightcall.executor.executor import Executor
 from rightcall.models.loop import LoopResult, run_loop
 from rightcall.models.scripted import ScriptedModel
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, ManualClock
+from support.loops import anthropic, code_base, code_tools, openai, records, written
 
 Message = dict[str, Any]
 

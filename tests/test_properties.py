@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzzing.cases import case
-from fuzzing.hosts import PACKS, lenient_call, pack_call
-from fuzzing.invariants import any_call, cut_call, faithful, right_call, wild
-from fuzzing.tools import a_tool, a_value
 from rightcall import Gate, Unreadable, loads
+from support.fuzzing.cases import case
+from support.fuzzing.hosts import PACKS, lenient_call, pack_call
+from support.fuzzing.invariants import any_call, cut_call, faithful, right_call, wild
+from support.fuzzing.tools import a_tool, a_value
 
 randoms = st.randoms(use_true_random=False)
 

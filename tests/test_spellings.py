@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from cli_running import environment
 from rightcall import Executor, tool
 from rightcall.base.files.guarded import guarded_files, is_another_name
 from rightcall.errors import ToolError
 from rightcall.executor.door import Door
 from rightcall.hosts.hooks.events import builtin_tools
-from spelling_table import DENY, HARMLESS, IN_EXECUTORS, NAMES, PATHS, TARGETS, spelled_paths
+from support.cli import environment
+from support.spelling_table import DENY, HARMLESS, IN_EXECUTORS, NAMES, PATHS, TARGETS, spelled_paths
 
 pytestmark = pytest.mark.promise("P-15")
 

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from authorise.agreement import disagreement, rounds
-from authorise.naive import verdict
-from authorise.worlds import policy
+from support.agreement import disagreement, rounds
+from support.naive_policy import verdict
+from support.policy_worlds import policy
 
 pytestmark = pytest.mark.promise("P-01", "P-02", "P-07", "P-09")
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.routed import EVIL, READS, REQUEST, reads, says, whole_loop, write_folder, write_policy
-from cli.terminal_running import Terminal
-from cli_running import Done, Runner, environment, start
 from rightcall.base.files.guarded import packets_folder
 from rightcall.router.packets import PacketStore
-from route.routing import APPROVED, NONE, UNAPPROVED, choice
-from serve.scripted import Answer, Dies, ScriptedUpstream, Stalls, Text
-from trusting import write_trusted
+from support.cli import Done, Runner, environment, start
+from support.routed import EVIL, READS, REQUEST, reads, says, whole_loop, write_folder, write_policy
+from support.routers import APPROVED, NONE, UNAPPROVED, choice
+from support.scripted.server import Answer, Dies, ScriptedUpstream, Stalls, Text
+from support.terminal import Terminal
+from support.trusting import write_trusted
 
 Ask = Callable[..., Done]
 ASKS = '[policy.approval]\ntools = ["code/read"]'

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import TOOLS, Runner
 from rightcall.catalog.packs import available_packs
 from rightcall.cli.demo import CASES
 from rightcall.cli.terminal import visible_width
+from support.cli import TOOLS, Runner
 
 
 def test_tools_shows_arguments_types_and_required_marks(run: Runner) -> None:

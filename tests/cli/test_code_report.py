@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from execute.write.places import modify, place
-from execute.write.requests import Checks
 from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped
 from rightcall.cli.code_report import code_lines
@@ -18,6 +16,8 @@ from rightcall.executor.shipped import code_tools
 from rightcall.policy.settings import Check
 from rightcall.tools.write.save import saving_tools
 from rightcall.tools.write.tools import pull_tools
+from support.desks import modify, place
+from support.merge_requests import Checks
 
 PLAIN = Style()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
-from cli_running import Runner, start
-from hostile.folders import SECRET, TRAPS, Trap
+from support.cli import Runner, start
+from support.hostile.folders import SECRET, TRAPS, Trap
 
 pytestmark = pytest.mark.promise("P-13")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import EXAMPLES, ROOT, TOOLS, Runner, environment, start
 from rightcall import cli
 from rightcall.cli import COMMANDS
+from support.cli import EXAMPLES, ROOT, TOOLS, Runner, environment, start
 
 
 def test_help_names_every_command_and_every_exit_code(run: Runner) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from cli_running import Runner
 from rightcall.cli.init import template
 from rightcall.policy.decide import POLICIES
 from rightcall.policy.settings import STAGES
 from rightcall.record.sqlite import SqliteStore
-from trusting import write_trusted
+from support.cli import Runner
+from support.trusting import write_trusted
 
 POLICY = """\
 [policy]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
-from cli_running import Runner
+from support.cli import Runner
 
 
 @pytest.mark.promise("P-16")

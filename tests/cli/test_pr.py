@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.terminal_running import Terminal
-from cli_running import Runner
-from execute.write.requests import Project
 from rightcall.record.sqlite import SqliteStore
-from trusting import write_trusted
+from support.cli import Runner
+from support.merge_requests import Project
+from support.terminal import Terminal
+from support.trusting import write_trusted
 
 POLICY = """\
 version = 1

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from cli.routed import EVIL, READS, REQUEST, reads, says, write_folder, write_policy
-from cli_running import TOOLS, Done, Runner, start
 from rightcall.cli import route as route_lines
 from rightcall.cli.route import MOST_ROUTERS
-from route.routing import APPROVED, NONE, UNAPPROVED, choice
-from serve.scripted import ScriptedUpstream
+from support.cli import TOOLS, Done, Runner, start
+from support.routed import EVIL, READS, REQUEST, reads, says, write_folder, write_policy
+from support.routers import APPROVED, NONE, UNAPPROVED, choice
+from support.scripted.server import ScriptedUpstream
 
 Route = Callable[..., Done]
 MODULE = '''

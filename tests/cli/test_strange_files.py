@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import start
+from support.cli import start
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 

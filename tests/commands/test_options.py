@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from command_judging import Desk
 from rightcall.policy.commands.options import only_looks, options_of, value_of
 from rightcall.policy.commands.words import Word
+from support.command_lines import Desk
 
 
 def _words(line: str) -> list[Word]:

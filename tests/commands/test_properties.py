@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from command_judging import STRENGTH, Desk, rows
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_code, judge_command, judge_url
 from rightcall.policy.commands.places import Place
+from support.command_lines import STRENGTH, Desk, rows
 
 PLACE = Place.at("/project")
 WRAPPERS = (

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from command_judging import Desk, rows
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_command
 from rightcall.policy.commands.places import Place
+from support.command_lines import Desk, rows
 
 HARMLESS_ASKED = 0.05
 

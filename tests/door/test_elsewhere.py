@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import asked, text_of
-from mcp_gateway_scripted import ScriptedLink, opening
 from rightcall.executor.door import Door, way_of
 from rightcall.executor.executor import Executor
 from rightcall.hosts.hooks.judgement import Hook, Hooks
@@ -19,6 +17,8 @@ from rightcall.mcp.serving import Client, new_context
 from rightcall.record.admission import Reply, answer
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store
+from support.gateways import asked, text_of
+from support.mcp_servers import ScriptedLink, opening
 
 ECHO = [{"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}]
 POLICY = """version = 1

@@ -21,8 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.tools.results import DEEPEST, shaped
+from support.every import every
 
 CAP = 100_000
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from execute.tools_for_tests import arun, result_of, value_of
 from rightcall.tools.functions import local_tool
 from rightcall.tools.run import run
+from support.tool_runs import arun, result_of, value_of
 
 
 class Colour(enum.Enum):

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from execute.tools_for_tests import arun, result_of
 from rightcall.tools import run as waiting
 from rightcall.tools.functions import local_tool, tool
 from rightcall.tools.run import Job, Threads, run
+from support.tool_runs import arun, result_of
 
 SHORT = 0.03
 STOPPED = "The tool took longer than 0.03 s and was stopped."

@@ -4,14 +4,12 @@ import asyncio
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rightcall import Executor
-
-CROWDING = Path(__file__).parent / "crowding.py"
+from support import crowding
 
 
 def calls(*names: str) -> dict[str, Any]:
@@ -102,7 +100,7 @@ def test_a_caller_that_gives_up_cancels_the_tool_and_the_record_says_so() -> Non
 def test_a_crowd_gets_exactly_as_many_calls_as_the_limit_allows(kind: str) -> None:
     attempts = ["--attempts", "400", "--workers", "4", "--limit", "50"]
     done = subprocess.run(
-        [sys.executable, str(CROWDING), kind, *attempts], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, crowding.__file__, kind, *attempts], capture_output=True, text=True, timeout=100, check=False
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"success": 50, "refused": 350}

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from executor.crowding import kept, shares
+from support.crowding import kept, shares
 
 pytestmark = pytest.mark.promise("P-02", "P-12")
 

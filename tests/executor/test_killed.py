@@ -3,18 +3,21 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-KILLING = Path(__file__).parent / "killing.py"
+from support import killing_calls
 
 
 @pytest.mark.long
 @pytest.mark.promise("A-01", "A-03")
 def test_whatever_the_stage_nothing_ran_without_a_record_or_twice_and_the_interruption_shows() -> None:
     done = subprocess.run(
-        [sys.executable, str(KILLING), "--times", "2"], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, killing_calls.__file__, "--times", "2"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {"kills": 16, "faults": []}

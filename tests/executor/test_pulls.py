@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
 from rightcall.executor.shipped import small_tools
 from rightcall.record.memory import MemoryStore
+from support.merge_requests import Checks, Project
 
 
 @pytest.mark.promise("W-02", "W-04", "C-11")

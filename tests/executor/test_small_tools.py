@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from record.works import grant
 from rightcall import Executor, MemoryStore, load_policy
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ToolFailure
@@ -27,6 +26,7 @@ from rightcall.record.browse import COLLECTIONS
 from rightcall.record.notes import note_message
 from rightcall.record.tables import Store
 from rightcall.tools import system
+from support.works import grant
 
 pytestmark = pytest.mark.promise("C-11")
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from every import every
-from path_table import TREASURE, Tree, problem, problems, readable_cases, refused_cases, refused_files
 from rightcall.base.files import beneath
 from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
 from rightcall.base.files.sight import Sight
 from rightcall.base.globs import path_matches
+from support.every import every
+from support.path_table import TREASURE, Tree, problem, problems, readable_cases, refused_cases, refused_files
 
 READABLE = list(readable_cases().items())
 REFUSED = refused_cases()

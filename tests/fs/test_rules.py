@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.base.files.rules import NEVER_SECRET, PathRules, _judged, path_rule
 from rightcall.base.globs import expression, path_matches, quoted
+from support.every import every
 
 REFUSED = {
     "path:outside": ["/etc/passwd", "../x", "a/../../x", "a/..", "..", "C:\\x", "a\0b"],

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import Runner
+from support.cli import Runner
 
 
 @pytest.fixture

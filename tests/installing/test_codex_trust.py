@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from cli.terminal_running import Terminal
-from cli_running import Runner
 from installing.test_status import real_program
 from rightcall.hosts.install.places import HOSTS
 from rightcall.hosts.install.plans import Installed, installed_in
 from rightcall.hosts.install.trying import hook_hash, hook_trusts
+from support.cli import Runner
+from support.terminal import Terminal
 
 pytestmark = pytest.mark.promise("H-73", "H-08")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import ROOT, Runner
 from rightcall.hosts.hooks.place import MODES
 from rightcall.hosts.install.places import after_us, is_misled, is_our_hook, mode_of, program
+from support.cli import ROOT, Runner
 
 pytestmark = pytest.mark.promise("H-08")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import ROOT, Runner
 from rightcall.hosts.install import trying
 from rightcall.server.hooks import HookServer
+from support.cli import ROOT, Runner
 
 
 def program(home: Path, body: str) -> None:

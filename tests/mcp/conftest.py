@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from rightcall.executor.door import Door
-from wrapping import ASKING, Wrapped
+from support.wrapping import ASKING, Wrapped
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from rightcall.executor.door import Door
 from rightcall.mcp.approvals import KEY, MOST_TEXT, Approver, read_answer
 from rightcall.mcp.messages import CAPABILITIES_KEY
-from wrapping import ASKING, MODERN, TOOLS, Wrapped, answers, call, line, result
+from support.wrapping import ASKING, MODERN, TOOLS, Wrapped, answers, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from rightcall.executor.door import Door
-from wrapping import ASKING, MODERN, TOOLS, Wrapped, call, line, result
+from support.wrapping import ASKING, MODERN, TOOLS, Wrapped, call, line, result
 
 pytestmark = pytest.mark.promise("H-04")
 

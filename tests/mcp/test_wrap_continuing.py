@@ -12,7 +12,7 @@ from rightcall.mcp.messages import CAPABILITIES_KEY, MOST_ROUNDS, ToolCall
 from rightcall.mcp.wrap.tasks import Continuations, Pending, written
 from rightcall.policy.ledger import put_stop
 from rightcall.policy.types import Pause
-from wrapping import ASKING, MODERN, Wrapped, answers, call, line, result
+from support.wrapping import ASKING, MODERN, Wrapped, answers, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wrapping import TOOLS, Wrapped, call, line, result
+from support.wrapping import TOOLS, Wrapped, call, line, result
 
 pytestmark = pytest.mark.promise("P-06", "H-04")
 

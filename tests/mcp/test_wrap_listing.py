@@ -7,7 +7,7 @@ import pytest
 
 from rightcall.executor.door import Door
 from rightcall.mcp.wrap.listing import MOST_BYTES, MOST_PAGES
-from wrapping import TOOLS, Wrapped, call, result
+from support.wrapping import TOOLS, Wrapped, call, result
 
 pytestmark = pytest.mark.promise("P-08", "H-04")
 

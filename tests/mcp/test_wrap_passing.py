@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall.executor.door import Door
-from wrapping import TOOLS, Wrapped, call, line, result
+from support.wrapping import TOOLS, Wrapped, call, line, result
 
 pytestmark = pytest.mark.promise("H-04")
 

@@ -12,7 +12,7 @@ from rightcall.executor.door import Door
 from rightcall.mcp.messages import CAPABILITIES_KEY
 from rightcall.mcp.tasks import LONGEST, created_by
 from rightcall.mcp.wrap import tasks
-from wrapping import MODERN, Wrapped, call, line, result
+from support.wrapping import MODERN, Wrapped, call, line, result
 
 RESULT = {"content": [{"type": "text", "text": "done"}]}
 WANTED: dict[str, Any] = {"task": {"ttl": 60_000}}

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import gateway_of, policy
-from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
-from mcp_gateway_site import META, Answer, Site, call, run
 from rightcall.mcp.gateway import joining
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream.session import ServerGone
+from support.gateways import gateway_of, policy
+from support.mcp_servers import TOOL, ScriptedLink, old_server
+from support.mcp_site import META, Answer, Site, call, run
 
 LISTS = {
     "notifications/tools/list_changed": "toolsListChanged",

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mcp_gateway_scripted import ScriptedLink, old_server
-from mcp_gateway_site import META, ROUTED, Answer, Site, always, call, run
 from rightcall.errors import StoreError
 from rightcall.server.mcp import Still
+from support.mcp_servers import ScriptedLink, old_server
+from support.mcp_site import META, ROUTED, Answer, Site, always, call, run
 
 pytestmark = pytest.mark.promise("H-04")
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
-from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.mcp.gateway import shared as gateway_shared
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream import upstream
 from rightcall.policy.settings import Server
+from support.gateways import asked, gateway_of, greeted, once, policy, shared_of, text_of
+from support.mcp_servers import TOOL, ScriptedLink, old_server
 
 NEW = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "logging": {}}}
 CALL: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "hi"}}

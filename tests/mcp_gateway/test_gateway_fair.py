@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
-from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.mcp.gateway import gateway as gateway_following
 from rightcall.mcp.gateway import joining, library
 from rightcall.mcp.gateway.joining import Looks
 from rightcall.mcp.upstream import upstream as upstream_greeting
 from rightcall.mcp.upstream.session import ServerGone
+from support.gateways import Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
+from support.mcp_servers import TOOL, ScriptedLink, old_server
 
 TOOLS = "notifications/tools/list_changed"
 

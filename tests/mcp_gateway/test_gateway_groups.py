@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
-from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway import forward, news
 from rightcall.mcp.gateway import gateway as gateway_following
@@ -21,6 +19,8 @@ from rightcall.policy.ledger import put_stop
 from rightcall.policy.settings import Server
 from rightcall.policy.types import Pause
 from rightcall.record.notes import remembered_tools
+from support.gateways import asked, gateway_of, greeted, once, policy, shared_of, text_of
+from support.mcp_servers import TOOL, ScriptedLink, old_server
 
 ASKABLE = {"elicitation": {"form": {}}}
 SAMPLING: dict[str, Any] = {"sampling": {}}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from mcp_gateway_scripted import TOOL, Absent, ScriptedLink, old_server, opening
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.forward import MARK, Continuations, Kept, binding_of
 from rightcall.mcp.gateway.gateway import Gateway
@@ -19,6 +18,7 @@ from rightcall.mcp.upstream.links import Tail
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
 from rightcall.mcp.upstream.upstream import Hello, environment, filled, greet, listed
 from rightcall.policy.settings import Server
+from support.mcp_servers import TOOL, Absent, ScriptedLink, old_server, opening
 
 HELLO = Hello({"name": "t", "version": "1"}, {})
 

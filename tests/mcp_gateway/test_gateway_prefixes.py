@@ -11,9 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from cli_running import Runner
-from mcp_gateway_asking import gateway_of, once, text_of
-from mcp_gateway_scripted import Absent, ScriptedLink, old_server, opening
 from rightcall.cli.policy import notes_on
 from rightcall.errors import PolicyError
 from rightcall.executor.door import Door
@@ -24,7 +21,10 @@ from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten
 from rightcall.record.notes import remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
-from trusting import write_trusted
+from support.cli import Runner
+from support.gateways import gateway_of, once, text_of
+from support.mcp_servers import Absent, ScriptedLink, old_server, opening
+from support.trusting import write_trusted
 
 pytestmark = pytest.mark.promise("H-70", "H-71", "H-04")
 

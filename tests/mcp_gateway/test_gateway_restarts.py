@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from mcp_gateway_scripted import Absent, ScriptedLink
 from rightcall.mcp.upstream import upstream as module
 from rightcall.mcp.upstream.session import ServerGone, Session
 from rightcall.mcp.upstream.upstream import Hello, Upstream
 from rightcall.policy.settings import Server
+from support.mcp_servers import Absent, ScriptedLink
 
 pytestmark = pytest.mark.promise("X-07")
 HELLO = Hello({"name": "t", "version": "1"}, {})

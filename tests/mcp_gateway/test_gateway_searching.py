@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from mcp_gateway_asking import NEW, Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
-from mcp_gateway_scripted import ScriptedLink, old_server
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.serving import Client
 from rightcall.record.tables import read_call
+from support.gateways import NEW, Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
+from support.mcp_servers import ScriptedLink, old_server
 
 pytestmark = pytest.mark.promise("T-03")
 

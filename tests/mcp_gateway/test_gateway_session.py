@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mcp_gateway_scripted import ScriptedLink, old_server
 from rightcall.mcp.messages import Answer, success, value
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
 from rightcall.mcp.upstream.upstream import Hello, greet
+from support.mcp_servers import ScriptedLink, old_server
 
 HELLO = Hello({"name": "t", "version": "1"}, {})
 pytestmark = pytest.mark.promise("X-07")

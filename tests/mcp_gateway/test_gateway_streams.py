@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_scripted import ScriptedLink, old_server
-from mcp_gateway_site import HELLO, META, ROUTED, Answer, Site, call, run
 from rightcall.server import mcp_channels
 from rightcall.server.mcp_channels import Channel, Ended, Room, place_of
+from support.mcp_servers import ScriptedLink, old_server
+from support.mcp_site import HELLO, META, ROUTED, Answer, Site, call, run
 
 pytestmark = pytest.mark.promise("H-52")
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import NEW, asked, gateway_of, greeted, line_asked, once, policy, shared_of
-from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall.mcp.gateway import tasks
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
+from support.gateways import NEW, asked, gateway_of, greeted, line_asked, once, policy, shared_of
+from support.mcp_servers import TOOL, ScriptedLink, old_server
 
 EXTENSION = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 CALL: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "hi"}}

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from mcp_gateway_asking import asked, gateway_of, greeted, once, policy, shared_of, text_of
-from mcp_gateway_scripted import TOOL, ScriptedLink, Wrong, old_server
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.upstream.links import ProcessLink
@@ -21,6 +19,8 @@ from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Backlog, Recording
+from support.gateways import asked, gateway_of, greeted, once, policy, shared_of, text_of
+from support.mcp_servers import TOOL, ScriptedLink, Wrong, old_server
 
 pytestmark = pytest.mark.promise("H-04")
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec import Raw, json
 
-from mcp_gateway_asking import asked, gateway_of, policy
-from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
-from mcp_gateway_site import META, ROUTED, Answer, Site, call, run
 from rightcall.mcp.messages import header_text, header_value, mirrors, mismatch
 from rightcall.mcp.serving import Client
+from support.gateways import asked, gateway_of, policy
+from support.mcp_servers import TOOL, ScriptedLink, old_server
+from support.mcp_site import META, ROUTED, Answer, Site, call, run
 
 pytestmark = pytest.mark.promise("H-50")
 

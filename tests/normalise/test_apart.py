@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from every import every
 from rightcall import Gate, Verdict
+from support.every import every
 
 TEXT = {"type": "string"}
 APART = """

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from every import every
 from rightcall.gate.repair.choices import choose
+from support.every import every
 
 UNITS = ("celsius", "fahrenheit")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from every import every
 from rightcall.base.json.shape import Shape, shape_of
 from rightcall.gate.repair.numbers import contradicts, names, number_in, units_beside
+from support.every import every
 
 NUMBER = shape_of({"type": "number"})
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from every import every
 from rightcall.catalog.packs import load_pack
+from support.every import every
 
 ALL = {"read", "write", "execute", "network"}
 

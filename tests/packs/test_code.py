@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from every import every
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.tool import PackTool
 from rightcall.policy.settings import STAGES
+from support.every import every
 
 # The seven tools: parameter, whether required, JSON type, and the default as the design writes it ("" for none).
 Row = tuple[str, bool, str, str]

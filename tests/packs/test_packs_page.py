@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from docs_examples import blocks
 from rightcall.catalog.packs import available_packs, load_pack, read_pack_text
 from rightcall.catalog.rules import KEYS
 from rightcall.catalog.tool import PackTool
+from support.docs import blocks
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "packs.md"
 

@@ -7,10 +7,10 @@ import pytest
 
 import rightcall.base.json.marks
 from cases import Case, cases, exact, table
-from every import every
 from rightcall import Unreadable, loads
 from rightcall.base.json.marks import RULES
 from rightcall.base.json.strict import NO_JSON, attempt
+from support.every import every
 
 FILES = (
     "read_quotes.jsonl",

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
-from hostile.objects import OBJECTS, Angry, Colour, cyclic_dict, shared
-from present.results import RESULTS
 from present.test_shape import json_values
 from rightcall.executor.present.messages import content
 from rightcall.executor.present.shape import NOTE, shape, trim
 from rightcall.executor.present.trim import CYCLE, DEEPEST, TOO_DEEP, Measure
+from support.every import every
+from support.hostile.objects import OBJECTS, Angry, Colour, cyclic_dict, shared
+from support.results import RESULTS
 
 TOOLS = ["", *sorted(RESULTS)]
 budgets = st.integers(-1, 400)

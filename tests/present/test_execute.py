@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from present.results import ran_result
 from rightcall.executor.present.messages import Outcome, content, message, summarise
 from rightcall.executor.present.shape import shape
+from support.results import ran_result
 
 TOOL = "code/execute/python"
 PICTURE = {

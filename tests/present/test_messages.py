@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from present.results import read_result
 from rightcall import Gate
 from rightcall.base.text import estimate
 from rightcall.executor.present.messages import Outcome, content, error_content, mark_as_data, message
 from rightcall.types import Call, MessageShape
+from support.results import read_result
 
 DONE = Outcome(ok=True, tool="code/read", content="the text", result={"n": 1}, call=Call("code/read", {}, "call_1"))
 ERROR = "Error: gone\nTry code/list."

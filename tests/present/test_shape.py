@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from present.results import (
+from rightcall.executor.present.messages import content
+from rightcall.executor.present.shape import shape, views
+from support.results import (
     RESULTS,
     blame_result,
     commit,
@@ -18,8 +20,6 @@ from present.results import (
     read_result,
     search_result,
 )
-from rightcall.executor.present.messages import content
-from rightcall.executor.present.shape import shape, views
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

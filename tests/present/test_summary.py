@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
-from hostile.objects import OBJECTS, Angry
-from present.results import RESULTS, read_result
 from present.test_shape import json_values
 from rightcall.executor.present.messages import summarise
 from rightcall.executor.present.shape import views
+from support.every import every
+from support.hostile.objects import OBJECTS, Angry
+from support.results import RESULTS, read_result
 
 
 @pytest.mark.promise("A-02")

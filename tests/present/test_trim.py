@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from present.results import (
+from rightcall.base.text import estimate
+from rightcall.executor.present.shape import Trimmed, shape, trim
+from support.results import (
     RESULTS,
     blame_result,
     commit,
@@ -17,8 +19,6 @@ from present.results import (
     read_result,
     search_result,
 )
-from rightcall.base.text import estimate
-from rightcall.executor.present.shape import Trimmed, shape, trim
 
 pytestmark = pytest.mark.promise("O-01")
 

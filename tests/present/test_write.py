@@ -2,8 +2,8 @@
 
 import pytest
 
-from present.results import WRITTEN
 from rightcall.executor.present.messages import summarise
+from support.results import WRITTEN
 
 SUMMARIES = {
     "file/save": "Created experimental/a.md, 900 bytes",

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from record.works import OpenSqlite
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Clock, ManualClock, Store
+from support.works import OpenSqlite
 
 
 @pytest.fixture

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from record.refusing import not_opened
 from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
-from record.works import OpenSqlite, add, records
 from rightcall.errors import StoreError
 from rightcall.policy import ledger
 from rightcall.policy.types import Grant
@@ -22,6 +20,8 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock
 from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
 from rightcall.record.verify import verify_audit
+from support.refusals import not_opened
+from support.works import OpenSqlite, add, records
 
 pytestmark = pytest.mark.promise("A-03", "A-04")
 

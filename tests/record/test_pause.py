@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from approval_running import Desk, say
-from audit_writing import Diary
-from record.stores import KINDS, opened
 from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
 from rightcall.errors import AnswerError
 from rightcall.policy.settings import Asking, Settings
 from rightcall.record.admission import pause, resume
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store, read_call
+from support.approvals import Desk, say
+from support.audits import Diary
+from support.stores import KINDS, opened
 
 pytestmark = pytest.mark.promise("P-17")
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from approval_running import Desk, Discreet, request_of, say, try_call
 from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
-from record.works import OpenSqlite, add, grant
 from rightcall.errors import AnswerError, StoreError
 from rightcall.policy.decide import decide
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import ApprovalQuestion, ask, give_grant, revoke_grant
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock
+from support.approvals import Desk, Discreet, request_of, say, try_call
+from support.works import OpenSqlite, add, grant
 
 pytestmark = pytest.mark.promise("P-06", "A-02")
 

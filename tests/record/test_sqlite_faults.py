@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from record.refusing import locked, not_opened, refused, resumed
-from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_file import VERSION, open_up
+from support.refusals import locked, not_opened, refused, resumed
+from support.works import BODY, OpenSqlite, add, numbers, records
 
 pytestmark = pytest.mark.promise("A-04")
 

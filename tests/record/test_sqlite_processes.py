@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from record.works import OpenSqlite, add, chained, numbers, records
 from rightcall.record.tables import ManualClock, Store, SystemClock
+from support import store_process
+from support.works import OpenSqlite, add, chained, numbers, records
 
 pytestmark = pytest.mark.promise("P-12")
 
-CHILD = Path(__file__).parent / "run_child.py"
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -29,7 +29,7 @@ def start(database: Path) -> Iterator[Start]:
     children: list[subprocess.Popen[str]] = []
 
     def start_one(what: str, *more: str, path: Path = database) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-W", "ignore::DeprecationWarning", str(CHILD), what, str(path), *more]
+        command = [sys.executable, "-W", "ignore::DeprecationWarning", store_process.__file__, what, str(path), *more]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         child = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

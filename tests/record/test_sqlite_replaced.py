@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from record.refusing import locked, refused, resumed
-from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError, StoreFault
 from rightcall.policy import ledger
 from rightcall.record.tables import ManualClock
+from support.refusals import locked, refused, resumed
+from support.works import BODY, OpenSqlite, add, numbers, records
 
 pytestmark = pytest.mark.promise("A-04")
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from cases import HERE, Case, cases, exact
-from every import every
-from recover.soup import pieces
-from recover.streaming import streamed, whole
-from recover.tables import parameters
 from rightcall import Gate
+from support.every import every
+from support.recover.soup import pieces
+from support.recover.streaming import streamed, whole
+from support.recover.tables import parameters
 
 FILES = (
     "recover_formats.jsonl", "recover_envelopes.jsonl", "recover_damage.jsonl", "recover_quoting.jsonl",

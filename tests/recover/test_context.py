@@ -2,8 +2,8 @@
 
 import pytest
 
-from every import every
 from rightcall.gate.recover.section import REACH, in_code, placeholder, quoted, sample, starts_line
+from support.every import every
 
 pytestmark = pytest.mark.promise("R-06")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from docs_examples import Block, blocks
 from rightcall import Format, Gate, Verdict
 from rightcall.gate.recover import window
 from rightcall.gate.recover.envelope import _RECORDS as RECORDS
@@ -19,6 +18,7 @@ from rightcall.gate.recover.registry import REASONING, builtin_formats
 from rightcall.gate.recover.section import REACH
 from rightcall.policy.settings import Policy
 from rightcall.types import Place
+from support.docs import Block, blocks
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "formats.md"
 PAGE = FILE.read_text(encoding="utf-8")

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from every import every
 from rightcall.base.json.shape import Shape
 from rightcall.gate.recover.envelope import ARGUMENTS, NAMES, calls_in, may_hold_call, written_name
 from rightcall.gate.recover.window import Tools
+from support.every import every
 
 CITY = {"city": "Bern"}
 

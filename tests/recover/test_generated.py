@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, seed, settings
 
-from every import every
-from recover.strategies import Case, cases
-from recover.writers import WRITERS, Writer
 from rightcall import Gate
 from rightcall.types import Reading, Verdict
+from support.every import every
+from support.recover.strategies import Case, cases
+from support.writers import WRITERS, Writer
 
 every_format = every("writer", WRITERS.values(), ids=WRITERS.keys(), parts=12)
 without_tools = every(

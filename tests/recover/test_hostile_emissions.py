@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from every import every
-from fuzzing.reading import cut_emission, read_call
-from hostile.emissions import EMISSIONS
-from hostile.kinds import BYTES_PER_SECOND, Kind
-from hostile.reading import gate, judge_read, judge_stream
-from recover.faults import faults
 from rightcall import Gate
+from support.every import every
+from support.fuzzing.reading import cut_emission, read_call
+from support.hostile.emissions import EMISSIONS
+from support.hostile.kinds import BYTES_PER_SECOND, Kind
+from support.hostile.reading import gate, judge_read, judge_stream
+from support.recover.faults import faults
 
 SMALL, LARGE = 8_000, 32_000
 QUADRATIC = 16

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from recover.streaming import differences
 from rightcall import Gate
 from rightcall.catalog.names import may_name_tool
 from rightcall.gate.recover import envelope
 from rightcall.gate.recover.registry import builtin_formats
+from support.recover.streaming import differences
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 GATES = {

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
-from recover.native_messages import (
+from rightcall import Call
+from rightcall.gate.recover.native import NativeCall, Unpacked, unpack
+from support.every import every
+from support.recover.native_messages import (
     MALFORMED,
     NOTED,
     READ,
@@ -19,8 +21,6 @@ from recover.native_messages import (
     tool_call,
     tool_use,
 )
-from rightcall import Call
-from rightcall.gate.recover.native import NativeCall, Unpacked, unpack
 
 pytestmark = pytest.mark.promise("R-02")
 

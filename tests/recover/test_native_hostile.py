@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
-from hostile.objects import OBJECTS, Angry, AngryDict, AngryList, AngryText, Impostor
 from rightcall.gate.recover.native import MOST, NativeCall, NativeText, Unpacked, unpack
 from rightcall.types import Note
+from support.every import every
+from support.hostile.objects import OBJECTS, Angry, AngryDict, AngryList, AngryText, Impostor
 
 pytestmark = pytest.mark.promise("R-02", "R-10")
 

@@ -10,9 +10,9 @@ import msgspec
 import pydantic
 import pytest
 
-from every import every
-from recover.native_messages import DATA, READ, TEXT, assistant, call, said, thought, tool_call, tool_use
 from rightcall.gate.recover.native import NativeCall, Unpacked, unpack
+from support.every import every
+from support.recover.native_messages import DATA, READ, TEXT, assistant, call, said, thought, tool_call, tool_use
 
 pytestmark = pytest.mark.promise("R-02")
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from recover.streaming import differences
 from rightcall import Gate
 from rightcall.types import Verdict
+from support.recover.streaming import differences
 
 TYPES: dict[str, Any] = {
     "text": {"type": "string"}, "any": {}, "count": {"type": "integer"}, "list": {"type": "array"},

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from recover.soup import TOOLS as SOUP_TOOLS
-from recover.soup import pieces, random_soup, soup
-from recover.streaming import differences, streamed, whole
 from rightcall import ConfigError, Gate, load_policy
 from rightcall.gate.recover.registry import REASONING, builtin_formats
+from support.recover.soup import TOOLS as SOUP_TOOLS
+from support.recover.soup import pieces, random_soup, soup
+from support.recover.streaming import differences, streamed, whole
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 TOOLS = [{"name": name, "parameters": SCHEMA} for name in ("get_weather", "get_time", "set_alarm")]

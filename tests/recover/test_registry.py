@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import pytest
 
 import rightcall
-from every import every
-from recover.faults import faults
-from recover.soup import TOOLS
-from recover.streaming import differences
 from rightcall import Gate
 from rightcall.gate.recover.registry import REASONING, builtin_formats, scanner_for
 from rightcall.gate.recover.section import tagged
 from rightcall.gate.recover.window import Format, Steps, Take, Window, find
+from support.every import every
+from support.recover.faults import faults
+from support.recover.soup import TOOLS
+from support.recover.streaming import differences
 
 WITHOUT_A_CALL = {"final_answer", "hallucinated"}
 FORMATS = [one for one in builtin_formats() if one.name not in WITHOUT_A_CALL]

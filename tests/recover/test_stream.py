@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import Case
-from every import every
-from recover.prose import SENTENCES
-from recover.soup import EXAMPLES, TOOLS, mutated_example, pieces, random_soup, soup
-from recover.streaming import differences, streamed, whole
-from recover.tables import parameters
 from rightcall import Gate
 from rightcall.gate.recover.registry import REASONING, builtin_formats
 from rightcall.gate.recover.section import BLOCKS
 from rightcall.types import Verdict
+from support.every import every
+from support.recover.prose import SENTENCES
+from support.recover.soup import EXAMPLES, TOOLS, mutated_example, pieces, random_soup, soup
+from support.recover.streaming import differences, streamed, whole
+from support.recover.tables import parameters
 
 GATES = {"with tools": Gate(TOOLS), "without tools": Gate()}
 either = pytest.mark.parametrize("gate", GATES.values(), ids=GATES.keys())

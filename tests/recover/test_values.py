@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from every import every
 from rightcall.base.json.shape import Shape
 from rightcall.gate.recover.envelope import edges, typed
+from support.every import every
 
 pytestmark = pytest.mark.promise("R-01")
 

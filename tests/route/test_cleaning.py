@@ -6,14 +6,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from every import every
-from recover.prose import SENTENCES
-from recover.soup import EXAMPLES, TOOLS, fragments
 from rightcall import Gate
 from rightcall.gate.recover.registry import REASONING, builtin_formats
 from rightcall.gate.recover.section import tagged
 from rightcall.router.cleaning import Cleaner, cleaned
-from route.cleaning_cases import CLEANED, UNCHANGED
+from support.cleaning_cases import CLEANED, UNCHANGED
+from support.every import every
+from support.recover.prose import SENTENCES
+from support.recover.soup import EXAMPLES, TOOLS, fragments
 
 pytestmark = pytest.mark.promise("T-07")
 

@@ -9,7 +9,7 @@ import pytest
 from rightcall.models.scripted import ScriptedModel
 from rightcall.router.story import routed
 from rightcall.router.types import Packet, SelectedTool
-from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, within
+from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, within
 
 pytestmark = pytest.mark.promise("T-05")
 

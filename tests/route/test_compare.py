@@ -9,7 +9,7 @@ import pytest
 
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import BY_MEANING, BY_WORDS, ask, compare, compare_all, know
-from route.deciding import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
+from support.decisions import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
 
 pytestmark = pytest.mark.promise("T-02", "T-03")
 

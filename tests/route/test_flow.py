@@ -11,7 +11,7 @@ from rightcall.models.asking import Failed, ask, asker
 from rightcall.router import respond
 from rightcall.router.respond import flowing
 from rightcall.tools import run
-from route.routing import Shop, looks, within
+from support.routers import Shop, looks, within
 
 pytestmark = pytest.mark.promise("T-08")
 

@@ -4,8 +4,8 @@ from time import process_time
 
 import pytest
 
-from every import every
 from rightcall.router.intent import by_pattern, by_words
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-02")
 

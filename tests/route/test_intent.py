@@ -9,7 +9,7 @@ from rightcall import Router
 from rightcall.router.intent import judge_intent
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import Ranker
-from route.deciding import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS
+from support.decisions import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS
 
 pytestmark = pytest.mark.promise("T-02")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rightcall import Router
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import FEW, Linear, Ranker, related, scored
-from route.deciding import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
+from support.decisions import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
 
 pytestmark = pytest.mark.promise("T-03")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall.models.scripted import ScriptedModel
-from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, within
+from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, within
 
 pytestmark = pytest.mark.promise("T-07")
 

@@ -8,7 +8,7 @@ import pytest
 from rightcall.models.scripted import ScriptedModel
 from rightcall.router.choose import ONLY_JSON
 from rightcall.router.review import Review, read_review
-from route.routing import APPROVED, NONE, UNAPPROVED, WORDS, Shop, answered, choice
+from support.routers import APPROVED, NONE, UNAPPROVED, WORDS, Shop, answered, choice
 
 pytestmark = pytest.mark.promise("T-05")
 

@@ -12,7 +12,7 @@ from rightcall.policy.types import Grant
 from rightcall.record.admission import give_grant
 from rightcall.router.packets import PacketStore
 from rightcall.router.types import Packet
-from route.routing import (
+from support.routers import (
     ALLOWED,
     APPROVED,
     NONE,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from route.routing import Shop, choice, ranks, within
+from support.routers import Shop, choice, ranks, within
 
 
 @pytest.mark.promise("A-02")

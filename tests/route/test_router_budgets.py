@@ -12,7 +12,7 @@ from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
 from rightcall.policy.settings import RouterSettings
 from rightcall.router.packets import PacketStore, new_packet
 from rightcall.router.story import Taken, budget_of, logged, starting
-from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, ranks, within
+from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-08")
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from models.endpoint_asking import bodies, in_a_loop, said
-from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, choice, looks
-from serve.raw_serving import answer, scripted
+from support.endpoints import bodies, in_a_loop, said
+from support.raw_server import answer, scripted
+from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, choice, looks
 
 pytestmark = pytest.mark.promise("T-04")
 

@@ -14,7 +14,7 @@ from rightcall.models.scripted import ScriptedModel
 from rightcall.router.packets import PacketStore, from_json, new_packet, to_json
 from rightcall.router.story import routed, standing
 from rightcall.router.types import Candidate, Intent, Packet, PacketIntent, SelectedTool, ToolExecutionResult
-from route.routing import ALLOWED, APPROVED, NONE, REQUEST, UNAPPROVED, WORDS, Shop, choice, looks, ranks, within
+from support.routers import ALLOWED, APPROVED, NONE, REQUEST, UNAPPROVED, WORDS, Shop, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-01")
 

@@ -8,7 +8,7 @@ import pytest
 from rightcall import Gate
 from rightcall.models.scripted import ScriptedModel
 from rightcall.router.choose import Choice, Refusal, read_choice, taken_apart
-from route.routing import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
+from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
 
 pytestmark = pytest.mark.promise("T-04")
 

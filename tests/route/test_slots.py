@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall.router.slots import FILLED, filled, values_in, wanted
-from route.deciding import ODD_TEXTS, ODD_TOOLS, TABLE, tool
+from support.decisions import ODD_TEXTS, ODD_TOOLS, TABLE, tool
 
 pytestmark = pytest.mark.promise("T-02")
 

@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from proxy.chatting import TOOLS
 from rightcall import load_policy
 from rightcall.proxy.gates import Options
 from rightcall.server.access import Access
 from rightcall.server.addresses import answered
 from rightcall.server.app import assemble
-from serve.harness import Got, Rig, request, serving
-from serve.scripted import Answer, Raw, ScriptedUpstream, Text
+from support.proxies import Got, Rig, request, serving
+from support.scripted.server import Answer, Raw, ScriptedUpstream, Text
+from support.wires.chat import TOOLS
 
 pytestmark = pytest.mark.promise("P-14")
 

@@ -20,7 +20,7 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, Tables
 from rightcall.record.tokens import PREFIX, TokenRequest, check_caller, digest_of, make_token, revoke_tokens
 from rightcall.server.access import DEFAULT, DEFAULTS, Callers
-from serve.callers_site import META, OWN, Site, site_of, text_of
+from support.callers import META, OWN, Site, site_of, text_of
 
 pytestmark = pytest.mark.promise("P-14")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
-from serve.claude_code import TOKENS, Conversation, Turn, command_line, run
-from serve.harness import Rig, post, proxied
-from serve.scripted import Answer, NativeCall, ScriptedUpstream, Text
-from serve.scripted_parts import Part
+from support.claude_code import TOKENS, Conversation, Turn, command_line, run
+from support.proxies import Rig, post, proxied
+from support.scripted.parts import Part
+from support.scripted.server import Answer, NativeCall, ScriptedUpstream, Text
 
 pytestmark = [
     pytest.mark.promise("H-03"),

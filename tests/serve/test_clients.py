@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 from msgspec import json, structs
 
-from serve import harness_checks as checks
-from serve.harness import post
-from serve.harness_cases import BROKEN, IN_TAGS, MAYBE, PARIS, RIGHT, told
-from serve.harness_checks import Pair, pair_of
-from serve.harness_clients import Chat, Client, Messages, Ollama, Responses
-from serve.scripted import NativeCall, Text
+from support import client_checks as checks
+from support.client_cases import BROKEN, IN_TAGS, MAYBE, PARIS, RIGHT, told
+from support.client_checks import Pair, pair_of
+from support.clients import Chat, Client, Messages, Ollama, Responses
+from support.proxies import post
+from support.scripted.server import NativeCall, Text
 
 pytestmark = pytest.mark.promise("H-03")
 

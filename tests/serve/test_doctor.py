@@ -19,8 +19,8 @@ from rightcall.proxy.gates import Gates, Options
 from rightcall.server.access import Access
 from rightcall.server.addresses import Upstream
 from rightcall.server.app import assemble, running
-from serve.doctor_model import FEW, answering, in_text, is_taught, misnamed, python_like, question_in, right
-from serve.scripted import (
+from support.doctor_model import FEW, answering, in_text, is_taught, misnamed, python_like, question_in, right
+from support.scripted.server import (
     Answer,
     Dies,
     Failure,

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import pytest
 from msgspec import json
 
-from proxy.chatting import TOOLS, seen, whole_answer
 from rightcall import load_policy
 from rightcall.base.http.client import HttpLimits
 from rightcall.proxy.gates import Options
@@ -20,8 +19,9 @@ from rightcall.record.memory import MemoryStore
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
-from serve.harness import Rig, post, request, serving
-from serve.scripted import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
+from support.proxies import Rig, post, request, serving
+from support.scripted.server import Answer, Dies, Failure, NativeCall, Raw, ScriptedUpstream, Stalls, Text, Usage
+from support.wires.chat import TOOLS, seen, whole_answer
 
 pytestmark = pytest.mark.promise("H-03")
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from proxy.chatting import TOOLS
 from rightcall.policy import watch as policy_watch
 from rightcall.policy.watch import PolicyInForce
 from rightcall.proxy.gates import Options
@@ -18,8 +17,9 @@ from rightcall.record.tables import Store
 from rightcall.server import app
 from rightcall.server.access import Access
 from rightcall.server.recording import Facts, open_recording
-from serve.harness import post, request, serving
-from serve.scripted import Answer, NativeCall, ScriptedUpstream
+from support.proxies import post, request, serving
+from support.scripted.server import Answer, NativeCall, ScriptedUpstream
+from support.wires.chat import TOOLS
 
 pytestmark = pytest.mark.promise("P-09", "H-03")
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rightcall import Gate
 from rightcall.doctor.practice import MOST, Called, PracticeQuestion, Said, answer, practice_app, question_of
-from serve.harness import in_front_of, post, request, serving
-from serve.harness_clients import Chat, Client, Messages, Ollama, Responses
+from support.clients import Chat, Client, Messages, Ollama, Responses
+from support.proxies import in_front_of, post, request, serving
 
 WEATHER = {
     "name": "get_weather",

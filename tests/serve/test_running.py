@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO
 
 import pytest
@@ -19,15 +18,15 @@ from rightcall.errors import ConfigError
 from rightcall.server.access import Access
 from rightcall.server.app import Entrance, Health, Span, bind, build_app, running, serve, unbound
 from rightcall.server.recording import Metrics
+from support import stopping_app
 
-PROGRAM = Path(__file__).parent / "stopping_app.py"
 POST = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 @contextmanager
 def started(grace: float = 20.0) -> Generator[tuple[subprocess.Popen[str], int]]:
     process = subprocess.Popen(
-        [sys.executable, str(PROGRAM), str(grace)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, stopping_app.__file__, str(grace)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     with process:
         try:

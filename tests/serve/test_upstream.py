@@ -10,7 +10,7 @@ import uvloop
 from rightcall.base.http.client import HttpLimits
 from rightcall.base.http.errors import HttpError
 from rightcall.server.addresses import Upstream
-from serve.raw_serving import CLOSE, RESET, Script, Scripted, answer, chunked, scripted
+from support.raw_server import CLOSE, RESET, Script, Scripted, answer, chunked, scripted
 
 KEY = b"sk-secret-0123456789"
 LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]  # the one on Windows, the other elsewhere

@@ -12,9 +12,9 @@ import uvloop
 from rightcall.base.http.client import HttpLimits
 from rightcall.base.http.errors import HttpError
 from rightcall.server.addresses import Upstream
-from serve.raw_serving import answer, read_request
+from support.raw_server import answer, read_request
 
-PEM = Path(__file__).parent / "localhost.pem"
+PEM = Path(__file__).parents[1] / "support" / "localhost.pem"
 
 
 @asynccontextmanager

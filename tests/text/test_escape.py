@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.base.text import escaped, render_json
+from support.every import every
 
 
 @every(

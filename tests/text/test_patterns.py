@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.base.patterns import hits, is_pattern, loosely, matches
+from support.every import every
 
 NAMES = st.text(alphabet="ab/_-.[*?\nA", max_size=8)
 

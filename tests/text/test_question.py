@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from approval_running import START, approval_of
 from rightcall.base.cut import with_left_out
 from rightcall.executor.question import question_lines, time_left, view
 from rightcall.policy.types import Approval
+from support.approvals import START, approval_of
 
 pytestmark = pytest.mark.promise("P-06", "A-07")
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
-from recover.writers import WRITERS, Writer
 from rightcall.base import secrets
 from rightcall.base.redact import Redactor
 from rightcall.base.scan import SHAPES, Walk, without_secrets
-from text import secret_samples as samples
+from support import secret_samples as samples
+from support.every import every
+from support.writers import WRITERS, Writer
 
 KEY = b"k" * 32
 hide = Redactor(KEY)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import PackTool, Tool
 from rightcall.gate.examples import example, text_matching
 from rightcall.types import Rules
+from support.every import every
 
 
 def tool_of(schema: Any, **rules: Any) -> Tool:

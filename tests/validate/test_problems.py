@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import PackTool, Tool
 from rightcall.gate.examples import can_retry
 from rightcall.gate.explain import problems
 from rightcall.types import Problem, Rules
+from support.every import every
 
 SIZED = {"type": "object", "properties": {"size": {"type": "integer"}}, "required": ["size"]}
 SCHEMA: dict[str, Any] = {

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.tools.web.readable import read_html
+from support.every import every
 
 pytestmark = pytest.mark.promise("X-82")
 

@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from cli_running import Runner
 from rightcall import Executor
 from rightcall.policy import ledger
-from web.site import Site, answered, moved, open_site
+from support.cli import Runner
+from support.web_site import Site, answered, moved, open_site
 
 pytestmark = pytest.mark.promise("X-83")
 

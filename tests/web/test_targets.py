@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.errors import ToolFailure
 from rightcall.policy.commands import UrlRules
 from rightcall.policy.commands.judgement import judge_url
 from rightcall.policy.commands.places import Place
 from rightcall.policy.settings import WebSettings
 from rightcall.tools.web.client import Rules, meanings_of, read_target, why_not_public
+from support.every import every
 
 pytestmark = pytest.mark.promise("X-82")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rightcall.base.http.answers import Answer
 from rightcall.base.http.errors import Broken
-from serve.raw_serving import answer, chunked
+from support.raw_server import answer, chunked
 
 MOST = 64_000
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from execute.code.asking_git import aged, ask_blame, state_of
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
 from rightcall.tools.code import history
+from support.git_tools import aged, ask_blame, state_of
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-06")
 

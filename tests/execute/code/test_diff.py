@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from execute.code.asking_git import aged, applied, ask_diff, state_of
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
 from rightcall.tools.code import diff
 from rightcall.tools.state import Untold
+from support.git_tools import aged, applied, ask_diff, state_of
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-04")
 

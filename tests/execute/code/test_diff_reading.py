@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from execute.code.asking_git import applied, ask_diff
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code.patch import DiffReader, Garbled, Room, View, read_changes
+from support.git_tools import applied, ask_diff
+from support.repositories import Made, made
 
 PIECES = (
     "a\n", "b\n", "c\n", "\n", "x", "diff --git a/a b/a\n", "@@ -1,9 +1,9 @@\n", "--- a/a\n", "+++ b/a\n", "-- \n",

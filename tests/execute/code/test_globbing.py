@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.base.globs import compile_globs
 from rightcall.errors import ToolFailure
+from support.every import every
 
 PATHS = (
     "a.py", "b.js", "src/a.py", "src/b.ts", "src/deep/c.py", "src/deep/er/d.tsx", "docs/readme.md", "docs", "src",

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from execute.code.asking_git import ask_blame, ask_diff, ask_log, ask_show
-from execute.code.git.making import Made, made
 from rightcall.errors import ToolFailure
 from rightcall.executor.present.messages import content
+from support.git_tools import ask_blame, ask_diff, ask_log, ask_show
+from support.repositories import Made, made
 
 ASKED: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, Any]]] = {
     "diff": (ask_diff, {"base": "HEAD~1", "compare": "HEAD"}),

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from execute.code.asking_git import ask_log, ask_show
-from execute.code.git.making import Made, made
 from rightcall.errors import ToolFailure
 from rightcall.tools.process import Finished, Program, limit, run_program
+from support.git_tools import ask_log, ask_show
+from support.repositories import Made, made
 
 pytestmark = [
     pytest.mark.promise("C-09"),

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import environment, start
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code.search import SearchArguments, search
 from rightcall.tools.process import program, search_path
+from support.cli import environment, start
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-08")
 

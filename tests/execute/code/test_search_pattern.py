@@ -11,13 +11,13 @@ from time import monotonic
 
 import pytest
 
-from every import every
-from execute.code.search_cases import AS_PYTHON, EXPLOSIVE, LINES, REFUSED
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.matching import Effort, look_into, matching
 from rightcall.tools.code.pattern import Pattern, read_pattern
 from rightcall.tools.code.search import Counting, SearchArguments, ripgrep, search, told_lines
+from support.every import every
+from support.search_cases import AS_PYTHON, EXPLOSIVE, LINES, REFUSED
 
 
 def lines_found(pattern: Pattern, file: Path) -> list[int]:

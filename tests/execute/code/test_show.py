@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.asking_git import aged, applied, ask_diff, ask_show, state_of
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
 from rightcall.tools.code import history
 from rightcall.tools.state import Untold
+from support.git_tools import aged, applied, ask_diff, ask_show, state_of
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-07")
 

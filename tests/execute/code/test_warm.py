@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import Runner, environment, start
-from execute.code.asking_git import ask_blame, ask_log
-from execute.code.git.making import Made, made
+from support.cli import Runner, environment, start
+from support.git_tools import ask_blame, ask_log
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-09")
 

@@ -3,13 +3,13 @@
 import errno
 import struct
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from rightcall.tools.sandbox.inside.kernel import ALWAYS, OWNER, SHARED, program, signalling
 from rightcall.tools.sandbox.inside.wire import ARCHITECTURES, NUMBERS
+from support.sandbox import without
 
 Arch = Literal["x86_64", "aarch64"]
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.promise("X-06")
 @cache
 def numbers(arch: Arch) -> dict[str, int]:
     """Every call by its name, from the kernel's own tables."""
-    text = (Path(__file__).parent / "syscall_numbers.txt").read_text()
+    text = without.NUMBERS.read_text()
     words = [word for line in text.splitlines() if not line.startswith("#") for word in line.split()]
     column = 0 if arch == "x86_64" else 1
     table = {name: numbers.split("/")[column] for name, numbers in (word.split("=") for word in words)}

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from execute.sandbox.attacking_sandbox import children, descendants
-from execute.sandbox.traces import adopting, run_code, same_again, traces
-from execute.sandbox.without import LANDLOCK, NAMESPACES
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.types import Tier
+from support.sandbox import without
+from support.sandbox.attacks import children, descendants
+from support.sandbox.traces import adopting, run_code, same_again, traces
+from support.sandbox.without import LANDLOCK, NAMESPACES
 
 pytestmark = [
     pytest.mark.promise("X-06"),
@@ -37,7 +38,7 @@ time.sleep(600)
 """
 HOLDER = """
 import sys
-from execute.sandbox.traces import run_code
+from support.sandbox.traces import run_code
 from rightcall.tools.sandbox.sandbox import Sandbox
 run_code(Sandbox(only=sys.argv[1]), sys.argv[2], seen=lambda text: print(text, flush=True))
 """
@@ -131,10 +132,9 @@ from rightcall.tools.sandbox.types import NoSandbox
 try: print(Sandbox().tier())
 except NoSandbox as fault: print("NoSandbox:", fault.why, *fault.advice, sep="\\n")
 """
-    without = str(Path(__file__).parent / "without.py")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
-        [sys.executable, without, ",".join(calls), sys.executable, "-c", code],
+        [sys.executable, without.__file__, ",".join(calls), sys.executable, "-c", code],
         env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return done.stdout.strip()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from execute.sandbox.traces import Ran, adopting, run_code, same_again, traces
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.types import Language, Tier
+from support.sandbox.traces import Ran, adopting, run_code, same_again, traces
 
 pytestmark = [
     pytest.mark.promise("X-06"),

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from execute.sandbox.attacking_sandbox import chosen, ordinary_python, run_all, run_all_as_ordinary
+from support.sandbox.attacks import chosen, ordinary_python, run_all, run_all_as_ordinary
 
 pytestmark = [
     pytest.mark.promise("X-06"),

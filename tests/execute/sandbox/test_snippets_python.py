@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from execute.sandbox.attacking_sandbox import chosen, ordinary_python, run_all, run_all_as_ordinary, run_bare
-from execute.sandbox.judging import snippets
+from support.sandbox.attacks import chosen, ordinary_python, run_all, run_all_as_ordinary, run_bare
+from support.sandbox.judging import snippets
 
 pytestmark = [
     pytest.mark.promise("X-06"),

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from execute.write.places import Place, delete, insert, modify, place
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.branches import all_branches, branch_for
 from rightcall.tools.write.changes import Moved
+from support.desks import Place, delete, insert, modify, place
 
 pytestmark = pytest.mark.promise("W-01")
 

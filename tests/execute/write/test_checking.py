@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import rightcall.base.files.write as writing
-from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import Check
 from rightcall.tools.write.git import Writer
 from rightcall.tools.write.merge import run_checks, why_red
 from rightcall.tools.write.pulls import CheckRun
+from support.merge_requests import Checks, Project
 
 
 def checked(project: Project, checks: Checks, command: tuple[str, ...]) -> CheckRun:

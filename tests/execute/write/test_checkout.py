@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.merge import merge_plan
+from support.merge_requests import Checks, Project
 
 CHANGES = {"app.py": "print('two')\n", "lib/util.py": None, "new/file.py": "NEW = 1\n"}
 

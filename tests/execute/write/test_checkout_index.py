@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from execute.write.requests import Project
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.checkout import differing, edited, read_index, taken_back
+from support.merge_requests import Project
 
 LATER = 4_000_000_000 * 10**9
 

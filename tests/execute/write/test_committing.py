@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import rightcall.base.files.write as writing
-from execute.code.git.making import Made
-from execute.write.places import Place, delete, everything, insert, modify, place
 from rightcall.base.cut import leaves_out
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.commit import cleaned_message
+from support.desks import Place, delete, everything, insert, modify, place
+from support.repositories import Made
 
 pytestmark = pytest.mark.promise("W-02")
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 import rightcall.base.files.write as writing
-from execute.write.killing import desk_of, files_of
-from execute.write.places import Place, insert, modify, place
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.changes import FileStep
 from rightcall.tools.write.desk import Desk
+from support.desks import Place, insert, modify, place
+from support.killing_writes import desk_of, files_of
 
 pytestmark = pytest.mark.promise("W-05")
 

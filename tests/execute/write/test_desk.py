@@ -12,10 +12,10 @@ import pytest
 
 import rightcall.base.files.write as writing
 import rightcall.tools.write.desk as keeping
-from execute.write.killing import desk_of, every_step, files_of, leftovers
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.changes import FileStep, Moved
 from rightcall.tools.write.desk import Desk, adopt, locked
+from support.killing_writes import desk_of, every_step, files_of, leftovers
 
 pytestmark = pytest.mark.promise("W-05")
 

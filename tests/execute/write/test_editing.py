@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made
-from execute.write.places import Place, delete, insert, modify, place
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.save import save_on_branch
+from support.desks import Place, delete, insert, modify, place
+from support.repositories import Made
 
 pytestmark = pytest.mark.promise("W-05")
 

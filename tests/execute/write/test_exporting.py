@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from execute.write.requests import Project
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.pulls import PullRecord
 from rightcall.tools.write.review import FORGES, Forge, commands, export
+from support.merge_requests import Project
 
 NASTY = "Fix $(touch pwned) `id` '; rm -rf /"
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved, RefStep
 from rightcall.tools.write.git import Writer, author_of
 from rightcall.tools.write.git_objects import guard_name
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("W-02")
 

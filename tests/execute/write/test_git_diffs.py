@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Sight
 from rightcall.tools.write.git import Writer
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("P-06")
 NUMBERS = bytes(range(256)) * 20

@@ -8,11 +8,11 @@ from zlib import compress
 
 import pytest
 
-from execute.code.git.hostile import TRAPS
-from execute.code.git.making import Made
-from execute.code.git.traps import SECRET, Trap
-from execute.write.places import Place, delete, everything, insert, modify
 from rightcall.errors import ToolFailure
+from support.desks import Place, delete, everything, insert, modify
+from support.hostile_repositories import TRAPS
+from support.repositories import Made
+from support.traps import SECRET, Trap
 
 pytestmark = pytest.mark.promise("W-02")
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import Check
 from rightcall.tools.write.branches import branch_record
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.checkout import checkout_steps
 from rightcall.tools.write.merge import MergeArguments, approved_plan, merge_plan, merge_preview, merge_state
+from support.merge_requests import Checks, Project
 
 
 @pytest.fixture

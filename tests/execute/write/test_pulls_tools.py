@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from execute.write.requests import Checks, Project
 from rightcall.errors import ToolFailure
 from rightcall.tools.state import state_of
 from rightcall.tools.write.save import branch_tools
 from rightcall.tools.write.tools import pull_tools
+from support.merge_requests import Checks, Project
 
 
 class Calls:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from execute.write.requests import Project
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.merge import merge_plan
 from rightcall.tools.write.review import ReviewArguments, case_of, review, review_preview, review_state
 from rightcall.tools.write.undo import preview
+from support.merge_requests import Project
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import pytest
 
 import rightcall.base.files.write as writing
 import rightcall.tools.write.git_objects as git_objects
-from execute.write.killing import desk_of
-from execute.write.places import Place, modify, place
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.layout import Pins
 from rightcall.tools.git.private import only_in
 from rightcall.tools.git.repository import Repository
 from rightcall.tools.sandbox.inside import kernel
 from rightcall.tools.write.changes import FileStep
+from support.desks import Place, modify, place
+from support.killing_writes import desk_of
 
 pytestmark = pytest.mark.promise("W-01", "W-02")
 

@@ -6,9 +6,6 @@ from shutil import rmtree
 
 import pytest
 
-from execute.write.killing import desk_of, files_of
-from execute.write.places import insert, modify, place
-from execute.write.requests import SETTINGS, Checks
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import shown_line
 from rightcall.tools.write.changes import Change, FileStep
@@ -17,6 +14,9 @@ from rightcall.tools.write.desk import Desk
 from rightcall.tools.write.merge import MergeArguments, merge
 from rightcall.tools.write.review import ReviewArguments, review
 from rightcall.tools.write.undo import preview, why_not
+from support.desks import insert, modify, place
+from support.killing_writes import desk_of, files_of
+from support.merge_requests import SETTINGS, Checks
 
 pytestmark = pytest.mark.promise("W-05")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made
-from execute.write.places import Place, insert, modify, place
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.branches import all_branches, follow, prepare, tidy
 from rightcall.tools.write.desk import adopt
+from support.desks import Place, insert, modify, place
+from support.repositories import Made
 
 pytestmark = pytest.mark.promise("W-02")
 

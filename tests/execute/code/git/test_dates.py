@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from every import every
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import seconds_of
+from support.every import every
 
 pytestmark = pytest.mark.promise("C-05")
 

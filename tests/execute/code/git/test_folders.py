@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Sight
 from rightcall.tools.git import repository as folders
 from rightcall.tools.git.private import Private
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import PrivateFolder, repository_for, sweep
 from rightcall.tools.git.run import write_graph
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-08", "C-09")
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, made
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.layout import graph_file, graph_folder
@@ -14,6 +13,7 @@ from rightcall.tools.git.private import Private, private_for
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import Repository, repository_for
 from rightcall.tools.git.run import checked, run_git, write_graph
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-09")
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from execute.code.git.hostile import SPRUNG_BY_PLAIN_GIT, TRAPS
-from execute.code.git.making import clean_environment, files_compared
-from execute.code.git.traps import SECRET, Trap
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import repository_for
 from rightcall.tools.git.run import checked, run_git
+from support.hostile_repositories import SPRUNG_BY_PLAIN_GIT, TRAPS
+from support.repositories import clean_environment, files_compared
+from support.traps import SECRET, Trap
 
 pytestmark = pytest.mark.promise("C-08")
 

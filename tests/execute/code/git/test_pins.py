@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, files_compared, made
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.private import Private, private_for
 from rightcall.tools.git.repository import repository_for
 from rightcall.tools.git.run import checked, git_in
 from rightcall.tools.process import run_program
+from support.repositories import Made, files_compared, made
 
 pytestmark = pytest.mark.promise("C-08", "P-03")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, made
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import Span, commit_of, commits_of, span, split_path
 from rightcall.tools.git.repository import Repository, repository_for
+from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-08")
 

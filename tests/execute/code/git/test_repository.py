@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, files_compared, made
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import NoRepository, Repository, repository_for
 from rightcall.tools.git.run import checked, run_git
+from support.repositories import Made, files_compared, made
 
 pytestmark = pytest.mark.promise("C-08")
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from execute.code.git.making import Made, files_compared, made
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.private import history_state
 from rightcall.tools.git.repository import Repository, repository_for
 from rightcall.tools.git.run import checked, failure_of, run_git
 from rightcall.tools.process import Finished
+from support.repositories import Made, files_compared, made
 
 pytestmark = pytest.mark.promise("C-08")
 
