@@ -14,7 +14,7 @@ from rightcall.base.http.errors import HttpError
 from rightcall.server.addresses import Upstream
 from support.raw_server import answer, read_request
 
-PEM = Path(__file__).parents[1] / "support" / "localhost.pem"
+PEM = Path(__file__).parents[2] / "support" / "localhost.pem"
 
 
 @asynccontextmanager

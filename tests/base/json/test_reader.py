@@ -64,7 +64,7 @@ def test_a_record_says_where_and_what() -> None:
 @pytest.mark.promise("N-02", "N-18")
 def test_every_rule_is_needed_by_some_case() -> None:
     needed = {rule for file in (*FILES, SCHEMA_FILE) for case in cases(file) for rule in case.get("rules", ())}
-    assert set(RULES) - needed - {"double_encoded"} == set()  # arguments encoded twice: tests/parse/test_find.py
+    assert set(RULES) - needed - {"double_encoded"} == set()  # arguments encoded twice: tests/base/json/test_find.py
 
 
 @pytest.mark.promise("N-02", "N-18")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "race.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "race.py"
 
 
 def raced(seconds: int) -> subprocess.CompletedProcess[str]:
