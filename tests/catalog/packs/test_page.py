@@ -10,7 +10,7 @@ from rightcall.catalog.rules import KEYS
 from rightcall.catalog.tool import PackTool
 from support.docs import blocks
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "packs.md"
+PAGE = Path(__file__).parents[3] / "docs" / "packs.md"
 
 
 def table_of(pack: str) -> str:
