@@ -36,7 +36,7 @@ from rightcall.policy.settings import (
 )
 from rightcall.types import Effect
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[policy]", Settings, ("policy",)),
