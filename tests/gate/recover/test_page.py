@@ -1,4 +1,4 @@
-"""docs/formats.md says what the code does. To renew its table: `python tests/recover/test_docs_formats.py`."""
+"""docs/formats.md says what the code does. To renew its table: `python tests/gate/recover/test_page.py`."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from rightcall.policy.settings import Policy
 from rightcall.types import Place
 from support.docs import Block, blocks
 
-FILE = Path(__file__).parent.parent.parent / "docs" / "formats.md"
+FILE = Path(__file__).parents[3] / "docs" / "formats.md"
 PAGE = FILE.read_text(encoding="utf-8")
 SHOWN = 3  # opening words of a format; some have a dozen spellings
 WEATHER = {
