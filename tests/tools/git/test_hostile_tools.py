@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from execute.code.git.test_hostile import HONEST, looks_of, of_every_day
 from rightcall import Executor
 from support.hostile_repositories import SPRUNG_BY_PLAIN_GIT, TRAPS
 from support.traps import SECRET, Trap
+from tools.git.test_hostile import HONEST, looks_of, of_every_day
 
 pytestmark = pytest.mark.promise("C-08", "C-04", "C-05", "C-06", "C-07")
 
