@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import cases
-from present.test_shape import json_values
+from executor.present.test_shape import json_values
 from rightcall import Gate
 from rightcall.executor.present.messages import content, mark_as_data, neutral
 from rightcall.gate.recover.registry import REASONING, builtin_formats

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from present.test_shape import json_values
+from executor.present.test_shape import json_values
 from rightcall.executor.present.messages import content
 from rightcall.executor.present.shape import NOTE, shape, trim
 from rightcall.executor.present.trim import CYCLE, DEEPEST, TOO_DEEP, Measure

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from present.test_shape import json_values
+from executor.present.test_shape import json_values
 from rightcall.executor.present.messages import summarise
 from rightcall.executor.present.shape import views
 from support.every import every
