@@ -14,7 +14,7 @@ from rightcall.models.loop import run_loop_sync
 from support.docs import blocks
 from support.loops import code_base, code_tools, openai
 
-PAGE = Path(__file__).parent.parent / "docs" / "loop.md"
+PAGE = Path(__file__).parents[2] / "docs" / "loop.md"
 
 
 @pytest.fixture
