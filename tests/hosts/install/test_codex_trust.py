@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from installing.test_status import real_program
+from hosts.install.test_status import real_program
 from rightcall.hosts.install.places import HOSTS
 from rightcall.hosts.install.plans import Installed, installed_in
 from rightcall.hosts.install.trying import hook_hash, hook_trusts
