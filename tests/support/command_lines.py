@@ -9,7 +9,7 @@ from rightcall.executor.door import Door
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import Limits, Policy, Window
 
-HERE = Path(__file__).parent.parent / "commands"
+HERE = Path(__file__).parents[1] / "policy" / "commands"
 UNCOUNTED = Limits(Window(), Window(), {})
 STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 

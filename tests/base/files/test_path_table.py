@@ -13,6 +13,7 @@ from rightcall.base.files import beneath
 from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
 from rightcall.base.files.sight import Sight
 from rightcall.base.globs import path_matches
+from support import path_table
 from support.every import every
 from support.path_table import TREASURE, Tree, problem, problems, readable_cases, refused_cases, refused_files
 
@@ -61,7 +62,7 @@ def test_the_same_holds_when_the_root_is_reached_through_a_link(tree: Tree, way:
 @pytest.mark.parametrize("how", ["openat2", "walk"])
 def test_the_same_holds_for_a_user_who_is_not_root(how: str) -> None:
     """Root may search every folder; for others a walk could fail where the kernel's one call does not."""
-    command = [sys.executable, str(Path(__file__).parents[2] / "path_table.py"), how]
+    command = [sys.executable, path_table.__file__, how]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("all looked at", "")
 
