@@ -20,9 +20,17 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from support.hostile.emissions import EMISSIONS
-from support.hostile.kinds import NOTE, Judged, Kind, allowed_seconds, judge_check, judge_loads
+from support.hostile.kinds import (
+    NOTE,
+    Judged,
+    Kind,
+    allowed_seconds,
+    judge_check,
+    judge_loads,
+    judge_read,
+    judge_stream,
+)
 from support.hostile.objects import OBJECTS
-from support.hostile.reading import judge_read, judge_stream
 from support.hostile.schemas import SCHEMAS
 from support.hostile.texts import TEXTS
 

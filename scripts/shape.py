@@ -35,8 +35,8 @@ from rightcall.record.memory import MemoryStore
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
+from support.gateways import run as run_site
 from support.imports import SOURCE, chain, edges_of, of_ours, rings
-from support.mcp_site import run as run_site
 from support.proxies import post, serving
 from support.scripted.server import Answer, NativeCall, ScriptedUpstream
 

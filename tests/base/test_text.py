@@ -1,13 +1,14 @@
 """Nothing a model wrote can hide in what is shown of it."""
 
 import json
+import math
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.base.text import escaped, render_json
+from rightcall.base.text import escaped, estimate, fault_text, render_json
 from support.every import every
 
 
@@ -93,3 +94,35 @@ def test_an_escaped_json_text_is_the_same_json(text: str) -> None:
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60))
 def test_a_short_plain_text_is_shown_as_json_itself(text: str) -> None:
     assert render_json(text, 200) == json.dumps(text)
+
+
+class BrokenError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("no such day"), "ValueError: no such day"),
+        (ValueError("two\n  lines\tand \x1b[31m red"), "ValueError: two lines and \\u001b[31m red"),
+        (MemoryError(), "MemoryError"),
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyError("a"), "KeyError: 'a'"),
+        (BrokenError(), "BrokenError"),
+    ],
+)
+def test_an_exception_is_its_kind_and_its_message_on_one_line(error: BaseException, text: str) -> None:
+    assert fault_text(error) == text
+
+
+def test_a_long_message_is_cut() -> None:
+    text = fault_text(ValueError("x" * 10_000_000), 50)
+    assert len(text) == 50
+    assert text.endswith("x…")
+
+
+@pytest.mark.promise("X-02")
+@given(st.text())
+def test_four_characters_are_a_token(text: str) -> None:
+    assert estimate(text) == math.ceil(len(text) / 4)

@@ -15,8 +15,7 @@ from rightcall.policy.types import Approval, Origin
 from rightcall.record.sqlite import SqliteStore
 from support.approvals import Desk, say
 from support.approvals import digest as digest_of
-from support.cli import Runner, start
-from support.terminal import Terminal
+from support.cli import Runner, Terminal, start
 
 pytestmark = pytest.mark.promise("P-06")
 

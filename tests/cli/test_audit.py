@@ -20,9 +20,8 @@ from rightcall.errors import ConfigError
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import AuditEntry, NoteBody, encode
 from support.approvals import request_of, say, try_call
-from support.audits import Diary
 from support.cli import Done, Runner, start
-from support.stores import opened, tamper
+from support.stores import Diary, opened, tamper
 
 EVIL = "\x1b[31m\u202eevil\u200b\x07"
 

@@ -9,9 +9,8 @@ from rightcall.cli.display import BLOCKS
 from rightcall.cli.stats import drawn, look
 from rightcall.cli.terminal import Style
 from rightcall.record.tables import CallBody, encode
-from support.audits import Diary
 from support.cli import Runner
-from support.stores import opened
+from support.stores import Diary, opened
 
 pytestmark = pytest.mark.promise("H-03", "A-07")
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.cli import Done, Runner
-from support.trusting import write_trusted
+from support.cli import Done, Runner, write_trusted
 
 Caller = Callable[..., Done]
 

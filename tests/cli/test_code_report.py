@@ -16,8 +16,7 @@ from rightcall.executor.shipped import code_tools
 from rightcall.policy.settings import Check
 from rightcall.tools.write.save import saving_tools
 from rightcall.tools.write.tools import pull_tools
-from support.desks import modify, place
-from support.merge_requests import Checks
+from support.desks import Checks, modify, place
 
 PLAIN = Style()
 

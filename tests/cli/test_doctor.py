@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from rightcall.doctor.questions import DoctorQuestion
-from support.cli import Runner
+from support.cli import Runner, Terminal
 from support.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
 from support.scripted.server import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
-from support.terminal import Terminal
 
 KEY = "sk-very-secret-0123456789"
 

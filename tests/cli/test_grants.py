@@ -9,8 +9,7 @@ import pytest
 from rightcall.policy.settings import Settings
 from rightcall.record.sqlite import SqliteStore
 from support.approvals import Desk
-from support.cli import Done, Runner
-from support.trusting import write_trusted
+from support.cli import Done, Runner, write_trusted
 
 
 @pytest.fixture

@@ -23,9 +23,8 @@ from rightcall.router.types import (
     ToolExecutionResult,
     ToolRouting,
 )
-from support.audits import Diary
 from support.cli import Done, Runner
-from support.stores import opened
+from support.stores import Diary, opened
 
 pytestmark = pytest.mark.promise("T-01")
 

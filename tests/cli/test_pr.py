@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from rightcall.record.sqlite import SqliteStore
-from support.cli import Runner
-from support.merge_requests import Project
-from support.terminal import Terminal
-from support.trusting import write_trusted
+from support.cli import Runner, Terminal, write_trusted
+from support.desks import Project
 
 POLICY = """\
 version = 1

@@ -17,9 +17,8 @@ from msgspec import json
 
 from rightcall.cli.serving import program
 from rightcall.server import app as running
-from support.cli import Runner
+from support.cli import Runner, write_trusted
 from support.proxies import post, request
-from support.trusting import write_trusted
 from support.wires.chat import TOOLS
 
 pytestmark = pytest.mark.promise("H-03", "H-02")

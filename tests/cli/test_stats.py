@@ -16,8 +16,8 @@ from rightcall.cli.terminal import Style, visible_width
 from rightcall.record.calls import Period
 from rightcall.record.notes import note_diagnosis, note_message
 from rightcall.record.sqlite import SqliteStore
-from support.audits import Diary
 from support.cli import Runner, start
+from support.stores import Diary
 
 pytestmark = pytest.mark.promise("A-05")
 

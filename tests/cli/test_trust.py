@@ -12,8 +12,7 @@ from rightcall.policy.discovery import FoundPolicy, is_trusted
 from rightcall.policy.loader import load_policy
 from rightcall.policy.trust import give, offer
 from rightcall.policy.watch import PolicyInForce
-from support.cli import Runner
-from support.terminal import Terminal
+from support.cli import Runner, Terminal
 
 pytestmark = pytest.mark.promise("P-13")
 

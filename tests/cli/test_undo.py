@@ -8,9 +8,7 @@ import pytest
 
 from rightcall import Executor, SqliteStore
 from rightcall.record.tables import NoteBody, read_note
-from support.cli import Runner
-from support.terminal import Terminal
-from support.trusting import write_trusted
+from support.cli import Runner, Terminal, write_trusted
 
 pytestmark = pytest.mark.promise("W-05")
 

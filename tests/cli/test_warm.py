@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.cli import Runner, environment, start
-from support.git_tools import ask_blame, ask_log
-from support.repositories import Made, made
+from support.repositories import Made, ask_blame, ask_log, made
 
 pytestmark = pytest.mark.promise("C-09")
 

@@ -17,8 +17,7 @@ from rightcall.mcp.serving import Client, new_context
 from rightcall.record.admission import Reply, answer
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store
-from support.gateways import asked, text_of
-from support.mcp_servers import ScriptedLink, opening
+from support.gateways import ScriptedLink, asked, opening, text_of
 
 ECHO = [{"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}]
 POLICY = """version = 1

@@ -20,8 +20,7 @@ from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten
 from rightcall.record.memory import MemoryStore
 from rightcall.tools.functions import tool
-from support.gateways import gateway_of, once, policy, text_of
-from support.mcp_servers import TOOL, ScriptedLink, old_server
+from support.gateways import TOOL, ScriptedLink, gateway_of, old_server, once, policy, text_of
 from support.wrapping import Wrapped, call, result
 
 pytestmark = pytest.mark.promise("P-07", "H-72")

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall import Gate, Unreadable, loads
-from support.fuzzing.cases import case
-from support.fuzzing.hosts import PACKS, lenient_call, pack_call
+from support.fuzzing.cases import PACKS, case, lenient_call, pack_call
 from support.fuzzing.invariants import any_call, cut_call, faithful, right_call, wild
 from support.fuzzing.tools import a_tool, a_value
 

@@ -8,9 +8,20 @@ from msgspec import Raw, json
 
 from rightcall.mcp.messages import header_text, header_value, mirrors, mismatch
 from rightcall.mcp.serving import Client
-from support.gateways import asked, gateway_of, policy
-from support.mcp_servers import TOOL, ScriptedLink, old_server
-from support.mcp_site import META, ROUTED, Answer, Site, call, run
+from support.gateways import (
+    META,
+    ROUTED,
+    TOOL,
+    Answer,
+    ScriptedLink,
+    Site,
+    asked,
+    call,
+    gateway_of,
+    old_server,
+    policy,
+    run,
+)
 
 pytestmark = pytest.mark.promise("H-50")
 

@@ -17,10 +17,22 @@ from rightcall.doctor.practice import practice_app
 from rightcall.errors import ConfigError, ModelError
 from rightcall.models.endpoint import Endpoint, address_of
 from rightcall.policy.settings import RouterModel
-from support.endpoints import HELLO, bodies, in_a_loop, pass_time, refusal, said, text, until
 from support.hostile.objects import deep
 from support.proxies import serving
-from support.raw_server import answer, chunked, read_request, scripted
+from support.raw_server import (
+    HELLO,
+    answer,
+    bodies,
+    chunked,
+    in_a_loop,
+    pass_time,
+    read_request,
+    refusal,
+    said,
+    scripted,
+    text,
+    until,
+)
 
 SCHEMA = {"type": "object", "properties": {"tool": {"type": "string"}}, "required": ["tool"]}
 PEM = Path(__file__).parents[1] / "support" / "localhost.pem"

@@ -9,8 +9,7 @@ from msgspec import json
 
 from rightcall.errors import ModelError, ModelFault
 from rightcall.models.endpoint import Endpoint
-from support.endpoints import HELLO, bodies, in_a_loop, pass_time, refusal, said
-from support.raw_server import CLOSE, answer, chunked, scripted
+from support.raw_server import CLOSE, HELLO, answer, bodies, chunked, in_a_loop, pass_time, refusal, said, scripted
 
 pytestmark = pytest.mark.promise("T-04")
 

@@ -16,7 +16,7 @@ from rightcall.record.analytics import Analytics, Repairs, Share, TopTool, as_de
 from rightcall.record.calls import Period
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, encode
-from support.audits import Diary
+from support.stores import Diary
 
 pytestmark = pytest.mark.promise("A-05")
 

@@ -17,9 +17,7 @@ from rightcall.record.browse import COLLECTIONS, MOST, Listed, list_records, rea
 from rightcall.record.notes import note_diagnosis, note_message
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, encode
-from support.audits import Diary
-from support.stores import KINDS, opened, tamper
-from support.works import approval, grant
+from support.stores import KINDS, Diary, approval, grant, opened, tamper
 
 pytestmark = pytest.mark.promise("C-11")
 

@@ -11,8 +11,7 @@ from rightcall.record.analytics import own_report
 from rightcall.record.browse import MOST_LINES, log_lines
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, encode
-from support.audits import Diary
-from support.stores import KINDS, opened, tamper
+from support.stores import KINDS, Diary, opened, tamper
 
 pytestmark = pytest.mark.promise("C-11")
 

@@ -7,7 +7,7 @@ import pytest
 from rightcall.errors import ConfigError
 from rightcall.record.metrics import Metric, read_metrics
 from rightcall.record.notes import note_diagnosis, note_message
-from support.audits import Diary
+from support.stores import Diary
 
 pytestmark = pytest.mark.promise("A-05")
 

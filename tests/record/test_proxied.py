@@ -13,8 +13,7 @@ from rightcall.record.calls import CallFilter, call, find_calls
 from rightcall.record.metrics import read_metrics
 from rightcall.record.tables import CallBody, encode
 from rightcall.record.verify import prune, verify_audit
-from support.audits import Diary
-from support.stores import KINDS, opened
+from support.stores import KINDS, Diary, opened
 
 pytestmark = pytest.mark.promise("H-03")
 

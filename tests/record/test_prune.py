@@ -13,8 +13,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import EndBody, ManualClock, read_note
 from rightcall.record.verify import Cut, Pruned, plan, prune, prune_in_steps, verify_audit
 from support.approvals import request_of, say, try_call
-from support.audits import NOON, Diary
-from support.stores import KINDS, opened
+from support.stores import KINDS, NOON, Diary, opened
 
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)

@@ -7,8 +7,7 @@ import pytest
 
 from rightcall.record.calls import CallFilter, CallRecord, call, find_calls, neighbours, snapshot, steps
 from rightcall.record.tables import NoteBody, encode
-from support.audits import Diary
-from support.stores import KINDS, opened, tamper
+from support.stores import KINDS, Diary, opened, tamper
 
 every_store = pytest.mark.parametrize("kind", KINDS)
 

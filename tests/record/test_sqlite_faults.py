@@ -15,8 +15,7 @@ import pytest
 from rightcall.errors import StoreError
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_file import VERSION, open_up
-from support.refusals import locked, not_opened, refused, resumed
-from support.works import BODY, OpenSqlite, add, numbers, records
+from support.stores import BODY, OpenSqlite, add, locked, not_opened, numbers, records, refused, resumed
 
 pytestmark = pytest.mark.promise("A-04")
 

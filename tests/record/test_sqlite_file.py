@@ -12,7 +12,7 @@ import pytest
 from rightcall.errors import StoreError
 from rightcall.record import sqlite_file
 from rightcall.record.sqlite import SqliteStore
-from support.works import OpenSqlite, add, records
+from support.stores import OpenSqlite, add, records
 
 
 @pytest.fixture

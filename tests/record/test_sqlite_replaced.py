@@ -12,8 +12,7 @@ import pytest
 from rightcall.errors import StoreError, StoreFault
 from rightcall.policy import ledger
 from rightcall.record.tables import ManualClock
-from support.refusals import locked, refused, resumed
-from support.works import BODY, OpenSqlite, add, numbers, records
+from support.stores import BODY, OpenSqlite, add, locked, numbers, records, refused, resumed
 
 pytestmark = pytest.mark.promise("A-04")
 

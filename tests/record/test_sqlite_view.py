@@ -12,7 +12,7 @@ import pytest
 
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import SystemClock
-from support.works import OpenSqlite, add, begin_body, end_body
+from support.stores import OpenSqlite, add, begin_body, end_body
 
 DESIGN_QUERY = """
 -- Measure tool usage by persona

@@ -4,7 +4,7 @@ import pytest
 
 from rightcall.policy.types import Approval
 from rightcall.record.tables import Store, Tables
-from support.works import approval, grant
+from support.stores import approval, grant
 
 pytestmark = pytest.mark.promise("P-06")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from rightcall.record.tables import START, ManualClock, Store, Tables
-from support.works import BODY, OpenSqlite, add, chained, numbers, records
+from support.stores import BODY, OpenSqlite, add, chained, numbers, records
 
 pytestmark = pytest.mark.promise("A-03")
 

@@ -5,8 +5,7 @@ import pytest
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, Tables
 from rightcall.record.verify import verify_audit
-from support.audits import Diary
-from support.works import BODY, add, approval, chained, numbers, records
+from support.stores import BODY, Diary, add, approval, chained, numbers, records
 
 
 def test_only_the_newest_records_are_kept_and_numbering_goes_on(clock: ManualClock) -> None:

@@ -13,7 +13,7 @@ from rightcall.errors import StoreError
 from rightcall.policy.types import Facts, Pause
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import WRITES, Store, Tables
-from support.works import BODY, OpenSqlite, add, approval, grant, numbers, records, token
+from support.stores import BODY, OpenSqlite, add, approval, grant, numbers, records, token
 
 WRITING: dict[str, Callable[[Tables], Any]] = {
     "append": lambda tables: tables.append("message", 0, BODY),

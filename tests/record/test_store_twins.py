@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, Tables
-from support.works import BODY, approval, grant
+from support.stores import BODY, approval, grant
 
 SMALL = st.integers(0, 6)
 NAMES = st.sampled_from(["all", "all\0ann", "same\0", "ping"])

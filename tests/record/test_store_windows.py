@@ -12,7 +12,7 @@ import pytest
 from rightcall.policy.types import HOUR, SECOND, Mark, count_since
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, Store, SystemClock, Tables
-from support.works import OpenSqlite, admitted
+from support.stores import OpenSqlite, admitted
 
 pytestmark = pytest.mark.promise("P-02")
 

@@ -9,8 +9,7 @@ import pytest
 
 from rightcall.record.tables import START, EndBody, NoteBody, encode, link
 from rightcall.record.verify import EVERY, Verification, prune, verify_audit
-from support.audits import Diary
-from support.stores import KINDS, forge, opened, tamper
+from support.stores import KINDS, Diary, forge, opened, tamper
 
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)

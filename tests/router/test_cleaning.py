@@ -12,8 +12,8 @@ from rightcall.gate.recover.section import tagged
 from rightcall.router.cleaning import Cleaner, cleaned
 from support.cleaning_cases import CLEANED, UNCHANGED
 from support.every import every
-from support.recover.prose import SENTENCES
 from support.recover.soup import EXAMPLES, TOOLS, fragments
+from support.recover.strategies import SENTENCES
 
 pytestmark = pytest.mark.promise("T-07")
 

@@ -1,15 +1,19 @@
-"""Does a request need a tool? T-02."""
+"""Does a request need a tool, by which heuristics, and which of the required values does it seem to hold? T-02."""
 
 from time import process_time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rightcall import Router
-from rightcall.router.intent import judge_intent
+from rightcall.router.intent import by_pattern, by_words, judge_intent
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import Ranker
-from support.decisions import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS
+from rightcall.router.slots import FILLED, filled, values_in, wanted
+from support.decisions import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS, tool
+from support.every import every
 
 pytestmark = pytest.mark.promise("T-02")
 
@@ -115,3 +119,96 @@ def test_the_need_for_one_of_a_hundred_tools_is_told_in_milliseconds() -> None:
         router.needs_tool(f"Do the thing number {number} for Oslo")
         times.append(process_time() - started)
     assert min(times) < 0.005
+
+
+WORDS = (
+    "read ", "open ", "show ", "view ", "cat ", "write ", "save ", "create file", ".md", ".txt", ".json", ".py",
+    ".yaml", ".yml", "/gaia", "/knowledge", "/app", "/docs", "run ", "execute ", "shell ", "command ", "ls ", "pwd",
+    "git ", "docker ", "search ", "find ", "look for ", "where is ", "semantic search", "query ",
+)  # fmt: skip
+
+
+@every("word", WORDS)
+def test_every_word_of_the_design_is_one(word: str) -> None:
+    assert by_words(f"QQ {word.upper()}QQ", has_tools=False) is not None
+    assert by_words(f"QQ {word.strip()[:-1]}QQ", has_tools=False) is None
+
+
+def test_where_there_are_tools_everything_needs_one() -> None:
+    assert by_words("My parrot sings.", has_tools=True) == "tools are available"
+    assert by_words("My parrot sings.", has_tools=False) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Please READ the file now", "read the file"),
+        ("read document", "read document"),
+        ("show me the docs/plan.md", "show me the docs/plan.md"),
+        ("display a.json", "display a.json"),
+        ("execute the script", "execute the script"),
+        ("run command", "run command"),
+        ("search for cats", "search for "),
+        ("find the document", "find the document"),
+        ("open the door", None),
+        ("running commands", None),
+        ("", None),
+    ],
+)
+def test_the_patterns(text: str, found: str | None) -> None:
+    assert by_pattern(text) == found
+
+
+def test_a_megabyte_does_not_take_long() -> None:
+    started = process_time()
+    assert by_pattern("show " + "a/" * 500_000) is None
+    assert by_pattern("read the " * 100_000) is None
+    assert by_words("x" * 1_000_000, has_tools=False) is None
+    assert process_time() - started < 1.0
+
+
+def missing(text: str, **kinds: str) -> list[str]:
+    needs = wanted(tool("x", "", **kinds))
+    return [one.name for one, held in zip(needs, filled(needs, values_in(text)), strict=True) if held < FILLED]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "expected"),
+    [
+        ("add 3 and 4", {"first": "number", "second": "number"}, []),
+        ("add them up", {"first": "number", "second": "number"}, ["first", "second"]),
+        ("mail anna@example.org", {"email": "string"}, []),
+        ("mail her", {"email": "string"}, ["email"]),
+        ("open https://example.org/a", {"url": "string"}, []),
+        ("open it", {"url": "string"}, ["url"]),
+        ("on 2024-05-01", {"date": "string"}, []),
+        ("some day", {"date": "string"}, ["date"]),
+        ("at 7:30", {"time": "string"}, []),
+        ("the weather in Oslo", {"city": "string"}, []),
+        ("the weather", {"city": "string"}, ["city"]),
+    ],
+)
+def test_a_value_is_seen_where_one_of_its_kind_stands(text: str, kinds: dict[str, str], expected: list[str]) -> None:
+    assert missing(text, **kinds) == expected
+
+
+def test_one_value_serves_one_argument() -> None:
+    assert missing("wait 5 seconds", first="integer", second="integer") == ["second"]
+
+
+def test_only_what_is_required_and_described_is_wanted() -> None:
+    assert [one.name for one in wanted(TABLE)] == ["restaurant", "date", "time", "people"]
+    assert wanted(tool("x", "", "absent", a="string")) == ()
+
+
+def test_nothing_odd_raises_and_all_is_between_none_and_sure() -> None:
+    for text in ODD_TEXTS:
+        values = values_in(text)
+        for one in ODD_TOOLS:
+            assert all(0.0 <= held <= 1.0 for held in filled(wanted(one), values))
+
+
+@settings(max_examples=30)
+@given(st.text(max_size=60))
+def test_any_text_can_be_looked_at(text: str) -> None:
+    assert len(filled(wanted(TABLE), values_in(text))) == 4

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import json
 
 from rightcall import CallError, ConfigError, Router
 from rightcall.models.scripted import ScriptedModel
@@ -408,3 +409,25 @@ def test_a_request_that_is_no_text_is_an_error_that_says_what_is_right(text: Any
     for ask in (Router([]).needs_tool, Router([]).candidates):
         with pytest.raises(CallError, match=f"`text` must be the request as a str, not {type(text).__name__}"):
             ask(text)
+
+
+@pytest.mark.promise("A-02")
+def test_a_reason_that_quotes_a_secret_argument_stands_in_the_audit_without_it(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+
+    @shop.executor.tool(effects=["read"])
+    def login(user: str, password: str) -> str:
+        """Log in."""
+        return user
+
+    quoting = '{"approved": "no, default is a weak password", "confidence": 0.2}'
+    router = shop.router([choice("login", user="u", password="default"), quoting], candidates=ranks("login"))
+
+    async def work() -> list[Any]:
+        await router.answer("Log me in")
+        return [json.decode(entry.body)["data"] for entry in shop.entries() if entry.kind == "message"]
+
+    (told,) = within(shop, work)
+    assert (told["caller"], told["decision"], told["tool"]) == ("default", "review_failed", "login")
+    assert "[redacted " in told["why"]
+    assert "default" not in told["why"]

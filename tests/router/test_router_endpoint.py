@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from support.endpoints import bodies, in_a_loop, said
-from support.raw_server import answer, scripted
+from support.raw_server import answer, bodies, in_a_loop, said, scripted
 from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, choice, looks
 
 pytestmark = pytest.mark.promise("T-04")

@@ -8,8 +8,7 @@ import pytest
 
 from rightcall.errors import StoreError
 from rightcall.server.mcp import Still
-from support.mcp_servers import ScriptedLink, old_server
-from support.mcp_site import META, ROUTED, Answer, Site, always, call, run
+from support.gateways import META, ROUTED, Answer, ScriptedLink, Site, always, call, old_server, run
 
 pytestmark = pytest.mark.promise("H-04")
 

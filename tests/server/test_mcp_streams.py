@@ -10,8 +10,7 @@ from msgspec import json
 
 from rightcall.server import mcp_channels
 from rightcall.server.mcp_channels import Channel, Ended, Room, place_of
-from support.mcp_servers import ScriptedLink, old_server
-from support.mcp_site import HELLO, META, ROUTED, Answer, Site, call, run
+from support.gateways import HELLO, META, ROUTED, Answer, ScriptedLink, Site, call, old_server, run
 
 pytestmark = pytest.mark.promise("H-52")
 

@@ -1,6 +1,7 @@
 """Calls that ask, built by hand: requests as the executor makes them, a store whose clock stands still, a person."""
 
 import json
+import sys
 from hashlib import sha256
 from typing import Any
 
@@ -9,6 +10,7 @@ from rightcall.policy.settings import Asking, Settings, rights_of
 from rightcall.policy.types import Approval, Request
 from rightcall.record.admission import Admission, ApprovalQuestion, Reply, admit, answer
 from rightcall.record.memory import MemoryStore
+from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, ManualClock, Store
 from rightcall.types import Effect
 
@@ -123,3 +125,16 @@ class Discreet(Desk):
         return self.store.transact(
             lambda tables: admit(tables, request, decide, body, ApprovalQuestion(details, described))
         )
+
+
+def main(path: str, count: int) -> None:
+    store = SqliteStore(path)
+    print("ready", flush=True)  # noqa: T201
+    sys.stdin.readline()
+    decisions = [try_call(store, request_of({"n": n}, at=store.clock.now())).decision for n in range(count)]
+    store.close()
+    print(sum(one.kind == "allow" for one in decisions))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

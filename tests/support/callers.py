@@ -20,7 +20,7 @@ from rightcall.server.access import Access, Callers
 from rightcall.server.app import Parts, assemble, running
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Backlog, Recording
-from support.mcp_servers import ScriptedLink, opening
+from support.gateways import ScriptedLink, opening
 from support.scripted.server import Raw, ScriptedUpstream
 
 OWN = "the-token-of-the-server-itself"

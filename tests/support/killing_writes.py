@@ -30,8 +30,56 @@ from rightcall.tools.write.changes import FileStep
 from rightcall.tools.write.commit import BranchArguments, CommitArguments, commit, create_branch
 from rightcall.tools.write.desk import Desk
 from rightcall.tools.write.edit import Operation
+from rightcall.tools.write.pulls import pull_of
 from rightcall.tools.write.save import EditArguments, SaveArguments, edit, save
-from support import killing_merges as killing_merging
+from support.desks import Checks, Project
+
+CHANGES = {"app.py": "print('two')\n", "lib/util.py": None, "new/file.py": "NEW = 1\n"}
+
+
+def approved(root: Path) -> None:
+    """A request that can be merged, and a person at work in the checkout: staged, unstaged and untracked."""
+    project = Project(root, within=True)
+    project.approved(files=CHANGES)
+    project.write({"notes.txt": "staged\n"})
+    project.git("add", "notes.txt")
+    project.write({"notes.txt": "unstaged\n", "untracked.txt": "mine\n"})
+
+
+def merged(root: Path) -> None:
+    approved(root)
+    Project(root, within=True).merge()
+
+
+def merge(_: Desk, root: Path) -> None:
+    Project(root, within=True).merge()
+
+
+def red(_: Desk, root: Path) -> None:
+    """The checks fail, and that is noted: nothing else may change."""
+    try:
+        Project(root, within=True).merge(Checks(1))
+    except Exception as error:  # anything else than a refusal shows in what is there afterwards
+        if "Nothing was merged" not in str(error):
+            raise
+
+
+def merge_view(root: Path) -> dict[str, bytes]:
+    """The person's files, each file of the index, the branch, and what the record says."""
+    project = Project(root, within=True)
+    found = {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.relative_to(root).as_posix().startswith((".rightcall/", ".git/"))
+    }
+    for line in project.git("ls-files", "--stage").splitlines():
+        about, _, path = line.partition("\t")
+        found[f"staged {path}"] = about.encode()
+    record = pull_of(Desk(project.desk.folder, Sight(root), project.desk.settings), 1)
+    found["main"] = project.git("log", "--first-parent", "--format=%s", "--name-status", "main").encode()
+    found["record"] = f"{record.status} {[one.kind for one in record.discussion]}".encode()
+    return found
+
 
 View = dict[str, bytes]
 """What counts: by name, what is there."""
@@ -197,9 +245,9 @@ SCENARIOS: dict[str, Scenario] = {
     "edit": Scenario(_repository, _edit, branch_of),
     "commit": Scenario(_edited, _commit, branch_of),
     "undo commit": Scenario(_committed, _undo, branch_of),
-    "merge": Scenario(killing_merging.approved, killing_merging.merge, killing_merging.merge_view),
-    "red merge": Scenario(killing_merging.approved, killing_merging.red, killing_merging.merge_view),
-    "undo merge": Scenario(killing_merging.merged, _undo, killing_merging.merge_view),
+    "merge": Scenario(approved, merge, merge_view),
+    "red merge": Scenario(approved, red, merge_view),
+    "undo merge": Scenario(merged, _undo, merge_view),
 }
 """More of them: add a line."""
 

@@ -2,8 +2,14 @@
 counts by looking at all of them. Shares no code with the package."""
 
 import fnmatch
+import random
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from rightcall.policy.decide import decide
+from rightcall.policy.settings import Settings, rights_of
+from support.policy_worlds import START, ours, policy, request, settings_of, tables_of, world
 
 READ = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show", "data/list",
         "data/read", "ping", "debug/logs", "system/monitor", "ai/report", "analytics/tool-usage"]  # fmt: skip
@@ -240,3 +246,30 @@ def named(request: Any, world: Any) -> tuple[str, str]:
         return "deny", "approval:expired"
     words = {"approved": ("allow", "approval:given"), "waiting": ("ask", "approval:waiting")}
     return words.get(approval["status"], ("deny", f"approval:{approval['status']}"))
+
+
+class Case(NamedTuple):
+    policy: dict[str, Any]
+    settings: Settings
+    """The same policy as the package reads it."""
+    request: dict[str, Any]
+    world: dict[str, Any]
+
+
+def rounds(chance: random.Random, *, policies: int, requests: int) -> Iterator[Case]:
+    for _ in range(policies):
+        rules = policy(chance)
+        settings = settings_of(rules)
+        asked = [request(chance) for _ in range(requests)]
+        for one in asked:
+            yield Case(rules, settings, one, world(chance, asked, one))
+
+
+def disagreement(case: Case) -> str | None:
+    """What they say, where that differs."""
+    tables = tables_of(case.world, case.settings)
+    decision = decide(ours(case.request, rights_of(case.settings, case.request["caller"]), START), tables)
+    expected = verdict(case.policy, case.request, case.world)
+    if (decision.kind, decision.rule) == expected:
+        return None
+    return f"the package says {decision.kind} by {decision.rule}, the obvious one {expected}: {case}"

@@ -2,6 +2,15 @@
 
 from typing import Any
 
+from hypothesis import strategies as st
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=20,
+)
+"""Any value that JSON can hold."""
+
 
 def read_result(lines: int = 3, first: int = 1, total: int | None = None, line: str = "x = {}") -> dict[str, Any]:
     last = first + lines - 1

@@ -8,12 +8,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from msgspec import json
 from msgspec.json import encode
 
 from rightcall import Executor
 from rightcall.models.scripted import ScriptedModel
 from rightcall.router.router import Router
 from rightcall.router.types import Candidate, Intent
+from support.cli import write_trusted
+from support.scripted.server import Answer, Scripted, ScriptedUpstream, Text
 
 NONE = '{"selected_tool": null, "reasoning": "Nothing to look up.", "confidence": 1.0}'
 APPROVED = '{"approved": true, "confidence": 1.0, "reasoning": "Right tool, right city."}'
@@ -103,3 +106,34 @@ def steps(packet: Any) -> list[str]:
 
 def asked(model: ScriptedModel) -> Iterable[str]:
     return [question.said for question in model.asked]
+
+
+READING = "read the file docs/design.md"
+EVIL = "\x1b[31m\u202eevil\x07"
+SURE, READS = 0.01, {"path": "docs/design.md"}
+
+
+def says(*texts: str) -> list[Scripted]:
+    return [Answer([Text(text)]) for text in texts]
+
+
+def reads(**more: Any) -> str:
+    """The model chooses to read the file."""
+    return choice("code/read", **(READS | more))
+
+
+def whole_loop(answer: str = "It says: Design.") -> list[Scripted]:
+    return says(reads(), APPROVED, NONE, answer)
+
+
+def write_policy(folder: Path, server: ScriptedUpstream, *tables: str, **router: Any) -> None:
+    """Every request with tools counts as one that needs one: how that is found is measured elsewhere."""
+    settings = {"mode": "keywords", "threshold": SURE} | router
+    lines = [f"{key} = {json.encode(value).decode()}" for key, value in settings.items()]
+    model = ["[router.prime]", f'url = "{server.address}"', 'model = "small"']
+    write_trusted(folder / "rightcall.toml", "\n".join(["[router]", *lines, *model, *tables, ""]))
+
+
+def write_folder(folder: Path) -> None:
+    (folder / "docs").mkdir()
+    (folder / "docs" / "design.md").write_text("# Design\n")

@@ -4,12 +4,22 @@ and some of them wait for one."""
 import asyncio
 import os
 import signal
+import subprocess
 import sys
+from collections.abc import Callable
 
 from rightcall.errors import StoreError
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Tables
-from support.works import BODY, add, admitted, begin_body
+from support.stores import BODY, add, admitted, begin_body
+
+Start = Callable[..., "subprocess.Popen[str]"]
+"""Starts one, as the fixture `start` does."""
+
+
+def heard(child: "subprocess.Popen[str]") -> str:
+    assert child.stdout is not None
+    return child.stdout.readline().strip()
 
 
 def say(*words: object) -> None:

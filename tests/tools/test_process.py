@@ -12,8 +12,7 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.tools.process import Finished, Program, limit, run_program
-from support.git_tools import ask_log, ask_show
-from support.repositories import Made, made
+from support.repositories import Made, ask_log, ask_show, made
 
 pytestmark = [
     pytest.mark.promise("C-09"),

@@ -1,5 +1,6 @@
 """The state of what a call touches, and whether a result may be kept under it."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from rightcall.tools import state as state_module
 from rightcall.tools.functions import LocalTool, local_tool, tool
 from rightcall.tools.places import values_at
-from rightcall.tools.state import keepable, state_of
+from rightcall.tools.state import keepable, placed, state_of
 
 
 @pytest.mark.parametrize(
@@ -233,3 +234,38 @@ def test_a_file_that_was_just_written_could_change_without_looking_different(
     assert not keepable(reader(), {"path": "a.txt"}, str(tmp_path))
     monkeypatch.setattr(state_module, "time_ns", lambda: written + 50_000_000)
     assert keepable(reader(), {"path": "a.txt"}, str(tmp_path))
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize(
+    ("given", "place", "expected"),
+    [
+        ({"path": "a", "other": "b"}, "path", {"path": "/r/a", "other": "b"}),
+        ({"path": "/abs"}, "path", {"path": "/abs"}),
+        ({"paths": ["a", "/b"]}, "paths", {"paths": ["/r/a", "/b"]}),
+        ({"ops": [{"path": "a"}, {"x": 1}]}, "ops[].path", {"ops": [{"path": "/r/a"}, {"x": 1}]}),
+        ({"to": {"file": "a"}}, "to.file", {"to": {"file": "/r/a"}}),
+        ({"path": 5}, "path", {"path": 5}),
+        ({}, "path", {}),
+    ],
+)
+def test_relative_paths_are_joined_to_the_root(given: Any, place: str, expected: Any) -> None:
+    before = json.dumps(given)
+    assert placed(given, (place,), "/r") == expected
+    assert json.dumps(given) == before, "what was judged is not changed"
+
+
+@pytest.mark.promise("P-03")
+def test_paths_inside_json_text_are_too() -> None:
+    text = json.dumps([{"path": "a"}, {"path": "/b"}])
+    (made,) = placed({"ops": text}, ("ops[].path",), "/r").values()
+    assert json.loads(made) == [{"path": "/r/a"}, {"path": "/b"}]
+    assert placed({"ops": "no json"}, ("ops[].path",), "/r") == {"ops": "no json"}
+
+
+@pytest.mark.promise("P-03")
+def test_where_the_process_works_in_the_root_they_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert placed({"path": "a"}, ("path",), str(tmp_path)) == {"path": "a"}

@@ -1,14 +1,18 @@
 """Which names below the root are off limits."""
 
+import os
 import re
+import sys
 from fnmatch import fnmatchcase
+from pathlib import Path
 from time import process_time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.base.files.rules import NEVER_SECRET, PathRules, _judged, path_rule
+from rightcall.base.files.guarded import state_folder
+from rightcall.base.files.rules import NEVER_SECRET, PathRules, _judged, glob_rule, path_rule
 from rightcall.base.globs import expression, path_matches, quoted
 from support.every import every
 
@@ -254,3 +258,76 @@ def test_many_names_at_once_are_judged_as_each_by_itself(folder: str, names: lis
     rules = PathRules(deny=deny)
     top = f"{folder}/" if folder else ""
     assert rules.touchable(folder, names) == [name for name in names if rules.refuses(top + name) is None]
+
+
+DENY = ("private/**", "deploy/keys/**", "data/*.csv")
+
+
+def rule(pattern: str, **more: object) -> str | None:
+    return glob_rule(pattern, DENY, ("certs/**",), (), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ".env", ".en?", ".env*", "[.]env", "?env", "**/.env.local", "{src,.env}", "*.ts,.env", "*.ts .ENV", "*.pem",
+        "**/*.pe?", "id_*", "*secret*", "secrets/**", "a/secrets/*.txt", "*.{ts,key}", "**/credentials.*", "*.tfstate",
+    ],
+)  # fmt: skip
+def test_a_pattern_that_means_secrets_is_refused(pattern: str) -> None:
+    assert rule(pattern) == "path:secret"
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "private/**", "priv*/**", "./private/*.md", "src/../private/*", "**/private/**", "**/keys/*.txt", "private",
+        "data/*.csv", "rightcall.toml", "**/rightc*", ".rightcall/**", "deploy/key?/a.txt",
+    ],
+)  # fmt: skip
+def test_a_pattern_that_means_what_the_policy_denies_or_our_own_files_is_refused(pattern: str) -> None:
+    assert rule(pattern) == "path:deny"
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*", "**", "**/*", "*.py", "**/*.py", "src/**", "**/*.{ts,tsx}", "*.json", "**/test_*.py", ".*", "*.*",
+        "data/**", "deploy/**", "!.env", "**/*.toml", "[a-z]*.go", "certs/*.pem", "secrets.py", "**/*secret*.py", "",
+        "*key*", "app/(group)/**", "*(1).txt",
+    ],
+)  # fmt: skip
+def test_a_broad_pattern_passes(pattern: str) -> None:
+    assert rule(pattern) is None
+
+
+@pytest.mark.promise("P-03")
+def test_a_pattern_counts_from_every_folder_that_the_call_names_and_from_the_root() -> None:
+    assert rule("keys/*", starts=(".", "deploy")) == "path:deny"
+    assert rule("/Work/private/*", root="/work") == "path:deny"
+
+
+@pytest.mark.promise("P-03")
+@pytest.mark.parametrize(
+    "pattern",
+    ["{a", "a" * 5000, "{a,b}" * 40, ", ".join(map(str, range(300))), ".en[[:alpha:]]", ".@(env|x)", ".en{u..w}"],
+)
+def test_a_pattern_that_cannot_be_judged_is_refused(pattern: str) -> None:
+    assert rule(pattern) == "path:unjudged"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no HOME there")
+@pytest.mark.parametrize("home", ["", ".", "here", "sub/../here"])
+def test_a_home_folder_that_is_relative_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    import pwd
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("HOME", home)
+    own = pwd.getpwuid(os.getuid()).pw_dir
+    assert state_folder() == os.path.join(own, ".local", "state", "rightcall")

@@ -1,8 +1,10 @@
-"""Where a string ends is decided by what follows the quote."""
+"""Strings: where one ends, what its escapes stand for, and where a bracket closes in a text that is still growing."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rightcall.base.json.strings import Closing, Context, StringEnd, key_ahead
+from rightcall.base.json.strings import Balance, Closing, Context, StringEnd, key_ahead, unescape
 
 
 def closing(text: str, context: Context, brackets: str, quote: str = '"') -> Closing:
@@ -80,3 +82,108 @@ def test_patience_ends_the_search() -> None:
 )  # fmt: skip
 def test_a_key_is_known_by_its_colon(text: str, is_key: bool) -> None:
     assert key_ahead(text, 0) is is_key
+
+
+def bracket_end(text: str) -> int:
+    return Balance(0).advance(text, len(text))
+
+
+@pytest.mark.promise("R-09")
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("{}", 2),
+        ("{} x", 2),
+        ("{[()]}", 6),
+        ("{", -1),
+        ("{[}", -1),
+        ('{"}"}', 5),
+        ('{"\\"}"}', 7),
+        ('{"a\\\\"}', 7),
+        ("{'}'}", 5),
+        ("{a: it's}", 9),
+        ("{'a': 'it\\'s }'}", 16),
+        ("f(')')"[1:], 5),
+        ('{"a', -1),
+        ('{"a\\', -1),
+        ("[1, {'a': \"]\"}]", 15),
+        ("{”}”}", 3),
+        ("{a 'b} c'}", 6),
+    ],
+)
+def test_a_bracket_closes_outside_of_strings(text: str, end: int) -> None:
+    """A single quote opens a string only where a value or a key may begin; elsewhere it is an apostrophe."""
+    assert bracket_end(text) == end
+
+
+@pytest.mark.promise("R-09")
+@given(st.text(st.sampled_from("{}[]()\"'\\,: ab\n"), max_size=30).map("{".__add__), st.data())
+def test_it_does_not_matter_in_which_pieces_the_text_comes(text: str, data: st.DataObject) -> None:
+    balance, limit, end = Balance(0), 0, -1
+    while end < 0 and limit < len(text):
+        limit = data.draw(st.integers(limit + 1, len(text)))
+        end = balance.advance(text[:limit], limit)
+    assert end == bracket_end(text)
+
+
+@pytest.mark.promise("R-09")
+def test_the_string_it_stands_in_is_told() -> None:
+    balance = Balance(0)
+    balance.advance('{"a', 3)
+    assert balance.quote == '"'
+    balance.advance('{"a"', 4)
+    assert balance.quote == ""
+
+
+@pytest.mark.promise("N-04")
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (r"a\nb\tc\\d\/e\"f", 'a\nb\tc\\d/e"f'),
+        (r"\u00e9\ud83d\ude00", "é😀"),
+        (r"\b\f\r", "\b\f\r"),
+        ("no escape at all", "no escape at all"),
+    ],
+)
+def test_escapes_of_json_are_read_without_remark(raw: str, text: str) -> None:
+    assert unescape(raw)[0:1] == (text,)
+    assert not any(unescape(raw)[1:])
+
+
+@pytest.mark.promise("N-04")
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (r"\s+", r"\s+"),
+        (r"^\d{3}\.\w*$", r"^\d{3}\.\w*$"),
+        (r"\bword\b|\s", r"\bword\b|\s"),
+        (r"\(\[\{", r"\(\[\{"),
+        (r"C:\Users\new", r"C:\Users\new"),
+        (r"C:\\Users\pat\new", r"C:\Users\pat\new"),
+        (r"\\server\share\new", r"\\server\share\new"),
+        (r"100\%", r"100\%"),
+    ],
+)
+def test_an_illegal_escape_keeps_its_backslash(raw: str, text: str) -> None:
+    decoded = unescape(raw)
+    assert (decoded.text, decoded.illegal) == (text, True)
+
+
+@pytest.mark.parametrize(("raw", "text"), [(r"it\'s", "it's"), (r"\x41", "A"), ("a\\\nb", "a\nb"), (r"\`", "`")])
+def test_escapes_of_other_languages_are_read_and_said(raw: str, text: str) -> None:
+    decoded = unescape(raw)
+    assert (decoded.text, decoded.foreign, decoded.illegal) == (text, True, False)
+
+
+@pytest.mark.promise("N-11")
+@pytest.mark.parametrize("raw", [r"\ud83d", r"\ude00", r"x\ud83dx", r"\ude00\ud83d"])
+def test_half_a_pair_is_replaced_and_said(raw: str) -> None:
+    decoded = unescape(raw)
+    assert decoded.lone
+    assert "\ufffd" in decoded.text
+    decoded.text.encode()
+
+
+@pytest.mark.parametrize("raw", [r"\u00", r"\u12g4", "\\u"])
+def test_an_escape_without_its_digits_is_no_text(raw: str) -> None:
+    assert unescape(raw).broken

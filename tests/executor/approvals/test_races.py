@@ -14,7 +14,7 @@ from rightcall.policy.types import HOUR, Grant
 from rightcall.record.admission import give_grant
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
-from support import redeeming
+from support import approvals
 from support.approvals import PERSON, Desk, say
 from support.cli import ROOT, environment
 
@@ -72,7 +72,7 @@ def redeemers(path: Path, processes: int) -> list[int]:
     """How many calls each process got through, all begun at the same moment."""
     started = [
         subprocess.Popen(
-            [sys.executable, redeeming.__file__, str(path), str(CALLS)],
+            [sys.executable, approvals.__file__, str(path), str(CALLS)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=environment(PYTHONPATH=f"{ROOT / 'src'}:{ROOT / 'tests'}"),
         )

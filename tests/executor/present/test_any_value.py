@@ -16,13 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from executor.present.test_shape import json_values
 from rightcall.executor.present.messages import content
 from rightcall.executor.present.shape import NOTE, shape, trim
 from rightcall.executor.present.trim import CYCLE, DEEPEST, TOO_DEEP, Measure
 from support.every import every
 from support.hostile.objects import OBJECTS, Angry, Colour, cyclic_dict, shared
-from support.results import RESULTS
+from support.results import RESULTS, json_values
 
 TOOLS = ["", *sorted(RESULTS)]
 budgets = st.integers(-1, 400)

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import cases
-from executor.present.test_shape import json_values
 from rightcall import Gate
 from rightcall.executor.present.messages import content, mark_as_data, neutral
 from rightcall.gate.recover.registry import REASONING, builtin_formats
 from support.every import every
 from support.recover.soup import TOOLS, soup
+from support.results import json_values
 
 pytestmark = pytest.mark.promise("O-04")
 

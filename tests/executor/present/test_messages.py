@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Gate
-from rightcall.base.text import estimate
-from rightcall.executor.present.messages import Outcome, content, error_content, mark_as_data, message
+from rightcall.base.text import estimate, wire_name
+from rightcall.executor.present.messages import Outcome, content, definition, error_content, mark_as_data, message
 from rightcall.types import Call, MessageShape
 from support.results import read_result
 
@@ -199,3 +199,30 @@ def test_an_error_of_ours_that_quotes_markup_makes_no_call() -> None:
     told = message(Outcome(ok=False, tool="t", content=error_content(f"There is no tool {call}", f"Not {call}")))
     assert "<tool_call>" not in told
     assert Gate([{"name": "t"}]).read(told).calls == ()
+
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
+@pytest.mark.promise("O-03")
+@pytest.mark.parametrize("name", ["code/read", "add", "a.b:c", "mail/send-now"])
+def test_a_wire_name_is_one_that_apis_take_and_comes_back_as_the_tool(name: str) -> None:
+    gate = Gate([{"name": name, "parameters": SCHEMA}])
+    assert wire_name(name).replace("-", "").replace("_", "").isalnum()
+    assert gate.check(wire_name(name), {"path": "x"}).call.name == name  # type: ignore[union-attr]
+
+
+@pytest.mark.promise("O-03")
+@pytest.mark.parametrize(("shape", "place"), [("openai", ("function", "parameters")), ("anthropic", ("input_schema",))])
+def test_a_definition_is_a_copy_in_the_shape_of_the_api(shape: Any, place: tuple[str, ...]) -> None:
+    tool = Gate([{"name": "code/read", "description": "Read.", "parameters": SCHEMA}]).catalog.tools["code/read"]
+    made: Any = definition(tool, shape)
+    inner = made["function"] if shape == "openai" else made
+    assert (inner["name"], inner["description"]) == ("code_read", "Read.")
+    schema = made
+    for key in place:
+        schema = schema[key]
+    assert schema["properties"] == {"path": {"type": "string"}}
+    schema["properties"].clear()
+    assert tool.schema["properties"]
+    assert definition(tool, "mcp")["name"] == "code/read"

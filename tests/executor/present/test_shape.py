@@ -14,17 +14,12 @@ from support.results import (
     commit,
     diff_result,
     file_diff,
+    json_values,
     list_result,
     log_result,
     match,
     read_result,
     search_result,
-)
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
-    max_leaves=20,
 )
 
 

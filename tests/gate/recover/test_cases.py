@@ -18,8 +18,7 @@ from cases import HERE, Case, cases, exact
 from rightcall import Gate
 from support.every import every
 from support.recover.soup import pieces
-from support.recover.streaming import streamed, whole
-from support.recover.tables import parameters
+from support.recover.streaming import parameters, streamed, whole
 
 FILES = (
     "recover_formats.jsonl", "recover_envelopes.jsonl", "recover_damage.jsonl", "recover_quoting.jsonl",

@@ -8,11 +8,10 @@ import pytest
 
 from rightcall import Gate
 from support.every import every
-from support.fuzzing.reading import cut_emission, read_call
+from support.fuzzing.cases import cut_emission, read_call
 from support.hostile.emissions import EMISSIONS
-from support.hostile.kinds import BYTES_PER_SECOND, Kind
-from support.hostile.reading import gate, judge_read, judge_stream
-from support.recover.faults import faults
+from support.hostile.kinds import BYTES_PER_SECOND, Kind, gate, judge_read, judge_stream
+from support.recover.streaming import faults
 
 SMALL, LARGE = 8_000, 32_000
 QUADRATIC = 16

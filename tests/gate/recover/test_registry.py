@@ -11,9 +11,8 @@ from rightcall.gate.recover.registry import REASONING, builtin_formats, scanner_
 from rightcall.gate.recover.section import tagged
 from rightcall.gate.recover.window import Format, Steps, Take, Window, find
 from support.every import every
-from support.recover.faults import faults
 from support.recover.soup import TOOLS
-from support.recover.streaming import differences
+from support.recover.streaming import differences, faults
 
 WITHOUT_A_CALL = {"final_answer", "hallucinated"}
 FORMATS = [one for one in builtin_formats() if one.name not in WITHOUT_A_CALL]

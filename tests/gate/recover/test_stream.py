@@ -15,10 +15,9 @@ from rightcall.gate.recover.registry import REASONING, builtin_formats
 from rightcall.gate.recover.section import BLOCKS
 from rightcall.types import Verdict
 from support.every import every
-from support.recover.prose import SENTENCES
 from support.recover.soup import EXAMPLES, TOOLS, mutated_example, pieces, random_soup, soup
-from support.recover.streaming import differences, streamed, whole
-from support.recover.tables import parameters
+from support.recover.strategies import SENTENCES
+from support.recover.streaming import differences, parameters, streamed, whole
 
 GATES = {"with tools": Gate(TOOLS), "without tools": Gate()}
 either = pytest.mark.parametrize("gate", GATES.values(), ids=GATES.keys())

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from hosts.install.test_status import real_program
 from rightcall.hosts.install.places import HOSTS
 from rightcall.hosts.install.plans import Installed, installed_in
 from rightcall.hosts.install.trying import hook_hash, hook_trusts
-from support.cli import Runner
-from support.terminal import Terminal
+from support.cli import Runner, Terminal
+from support.host_settings import real_program
 
 pytestmark = pytest.mark.promise("H-73", "H-08")
 

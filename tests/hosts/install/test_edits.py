@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rightcall.hosts.install.edits import NotReadable, hollow_of, read, with_child, without_child
 from rightcall.hosts.install.places import Wish, hook_handler, is_our_hook, is_passing, words_of
-from support.host_settings_reading import as_host
+from support.host_settings import as_host
 
 blanks = st.sampled_from(["", " ", "\n", "\n  ", "\r\n\t", " // c\n", " /* , ] } */ ", "\n\n", "/**/"])
 scalars = st.sampled_from(["1", "-2.5e3", "true", "null", '"x"', '"// \\" ,]"', '"\\u00e9"'])

@@ -14,9 +14,8 @@ from rightcall.base.files import guarded
 from rightcall.hosts.install import places, plans
 from rightcall.hosts.install.places import HOSTS, Wish, settings_file
 from rightcall.hosts.install.plans import install, locked, planned_install, read_manifest
-from support.cli import Runner
-from support.host_settings_reading import as_host, our_commands
-from support.terminal import Terminal
+from support.cli import Runner, Terminal
+from support.host_settings import as_host, our_commands
 
 MINE = b'{\n  "model": "x", // mine\n}\n'
 

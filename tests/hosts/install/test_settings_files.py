@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 
 from support.cli import Runner
-from support.host_settings import EDITABLE, REFUSED, SERVERS, SERVERS_REFUSED, TOML, TOML_REFUSED
-from support.host_settings_reading import as_host, our_commands, without_ours
+from support.host_settings import (
+    EDITABLE,
+    REFUSED,
+    SERVERS,
+    SERVERS_REFUSED,
+    TOML,
+    TOML_REFUSED,
+    as_host,
+    our_commands,
+    without_ours,
+)
 
 EVENTS = {
     "claude-code": ("PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionEnd"),

@@ -1,22 +1,13 @@
 """`rightcall status`: what is installed where, and whether it really works."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from rightcall.hosts.install import trying
 from rightcall.server.hooks import HookServer
-from support.cli import ROOT, Runner
-
-
-def program(home: Path, body: str) -> None:
-    """What `rightcall` does when a host starts it."""
-    (home / "my bin" / "rightcall").write_text(f"#!/bin/sh\n{body}\n")
-
-
-def real_program(home: Path) -> None:
-    program(home, f'PYTHONPATH="{ROOT / "src"}" exec "{sys.executable}" -m rightcall.cli "$@"')
+from support.cli import Runner
+from support.host_settings import program, real_program
 
 
 @pytest.mark.promise("H-08")

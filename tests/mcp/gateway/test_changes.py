@@ -10,9 +10,7 @@ from rightcall.mcp.gateway import joining
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream.session import ServerGone
-from support.gateways import gateway_of, policy
-from support.mcp_servers import TOOL, ScriptedLink, old_server
-from support.mcp_site import META, Answer, Site, call, run
+from support.gateways import META, TOOL, Answer, ScriptedLink, Site, call, gateway_of, old_server, policy, run
 
 LISTS = {
     "notifications/tools/list_changed": "toolsListChanged",

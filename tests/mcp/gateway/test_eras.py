@@ -12,8 +12,18 @@ from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream import upstream
 from rightcall.policy.settings import Server
-from support.gateways import asked, gateway_of, greeted, once, policy, shared_of, text_of
-from support.mcp_servers import TOOL, ScriptedLink, old_server
+from support.gateways import (
+    TOOL,
+    ScriptedLink,
+    asked,
+    gateway_of,
+    greeted,
+    old_server,
+    once,
+    policy,
+    shared_of,
+    text_of,
+)
 
 NEW = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}, "logging": {}}}
 CALL: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "hi"}}

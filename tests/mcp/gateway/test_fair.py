@@ -12,8 +12,19 @@ from rightcall.mcp.gateway import joining, library
 from rightcall.mcp.gateway.joining import Looks
 from rightcall.mcp.upstream import upstream as upstream_greeting
 from rightcall.mcp.upstream.session import ServerGone
-from support.gateways import Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
-from support.mcp_servers import TOOL, ScriptedLink, old_server
+from support.gateways import (
+    TOOL,
+    Raws,
+    ScriptedLink,
+    asked,
+    gateway_of,
+    greeted,
+    line_asked,
+    old_server,
+    once,
+    policy,
+    text_of,
+)
 
 TOOLS = "notifications/tools/list_changed"
 

@@ -19,8 +19,18 @@ from rightcall.policy.ledger import put_stop
 from rightcall.policy.settings import Server
 from rightcall.policy.types import Pause
 from rightcall.record.notes import remembered_tools
-from support.gateways import asked, gateway_of, greeted, once, policy, shared_of, text_of
-from support.mcp_servers import TOOL, ScriptedLink, old_server
+from support.gateways import (
+    TOOL,
+    ScriptedLink,
+    asked,
+    gateway_of,
+    greeted,
+    old_server,
+    once,
+    policy,
+    shared_of,
+    text_of,
+)
 
 ASKABLE = {"elicitation": {"form": {}}}
 SAMPLING: dict[str, Any] = {"sampling": {}}

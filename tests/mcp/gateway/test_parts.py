@@ -18,7 +18,7 @@ from rightcall.mcp.upstream.links import Tail
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
 from rightcall.mcp.upstream.upstream import Hello, environment, filled, greet, listed
 from rightcall.policy.settings import Server
-from support.mcp_servers import TOOL, Absent, ScriptedLink, old_server, opening
+from support.gateways import TOOL, Absent, ScriptedLink, old_server, opening
 
 HELLO = Hello({"name": "t", "version": "1"}, {})
 

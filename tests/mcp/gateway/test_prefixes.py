@@ -21,10 +21,8 @@ from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten
 from rightcall.record.notes import remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
-from support.cli import Runner
-from support.gateways import gateway_of, once, text_of
-from support.mcp_servers import Absent, ScriptedLink, old_server, opening
-from support.trusting import write_trusted
+from support.cli import Runner, write_trusted
+from support.gateways import Absent, ScriptedLink, gateway_of, old_server, once, opening, text_of
 
 pytestmark = pytest.mark.promise("H-70", "H-71", "H-04")
 

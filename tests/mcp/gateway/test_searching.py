@@ -10,8 +10,19 @@ from msgspec import Raw, json
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.serving import Client
 from rightcall.record.tables import read_call
-from support.gateways import NEW, Raws, asked, gateway_of, greeted, line_asked, once, policy, text_of
-from support.mcp_servers import ScriptedLink, old_server
+from support.gateways import (
+    NEW,
+    Raws,
+    ScriptedLink,
+    asked,
+    gateway_of,
+    greeted,
+    line_asked,
+    old_server,
+    once,
+    policy,
+    text_of,
+)
 
 pytestmark = pytest.mark.promise("T-03")
 

@@ -12,8 +12,19 @@ from msgspec import json
 from rightcall.mcp.gateway import tasks
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
-from support.gateways import NEW, asked, gateway_of, greeted, line_asked, once, policy, shared_of
-from support.mcp_servers import TOOL, ScriptedLink, old_server
+from support.gateways import (
+    NEW,
+    TOOL,
+    ScriptedLink,
+    asked,
+    gateway_of,
+    greeted,
+    line_asked,
+    old_server,
+    once,
+    policy,
+    shared_of,
+)
 
 EXTENSION = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 CALL: dict[str, Any] = {"name": "a_echo", "arguments": {"text": "hi"}}

@@ -19,8 +19,19 @@ from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Backlog, Recording
-from support.gateways import asked, gateway_of, greeted, once, policy, shared_of, text_of
-from support.mcp_servers import TOOL, ScriptedLink, Wrong, old_server
+from support.gateways import (
+    TOOL,
+    ScriptedLink,
+    Wrong,
+    asked,
+    gateway_of,
+    greeted,
+    old_server,
+    once,
+    policy,
+    shared_of,
+    text_of,
+)
 
 pytestmark = pytest.mark.promise("H-04")
 

@@ -9,7 +9,7 @@ from rightcall.mcp.upstream import upstream as module
 from rightcall.mcp.upstream.session import ServerGone, Session
 from rightcall.mcp.upstream.upstream import Hello, Upstream
 from rightcall.policy.settings import Server
-from support.mcp_servers import Absent, ScriptedLink
+from support.gateways import Absent, ScriptedLink
 
 pytestmark = pytest.mark.promise("X-07")
 HELLO = Hello({"name": "t", "version": "1"}, {})

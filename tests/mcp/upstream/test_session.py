@@ -8,7 +8,7 @@ import pytest
 from rightcall.mcp.messages import Answer, success, value
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
 from rightcall.mcp.upstream.upstream import Hello, greet
-from support.mcp_servers import ScriptedLink, old_server
+from support.gateways import ScriptedLink, old_server
 
 HELLO = Hello({"name": "t", "version": "1"}, {})
 pytestmark = pytest.mark.promise("X-07")

@@ -6,9 +6,63 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from support.recover.prose import prose
-from support.recover.texts import texts
 from support.writers import Call, Writer
+
+PIECES = (
+    "Zürich", " ", "\n", "\\", '"', "'", "`", "{", "}", "[", "]", "(", ")", "<", ">", "&", ",", ":", ";", "=", "|", "/",
+    "\t", "ñ", "雪", "🙂", "é", "\u2028", "\u00a0", "a", "0", "\\n", '\\"', "--", "#", "$", "%s", "&amp;", "\r\n",
+)  # fmt: skip
+
+WHOLE = (
+    "Bern", "", " padded ", "two\nlines", "\nbetween newlines\n", "\n", "\nleading", "trailing\n", "  indented:\n\ttab",
+    "12", "-0.5", "true", "None", '{"a": 1}', "[1, 2]", '"quoted"', "'single'", "{}", "[]", "1,2", "k: v",
+    'if a < b and c > d:\n    print("x", \'y\')\n', "def f(x={}):\n    return [x]  # {not closed\n",
+    "a\\b\\\\c\\", "C:\\new",
+    '<div class="a">text</div>', "<b>&lt;</b> <br/>", "x </a> y", "<parameter>", "<|tokens|>", "</tool_call>",
+    '<tool_call>{"name": "x", "arguments": {}}</tool_call>', "[TOOL_CALLS]", "```json\n{}\n```", "```", "Action: x",
+    '{"name": "x", "arguments": {}}', "</think>", "]]>", "); x(", "')]", '"}}', "}}]", "x=1, y='2'", "$(rm -rf /)",
+    "SELECT \"a\" FROM 't' WHERE x <> ''", "naïve café 🇨🇭 ☃", "日本語のテキスト", "שלום", "e\u0301", "\ufeffbom",
+    "https://example.com/a?b=c&d=%20#e", "*bold* _it_ ~~no~~", "^[a-z]{2,3}\\d+$", "50 %", "5 > 3", "a;b",
+)  # fmt: skip
+
+texts = st.one_of(
+    st.sampled_from(WHOLE),
+    st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join),
+    st.text(st.characters(exclude_categories=("Cs", "Cc", "Cn", "Co")), max_size=8),
+)
+
+
+SENTENCES = (
+    "Let me check that for you.",
+    "I'll look it up, one moment…",
+    "Sure! 🙂",
+    "Here is what I'm going to do:",
+    "The user's question isn't clear, but it's about snow (a lot of it).",
+    'She said "yes" and left; they didn\'t.',
+    "Prices rose by 5 % [1], i.e. from $3 to $3.15.",
+    "If a < b and b > c then a <> c.",
+    "Das Wetter in Zürich ist heute schön, -3 °C.",
+    "天気を調べます。",
+    "1. Read the file\n2. Change it\n3. Write it back",
+    "- first thing\n- second thing\n  - and a part of it",
+    "## Plan\n\nFirst the data, **then** the answer.",
+    "Use `len(x)` and the `--force` option with care.",
+    "See https://example.org/page?a=1&b=2 for more.",
+    "| city | °C |\n|---|---|\n| Bern | 4 |",
+    "Hmm. That failed!? I'd better try again.",
+    "f(x) = 2x + 1, and {a, b} is a set.",
+    "No.",
+    # To speak of a tool by its name is no call of it.
+    "I will use TOOL for this.",
+    "Calling `TOOL` now:",
+    "TOOL can do that.",
+)
+
+prose = st.tuples(
+    st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=3), st.sampled_from((" ", "\n", "\n\n"))
+).map(lambda parts: parts[1].join(parts[0]))
+"""One to three sentences; TOOL stands for a tool's name."""
+
 
 Schema = dict[str, Any]
 Typed = tuple[Schema, Any]

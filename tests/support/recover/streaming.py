@@ -1,9 +1,14 @@
 """Reading a text in pieces, and comparing with the whole."""
 
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
+import pytest
+
+from cases import cases
 from rightcall import Gate
 from rightcall.types import Note, Place, Verdict
 from support.recover.soup import pieces
@@ -47,4 +52,38 @@ def differences(gate: Gate, text: str, seed: object = 0, chunkings: int = 2) -> 
         ]
         if found:
             break
+    return found
+
+
+class _Collector(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(f"{record.getMessage()}: {record.exc_info[1]!r}" if record.exc_info else record.getMessage())
+
+
+@contextmanager
+def faults() -> Iterator[list[str]]:
+    """The errors that are logged meanwhile. Warnings are silent: every refusal is one."""
+    log, collector = logging.getLogger("rightcall"), _Collector()
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    log.addHandler(collector)
+    try:
+        yield collector.found
+    finally:
+        log.removeHandler(collector)
+        logging.disable(before)
+
+
+def parameters(*files: str) -> list[Any]:
+    found: list[Any] = []
+    for name in files:
+        for case in cases(name):
+            marks = [pytest.mark.promise(case["promise"])]
+            if "xfail" in case:
+                marks.append(pytest.mark.xfail(reason=case["xfail"]))
+            found.append(pytest.param(case, id=f"{name.removeprefix('recover_')[:-6]}: {case['why']}", marks=marks))
     return found

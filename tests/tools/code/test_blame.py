@@ -9,8 +9,7 @@ import pytest
 from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
 from rightcall.tools.code import history
-from support.git_tools import aged, ask_blame, state_of
-from support.repositories import Made, made
+from support.repositories import Made, aged, ask_blame, made, state_of
 
 pytestmark = pytest.mark.promise("C-06")
 

@@ -10,8 +10,7 @@ from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
 from rightcall.tools.code import diff
 from rightcall.tools.state import Untold
-from support.git_tools import aged, applied, ask_diff, state_of
-from support.repositories import Made, made
+from support.repositories import Made, aged, applied, ask_diff, made, state_of
 
 pytestmark = pytest.mark.promise("C-04")
 

@@ -8,8 +8,7 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.executor.present.messages import content
-from support.git_tools import ask_blame, ask_diff, ask_log, ask_show
-from support.repositories import Made, made
+from support.repositories import Made, ask_blame, ask_diff, ask_log, ask_show, made
 
 ASKED: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, Any]]] = {
     "diff": (ask_diff, {"base": "HEAD~1", "compare": "HEAD"}),

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code.patch import DiffReader, Garbled, Room, View, read_changes
-from support.git_tools import applied, ask_diff
-from support.repositories import Made, made
+from support.repositories import Made, applied, ask_diff, made
 
 PIECES = (
     "a\n", "b\n", "c\n", "\n", "x", "diff --git a/a b/a\n", "@@ -1,9 +1,9 @@\n", "--- a/a\n", "+++ b/a\n", "-- \n",

@@ -13,8 +13,6 @@ from rightcall.base.files.sight import Sight
 from rightcall.tools.code import search as search_ripgrep
 from rightcall.tools.code.search import SearchArguments, search
 
-pytestmark = pytest.mark.skipif(search_ripgrep.ripgrep("/nowhere") is None, reason="ripgrep is not installed")
-
 NAMES = [
     "a", "b.py", "c.log", "Build", "build", "dist", ".github", ".GitHub", ".hidden", ".eslintrc.d", "größe",
     "new\nline", "-x", "back\\slash", "x.min.js", "node_modules", "secrets", os.fsdecode(b"\xff\xfe"), " ", "[a]",
@@ -85,6 +83,7 @@ def pipe(path: Path, _chance: random.Random) -> None:
     os.mkfifo(path)
 
 
+@pytest.mark.skipif(search_ripgrep.ripgrep("/nowhere") is None, reason="ripgrep is not installed")
 @pytest.mark.parametrize("seed", [*range(9), 117, 171, 220])
 @pytest.mark.promise("C-02", "C-09")
 def test_both_engines_find_the_same_in_generated_trees(tmp_path: Path, seed: int) -> None:
@@ -111,6 +110,7 @@ def test_both_engines_find_the_same_in_generated_trees(tmp_path: Path, seed: int
             assert with_it == without, asked
 
 
+@pytest.mark.skipif(search_ripgrep.ripgrep("/nowhere") is None, reason="ripgrep is not installed")
 @pytest.mark.promise("C-02")
 def test_ripgrep_is_believed_only_when_it_has_done_its_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "root"
@@ -134,6 +134,7 @@ def test_ripgrep_is_believed_only_when_it_has_done_its_work(tmp_path: Path, monk
     assert search(Sight(root), SearchArguments(pattern="needle")).total_matches == 1
 
 
+@pytest.mark.skipif(search_ripgrep.ripgrep("/nowhere") is None, reason="ripgrep is not installed")
 @pytest.mark.promise("C-02")
 def test_the_users_own_ripgrep_settings_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = tmp_path / "settings"
@@ -145,6 +146,7 @@ def test_the_users_own_ripgrep_settings_change_nothing(tmp_path: Path, monkeypat
     assert search(Sight(root), SearchArguments(pattern="needle", max_matches=1), engine="ripgrep").total_matches == 2
 
 
+@pytest.mark.skipif(search_ripgrep.ripgrep("/nowhere") is None, reason="ripgrep is not installed")
 @pytest.mark.promise("P-03")
 def test_ripgrep_reads_no_ignore_file_itself(tmp_path: Path) -> None:
     """A link to an endless device in the place of one would cost all the memory there is."""
@@ -156,3 +158,25 @@ def test_ripgrep_reads_no_ignore_file_itself(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "sub/.rgignore")
     result = search(Sight(tmp_path), SearchArguments(pattern="needle"), engine="ripgrep")
     assert (result.total_matches, result.truncated) == (1, False)
+
+
+@pytest.mark.promise("C-02", "C-08")
+def test_a_program_that_lies_in_the_folder_that_is_searched_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rg").write_text(f"#!/bin/sh\ntouch '{tmp_path}/started'\n")
+    (tmp_path / "rg").chmod(0o755)
+    (tmp_path / "a.txt").write_text("TODO\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join((".", "", os.environ["PATH"])))
+    found = search(Sight(tmp_path), SearchArguments(pattern="TODO"))
+    assert [match.file for match in found.matches] == ["a.txt"]
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.promise("C-02")
+def test_a_search_works_where_the_path_names_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("TODO\n")
+    monkeypatch.setenv("PATH", ".")
+    assert search_ripgrep.ripgrep(str(tmp_path)) is None
+    assert search(Sight(tmp_path), SearchArguments(pattern="TODO")).total_matches == 1

@@ -8,8 +8,7 @@ from rightcall.base.files.sight import Unseen
 from rightcall.errors import ToolFailure
 from rightcall.tools.code import history
 from rightcall.tools.state import Untold
-from support.git_tools import aged, applied, ask_diff, ask_show, state_of
-from support.repositories import Made, made
+from support.repositories import Made, aged, applied, ask_diff, ask_show, made, state_of
 
 pytestmark = pytest.mark.promise("C-07")
 

@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 
+from rightcall import Executor
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import repository_for
 from rightcall.tools.git.run import checked, run_git
-from support.hostile_repositories import SPRUNG_BY_PLAIN_GIT, TRAPS
+from support.hostile_repositories import SECRET, SPRUNG_BY_PLAIN_GIT, TRAPS, Trap
 from support.repositories import clean_environment, files_compared
-from support.traps import SECRET, Trap
-
-pytestmark = pytest.mark.promise("C-08")
 
 LOOKS: tuple[tuple[str, ...], ...] = (
     ("log", "-p", "--numstat", "--format=%H%x00%an%x00%B", "--all"),
@@ -103,6 +101,7 @@ def of_every_day(*names: Iterable[str]) -> list[Any]:
     return [name if name in often else pytest.param(name, marks=pytest.mark.long) for name in TRAPS]
 
 
+@pytest.mark.promise("C-08")
 @pytest.mark.parametrize("name", of_every_day(SPRUNG_BY_PLAIN_GIT, HONEST))
 def test_a_hostile_repository_cannot_harm_the_one_who_looks(name: str, tmp_path: Path) -> None:
     it = Trap(tmp_path)
@@ -119,6 +118,7 @@ def test_a_hostile_repository_cannot_harm_the_one_who_looks(name: str, tmp_path:
     assert looks_of(tmp_path) == before
 
 
+@pytest.mark.promise("C-08")
 @pytest.mark.parametrize("name", HONEST)
 def test_its_honest_part_is_shown_all_the_same(name: str, tmp_path: Path) -> None:
     it = Trap(tmp_path)
@@ -130,6 +130,7 @@ def test_its_honest_part_is_shown_all_the_same(name: str, tmp_path: Path) -> Non
     assert b"--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n 1\n 2\n-3\n+changed" in diff
 
 
+@pytest.mark.promise("C-08")
 @pytest.mark.parametrize("name", sorted(SPRUNG_BY_PLAIN_GIT))
 def test_plain_git_falls_into_the_trap(name: str, tmp_path: Path) -> None:
     """So that the test above can fail."""
@@ -150,6 +151,7 @@ def test_plain_git_falls_into_the_trap(name: str, tmp_path: Path) -> None:
     pytest.fail("the trap is none")
 
 
+@pytest.mark.promise("C-08")
 def test_the_callers_own_git_variables_are_not_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     it = Trap(tmp_path)
     trace = tmp_path / "trace"
@@ -173,6 +175,7 @@ def test_the_callers_own_git_variables_are_not_handed_on(tmp_path: Path, monkeyp
     assert looks_of(tmp_path) == before
 
 
+@pytest.mark.promise("C-08")
 def test_a_git_in_the_folder_that_is_looked_at_is_never_run(tmp_path: Path) -> None:
     """Where PATH holds `.`, a program of the repository would stand before the real one."""
     it = Trap(tmp_path)
@@ -191,3 +194,49 @@ def test_a_git_in_the_folder_that_is_looked_at_is_never_run(tmp_path: Path) -> N
     )
     assert b"changed" in done.stdout
     assert not it.mark.exists()
+
+
+CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("code/log", {"includeDiff": True}),
+    ("code/log", {"path": "a.py", "limit": 5, "author": "Ada", "grep": "t", "since": "2020-01-01"}),
+    ("code/show", {"commit": "HEAD"}),
+    ("code/show", {"commit": "evil"}),
+    ("code/show", {"commit": "HEAD:a.py"}),
+    ("code/diff", {"base": "HEAD"}),
+    ("code/diff", {"base": "HEAD~2", "compare": "HEAD"}),
+    ("code/diff", {"base": "HEAD~2...HEAD", "ignoreWhitespace": True}),
+    ("code/blame", {"path": "a.py"}),
+    ("code/blame", {"path": "folder/secret.txt"}),
+    ("code/search", {"pattern": "SECRET|5ec7"}),
+    ("code/list", {"pattern": "**/*"}),
+)
+
+
+def answers(it: Trap) -> list[str]:
+    """What the model is told, and what a program is given."""
+    said: list[str] = []
+    with Executor.open_sync(
+        root=it.root, policy={"version": 1, "audit": {"path": str(it.folder / "audit.db")}}
+    ) as executor:
+        for name, arguments in (*CALLS, ("code/show", {"commit": it.victim_commit[:12]})):
+            outcome = executor.run({"name": name, "arguments": arguments}, caller="tester")
+            said += [outcome.content, repr(outcome.result), str(outcome.error), str(outcome.hint)]
+    return said
+
+
+@pytest.mark.promise("C-08", "C-04", "C-05", "C-06", "C-07")
+@pytest.mark.parametrize("name", of_every_day(SPRUNG_BY_PLAIN_GIT))
+def test_a_model_learns_nothing_from_a_hostile_repository(name: str, tmp_path: Path) -> None:
+    it = Trap(tmp_path)
+    TRAPS[name](it)
+    it.mark.unlink(missing_ok=True)
+    before = looks_of(it.root) | looks_of(it.victim.folder)
+    said = answers(it)
+    assert not it.mark.exists(), it.mark.read_text()
+    assert looks_of(it.root) | looks_of(it.victim.folder) == before
+    assert name not in HONEST or sum("changed" in text for text in said) > 2
+    for text in said:
+        assert SECRET not in text
+        assert "5ec7e7" not in text
+        assert "\x1b" not in text
+        assert it.victim_commit[12:] not in text

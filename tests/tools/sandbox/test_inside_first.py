@@ -13,7 +13,7 @@ from rightcall.tools.sandbox.inside import child, kernel
 from rightcall.tools.sandbox.inside.cleanup import descendants
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.types import Job, NoSandbox
-from support.sandbox.running import PLACE
+from support.sandbox.traces import PLACE
 
 
 @pytest.fixture(scope="module")

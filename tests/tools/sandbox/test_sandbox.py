@@ -13,7 +13,7 @@ import pytest
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.types import Code, Ended, Job, Limits, NoSandbox, Scratch, Tier
-from support.sandbox.running import PLACE, run_job, run_python, write
+from support.sandbox.traces import PLACE, run_job, run_python, write
 
 VARIABLES = sorted(
     ("HOME", "LANG", "LOGNAME", "OPENSSL_CONF", "PATH", "TMPDIR", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")

@@ -8,7 +8,7 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.merge import merge_plan
-from support.merge_requests import Checks, Project
+from support.desks import Checks, Project
 
 CHANGES = {"app.py": "print('two')\n", "lib/util.py": None, "new/file.py": "NEW = 1\n"}
 

@@ -7,7 +7,7 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.checkout import differing, edited, read_index, taken_back
-from support.merge_requests import Project
+from support.desks import Project
 
 LATER = 4_000_000_000 * 10**9
 

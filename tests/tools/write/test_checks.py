@@ -12,7 +12,7 @@ from rightcall.policy.settings import Check
 from rightcall.tools.write.git import Writer
 from rightcall.tools.write.merge import run_checks, why_red
 from rightcall.tools.write.pulls import CheckRun
-from support.merge_requests import Checks, Project
+from support.desks import Checks, Project
 
 
 def checked(project: Project, checks: Checks, command: tuple[str, ...]) -> CheckRun:

@@ -9,7 +9,7 @@ import pytest
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.pulls import PullRecord
 from rightcall.tools.write.review import FORGES, Forge, commands, export
-from support.merge_requests import Project
+from support.desks import Project
 
 NASTY = "Fix $(touch pwned) `id` '; rm -rf /"
 

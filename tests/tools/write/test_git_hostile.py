@@ -10,9 +10,8 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from support.desks import Place, delete, everything, insert, modify
-from support.hostile_repositories import TRAPS
+from support.hostile_repositories import SECRET, TRAPS, Trap
 from support.repositories import Made
-from support.traps import SECRET, Trap
 
 pytestmark = pytest.mark.promise("W-02")
 

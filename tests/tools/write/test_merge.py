@@ -12,7 +12,7 @@ from rightcall.tools.write.branches import branch_record
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.checkout import checkout_steps
 from rightcall.tools.write.merge import MergeArguments, approved_plan, merge_plan, merge_preview, merge_state
-from support.merge_requests import Checks, Project
+from support.desks import Checks, Project
 
 
 @pytest.fixture

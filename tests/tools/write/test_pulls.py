@@ -11,7 +11,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.commit import OpenArguments, close_pull, open_preview, open_pull, open_state
 from rightcall.tools.write.pulls import PullRecord, Remark, all_pulls, pull_id, pull_of, with_remark
-from support.merge_requests import Project
+from support.desks import Project
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.state import state_of
 from rightcall.tools.write.save import branch_tools
 from rightcall.tools.write.tools import pull_tools
-from support.merge_requests import Checks, Project
+from support.desks import Checks, Project
 
 
 class Calls:

@@ -9,7 +9,7 @@ from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.merge import merge_plan
 from rightcall.tools.write.review import ReviewArguments, case_of, review, review_preview, review_state
 from rightcall.tools.write.undo import preview
-from support.merge_requests import Project
+from support.desks import Project
 
 
 @pytest.fixture

@@ -14,9 +14,8 @@ from rightcall.tools.write.desk import Desk
 from rightcall.tools.write.merge import MergeArguments, merge
 from rightcall.tools.write.review import ReviewArguments, review
 from rightcall.tools.write.undo import preview, why_not
-from support.desks import insert, modify, place
+from support.desks import SETTINGS, Checks, insert, modify, place
 from support.killing_writes import desk_of, files_of
-from support.merge_requests import SETTINGS, Checks
 
 pytestmark = pytest.mark.promise("W-05")
 
