@@ -288,7 +288,7 @@ def test_a_bug_is_mended_by_three_agents_and_a_change_that_breaks_the_tests_is_n
     ]
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "mcp.md"
+PAGE = Path(__file__).parent.parent / "docs" / "mcp.md"
 ROW = re.compile(
     r"^\| ([\d-]+) \| (\w+) \| (\d+) scenarios, (\d+) checks \| (\d+) scenarios, (\d+) checks \|$", re.MULTILINE
 )

@@ -1,4 +1,4 @@
-"""Letters that look like others: a name is known by how it looks, and no two texts that a person decides about look the same."""
+"""Letters that look like others: names that look alike are one, and no two texts that a person decides about do."""
 
 import re
 from unicodedata import bidirectional, category

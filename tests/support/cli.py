@@ -1,5 +1,5 @@
-"""The command line in tests: in this process, as a process of its own, or at a real terminal with somebody who reads and
-types; and policy files that are found there and trusted."""
+"""The command line in tests: in this process, as a process of its own, or at a real terminal with somebody who reads
+and types; and policy files that are found there and trusted."""
 
 import fcntl
 import io

@@ -1,5 +1,5 @@
-"""Repositories with a desk beside them: its tools called as an executor calls them, a person's checkout, and callers who
-ask for merges."""
+"""Repositories with a desk beside them: its tools called as an executor calls them, a person's checkout, and callers
+who ask for merges."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
-"""Settings files as people have them: tidy, odd, broken, each the bytes of one file; read as a host reads them, written a
-second time and in another way than in the product."""
+"""Settings files as people have them: tidy, odd, broken, each the bytes of one file; read as a host reads them, written
+a second time and in another way than in the product."""
 
 import json
 import sys

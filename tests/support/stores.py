@@ -1,5 +1,5 @@
-"""Stores for tests that have to hold for every backend: works on their tables, audits written by hand, hands that change
-one behind its back, and what a store that cannot be used must do."""
+"""Stores for tests that have to hold for every backend: works on their tables, audits written by hand, hands that
+change one behind its back, and what a store that cannot be used must do."""
 
 import sqlite3
 import time
