@@ -127,6 +127,7 @@ def suite(folder: Path, test: str, *arguments: str) -> tuple[int, list[str]]:
     ]
 
 
+@pytest.mark.long
 def test_what_fails_only_beside_others_does_not_fail_the_run(tmp_path: Path) -> None:
     said = ["failed beside others, passed alone: test_it.py::test_alone"]
     assert suite(tmp_path, FLAKY, "-p", "xdist.plugin", "-n", "1") == (0, said)
@@ -137,6 +138,7 @@ def test_what_fails_twice_fails_the_run(tmp_path: Path) -> None:
     assert suite(tmp_path, MIXED) == (1, said)
 
 
+@pytest.mark.long
 def test_many_failures_and_files_that_cannot_be_loaded_fail_at_once(tmp_path: Path) -> None:
     assert suite(tmp_path, MANY) == (1, [])
     assert suite(tmp_path, BROKEN) == (2, [])  # pytest says it by its status, or with xdist by the name alone
