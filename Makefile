@@ -41,7 +41,9 @@ test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
 	@echo "make test: all good"
 
-tests-long: $(VENV)/.dev ## the tests that are too long for every day: races, many processes, large inputs
+tests-long: $(VENV)/.dev ## the tests that are too long for every day: races, many processes, large inputs; and the types of all tests
+	@echo "== types of the tests"
+	@$(BIN)/pyright -p pyright-tests.json
 	@echo "== long tests"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m long -n 2 $(ARGS)
 

@@ -119,13 +119,14 @@ def is_target(command: str) -> bool:
     return bool(re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
+QUOTED = re.compile(r"""'[^']*'|"[^"$`\\!]*\"""")
 NEEDS_SHELL = re.compile(r"[|<>;&$`*?~#!\n\\{}\[\]]")
 
 
 def plain_words(command: str) -> list[str]:
     """The words of a command that needs no shell to be understood, none of any other."""
     line = re.sub(r"\\\n", " ", command)
-    return [] if NEEDS_SHELL.search(re.sub(r"'[^']*'", "", line)) else shlex.split(line)
+    return [] if NEEDS_SHELL.search(QUOTED.sub("", line)) else shlex.split(line)
 
 
 def run_here(words: list[str]) -> str:
