@@ -8,7 +8,6 @@ from typing import get_args
 
 import pytest
 
-from cli_running import Runner
 from rightcall.cli.init import template
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import (
@@ -30,6 +29,7 @@ from rightcall.policy.settings import (
     StageName,
     Window,
 )
+from support.cli import Runner
 
 EXAMPLE = re.compile(r"^#(?=[^ \n])", re.MULTILINE)
 

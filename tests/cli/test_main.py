@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import EXAMPLES, ROOT, TOOLS, Runner, environment, start
 from rightcall import cli
 from rightcall.cli import COMMANDS
+from support.cli import EXAMPLES, ROOT, TOOLS, Runner, environment, start
 
 
 def test_help_names_every_command_and_every_exit_code(run: Runner) -> None:
@@ -226,7 +226,7 @@ NEED_FRAMEWORKS = {
 """They run where their frameworks are: `make test-hosts`."""
 
 
-OWN_TESTS = {"peer_review.py": "tests/test_peer_review.py"}
+OWN_TESTS = {"peer_review.py": "tests/test_docs.py"}
 
 
 def test_every_example_that_needs_a_framework_is_run_by_a_test_with_the_real_one() -> None:

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from record.refusing import locked, not_opened, refused, resumed
-from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.sqlite_file import VERSION, open_up
+from support.stores import BODY, OpenSqlite, add, locked, not_opened, numbers, records, refused, resumed
 
 pytestmark = pytest.mark.promise("A-04")
 
