@@ -3,13 +3,13 @@
 from itertools import product
 
 import pytest
-from command_judging import rows
 
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judge import Judge
 from rightcall.policy.commands.judgement import judge_command
 from rightcall.policy.commands.places import Place, SeenPath
 from rightcall.policy.commands.plain import _FILES, _GIT, _GIT_OPTIONS, _WHOLE, plain_paths
+from support.command_lines import rows
 
 PLACES = [Place("/home/me/work", "/home/me", (folder,)) for folder in ("/home/me/work", "/home/me/work/src")]
 WORDS = (

@@ -1,4 +1,4 @@
-"""Where the user's own folder is, and where paths lead."""
+"""Where paths lead."""
 
 import os
 import sys
@@ -6,21 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.base.files.guarded import follow, names_if_straight, state_folder
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no HOME there")
-@pytest.mark.parametrize("home", ["", ".", "here", "sub/../here"])
-def test_a_home_folder_that_is_relative_is_not_believed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
-) -> None:
-    import pwd
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.setenv("HOME", home)
-    own = pwd.getpwuid(os.getuid()).pw_dir
-    assert state_folder() == os.path.join(own, ".local", "state", "rightcall")
+from rightcall.base.files.guarded import follow, names_if_straight
 
 
 @pytest.fixture
