@@ -8,7 +8,7 @@ from fuzzing.invariants import fault, second_pass
 from fuzzing.tools import STRINGS, a_string, an_integer
 from rightcall import Gate
 
-PACKS = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit")
+PACKS = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit", "room")
 
 UNREADABLE = {"unreadable", "too_large", "type"}
 """Where there are no named arguments, there is no call to let through."""
