@@ -118,6 +118,16 @@ def test_a_caller_that_sees_all_records_reads_every_room_and_posts_in_none_of_ot
     assert post(ex, "auditor", "hello", None, room=ROOM).status == "failed"
 
 
+def test_the_policy_can_name_a_room_for_callers_whose_contexts_differ(opened: Open) -> None:
+    ex = opened({"callers": {"claude": {"rooms": ["debug"]}, "codex": {"rooms": ["debug"]}}})
+    assert listed(ex, "codex", "session 2")["rooms"] == [{"room": "debug", "messages": 0, "from": [], "last": None}]
+    assert post(ex, "claude", "found it", "session 1", room="debug").ok
+    assert texts(read(ex, "codex", "session 2", room="debug")) == ["found it"]
+    assert texts(read(ex, "codex", None, room="debug")) == ["found it"]
+    assert [one["messages"] for one in listed(ex, "codex", "session 2")["rooms"]] == [1]
+    assert read(ex, "mallory", "session 3", room="debug").status == "failed"
+
+
 def test_a_call_without_a_context_has_no_room(opened: Open) -> None:
     ex = opened()
     for outcome in (post(ex, "claude", "hello", None), read(ex, "claude", None)):

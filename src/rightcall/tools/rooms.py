@@ -3,8 +3,9 @@
     room/post ─▶ redacted ─▶ a record `message` of the audit ─▶ room/read of every caller that was in the room
 
 A room is a context, and the host alone says under which context a call runs: so nobody gets into a room by naming it. A
-caller is in the room of the call it makes now, and was in those under which the audit has calls of its own; one that
-may see everybody's records (`records = "all"`) reads every room, and still writes only where it was itself.
+caller is in the room of the call it makes now, in those under which the audit has calls of its own, and in those that
+the policy names (`rooms` in `[callers.NAME]`), for callers whose contexts are never the same, such as clients over MCP.
+One that may see everybody's records (`records = "all"`) reads every room, and still writes only in its own.
 
 The tools count as reading: a post changes nothing but the record, which holds the arguments of every call anyway, and
 what others do because of it is judged as their own call. So they run in every stage, without a person. What bounds
@@ -162,10 +163,16 @@ class _Guard:
     def list(self, asked: ListArguments) -> Rooms:
         whose = None if self._sees_all(asked.caller) else asked.caller
         current = None if asked.context is None else str(self._redactor().value(asked.context))
-        return look_up(self._store(), lambda tables: _list(tables, whose, current))
+        named = self._named(asked.caller)
+        return look_up(self._store(), lambda tables: _list(tables, whose, current, named))
 
     def _redactor(self) -> Redactor:
         return Redactor(self._store().key(), self._settings.audit.redact)
+
+    def _named(self, caller: str) -> tuple[str, ...]:
+        """The rooms that the policy lets a caller into."""
+        own = self._settings.callers.get(caller)
+        return own.rooms if own is not None else ()
 
     def _sees_all(self, caller: str) -> bool:
         return records_of(self._settings, caller) == "all"
@@ -183,8 +190,8 @@ class _Guard:
         """A room that a caller was never in is as unknown to it as one that does not exist."""
         if asked.context is not None and room == redactor.value(asked.context):
             return
-        if not _was_in(tables, asked.caller, room):
-            known = "room/list shows those that you were in"
+        if room not in self._named(asked.caller) and not _was_in(tables, asked.caller, room):
+            known = "room/list shows those that there are"
             raise ToolFailure(f"{tool}: `room` names no room of yours: {render_json(room, 100)}; {known}.")
 
 
@@ -250,16 +257,15 @@ def _read(tables: Tables, room: str, since: int | None, limit: int) -> Messages:
     return Messages(room=room, messages=shown, next=shown[-1].id if more and shown else head, truncated=more)
 
 
-def _list(tables: Tables, whose: str | None, current: str | None) -> Rooms:
-    """One pass over the newest records: rooms with messages, and where the caller was."""
+def _list(tables: Tables, whose: str | None, current: str | None, named: tuple[str, ...]) -> Rooms:
+    """One pass over the newest records: rooms with messages, and where the caller was; those that the policy names are
+    there without a message, too."""
     rooms: dict[str, dict[str, Any]] = {}
-    own = {current}
+    own = {current, *named}
     for entry in newest_first(tables):
         post = _post_in(entry)
         if post is not None:
-            room = rooms.setdefault(
-                post.context, {"room": post.context, "messages": 0, "from": [], "last": moment(entry.at)}
-            )
+            room = rooms.setdefault(post.context, _empty(post.context, moment(entry.at)))
             room["messages"] += 1
             if post.caller not in room["from"] and len(room["from"]) < _MOST_NAMES:
                 room["from"].append(post.caller)
@@ -268,4 +274,9 @@ def _list(tables: Tables, whose: str | None, current: str | None) -> Rooms:
             if caller == whose:
                 own.add(context)
     seen = [room for name, room in rooms.items() if whose is None or name in own]
+    seen += [_empty(name) for name in named if name not in rooms]
     return Rooms(current=current, rooms=seen[:_MOST_ROOMS], truncated=len(seen) > _MOST_ROOMS)
+
+
+def _empty(room: str, last: str | None = None) -> dict[str, Any]:
+    return {"room": room, "messages": 0, "from": list[str](), "last": last}
