@@ -187,6 +187,13 @@ def test_a_post_has_a_bounded_size(opened: Open, text: str, ok: bool) -> None:
     assert texts(read(ex, "claude")) == ([text] if ok else [])
 
 
+def test_it_is_bounded_too_where_the_gate_only_warns(opened: Open) -> None:
+    ex = opened({"gate": {"mode": "warn"}})
+    assert "has 4,001 characters" in post(ex, "claude", "x" * 4001).error
+    assert post(ex, "claude", "short").ok
+    assert texts(read(ex, "claude", limit=-5)) == ["short"]
+
+
 def test_the_policy_can_deny_limit_or_ask_for_posts(opened: Open) -> None:
     ex = opened(
         {

@@ -35,6 +35,10 @@ from rightcall.record.notes import POST, Post, note_post
 from rightcall.record.tables import AuditEntry, Store, Tables, encode
 from rightcall.tools.functions import LocalTool, packed_tool
 
+_LONGEST: Final = 4000
+"""Characters of a post, and"""
+_MOST: Final = 100
+"""messages in one reading, as the schemas say; a policy may let calls pass that do not fit them."""
 _MOST_ROOMS: Final = 50
 _MOST_NAMES: Final = 20
 _NO_ROOM: Final = (
@@ -120,7 +124,7 @@ def room_tools(store: Callable[[], Store], settings: Settings) -> list[LocalTool
         packed_tool(about["room/read"], ReadArguments, guard.read),
         packed_tool(about["room/list"], ListArguments, guard.list),
     )
-    return [replace(tool, caller="caller", context="context", in_turn=True) for tool in tools]
+    return [replace(tool, caller="caller", context="context", in_turn=tool is tools[0]) for tool in tools]
 
 
 def _same(_: object) -> int:
@@ -136,38 +140,30 @@ class _Guard:
         self._settings = settings
 
     def post(self, asked: PostArguments) -> Posted:
-        store, redactor = self._store(), self._redactor()
-        room, text = self._room(asked, redactor), redactor.value(asked.text)
-
-        def work(tables: Tables) -> int:
-            self._admit("room/post", tables, asked, room, redactor)
-            return note_post(tables, Post(asked.caller, room, asked.kind, text))
-
+        if len(asked.text) > _LONGEST:
+            raise ToolFailure(f"room/post: `text` has {len(asked.text):,} characters, at most {_LONGEST:,} are posted.")
+        room = self._room("room/post", asked)
+        text: str = self._hidden(asked.text)
         try:
-            number = store.transact(work)
+            number = self._store().transact(
+                lambda tables: note_post(tables, Post(asked.caller, room, asked.kind, text))
+            )
         except StoreError as error:
             raise ToolFailure(f"room/post: not posted, the record cannot be written ({error.fault}).") from error
         return Posted(room=room, id=number, redacted=text != asked.text)
 
     def read(self, asked: ReadArguments) -> Messages:
-        redactor = self._redactor()
-        room = self._room(asked, redactor)
-
-        def work(tables: Tables) -> Messages:
-            if not self._sees_all(asked.caller):
-                self._admit("room/read", tables, asked, room, redactor)
-            return _read(tables, room, asked.since, asked.limit)
-
-        return look_up(self._store(), work)
+        room, most = self._room("room/read", asked), min(max(asked.limit, 1), _MOST)
+        return look_up(self._store(), lambda tables: _read(tables, room, asked.since, most))
 
     def list(self, asked: ListArguments) -> Rooms:
         whose = None if self._sees_all(asked.caller) else asked.caller
-        current = None if asked.context is None else str(self._redactor().value(asked.context))
-        named = self._named(asked.caller)
+        current, named = self._hidden(asked.context), self._named(asked.caller)
         return look_up(self._store(), lambda tables: _list(tables, whose, current, named))
 
-    def _redactor(self) -> Redactor:
-        return Redactor(self._store().key(), self._settings.audit.redact)
+    def _hidden(self, told: Any) -> Any:
+        """As the records have it."""
+        return Redactor(self._store().key(), self._settings.audit.redact).value(told)
 
     def _named(self, caller: str) -> tuple[str, ...]:
         """The rooms that the policy lets a caller into."""
@@ -177,22 +173,19 @@ class _Guard:
     def _sees_all(self, caller: str) -> bool:
         return records_of(self._settings, caller) == "all"
 
-    def _room(self, asked: PostArguments | ReadArguments, redactor: Redactor) -> str:
-        """As the records name it."""
-        room = asked.room or asked.context
+    def _room(self, tool: str, asked: PostArguments | ReadArguments) -> str:
+        """The room that a call means. One that its caller was never in is as unknown to it as one that does not exist;
+        before anything is written, so that nobody waits for the search."""
+        room, current = self._hidden(asked.room or asked.context), self._hidden(asked.context)
         if room is None:
             raise ToolFailure(_NO_ROOM)
-        return str(redactor.value(room))
-
-    def _admit(
-        self, tool: str, tables: Tables, asked: PostArguments | ReadArguments, room: str, redactor: Redactor
-    ) -> None:
-        """A room that a caller was never in is as unknown to it as one that does not exist."""
-        if asked.context is not None and room == redactor.value(asked.context):
-            return
-        if room not in self._named(asked.caller) and not _was_in(tables, asked.caller, room):
-            known = "room/list shows those that there are"
-            raise ToolFailure(f"{tool}: `room` names no room of yours: {render_json(room, 100)}; {known}.")
+        at_home = room == current or room in self._named(asked.caller)
+        if at_home or (tool == "room/read" and self._sees_all(asked.caller)):
+            return room
+        if look_up(self._store(), lambda tables: _was_in(tables, asked.caller, room)):
+            return room
+        known = "room/list shows those that there are"
+        raise ToolFailure(f"{tool}: `room` names no room of yours: {render_json(room, 100)}; {known}.")
 
 
 # ── in the record ──
