@@ -65,6 +65,7 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
         dry_run=False,
         budgets=Budgets(seconds=60.0),
         records="all",
+        rooms=("debug",),
     )
     assert settings.callers["guest"].only == ("ping", "code/read")
     assert settings.budgets_of_tools == {"code/search": Budgets(seconds=10.0)}

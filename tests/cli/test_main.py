@@ -209,6 +209,12 @@ EXAMPLE_OUTPUTS = {
         'I would run save_note with {"file": "notes.txt", "text": "umbrella"}. A person has to approve that first',
         "The note is saved. (executed)\n",
     ],
+    "debug_room.py": [
+        "deepseek: The issue is in log_working_memory. (3 of 4 turns used tools)\n",
+        "  deepseek  finding  I found the issue: log_working_memory returns before it appends.\n",
+        "  step 2: read what was found, completed True, ['room/read', 'code/read', 'room/post']\n",
+        "adoption of grok: {'turns': 3, 'toolTurns': 2, 'rate': 66.67}\n",
+    ],
     "streaming.py": [
         "show: \" in both.\\n\"\nrun: get_weather {'city': 'Oslo'}\ntell the model: ⚠️ Invalid get_weather call.",
         'show: " One "\nshow: "moment."\n',

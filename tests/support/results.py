@@ -190,6 +190,23 @@ def hits_result(count: int) -> dict[str, Any]:
     return {"success": True, "query": "words", "results": hits, "untrusted": True}
 
 
+def room_result(count: int) -> dict[str, Any]:
+    told = [
+        {
+            "id": 3 * at,
+            "timestamp": "2026-01-01T12:00:00.000Z",
+            "from": "grok",
+            "kind": "finding",
+            "text": f"Found {at}.",
+        }
+        for at in range(1, count + 1)
+    ]
+    return {
+        "success": True, "room": "debug-session", "messages": told, "next": 3 * count, "truncated": False,
+        "untrusted": True,
+    }  # fmt: skip
+
+
 RESULTS: dict[str, dict[str, Any]] = {
     "code/read": read_result(200, 11, 900),
     "code/search": search_result({f"src/f{n}.py": n for n in range(1, 9)}),
@@ -205,6 +222,7 @@ RESULTS: dict[str, dict[str, Any]] = {
     "ai.execute": ran_result(900),
     "web/fetch": page_result(900),
     "web/search": hits_result(20),
+    "room/read": room_result(40),
     **WRITTEN,
 }
 """One of each, too long for a small budget."""

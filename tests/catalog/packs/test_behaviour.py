@@ -57,7 +57,9 @@ def test_a_packs_aliases_values_and_defaults_mend_a_call(
     assert (verdict.call.name, verdict.call.arguments) == (tool, expected)
 
 
-@pytest.mark.parametrize("pack", ["agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail"])
+@pytest.mark.parametrize(
+    "pack", ["agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "room"]
+)
 @pytest.mark.promise("V-08", "N-01")
 def test_every_example_of_a_pack_is_a_right_call_and_stays_as_it_is(pack: str) -> None:
     gate = Gate(packs=[pack])

@@ -9,7 +9,7 @@ import pytest
 from rightcall.catalog.packs import FILE, available_packs, compiled_packs, load_pack, lookup, read_pack_text
 from rightcall.errors import PackError
 
-SHIPPED = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit")
+SHIPPED = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit", "room")
 
 GOOD = """\
 [pack]

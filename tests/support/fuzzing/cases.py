@@ -16,7 +16,7 @@ from support.fuzzing.tools import STRINGS, a_string, a_tool, a_value, an_integer
 from support.recover.soup import TOOLS, mutated_example, random_soup
 from support.recover.streaming import differences, faults
 
-PACKS = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit")
+PACKS = ("agent-zero", "claude", "code", "composio", "edit-files", "gaia", "guardrail", "local-toolkit", "room")
 
 UNREADABLE = {"unreadable", "too_large", "type"}
 """Where there are no named arguments, there is no call to let through."""
