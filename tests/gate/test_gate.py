@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall import Call, Gate, Verdict
+from rightcall.catalog.tool import PackTool
 
 FORECAST = {
     "name": "forecast",
@@ -283,3 +284,13 @@ def test_half_a_surrogate_pair_is_refused_wherever_a_text_may_stand(kind: dict[s
     verdict = gate.check("note", {"v": value})
     assert not verdict.ok
     assert [problem.code for problem in verdict.problems] == ["text"]
+
+
+def test_of_a_tool_that_is_compiled_with_its_first_call_nothing_is_raised_either() -> None:
+    class Odd(str):
+        __hash__ = None  # pyright: ignore[reportAssignmentType]
+
+    wrong = {"type": "object", "properties": {"v": {"type": "string", "minLength": -1}}}
+    gate = Gate([PackTool("right", is_tried=True), PackTool("wrong", "", wrong, is_tried=True)])
+    assert gate.check(Odd("right"), {}).ok
+    assert [gate.check("wrong", {"v": "x"}).ok for _ in range(2)] == [False, False]

@@ -534,9 +534,15 @@ class SyncExecutor:
         import asyncio
 
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name="rightcall", daemon=True)
-            self._thread.start()
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="rightcall", daemon=True)
+            try:
+                thread.start()
+            except BaseException:  # where there is room for no more threads: in a loop that never runs all would wait
+                work.close()
+                loop.close()
+                raise
+            self._loop, self._thread = loop, thread
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

@@ -100,6 +100,8 @@ def use_of(run: Run, word: Word) -> Use:
         names = {f"{program} {action}"}
         if action == "rm" and "--cached" in run.values and not word.value.endswith("rightcall.toml"):
             return "names"
+        if program == "openssl" and any(re.fullmatch(r"-(?!pub)\w*key", one) for one in run.values):
+            return "unknown"  # it signs with one
     if not names.isdisjoint(_NAMES):
         return "names"
     if not names.isdisjoint(_READS) or (word.glob is not None and names.isdisjoint(_CHANGES)):

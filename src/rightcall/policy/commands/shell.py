@@ -463,6 +463,11 @@ class Reader(Scanner):
                     self.variables[name] = None if referred else (value,)
         elif program in ("cd", "pushd", "chdir"):
             self._change(made.words[1:])
+        elif program == "unset":
+            self.variables.update((word.value, None) for word in made.words[1:])
+        elif program == "eval":  # what it does is judged; what it changes is not known here
+            text = " ".join(word.value for word in made.words)
+            self.variables.update([(name, None) for name in self.variables if f"{name}=" in text])
         elif program == "read":
             names = [word.value for word in made.words[1:] if not word.value.startswith("-")]
             text = made.redirects[0].text if len(made.redirects) == 1 and len(names) == 1 else None
