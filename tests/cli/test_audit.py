@@ -19,7 +19,7 @@ from cli_running import Done, Runner, start
 from record.stores import opened, tamper
 from rightcall.cli import audit as audit_prune
 from rightcall.cli import audit_report
-from rightcall.cli.display import ago, moment
+from rightcall.cli.persons import ago, moment
 from rightcall.errors import ConfigError
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import AuditEntry, NoteBody, encode

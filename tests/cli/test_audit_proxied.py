@@ -8,7 +8,7 @@ import pytest
 from audit_writing import Diary
 from cli_running import Runner
 from record.stores import opened
-from rightcall.cli.display import BLOCKS
+from rightcall.cli.persons import BLOCKS
 from rightcall.cli.stats import drawn, look
 from rightcall.cli.terminal import Style
 from rightcall.record.tables import CallBody, encode

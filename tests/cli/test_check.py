@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cli_running import EXAMPLES, TOOLS, Runner
 from rightcall import Gate
-from rightcall.cli.jsonl import LineGates, answer_lines
-from rightcall.cli.lines import MAX_BYTES
+from rightcall.cli.options import MAX_BYTES
+from rightcall.cli.read import LineGates, answer_lines
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 

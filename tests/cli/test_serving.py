@@ -17,7 +17,7 @@ from msgspec import json
 
 from cli_running import Runner
 from proxy.chatting import TOOLS
-from rightcall.cli.serving import program
+from rightcall.cli.serve import program
 from rightcall.server import app as running
 from serve.harness import post, request
 from trusting import write_trusted

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from audit_writing import Diary
 from cli_running import Runner, start
-from rightcall.cli.display import ASCII, BLOCKS, Row, Signs, bar, chart, fitted, levels, signs_for
+from rightcall.cli.persons import ASCII, BLOCKS, Row, Signs, bar, chart, fitted, levels, signs_for
 from rightcall.cli.stats import drawn, duration, look, percent, watch
 from rightcall.cli.terminal import Style, visible_width
 from rightcall.record.calls import Period

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli_running import Runner, environment
-from rightcall.cli.serving import tokens_alone
+from rightcall.cli.serve import tokens_alone
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tokens import digest_of
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.hosts.hooks.events import failure, unsaid
 from rightcall.hosts.hooks.hook import Options, judged
 from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks
 from rightcall.hosts.hooks.place import policy_of_project, record_without_policy
+from rightcall.hosts.hooks.wires import failure, unsaid
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore

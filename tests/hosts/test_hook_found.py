@@ -9,9 +9,9 @@ from msgspec import json
 
 from rightcall.errors import PolicyError, StoreError
 from rightcall.executor.door import Door
-from rightcall.hosts.hooks.events import failure
 from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks
 from rightcall.hosts.hooks.place import policy_of_project, project_folder
+from rightcall.hosts.hooks.wires import failure
 from rightcall.policy.discovery import FoundPolicy
 from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten

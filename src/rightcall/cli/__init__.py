@@ -5,9 +5,8 @@ whose options depend on what else is written has `parse(parser, arguments)` too.
 
     main ─▶ hook (alone, at once) or the module of the command ─▶ run ─▶ exit code
 
-What several commands share is in modules of its own: `options`, `stores`, `lines` and `jsonl` for what comes in,
-`terminal`, `display` and `render` for what is shown, `persons` for whoever answers, `serving` and `routing` for two
-families; `*_report` is the output of the command before it.
+What several commands share is in modules of its own: `options` for what comes in, `terminal` for what is shown,
+`persons` for whoever answers; `*_report` is the output of the command before it.
 """
 
 import gc

@@ -13,8 +13,7 @@ from msgspec import DecodeError, json, to_builtins
 from rightcall.base.letters import quoted, visible
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
+from rightcall.cli.options import InputError, json_option, open_store, policy_of, redactor_of, store_options
 from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import (
     MOST_LISTED,
@@ -36,7 +35,6 @@ from rightcall.cli.persons import (
     whole_record,
     whole_view,
 )
-from rightcall.cli.stores import open_store, policy_of, redactor_of, store_options
 from rightcall.cli.terminal import Style, count, say, style_for, table, wrap
 from rightcall.errors import AnswerError
 from rightcall.executor.question import time_left

@@ -12,14 +12,20 @@ from typing import TYPE_CHECKING, Self
 from rightcall.base.text import escaped, render_json
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
-from rightcall.cli.display import waiting
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
+from rightcall.cli.options import InputError, json_option, policy_of, store_options
 from rightcall.cli.packet import approval_ways, models, places, ways_on
-from rightcall.cli.persons import YES, answered, at_a_terminal, person_option, show_question, typed, typed_text, who
-from rightcall.cli.render import labelled
-from rightcall.cli.stores import policy_of, store_options
-from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
+from rightcall.cli.persons import (
+    YES,
+    answered,
+    at_a_terminal,
+    person_option,
+    show_question,
+    typed,
+    typed_text,
+    waiting,
+    who,
+)
+from rightcall.cli.terminal import Style, is_unicode, json_text, labelled, say, style_for
 from rightcall.errors import AnswerError
 
 if TYPE_CHECKING:

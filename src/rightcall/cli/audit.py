@@ -18,11 +18,9 @@ from rightcall.base.files.guarded import plain_file
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.audit_report import Table, records
-from rightcall.cli.display import ago, moment
-from rightcall.cli.options import json_option
+from rightcall.cli.options import database_of, found_in, json_option, look_into, open_store, store_options
 from rightcall.cli.pause import paused_line
-from rightcall.cli.persons import at_a_terminal, person_option, typed, who
-from rightcall.cli.stores import database_of, found_in, look_into, open_store, store_options
+from rightcall.cli.persons import ago, at_a_terminal, moment, person_option, typed, who
 from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
 from rightcall.errors import AnswerError, ConfigError, StoreError
 from rightcall.policy.types import Status
@@ -34,7 +32,7 @@ from rightcall.record.verify import Cut, Pruned, Verification, plan, prune_in_st
 from rightcall.router.packets import is_packet_id
 
 if TYPE_CHECKING:
-    from rightcall.cli.stores import Looking
+    from rightcall.cli.options import Looking
     from rightcall.record.tables import Store, Tables
 
 
@@ -517,7 +515,7 @@ def _move_aside(path: Path) -> list[str]:
 
 def _is_whole(path: Path) -> bool:
     """Whether it is the key beside it that is damaged, and not the database."""
-    from rightcall.cli.stores import Looking
+    from rightcall.cli.options import Looking
 
     try:
         with closing(Looking(str(path), found=True)) as looking:

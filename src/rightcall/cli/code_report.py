@@ -436,7 +436,7 @@ def _usage(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     """The figures that `rightcall stats` has more of."""
     import sys
 
-    from rightcall.cli.display import Row, chart, signs_for  # late: no other report needs charts
+    from rightcall.cli.persons import Row, chart, signs_for  # late: no other report needs charts
     from rightcall.cli.stats import duration, percent
 
     def about(share: Fields, repairs: Fields | None) -> str:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
-from rightcall.cli.lines import MAX_BYTES, InputError, bounded_lines, decoded, open_lines
+from rightcall.cli.options import MAX_BYTES, InputError, bounded_lines, decoded, open_lines
 
 Shape = Literal["calls", "json", "emissions"]
 _NEEDED: dict[Shape, tuple[str, ...]] = {  # in this order: what has all fields of emissions is no broken JSON

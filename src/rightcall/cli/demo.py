@@ -9,17 +9,22 @@ from msgspec import Struct
 
 from rightcall.cli import OK
 from rightcall.cli.call import report
-from rightcall.cli.render import headline, labelled, problem_lines, repair_lines, value_text, written_lines
 from rightcall.cli.terminal import (
     Style,
     beside,
     harmless_lines,
+    headline,
     is_unicode,
     json_text,
+    labelled,
+    problem_lines,
+    repair_lines,
     say,
     style_for,
+    value_text,
     verdict_record,
     wrap,
+    written_lines,
 )
 
 if TYPE_CHECKING:

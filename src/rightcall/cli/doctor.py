@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, USAGE
-from rightcall.cli.display import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
 from rightcall.cli.options import json_option
+from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
 from rightcall.cli.terminal import Style, is_unicode, json_text, many, pad, say, style_for, table, wrap
 from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way
 from rightcall.doctor.judgement import TOLD, Damage
@@ -62,7 +62,7 @@ def run(options: Namespace) -> int:
         from rightcall.doctor.doctor import Examination, Settings
         from rightcall.doctor.questions import QUICK, STEPS
     except ImportError as missing:
-        from rightcall.cli.serving import missing_package
+        from rightcall.cli.serve import missing_package
 
         raise missing_package(missing) from missing
 

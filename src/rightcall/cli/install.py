@@ -11,7 +11,7 @@ from typing import Any
 from rightcall.base.files.guarded import state_folder
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.lines import InputError
+from rightcall.cli.options import InputError
 from rightcall.cli.terminal import say
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note

@@ -12,9 +12,7 @@ from rightcall.base.redact import Redactor
 from rightcall.base.text import cut_counted, escaped
 from rightcall.cli import OK
 from rightcall.cli.audit_report import TINTS, column, fitting, took
-from rightcall.cli.options import json_option
-from rightcall.cli.render import labelled, value_text
-from rightcall.cli.stores import database_of, look_into, policy_of, store_options
+from rightcall.cli.options import database_of, json_option, look_into, policy_of, store_options
 from rightcall.cli.terminal import (
     Style,
     Tint,
@@ -22,10 +20,12 @@ from rightcall.cli.terminal import (
     harmless_lines,
     is_unicode,
     json_text,
+    labelled,
     pad,
     say,
     style_for,
     table,
+    value_text,
     visible_width,
 )
 from rightcall.errors import StoreError

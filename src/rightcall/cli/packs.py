@@ -10,19 +10,19 @@ from msgspec import Struct
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import build_gate, gate_options, json_option
+from rightcall.cli.options import InputError, build_gate, gate_options, json_option
 from rightcall.cli.read import reading_record
-from rightcall.cli.render import labelled, value_text
 from rightcall.cli.terminal import (
     Style,
     count,
     harmless_lines,
     is_unicode,
     json_text,
+    labelled,
     pad,
     say,
     style_for,
+    value_text,
     visible_width,
     wrap,
 )

@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option
+from rightcall.cli.options import Looking, database_of, json_option, policy_of, policy_path, store_options
 from rightcall.cli.persons import person_option, who
-from rightcall.cli.stores import Looking, database_of, policy_of, policy_path, store_options
 from rightcall.cli.terminal import is_unicode, json_text, say
 from rightcall.errors import ConfigError, PolicyError, StoreError
 from rightcall.policy.ledger import put_stop, speak_on_stderr, stopped, warn

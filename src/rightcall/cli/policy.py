@@ -23,9 +23,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.packs import available_packs, load_pack
 from rightcall.catalog.toml import KeyPath, Source, dotted, line_of
 from rightcall.cli import OK, USAGE
-from rightcall.cli.lines import InputError, bounded_lines, standard_input
-from rightcall.cli.options import json_option
-from rightcall.cli.stores import policy_file, store_options
+from rightcall.cli.options import InputError, bounded_lines, json_option, policy_file, standard_input, store_options
 from rightcall.cli.terminal import Style, Tint, hang, is_unicode, json_text, say, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door

@@ -14,9 +14,8 @@ from msgspec import Struct
 from rightcall.base.text import escaped
 from rightcall.catalog.toml import dotted
 from rightcall.cli import OK
-from rightcall.cli.lines import InputError, read_argument
+from rightcall.cli.options import InputError, open_store, policy_of, policy_path, read_argument
 from rightcall.cli.packs import effect_words
-from rightcall.cli.stores import open_store, policy_of, policy_path
 from rightcall.cli.terminal import Style, Tint, hang, is_unicode, json_text, say, style_for
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
 from rightcall.executor.shipped import Hands, shipped_tools

@@ -12,11 +12,19 @@ from msgspec import to_builtins
 from rightcall.base.cut import leaves_out
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.display import spelled, spelled_lines
-from rightcall.cli.options import json_option
-from rightcall.cli.persons import YES, at_a_terminal, json_line, named, person_option, typed, who
+from rightcall.cli.options import database_of, json_option, open_store, policy_of, policy_path, store_options
+from rightcall.cli.persons import (
+    YES,
+    at_a_terminal,
+    json_line,
+    named,
+    person_option,
+    spelled,
+    spelled_lines,
+    typed,
+    who,
+)
 from rightcall.cli.pr_report import diff_lines
-from rightcall.cli.stores import database_of, open_store, policy_of, policy_path, store_options
 from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, wrap
 from rightcall.errors import ConfigError, ToolFailure
 from rightcall.record.admission import person

@@ -8,7 +8,7 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli.code_report import tinted
-from rightcall.cli.display import spelled, spelled_lines
+from rightcall.cli.persons import spelled, spelled_lines
 from rightcall.cli.terminal import Style, Tint, many, table
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.pulls import Commit, Counts, PullRecord, commits_between, counts

@@ -16,10 +16,8 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, REFUSED
-from rightcall.cli.jsonl import LineError, value_of
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
-from rightcall.cli.stores import policy_file, policy_of, store_options
+from rightcall.cli.options import InputError, json_option, policy_file, policy_of, store_options
+from rightcall.cli.read import LineError, value_of
 from rightcall.cli.terminal import is_unicode, json_text, say, style_for
 from rightcall.errors import RightCallError
 from rightcall.router.respond import plain_answer, question_for, waiting_for
@@ -141,7 +139,7 @@ async def _decided(router: RouterAsGiven, text: str) -> Packet:
 
 
 def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bool) -> None:
-    from rightcall.cli.route_report import Shown, expected, not_allowed, record, report
+    from rightcall.cli.routing import Shown, expected, not_allowed, record, report
 
     would = None
     if not options.run and packet.tool_routing.execution_status == "approved":
@@ -171,8 +169,8 @@ def _instead(options: Namespace) -> dict[str, Any]:
 
 
 def _judge_lines(options: Namespace) -> int:
-    from rightcall.cli.jsonl import answer_each
-    from rightcall.cli.lines import open_lines
+    from rightcall.cli.options import open_lines
+    from rightcall.cli.read import answer_each
     from rightcall.cli.routing import RouterAsGiven, loaded_tools
 
     if len(options.words) > 1:
@@ -191,7 +189,7 @@ def _judge_lines(options: Namespace) -> int:
     path = options.words[0] if options.words else "-"
     stream = open_lines(path)
     try:
-        answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=MAX_BYTES)
+        answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=LONGEST_LINE)
     finally:
         if path != "-":
             stream.close()
@@ -210,7 +208,7 @@ def _limit(text: str) -> int:
 # No model is asked. A router is kept for each of the last sets of tools, so that many requests to the same tools build
 # one index; a line's tools are not even decoded where they are known already.
 
-MAX_BYTES = 32 * 1024 * 1024
+LONGEST_LINE = 32 * 1024 * 1024
 """Of one line: thousands of tools may stand in it."""
 MOST_ROUTERS = 16
 _SMALL = 1000

@@ -21,9 +21,7 @@ from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.canaries import CANARIES, Canary, World, world
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
-from rightcall.cli.stores import policy_file, policy_of
+from rightcall.cli.options import InputError, json_option, policy_file, policy_of
 from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
 from rightcall.errors import PolicyError, ToolFailure
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings

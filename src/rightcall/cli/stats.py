@@ -9,9 +9,8 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.display import Row, Signs, chart, fitted, levels, signs_for
-from rightcall.cli.options import json_option
-from rightcall.cli.stores import open_store, store_options
+from rightcall.cli.options import json_option, open_store, store_options
+from rightcall.cli.persons import Row, Signs, chart, fitted, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, json_text, many, pad, say, style_for, visible_width, wrap
 from rightcall.record.analytics import (
     UNTOLD,

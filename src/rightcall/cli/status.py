@@ -195,8 +195,8 @@ def _paused(path: str) -> dict[str, Any] | None:
     """The emergency stop of a store, while it holds; None also where the store is not there or cannot be read."""
     if not os.path.exists(path):
         return None
+    from rightcall.cli.options import Looking
     from rightcall.cli.pause import state_record
-    from rightcall.cli.stores import Looking
 
     with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
         held = store.look(lambda tables: tables.paused())
@@ -214,7 +214,7 @@ def _paused_everywhere() -> list[dict[str, Any]]:
 
 def _fault(path: str) -> str | None:
     """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
-    from rightcall.cli.stores import Looking
+    from rightcall.cli.options import Looking
     from rightcall.record.identity import lost
     from rightcall.record.sqlite_file import unusable, way_out
 

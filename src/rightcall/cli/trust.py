@@ -17,10 +17,17 @@ from rightcall.base.letters import visible
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.approvals import duration
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
+from rightcall.cli.options import (
+    InputError,
+    existing_place,
+    json_option,
+    look_into,
+    open_store,
+    policy_of,
+    redactor_of,
+    store_options,
+)
 from rightcall.cli.persons import json_line, named, person_option, who
-from rightcall.cli.stores import existing_place, look_into, open_store, policy_of, redactor_of, store_options
 from rightcall.cli.terminal import Style, count, is_unicode, json_text, many, say, style_for, table
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import HOSTS
@@ -29,7 +36,7 @@ from rightcall.record.browse import moment
 from rightcall.record.tokens import TokenRequest, has_expired, make_token, revoke_tokens
 
 if TYPE_CHECKING:
-    from rightcall.cli.stores import Looking
+    from rightcall.cli.options import Looking
     from rightcall.policy.trust import Offer
     from rightcall.record.tables import Store
 
@@ -157,8 +164,8 @@ def _remove(file: str, options: Namespace) -> int:
 def offer_trust(options: Namespace) -> None:
     """Where a person is at the terminal, and the command would have to do without what its policy asks for: show it
     and ask, once. Whatever the answer is, the command goes on."""
+    from rightcall.cli.options import policy_file
     from rightcall.cli.persons import at_a_terminal
-    from rightcall.cli.stores import policy_file
     from rightcall.policy.discovery import FoundPolicy
 
     found = policy_file(options)

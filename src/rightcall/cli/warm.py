@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.display import waiting
 from rightcall.cli.options import json_option
+from rightcall.cli.persons import waiting
 from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
 from rightcall.errors import ConfigError
 

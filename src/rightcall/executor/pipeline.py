@@ -48,8 +48,8 @@ from rightcall.policy.settings import Budgets, Rights
 from rightcall.policy.types import PAUSED, UNKNOWN, Approval, Decision, DecisionKind, Metadata, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide, admit, finish_once, refuse
 from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
+from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
-from rightcall.tools.preview import preview, rehearsal
 from rightcall.tools.run import run
 from rightcall.tools.state import Cache, keepable, placed, state_of, telling, tracing
 from rightcall.types import Call

@@ -21,8 +21,7 @@ from rightcall.executor.present.prompt import signature
 from rightcall.gate.loads import loads
 from rightcall.gate.recover.native import unpack
 from rightcall.gate.recover.registry import REASONING
-from rightcall.models.asking import Model
-from rightcall.models.replies import Turn, answer_of, turn_of
+from rightcall.models.replies import Model, Turn, answer_of, turn_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.router.story import (
     Message,

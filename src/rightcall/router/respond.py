@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped, estimate, render_json
 from rightcall.executor.present.messages import neutral
-from rightcall.models.asking import Failed, Model, failed
-from rightcall.models.replies import turn_of
+from rightcall.models.replies import Failed, Model, failed, turn_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose
 from rightcall.router.cleaning import Cleaner

@@ -14,7 +14,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import render_json
 from rightcall.errors import Unreadable
 from rightcall.gate.loads import loads
-from rightcall.models.asking import Model
+from rightcall.models.replies import Model
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose
 from rightcall.router.choose import Broken, Said, exact_in, share, taken_apart, words

@@ -12,7 +12,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import estimate
 from rightcall.errors import CallError, ConfigError
 from rightcall.gate.recover.native import NativeCall, unpack
-from rightcall.models.asking import Failed, Model, ask, asker, failure_of, parameters_of
+from rightcall.models.replies import Failed, Model, ask, asker, failure_of, parameters_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.tables import SystemClock
 from rightcall.router.types import DataField, Packet, ReflectionLog, Sketchpad, State

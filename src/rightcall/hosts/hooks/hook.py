@@ -313,7 +313,7 @@ def _print(text: str) -> int:
         while left:
             left = left[os.write(1, left) :]
     except OSError as fault:
-        from rightcall.hosts.hooks.events import unsaid
+        from rightcall.hosts.hooks.wires import unsaid
 
         reason = unsaid(text, fault.strerror or "standard output cannot be written")
         if reason:
@@ -340,7 +340,7 @@ def _read() -> bytes:
 
 def _failed(options: Options, why: str) -> str:
     try:
-        from rightcall.hosts.hooks.events import failure
+        from rightcall.hosts.hooks.wires import failure
 
         return failure(options.host, options.policy, options.mode, why, found=options.found)
     except BaseException:  # noqa: BLE001 - not even that works: the host has to do with the exit code
@@ -368,7 +368,7 @@ def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> st
     try:
         hooks = Hooks(hook, every_tool=False)
     except Exception as fault:  # noqa: BLE001 - a policy that is wrong, a record that cannot be used, or our own fault
-        from rightcall.hosts.hooks.events import failure
+        from rightcall.hosts.hooks.wires import failure
 
         why = str(fault) or type(fault).__name__
         return failure(options.host, options.policy, options.mode, why, found=options.found)
@@ -377,7 +377,7 @@ def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> st
         return hooks.answer(event, can_ask=options.terminal)
     except Failed as failed:
         if failed.answer:
-            from rightcall.hosts.hooks.events import tell_operator
+            from rightcall.hosts.hooks.wires import tell_operator
 
             tell_operator(str(failed))
         return failed.answer

@@ -37,8 +37,7 @@ for _name in _PRELOADED:
     import_module(_name)
 
 from rightcall.tools.sandbox.inside import child, wire
-from rightcall.tools.sandbox.inside.server import ForkServer
-from rightcall.tools.sandbox.inside.supervisor import supervise
+from rightcall.tools.sandbox.inside.server import ForkServer, supervise
 
 
 def _program() -> child.Run:
