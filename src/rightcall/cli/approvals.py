@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from contextlib import closing
+from secrets import token_hex
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
@@ -415,8 +416,6 @@ def _list_grants(store: "Store", options: Namespace) -> int:
 
 
 def _add(store: "Store", options: Namespace) -> int:
-    from secrets import token_hex
-
     grant = Grant(
         id=token_hex(4),
         caller=options.caller,

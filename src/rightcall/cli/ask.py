@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import ExitStack
+from asyncio import Runner
+from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING, Self
+
+from msgspec.json import decode
 
 from rightcall.base.text import escaped, render_json
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
 from rightcall.cli.options import InputError, json_option, policy_of, store_options
-from rightcall.cli.packet import approval_ways, models, places, ways_on
+from rightcall.cli.packet import approval_ways, commands, models, places, ways_on
 from rightcall.cli.persons import (
     YES,
     answered,
@@ -25,12 +28,28 @@ from rightcall.cli.persons import (
     waiting,
     who,
 )
+from rightcall.cli.routing import (
+    RouterAsGiven,
+    caller_option,
+    given_model,
+    has_model,
+    model_options,
+    no_model,
+    open_desk,
+    refuse_too_long,
+    runnable_tools,
+    tell_interrupted,
+    text_of,
+    tools_option,
+)
 from rightcall.cli.terminal import Style, is_unicode, json_text, labelled, say, style_for
+from rightcall.cli.trust import offer_trust
 from rightcall.errors import AnswerError
+from rightcall.executor.stores import existing_folder
+from rightcall.router.packets import to_json
+from rightcall.router.trip import says_yes
 
 if TYPE_CHECKING:
-    from asyncio import Runner
-
     from rightcall.cli.routing import Desk
     from rightcall.record.tables import Store
     from rightcall.router.router import AnswerStream, Router
@@ -52,8 +71,6 @@ exit code 1: it waits for a person, or there is no whole answer.
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing import caller_option, model_options, tools_option
-
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
         "--resume", metavar="ID",
@@ -70,12 +87,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from asyncio import Runner
-
-    from rightcall.cli.routing import RouterAsGiven, given_model, has_model, no_model, open_desk, runnable_tools
-    from rightcall.cli.trust import offer_trust
-    from rightcall.executor.stores import existing_folder
-
     existing_folder(options.root)
     offer_trust(options)
     text = _text(options)
@@ -90,8 +101,6 @@ def run(options: Namespace) -> int:
 
 
 def _text(options: Namespace) -> str:
-    from rightcall.cli.routing import refuse_too_long, text_of
-
     text = text_of(options.words)
     if not text.strip() and (options.words or options.resume is None):
         empty = "an empty request" if options.words else "no request"
@@ -112,8 +121,6 @@ class Asking:
 
     def whole(self, text: str) -> int:
         """From the request to its answer, or to where it waits."""
-        from rightcall.cli.routing import tell_interrupted
-
         stream = self._beginning(text)
         while True:
             try:
@@ -129,8 +136,6 @@ class Asking:
     def _beginning(self, text: str) -> AnswerStream:
         if self._options.resume is None:
             return self._router.stream(text, self._options.session)
-        from rightcall.router.trip import says_yes
-
         packets = self._desk.packets
         packet = packets.load(packets.find(self._options.resume))
         if not self._options.json and says_yes(packet, text):
@@ -139,8 +144,6 @@ class Asking:
 
     async def _followed(self, stream: AnswerStream) -> None:
         """The answer is shown as it comes; of a packet with nothing left to do, what it says already."""
-        from contextlib import aclosing
-
         if self._options.json:
             await stream.whole()
             return
@@ -159,11 +162,6 @@ class Asking:
         return OK if packet.status.state == "answered" else REFUSED
 
     def _print_json(self, packet: Packet) -> None:
-        from msgspec.json import decode
-
-        from rightcall.cli.packet import commands
-        from rightcall.router.packets import to_json
-
         record = {
             "answer": packet.content.answer or "",
             "state": packet.status.state,

@@ -3,7 +3,7 @@ oldest records go."""
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,12 +17,13 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import plain_file
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.audit_report import Table, records
-from rightcall.cli.options import database_of, found_in, json_option, look_into, open_store, store_options
+from rightcall.cli.audit_report import Table, export, records
+from rightcall.cli.options import Looking, database_of, found_in, json_option, look_into, open_store, store_options
 from rightcall.cli.pause import paused_line
 from rightcall.cli.persons import ago, at_a_terminal, moment, person_option, typed, who
 from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
 from rightcall.errors import AnswerError, ConfigError, StoreError
+from rightcall.policy.ledger import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
 from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls
@@ -32,7 +33,6 @@ from rightcall.record.verify import Cut, Pruned, Verification, plan, prune_in_st
 from rightcall.router.packets import is_packet_id
 
 if TYPE_CHECKING:
-    from rightcall.cli.options import Looking
     from rightcall.record.tables import Store, Tables
 
 
@@ -117,8 +117,6 @@ def run(options: Namespace) -> int:
 
 def _warn_of_another(store: "Looking") -> None:
     """What is shown of a copy that was put back is not the whole story."""
-    from rightcall.policy.ledger import speak_on_stderr, warn
-
     speak_on_stderr()
     with suppress(StoreError):  # whoever reads on is told
         if problem := store.look(store.strangeness):
@@ -156,8 +154,6 @@ def _head(store: "Looking", _options: Namespace) -> int:
 
 
 def _export(store: "Looking", options: Namespace) -> int:
-    from rightcall.cli.audit_report import export
-
     return export(store, options)
 
 
@@ -173,8 +169,6 @@ def number(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    from argparse import ArgumentTypeError
-
     if not text.isdecimal() or len(text) > 12:
         raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of records; give 0 or more")
     return int(text)
@@ -489,8 +483,6 @@ def _problem(path: Path, *, found: bool) -> StoreError | None:
 
 def _was_a_store(path: Path) -> bool:
     """Whether a file is, or was, one of ours: a database, or a file with a key or a note of ours."""
-    from rightcall.policy.ledger import recall
-
     beside = any(path.with_name(f"{path.name}{end}").exists() for end in (".key", "-head"))
     if beside or recall("stores", str(path)) is not None:
         return True
@@ -515,8 +507,6 @@ def _move_aside(path: Path) -> list[str]:
 
 def _is_whole(path: Path) -> bool:
     """Whether it is the key beside it that is damaged, and not the database."""
-    from rightcall.cli.options import Looking
-
     try:
         with closing(Looking(str(path), found=True)) as looking:
             looking.look(lambda tables: tables.head())

@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from csv import writer
 from io import TextIOWrapper
 from json import JSONEncoder
 from secrets import token_hex
@@ -433,8 +434,6 @@ def _jsonl(stream: TextIO, records: Iterator[Exported]) -> int:
 
 
 def _csv(stream: TextIO, records: Iterator[Exported]) -> int:
-    from csv import writer
-
     rows = writer(stream, lineterminator="\n")
     rows.writerow(COLUMNS)
     count = 0

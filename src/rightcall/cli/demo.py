@@ -231,7 +231,11 @@ def run(options: Namespace) -> int:
         else:
             say(*_render_case(number, case, verdict, style))
     if not options.json:
-        say(*_summary(gate.stats(), style), *demonstration(style), *_closing(style))
+        say(
+            *_summary(gate.stats(), style),
+            *demonstration(style),
+            *["", style.tint("Try next:", "bold"), *(f"  {command}" for command in _NEXT)],
+        )
     return OK
 
 
@@ -250,7 +254,11 @@ def _render_case(number: int, case: DemoCase, verdict: "Verdict", style: Style) 
     title = f"{number:>2}. {case.title}  ({case.model}, tool {case.tool})"
     left = [style.tint("what the model wrote", "dim"), *written_lines(case.wrote)]
     right = [style.tint("what comes out", "dim"), *_outcome(verdict)]
-    pair = beside(left, right, style.width) if style.width >= _NARROWEST_PAIR else _stacked(left, right, style)
+    pair = (
+        beside(left, right, style.width)
+        if style.width >= _NARROWEST_PAIR
+        else [piece for line in (*left, *right) for piece in wrap(line, style.width)]
+    )
     heading = [style.tint(piece, "bold", "cyan") for piece in wrap(title, style.width)]
     lines = ["", style.tint("─" * style.width, "dim"), *heading, *pair]
     lines += [headline(verdict, case.tool, style)]
@@ -270,10 +278,6 @@ def _outcome(verdict: "Verdict") -> list[str]:
     return [verdict.call.name, *rows, *cut_off]
 
 
-def _stacked(left: list[str], right: list[str], style: Style) -> list[str]:
-    return [piece for line in (*left, *right) for piece in wrap(line, style.width)]
-
-
 def _summary(stats: dict[str, Any], style: Style) -> list[str]:
     ways = ", ".join(f"{count} {way}" for way, count in stats["normalizations"].items() if count and way != "failed")
     total, failures = stats["total_calls"], stats["failures"]
@@ -283,10 +287,6 @@ def _summary(stats: dict[str, Any], style: Style) -> list[str]:
         style.tint(f"{total} calls: {total - failures} may run, {failures} are refused with a hint.", "bold"),
         *wrap(f"How they were made to fit: {ways}.", style.width),
     ]
-
-
-def _closing(style: Style) -> list[str]:
-    return ["", style.tint("Try next:", "bold"), *(f"  {command}" for command in _NEXT)]
 
 
 # ── calls that run ──

@@ -9,9 +9,11 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from rightcall.base.files.guarded import state_folder
+from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError
+from rightcall.cli.persons import at_a_terminal, typed
 from rightcall.cli.terminal import say
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note
@@ -22,14 +24,20 @@ from rightcall.hosts.install.plans import (
     Done,
     Record,
     install,
+    installed_in,
+    is_installed,
     locked,
+    modes_in,
     planned_install,
     planned_removal,
+    policies_in,
     read_manifest,
     uninstall,
     write_manifest,
 )
-from rightcall.hosts.install.trying import notes_on, settings_of
+from rightcall.hosts.install.trying import notes_on, settings_of, why_not_run
+from rightcall.policy.loader import load_policy
+from rightcall.tools.diff import unified_diff
 
 # ── options ──
 # What `install` and `uninstall` share: where the settings are, the difference, and the question.
@@ -77,9 +85,6 @@ def lock_folder() -> str:
 
 def say_difference(change: "Change") -> None:
     """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
-    from rightcall.base.redact import Redactor
-    from rightcall.tools.diff import unified_diff
-
     hide = Redactor(os.urandom(32))
     say(f"{change.host.title}: {escaped(change.path)}")
     if change.before is not None and change.file != os.path.abspath(change.path):
@@ -95,8 +100,6 @@ def _text(data: bytes | None) -> str:
 
 def agreed(options: Namespace, question: str) -> bool:
     """Asks somebody at a terminal. Without one, only --yes counts."""
-    from rightcall.cli.persons import at_a_terminal, typed
-
     if options.yes:
         return True
     if not at_a_terminal():
@@ -175,8 +178,6 @@ def run(options: Namespace) -> int:
 
 def _offer_trust(path: str) -> None:
     """Codex asks its user itself whether hooks are trusted. That is one start away, which can be now."""
-    from rightcall.cli.persons import at_a_terminal, typed
-
     folder = os.path.dirname(os.path.dirname(os.path.abspath(path)))
     here = folder if os.path.basename(os.path.dirname(path)) == ".codex" and os.path.isdir(folder) else os.getcwd()
     program = shutil.which("codex")
@@ -188,8 +189,6 @@ def _offer_trust(path: str) -> None:
 
 def _wish(options: Namespace) -> Wish:
     if options.policy is not None:
-        from rightcall.policy.loader import load_policy
-
         load_policy(options.policy)  # one that is wrong should be noticed now, not by a host in the middle of its work
     policy = None if options.policy is None else os.path.abspath(options.policy)
     return Wish(program(), options.mode, policy, tuple(options.only), windows=sys.platform == "win32")
@@ -201,8 +200,6 @@ def _same(shown: Change, fresh: Change) -> Change:
 
 
 def _nothing(change: Change, wish: Wish) -> int:
-    from rightcall.hosts.install.plans import is_installed
-
     where = f"{change.host.title}: {escaped(change.path)}"
     if is_installed(change.host, change.path):
         say(f"{where} has it already; nothing was changed.", *_indented(notes_on(change, wish)))
@@ -220,9 +217,6 @@ def _untrusted(change: Change) -> list[str]:
     """What is left to do, where the host does not run what is installed."""
     if change.host.name != "codex":
         return []
-    from rightcall.hosts.install.plans import installed_in
-    from rightcall.hosts.install.trying import why_not_run
-
     installed = installed_in(change.host, change.path)
     return [] if installed is None or not (why := why_not_run(installed, os.environ)) else [f"{why}."]
 
@@ -245,8 +239,6 @@ def _only(wish: Wish) -> str:
 
 
 def _modes(host: Host, change: Change, options: str) -> list[str]:
-    from rightcall.hosts.install.plans import modes_in
-
     settings = settings_of(change)
     modes, recorded = modes_in(host, settings), _is_recorded(host, settings)
     if modes == ["block"]:
@@ -268,8 +260,6 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
 
 def _is_recorded(host: Host, settings: Any) -> bool:
     """Hooks always record; a wrapped server only where a policy file says where."""
-    from rightcall.hosts.install.plans import policies_in
-
     return host.kind == "hooks" or all(policies_in(settings))
 
 

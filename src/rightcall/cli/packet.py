@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
+
+from rightcall.base.files.guarded import packets_folder
 from rightcall.base.redact import Redactor
 from rightcall.base.text import cut_counted, escaped
 from rightcall.cli import OK
@@ -29,12 +32,13 @@ from rightcall.cli.terminal import (
     visible_width,
 )
 from rightcall.errors import StoreError
-from rightcall.router.packets import story_of
+from rightcall.record.calls import CallFilter, find_calls
+from rightcall.router.packets import PacketStore, story_of
 
 if TYPE_CHECKING:
     from rightcall.record.calls import CallRecord
     from rightcall.record.tables import Tables
-    from rightcall.router.packets import Listed, PacketStore
+    from rightcall.router.packets import Listed
     from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
 
 
@@ -74,19 +78,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.base.files.guarded import packets_folder
-    from rightcall.router.packets import PacketStore
-
     return _ACTIONS[options.action](PacketStore(packets_folder(database_of(options))), options)
 
 
 def _show(store: "PacketStore", options: Namespace) -> int:
     packet = store.load(store.find(options.id))
     if options.json:
-        from msgspec import to_builtins
-
-        from rightcall.router.packets import story_of
-
         say(_json(to_builtins(story_of(packet, _redactor(options)))))
         return OK
 
@@ -113,20 +110,14 @@ def _records(packet: "Packet", options: Namespace) -> list[str]:
 
 
 def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
-    from rightcall.record.calls import CallFilter, find_calls
-
     header = packet.header
     found = find_calls(tables, CallFilter(context=header.packet_id, since=header.created or None), limit=_MOST_RECORDS)
     return found[::-1]
 
 
 def _list(store: "PacketStore", options: Namespace) -> int:
-    from rightcall.router.packets import PacketStore
-
     found = PacketStore(store.folder, _redactor(options)).list(options.n)
     if options.json:
-        from msgspec import to_builtins
-
         say(_json({"packets": to_builtins(found)}))
     elif found:
         say(*listing(found, style_for(sys.stdout)))
@@ -136,8 +127,6 @@ def _list(store: "PacketStore", options: Namespace) -> int:
 
 
 def _redactor(options: Namespace) -> "Redactor":
-    from rightcall.base.redact import Redactor
-
     return Redactor(os.urandom(32), policy_of(options).settings.audit.redact)
 
 
@@ -297,7 +286,7 @@ def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[
     yield "to go on", ways_on(packet, where)
     yield "result", result_lines(routing)
     yield "answer", _text(packet.content.answer or "")
-    yield "steps", _steps(packet.reasoning.reflection_log)
+    yield "steps", [line for one in packet.reasoning.reflection_log for line in _step(one)]
 
 
 def _text(text: str) -> list[str]:
@@ -378,10 +367,6 @@ def result_lines(routing: "ToolRouting") -> list[str]:
     if result.output is not None:
         lines += _text(result.output) if isinstance(result.output, str) else [value_text(result.output)]
     return lines
-
-
-def _steps(log: "tuple[ReflectionLog, ...]") -> list[str]:
-    return [line for one in log for line in _step(one)]
 
 
 def _step(step: "ReflectionLog") -> list[str]:

@@ -13,7 +13,7 @@ from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct, json
 from msgspec.structs import astuple
 
 from rightcall.base.letters import right_to_left_words, visible
@@ -350,7 +350,17 @@ def named(text: str) -> str:
 def listing(approvals: Sequence[Approval], now: int, style: Style, most: int = 0) -> list[str]:
     """One line each, for at most so many. The digest is not among it: it belongs below the whole call."""
     shown = fair_part(approvals, most)
-    rows = [[one.id, named(one.caller), named(one.tool), state_of(one, now), _rule(one), _size(one)] for one in shown]
+    rows = [
+        [
+            one.id,
+            named(one.caller),
+            named(one.tool),
+            state_of(one, now),
+            _rule(one),
+            (f"{len(one.canonical):,}" if one.canonical else "-"),
+        ]
+        for one in shown
+    ]
     lines = table(["id", "who asks", "tool", "state", "because of", "characters"], rows, style, left=5)
     return [
         *lines,
@@ -369,10 +379,6 @@ def _left_out(approvals: Sequence[Approval], shown: Sequence[Approval]) -> list[
     some = ", ".join(f"{number:,} of {named(caller)}" for caller, number in callers[:_MOST_CALLERS])
     others = f" and of {len(callers) - _MOST_CALLERS:,} other callers" if len(callers) > _MOST_CALLERS else ""
     return [f"not listed: {some}{others}; `--limit 0` lists all, `approvals deny --all --as CALLER` denies a caller's"]
-
-
-def _size(approval: Approval) -> str:
-    return f"{len(approval.canonical):,}" if approval.canonical else "-"
 
 
 def _rule(approval: Approval) -> str:
@@ -400,8 +406,6 @@ def summary_record(approval: Approval, now: int) -> dict[str, Any]:
 
 def whole_record(approval: Approval, before: str, now: int) -> dict[str, Any]:
     """Everything: `call` is the exact text that the digest covers."""
-    from msgspec import DecodeError, json
-
     try:
         details: Any = json.decode(approval.details)
     except DecodeError:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from rightcall.base.cut import leaves_out
+from rightcall.base.files.rules import path_rules
+from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
+from rightcall.cli.code_report import diff_lines, listing, story, summary, view_pull, whole
 from rightcall.cli.options import database_of, json_option, open_store, policy_of, policy_path, store_options
 from rightcall.cli.persons import (
     YES,
@@ -24,19 +27,44 @@ from rightcall.cli.persons import (
     typed,
     who,
 )
-from rightcall.cli.pr_report import diff_lines
 from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, wrap
 from rightcall.errors import ConfigError, ToolFailure
+from rightcall.executor.stores import desk_folder, existing_folder, guarded_paths
 from rightcall.record.admission import person
 from rightcall.record.notes import note_change
-from rightcall.tools.write.pulls import Decision, PullRecord, pull_of
-from rightcall.tools.write.review import FORGES
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.write.commit import close_pull
+from rightcall.tools.write.desk import Desk, adopt, distrust
+from rightcall.tools.write.merge import Checker, MergeArguments, approved_plan, merge, merge_plan, preview_lines
+from rightcall.tools.write.pulls import (
+    PULLS,
+    Decision,
+    PullRecord,
+    all_pulls,
+    damaged_pulls,
+    diff_preview,
+    exact_diff,
+    pull_of,
+    shown_diff,
+)
+from rightcall.tools.write.review import (
+    FORGES,
+    ReviewArguments,
+    case_of,
+    export,
+    has_approved,
+    refuse_second,
+    require_other,
+    review,
+    span_of,
+)
+from rightcall.tools.write.undo import preview, why_not
 
 if TYPE_CHECKING:
     from rightcall.policy.settings import Policy
     from rightcall.record.tables import Store
     from rightcall.tools.write.changes import Change, Filed
-    from rightcall.tools.write.desk import Desk, Worker
+    from rightcall.tools.write.desk import Worker
     from rightcall.tools.write.merge import Merge, Plan
 
 
@@ -79,8 +107,6 @@ def act(desk: "Desk", policy: "Policy", options: Namespace) -> int:
 def _say(
     desk: "Desk", options: Namespace, record: PullRecord, by: str, decision: Decision, at: str | None = None
 ) -> int:
-    from rightcall.tools.write.review import ReviewArguments, review
-
     noted(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
     asked = ReviewArguments(id=record.id, decision=decision, comment=options.text, caller=by)
     done = review(desk, asked, person=True, at=at)
@@ -91,9 +117,6 @@ def _say(
 
 
 def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
-    from rightcall.tools.write.pulls import diff_preview
-    from rightcall.tools.write.review import case_of, refuse_second, require_other
-
     case = case_of(desk, record.id)
     require_other(by, case.people, "An approval")
     refuse_second(case.record, case.now, case.head, by)
@@ -115,8 +138,6 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
 
 
 def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
-    from rightcall.tools.write.commit import close_pull
-
     noted(options, "pr close", by, {"pull": record.id, "branch": record.branch})
     change = close_pull(desk, record.id, by, options.text, person=True)
     say(f"Pull request {record.id} is closed; its branch stays. To take that back: rightcall undo {change.id}")
@@ -124,9 +145,6 @@ def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int
 
 
 def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
-    from rightcall.tools.write.merge import merge_plan, preview_lines
-    from rightcall.tools.write.review import require_other
-
     plan = merge_plan(desk, options.id, approving=by if options.approve else None)
     if options.approve:
         require_other(by, plan.case.people, "An approval")
@@ -142,10 +160,6 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
 
 
 def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
-    from rightcall.tools.sandbox.sandbox import Sandbox
-    from rightcall.tools.write.merge import Checker, MergeArguments, approved_plan, merge
-    from rightcall.tools.write.review import ReviewArguments, has_approved, review
-
     record, head = plan.case.record, plan.case.head
     data = {"pull": record.id, "commit": head, "branch": record.branch, "base": record.base}
     noted(options, "pr merge", by, data | {"approve": options.approve})
@@ -212,11 +226,6 @@ def _require_terminal(instead: str) -> None:
 
 def desk_of(options: Namespace) -> "Desk":
     """Where changes are kept. Nothing is made by asking for it."""
-    from rightcall.base.files.rules import path_rules
-    from rightcall.base.files.sight import Sight
-    from rightcall.executor.stores import desk_folder, existing_folder, guarded_paths
-    from rightcall.tools.write.desk import Desk
-
     policy, database, root = policy_of(options), database_of(options), existing_folder(options.root)
     paths = policy.settings.paths
     denied = (*paths.deny, *guarded_paths(root, policy_path(options), database))
@@ -226,8 +235,6 @@ def desk_of(options: Namespace) -> "Desk":
 def believed_desk(options: Namespace) -> "Desk":
     """The same, for whoever tells what is on it. ConfigError where one is there and cannot be read or believed: it must
     not look like one on which nothing has happened."""
-    from rightcall.tools.write.desk import distrust
-
     desk = desk_of(options)
     if why := distrust(desk.folder):
         raise ConfigError(why)
@@ -299,9 +306,6 @@ def run(options: Namespace) -> int:
 
 
 def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
-    from rightcall.cli.pr_report import listing, summary
-    from rightcall.tools.write.pulls import PULLS, all_pulls, damaged_pulls
-
     found = [one for one in all_pulls(desk) if options.all or one.status == "open"]
     damaged = damaged_pulls(desk)
     if options.json:
@@ -318,10 +322,7 @@ def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 
 
 def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
-    from rightcall.cli.pr_report import story, view_of, whole
-    from rightcall.tools.write.pulls import pull_of
-
-    view = view_of(desk, pull_of(desk, options.id))
+    view = view_pull(desk, pull_of(desk, options.id))
     if options.json:
         say(json_line(whole(view, policy.write.reviews)))
     else:
@@ -330,10 +331,6 @@ def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
 
 
 def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
-    from rightcall.cli.pr_report import diff_lines
-    from rightcall.tools.write.pulls import exact_diff, pull_of, shown_diff
-    from rightcall.tools.write.review import span_of
-
     span = span_of(desk, pull_of(desk, options.id))
     if sys.stdout.isatty():
         say(*diff_lines(shown_diff(span.writer, span.old, span.new, _MOST_DIFF), style_for(sys.stdout)))
@@ -344,9 +341,6 @@ def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 
 
 def _export(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
-    from rightcall.tools.write.pulls import pull_of
-    from rightcall.tools.write.review import export
-
     record = pull_of(desk, options.id)
     folder = options.out or f"pull-request-{record.id}"
     say(*export(desk, record, options.to, folder))
@@ -405,8 +399,6 @@ def run_undo(options: Namespace) -> int:
 
 
 def _adopt(desk: "Desk", options: Namespace) -> int:
-    from rightcall.tools.write.desk import adopt, distrust
-
     if not os.path.isdir(desk.folder) or os.path.islink(desk.folder):
         unread = "" if os.path.lexists(desk.folder) else distrust(desk.folder)
         raise ConfigError(unread or f"there is no desk at {desk.folder}")
@@ -417,7 +409,7 @@ def _adopt(desk: "Desk", options: Namespace) -> int:
 
 
 def _list_undo(desk: "Desk", options: Namespace) -> int:
-    found = [(one, _why_not(desk, one.id)) for one in desk.changes(options.limit)]
+    found = [(one, why_not(desk, desk.filed(one.id))) for one in desk.changes(options.limit)]
     damaged = desk.damaged()
     if options.json:
         say(json_line({"changes": [_record(change, why) for change, why in found], "damaged": damaged}))
@@ -429,12 +421,6 @@ def _list_undo(desk: "Desk", options: Namespace) -> int:
     if damaged:
         say("Interrupted, damaged and not taken back; what is left of each:", *(f"  {spelled(one)}" for one in damaged))
     return OK
-
-
-def _why_not(desk: "Desk", id: str) -> str:
-    from rightcall.tools.write.undo import why_not
-
-    return why_not(desk, desk.filed(id))
 
 
 def _record(change: "Change", why: str) -> dict[str, Any]:
@@ -458,8 +444,6 @@ def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
 
 
 def _undo(desk: "Desk", options: Namespace) -> int:
-    from rightcall.tools.write.undo import preview, why_not
-
     filed = desk.filed(options.id)
     why = why_not(desk, filed)
     if why:
@@ -512,9 +496,6 @@ def _done(worker: "Worker", options: Namespace, filed: "Filed") -> "Change":
 
 def _note(options: Namespace, what: str, about: dict[str, Any]) -> str:
     """Note in the audit what a person does; returns who. The only place where this command writes to it."""
-    from rightcall.record.admission import person
-    from rightcall.record.notes import note_change
-
     by, callers = who(options), tuple(policy_of(options).settings.callers)
     person(by, "", callers)
     store: Store = open_store(options, create=True)

@@ -479,7 +479,9 @@ def line_reader(finish_reason: str | None, stream: int) -> Answer:
             raise LineError(str(error), line_id) from error
         ended = _finish_reason(fields, line_id) or finish_reason
         record = (
-            _message_lines(fields, gate, ended) if "message" in fields else _text_lines(fields, gate, ended, stream)
+            reading_record(gate.read(fields["message"], ended), None)
+            if "message" in fields
+            else _text_lines(fields, gate, ended, stream)
         )
         return {"id": line_id, **record} if "id" in fields else record
 
@@ -510,10 +512,6 @@ def _text_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | No
     return reading_record(reading, text)
 
 
-def _message_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | None) -> dict[str, Any]:
-    return reading_record(gate.read(fields["message"], finish_reason), None)
-
-
 def _tools(fields: Mapping[str, Any]) -> Any:
     tools = fields.get("tools")
     if tools is not None and not isinstance(tools, list):
@@ -538,17 +536,18 @@ def report(reading: Reading, text: str | None, style: Style, *, explain: bool) -
     """Everything about one reading, line by line. `text` is what was read, None for a native message."""
     lines: list[str] = []
     for verdict, place in zip(reading.calls, place_records(reading.places, text), strict=True):
-        lines += [headline(verdict, _found_name(verdict), style)]
+        lines += [headline(verdict, verdict.found.name if verdict.found else _NAMELESS, style)]
         lines += _explained(verdict, place, text, style) if explain else [*outcome(verdict, style)]
-        lines += [*advice(verdict, style), *(_retry(verdict, style) if explain else [])]
+        lines += [
+            *advice(verdict, style),
+            *(([] if verdict.ok else labelled("trying again", [retry_text(verdict)], style)) if explain else []),
+        ]
     if not reading.calls:
         lines.append(style.tint("no call found", "bold"))
-    lines += labelled("text left", _prose(reading.text), style)
+    lines += labelled(
+        "text left", written_lines(reading.text.strip("\r\n")) if reading.text.strip() else ["(none)"], style
+    )
     return lines + _notes(reading.notes, text, style, explain=explain)
-
-
-def _found_name(verdict: Verdict) -> str:
-    return verdict.found.name if verdict.found else _NAMELESS
 
 
 def _explained(verdict: Verdict, place: Mapping[str, Any], text: str | None, style: Style) -> list[str]:
@@ -561,19 +560,11 @@ def _explained(verdict: Verdict, place: Mapping[str, Any], text: str | None, sty
     return [*lines, *outcome(verdict, style), *reasons(verdict, style)]
 
 
-def _retry(verdict: Verdict, style: Style) -> list[str]:
-    return [] if verdict.ok else labelled("trying again", [retry_text(verdict)], style)
-
-
 def where(place: Mapping[str, Any]) -> str:
     """`line 3, characters 40 to 92`; a native message has neither."""
     if place["line"] is None:
         return "in the message"
     return f"line {place['line']:,}, characters {place['start']:,} to {place['end']:,}"
-
-
-def _prose(text: str) -> list[str]:
-    return written_lines(text.strip("\r\n")) if text.strip() else ["(none)"]
 
 
 def _notes(notes: tuple[Note, ...], text: str | None, style: Style, *, explain: bool) -> list[str]:

@@ -24,11 +24,11 @@ from rightcall.cli.canaries import CANARIES, Canary, World, world
 from rightcall.cli.options import InputError, json_option, policy_file, policy_of
 from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
 from rightcall.errors import PolicyError, ToolFailure
+from rightcall.executor.stores import existing_folder
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
+from rightcall.tools.sandbox import sandbox as probe
 from rightcall.tools.sandbox.charts import LIBRARY, is_missing, lend_library, library_version
-from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.scratch import Folder, Left
-from rightcall.tools.sandbox.types import (
+from rightcall.tools.sandbox.conversation import (
     PLACE,
     Ended,
     Job,
@@ -42,6 +42,8 @@ from rightcall.tools.sandbox.types import (
     job_for,
     language_of,
 )
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.scratch import Folder, Left
 
 EXAMPLES = """\
 examples:
@@ -196,8 +198,6 @@ def settings_of(options: Namespace) -> SandboxSettings:
 def _policys(options: Namespace) -> SandboxSettings:
     """A root that is not there, or a policy that is wrong, is a mistake: what it demands would go unheard."""
     if not os.path.isdir(options.root):
-        from rightcall.executor.stores import existing_folder  # says so as other commands do
-
         existing_folder(options.root)
     file = policy_file(options)
     if file is None:
@@ -494,8 +494,6 @@ def _run_doctor(sandbox: Sandbox, job: Job, heard: list[float] | None = None) ->
 
 def machine(used: Examined | None) -> dict[str, Any]:
     """What isolation is made of here, by what was tried: what the system says of itself need not hold for us."""
-    from rightcall.tools.sandbox import sandbox as probe
-
     found = probe.machine()
     return {
         "kernel": found.kernel,

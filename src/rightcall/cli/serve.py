@@ -187,11 +187,7 @@ def _ready(
 def _stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None]) -> None:
     if endpoint is not None:
         endpoint.stop()  # its streams would never finish by themselves
-    tell(_finishing(running))
-
-
-def _finishing(running: int) -> str:
-    return f"finishing {running} request{'' if running == 1 else 's'}; Ctrl-C again ends at once"
+    tell(f"finishing {running} request{'' if running == 1 else 's'}; Ctrl-C again ends at once")
 
 
 def _stop(recording: Recording) -> None:

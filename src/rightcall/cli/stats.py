@@ -1,5 +1,6 @@
 """How tools were used: calls, success, times, refusals, repairs, and the success metrics against their targets."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -384,8 +385,6 @@ def watch(draw: Callable[[], list[str]], stream: TextIO, pause: Callable[[float]
 
 def on_screen(lines: list[str], stream: TextIO) -> str:
     """Lines from the top of the screen on, as many as it has; what stood there before goes."""
-    import os
-
     try:
         height = os.get_terminal_size(stream.fileno()).lines
     except (OSError, ValueError):

@@ -7,7 +7,7 @@ bytes at this path: after a change you are asked again. It is kept in your state
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import closing, suppress
+from contextlib import closing, redirect_stdout, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,14 +23,18 @@ from rightcall.cli.options import (
     json_option,
     look_into,
     open_store,
+    policy_file,
     policy_of,
     redactor_of,
     store_options,
 )
-from rightcall.cli.persons import json_line, named, person_option, who
+from rightcall.cli.persons import YES, at_a_terminal, json_line, named, person_option, typed, who
 from rightcall.cli.terminal import Style, count, is_unicode, json_text, many, say, style_for, table
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, PolicyError
+from rightcall.policy.discovery import FoundPolicy, refuse_leaving_link
+from rightcall.policy.ledger import listed
 from rightcall.policy.settings import HOSTS
+from rightcall.policy.trust import give, offer, state_of, take_back
 from rightcall.policy.types import Token
 from rightcall.record.browse import moment
 from rightcall.record.tokens import TokenRequest, has_expired, make_token, revoke_tokens
@@ -74,9 +78,6 @@ def run(options: Namespace) -> int:
     if not os.path.lexists(file):
         here = "there is no policy file here; `rightcall init` writes one" if options.file is None else "no such file"
         raise InputError(here, source=file)
-    from rightcall.policy.discovery import refuse_leaving_link
-    from rightcall.policy.trust import give, offer
-
     if options.file is None:
         refuse_leaving_link(file)
     offered = offer(file)
@@ -112,8 +113,6 @@ def render_offer(offered: "Offer") -> list[str]:
 
 
 def _agreed() -> bool:
-    from rightcall.cli.persons import YES, at_a_terminal, typed
-
     if not at_a_terminal():
         raise InputError("nothing was trusted: cannot prompt without a terminal; pass `--yes`")
     return typed(_QUESTION) in YES
@@ -132,9 +131,6 @@ def _record(offered: "Offer", *, trusted: bool) -> dict[str, Any]:
 
 
 def _list(options: Namespace) -> int:
-    from rightcall.policy.ledger import listed
-    from rightcall.policy.trust import state_of
-
     found = [
         {"file": str(one.get("path", "")), "sha256": str(one.get("sha256", "")), "at": str(one.get("at", "")),
          "state": state_of(one)}
@@ -151,8 +147,6 @@ def _list(options: Namespace) -> int:
 
 
 def _remove(file: str, options: Namespace) -> int:
-    from rightcall.policy.trust import take_back
-
     removed, whole = take_back(file), os.path.abspath(file)
     if options.json:
         say(json_text({"file": whole, "removed": removed}, ascii_only=not is_unicode(sys.stdout)))
@@ -164,20 +158,10 @@ def _remove(file: str, options: Namespace) -> int:
 def offer_trust(options: Namespace) -> None:
     """Where a person is at the terminal, and the command would have to do without what its policy asks for: show it
     and ask, once. Whatever the answer is, the command goes on."""
-    from rightcall.cli.options import policy_file
-    from rightcall.cli.persons import at_a_terminal
-    from rightcall.policy.discovery import FoundPolicy
-
     found = policy_file(options)
     asks = at_a_terminal() and sys.stderr.isatty() and not getattr(options, "json", False)
     if not isinstance(found, FoundPolicy) or not asks:
         return
-    from contextlib import redirect_stdout
-
-    from rightcall.errors import PolicyError
-    from rightcall.policy.discovery import refuse_leaving_link
-    from rightcall.policy.trust import give, offer
-
     try:
         offered = offer(found.path)
         refuse_leaving_link(found.path)

@@ -523,11 +523,14 @@ def _damage(wire: Wire, gate: Gate, message: Message, came: Through, question: D
 
 def _without_samples(came: Through) -> Through:
     """Without the examples of ours that a taught model only repeated: those are no calls."""
-    return replace(came, did=tuple(did for did in came.did if did.fate != "left" or not _is_sample(did.verdict)))
-
-
-def _is_sample(verdict: Verdict) -> bool:
-    return verdict.call is not None and is_copied(verdict.call.arguments)
+    return replace(
+        came,
+        did=tuple(
+            did
+            for did in came.did
+            if did.fate != "left" or not (did.verdict.call is not None and is_copied(did.verdict.call.arguments))
+        ),
+    )
 
 
 def _is_text(verdict: Verdict) -> bool:

@@ -280,7 +280,11 @@ def unread(turn: Turn, reading: Reading) -> str:
 def answers(turn: Turn, outcomes: list[Outcome], last: str) -> list[Message]:
     """The messages after the model's turn: a result for each call, in the shape of the call, then `last`."""
     native = {found.at for found in turn.natives}
-    blocks = [_block(outcome) for at, outcome in enumerate(outcomes) if at not in native]
+    blocks = [
+        (outcome.message("text") if outcome.tool else outcome.content)
+        for at, outcome in enumerate(outcomes)
+        if at not in native
+    ]
     text = "\n\n".join(part for part in (*blocks, last) if part)
     if not turn.natives:
         return [{"role": "user", "content": text}]
@@ -292,8 +296,7 @@ def answers(turn: Turn, outcomes: list[Outcome], last: str) -> list[Message]:
     return results
 
 
-def _block(outcome: Outcome) -> str:
-    return outcome.message("text") if outcome.tool else outcome.content  # what could not be read names no tool
+# what could not be read names no tool
 
 
 def _result(outcome: Outcome, shape: Any, id: str) -> Message:

@@ -383,11 +383,10 @@ def _messages(answer: Any, depth: int = 3) -> Iterator[str]:
 def _is_surplus(answer: Any) -> bool:
     """A server that checks requests strictly, and has never heard of tools."""
     details = objects((an_object(answer) or {}).get("detail"))
-    return any(_is_tools(one) and one.get("type") in ("extra_forbidden", "value_error.extra") for one in details)
-
-
-def _is_tools(detail: Object) -> bool:
-    return a_list(detail.get("loc")) == ["body", "tools"]
+    return any(
+        (a_list(one.get("loc")) == ["body", "tools"]) and one.get("type") in ("extra_forbidden", "value_error.extra")
+        for one in details
+    )
 
 
 # ── pupils ──

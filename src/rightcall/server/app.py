@@ -339,7 +339,11 @@ class Running(uvicorn.Server):
             return
         names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
         numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
-        before = {number: signal.signal(number, self.handle_exit) for number in numbers if not _is_ignored(number)}
+        before = {
+            number: signal.signal(number, self.handle_exit)
+            for number in numbers
+            if signal.getsignal(number) != signal.SIG_IGN
+        }
         try:
             yield
         finally:
@@ -355,8 +359,7 @@ class Running(uvicorn.Server):
             self.force_exit = True
 
 
-def _is_ignored(number: int) -> bool:
-    return signal.getsignal(number) == signal.SIG_IGN  # `nohup`
+# `nohup`
 
 
 def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config:

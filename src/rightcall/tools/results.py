@@ -112,7 +112,9 @@ class Gatherer:
             return self._integer(value)
         if kind is float:
             self._left -= 2
-            return value if value - value == 0 else _no_number(value)
+            return (
+                value if value - value == 0 else ("NaN" if value != value else "Infinity" if value > 0 else "-Infinity")
+            )
         if depth >= DEEPEST:
             return self._text(_DEEPER)
         try:
@@ -221,10 +223,6 @@ def _decoded(value: bytes | bytearray | memoryview, most: int) -> str:
     """Bytes as text; those that are none are shown as `\\xff`."""
     head = bytes(value)[:most] if isinstance(value, memoryview) else bytes(value[:most])
     return head.decode(errors="backslashreplace")
-
-
-def _no_number(value: float) -> str:
-    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
 def _order(plain: Any) -> tuple[bool, Any]:

@@ -19,9 +19,9 @@ from typing import Any, Literal
 
 from execute.sandbox.judging import Result, Snippet, faults, settings_for, snippets, works_in
 from execute.sandbox.outside import Outside, inheritable
+from rightcall.tools.sandbox.conversation import PLACE, Ended, Language, Scratch, Tier, code_for, job_for
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.scratch import listing, read
-from rightcall.tools.sandbox.types import PLACE, Ended, Language, Scratch, Tier, code_for, job_for
 
 ORDINARY = 65534
 AT_ONCE = 3

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rightcall.tools.sandbox.conversation import Ended, Job, Limits, Scratch
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Ended, Job, Limits, Scratch
 
 PLACE = "/tmp/rightcall-place"
 

@@ -13,9 +13,9 @@ from rightcall.executor.present.shape import shape
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.sandbox import charts
 from rightcall.tools.sandbox.charts import png_size
+from rightcall.tools.sandbox.conversation import Job, NoSandbox, Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.tools import execute_tools
-from rightcall.tools.sandbox.types import Job, NoSandbox, Tier
 
 pytestmark = pytest.mark.promise("X-81")
 

@@ -16,8 +16,8 @@ from execute.sandbox.traces import adopting, run_code, same_again, traces
 from execute.sandbox.without import LANDLOCK, NAMESPACES
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.conversation import Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Tier
 
 pytestmark = [
     pytest.mark.promise("X-06"),
@@ -127,7 +127,7 @@ def test_a_machine_without_either_refuses_and_says_what_would_help():
 def _tier_without(*calls: str) -> str:
     code = """
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import NoSandbox
+from rightcall.tools.sandbox.conversation import NoSandbox
 try: print(Sandbox().tier())
 except NoSandbox as fault: print("NoSandbox:", fault.why, *fault.advice, sep="\\n")
 """

@@ -12,8 +12,8 @@ import pytest
 
 from execute.sandbox.traces import Ran, adopting, run_code, same_again, traces
 from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.conversation import Language, Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Language, Tier
 
 pytestmark = [
     pytest.mark.promise("X-06"),

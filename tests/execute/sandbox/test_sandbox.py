@@ -12,8 +12,8 @@ import pytest
 
 from execute.sandbox.running import PLACE, run_job, run_python, write
 from rightcall.errors import ToolFailure
+from rightcall.tools.sandbox.conversation import Code, Ended, Job, Limits, NoSandbox, Scratch, Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Code, Ended, Job, Limits, NoSandbox, Scratch, Tier
 
 VARIABLES = sorted(
     ("HOME", "LANG", "LOGNAME", "OPENSSL_CONF", "PATH", "TMPDIR", "USER", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")

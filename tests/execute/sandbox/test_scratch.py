@@ -11,8 +11,8 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox import scratch as scratch_module
+from rightcall.tools.sandbox.conversation import Scratch
 from rightcall.tools.sandbox.scratch import Folder, Listing, changed, checked_files, given_marks, listing, put, read
-from rightcall.tools.sandbox.types import Scratch
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 from execute.sandbox.attacking_sandbox import descendants
 from execute.sandbox.running import PLACE
 from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.conversation import Ended, Language, code_for, job_for
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Ended, Language, code_for, job_for
 
 SUBREAPER = 36
 OWN_IDS = range(0x60000000, 0x60000000 + (1 << 20))

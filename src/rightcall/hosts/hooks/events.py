@@ -112,14 +112,14 @@ def answer_of(value: Any, depth: int = 0) -> Any:
     """
     if depth < _DEEPEST and isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        return {key: answer_of(one, depth + 1) for key, one in table.items() if not _is_beside(key)}
+        return {
+            key: answer_of(one, depth + 1)
+            for key, one in table.items()
+            if not (key == "_meta" or key.casefold().startswith(_TIMINGS))
+        }
     if depth < _DEEPEST and isinstance(value, list):
         return [answer_of(one, depth + 1) for one in cast("list[Any]", value)]
     return value
-
-
-def _is_beside(key: str) -> bool:
-    return key == "_meta" or key.casefold().startswith(_TIMINGS)
 
 
 def inside(value: Any, key: str) -> Any:

@@ -384,7 +384,9 @@ def block_of(text: str) -> str | None:
     if start < 0 or end < 0:
         return None
     end += len(_LAST)
-    return text[start : end + len(_line_end_at(text, end))]
+    return text[
+        start : end + len("\r\n" if text.startswith("\r\n", end) else "\n" if text.startswith("\n", end) else "")
+    ]
 
 
 def without_block(text: str) -> str:
@@ -404,7 +406,3 @@ def _others(block: str) -> str:
     """What stands in our block from the first table on that we would not write."""
     found = _OTHERS.search(block)
     return "" if found is None else block[found.start() : block.index(_LAST)]
-
-
-def _line_end_at(text: str, at: int) -> str:
-    return "\r\n" if text.startswith("\r\n", at) else "\n" if text.startswith("\n", at) else ""

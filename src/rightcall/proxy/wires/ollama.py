@@ -100,7 +100,7 @@ class OllamaStream:
         for delta in event.deltas:
             if delta.kind is Kind.CALL and delta.new is not DROP:
                 self._sent = max(self._sent, delta.key) + 1
-        if event.same and (usage is None or not _is_end(event)):
+        if event.same and (usage is None or not (bool(event.deltas) and event.deltas[-1].kind is Kind.FINISH)):
             return event.raw
         line = decoded(event.raw)
         if line is None:
@@ -123,7 +123,7 @@ class OllamaStream:
                 own = with_ending({"role": "assistant", "content": ""}, ending, self._sent)
                 before = _between(line, own)
             self._sent += len(ending.calls)
-        if line.get("done") is not True and not _says_anything(message):
+        if line.get("done") is not True and not any(value for key, value in message.items() if key != "role"):
             return before
         written = {**line, "message": message} if "message" in line else line
         if isinstance(ending, Ending) and ending.reason and "done_reason" in line:
@@ -184,14 +184,6 @@ def _rewritten_call(given: Object, call: Call) -> Object:
     function = an_object(given.get("function")) or {}
     written = {**given, "function": {**function, "name": call.name, "arguments": call.arguments}}
     return {**written, "id": call.id} if call.id else written
-
-
-def _is_end(event: Event) -> bool:
-    return bool(event.deltas) and event.deltas[-1].kind is Kind.FINISH
-
-
-def _says_anything(message: Object) -> bool:
-    return any(value for key, value in message.items() if key != "role")
 
 
 def _rest(line: Object, delta: Delta) -> bytes:

@@ -13,9 +13,9 @@ from rightcall.base.cut import cut_middle, text_start
 from rightcall.base.text import escaped, render_json
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox.charts import FOLDER, SIGNATURE, is_shown, png_size, svg_size
+from rightcall.tools.sandbox.conversation import Ended, Job, LimitName, Scratch, Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.scratch import Left, Mark, changed, given_marks, listing, put, read, shown_path
-from rightcall.tools.sandbox.types import Ended, Job, LimitName, Scratch, Tier
 
 # ── tables ──
 # Tables in files: how many rows and columns they have, and their first rows lined up.
