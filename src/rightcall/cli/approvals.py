@@ -14,7 +14,15 @@ from msgspec import DecodeError, json, to_builtins
 from rightcall.base.letters import quoted, visible
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.options import InputError, json_option, open_store, policy_of, redactor_of, store_options
+from rightcall.cli.options import (
+    InputError,
+    json_option,
+    open_store,
+    policy_of,
+    redactor_of,
+    store_options,
+    subcommands,
+)
 from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import (
     MOST_LISTED,
@@ -66,12 +74,10 @@ _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    make, _ = subcommands(parser)
 
     def action(name: str, about: str, *, takes_id: bool = True) -> ArgumentParser:
-        made = actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
+        made = make(name, about)
         if takes_id:
             made.add_argument("id", metavar="ID", help="of the question, as `list` shows it")
         return made
@@ -367,13 +373,7 @@ Arguments without a condition may be anything.
 
 
 def arguments_grants(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, _ = subcommands(parser)
     lists = action("list", "the grants that are in force")
     json_option(lists, "the grants")
     add = action("add", "say yes in advance")
@@ -495,14 +495,11 @@ _DIGEST = 12
 
 
 def arguments_quarantine(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    about = "the calls that are in quarantine"
-    shape = parser.formatter_class
-    lists = actions.add_parser("list", help=about, description=about, formatter_class=shape, allow_abbrev=False)
+    action, _ = subcommands(parser)
+    lists = action("list", "the calls that are in quarantine")
     lists.add_argument("--all", action="store_true", help="every call that was refused within the last hour")
     json_option(lists, "the calls")
-    about = "forget the refusals of a call, so that it is looked at again"
-    out = actions.add_parser("release", help=about, description=about, formatter_class=shape, allow_abbrev=False)
+    out = action("release", "forget the refusals of a call, so that it is looked at again")
     out.add_argument("caller", nargs="?", metavar="CALLER", help="whose call, as `list` shows it")
     out.add_argument("digest", nargs="?", metavar="DIGEST", help="of the call, at least 8 characters")
     out.add_argument("--all", action="store_true", help="every call, instead of one")

@@ -42,7 +42,7 @@ from rightcall.cli.routing import (
     text_of,
     tools_option,
 )
-from rightcall.cli.terminal import Style, is_unicode, json_text, labelled, say, style_for
+from rightcall.cli.terminal import Style, labelled, say, say_json, style_for
 from rightcall.cli.trust import offer_trust
 from rightcall.errors import AnswerError
 from rightcall.executor.stores import existing_folder
@@ -169,7 +169,7 @@ class Asking:
             "commands": commands(packet, self._options),
             "packet": decode(to_json(packet)),
         }
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
 
 
 # ── the answer ──

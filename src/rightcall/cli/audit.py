@@ -18,10 +18,19 @@ from rightcall.base.files.guarded import plain_file
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.audit_report import Table, export, records
-from rightcall.cli.options import Looking, database_of, found_in, json_option, look_into, open_store, store_options
+from rightcall.cli.options import (
+    Looking,
+    database_of,
+    found_in,
+    json_option,
+    look_into,
+    open_store,
+    store_options,
+    subcommands,
+)
 from rightcall.cli.pause import paused_line
 from rightcall.cli.persons import ago, at_a_terminal, moment, person_option, typed, who
-from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
+from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, say_json, style_for, wrap
 from rightcall.errors import AnswerError, ConfigError, StoreError
 from rightcall.policy.ledger import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
@@ -53,13 +62,7 @@ STATUSES = (*get_args(Status), "proxied")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, every = subcommands(parser)
     tail = action("tail", "the last calls, the newest at the end")
     tail.add_argument("-n", type=_count, default=20, metavar="N", help="how many (default: %(default)s)")
     tail.add_argument("--follow", "-f", action="store_true", help="go on with every new call, until Ctrl-C")
@@ -93,7 +96,7 @@ def arguments(parser: ArgumentParser) -> None:
     adopt.add_argument("--yes", action="store_true", help="do not ask")
     person_option(adopt)
     json_option(adopt, "what holds now")
-    for one in actions.choices.values():
+    for one in every.values():
         store_options(one)
 
 
@@ -386,7 +389,7 @@ def _print(records: list[CallRecord], table: Table, options: Namespace) -> None:
     for record in records:
         if options.json:
             line: dict[str, Any] = to_builtins(record)
-            say(json_text(line, ascii_only=not is_unicode(sys.stdout)))
+            say_json(line)
         else:
             say(table.line(record))
 
@@ -465,7 +468,7 @@ def _after(path: Path, record: dict[str, Any]) -> list[str]:
 
 def _tell_adopt(options: Namespace, record: dict[str, Any], lines: list[str]) -> None:
     if options.json:
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
     else:
         say(*lines)
 

@@ -18,12 +18,11 @@ from rightcall.cli.terminal import (
     Style,
     call_record,
     harmless_lines,
-    is_unicode,
-    json_text,
     labelled,
     repair_lines,
     repair_record,
     say,
+    say_json,
     style_for,
     value_text,
 )
@@ -110,7 +109,7 @@ def run(options: Namespace) -> int:
                 sys.stderr.write(f"waiting up to {options.wait:g} s. {outcome.hint}\n")
                 outcome = executor.run(call, options.caller, **words, wait=options.wait)
     if options.json:
-        say(json_text(outcome_record(outcome), ascii_only=not is_unicode(sys.stdout)))
+        say_json(outcome_record(outcome))
     else:
         say(*report(outcome, style_for(sys.stdout, split=options.split), explain=options.explain))
     return OK if outcome.ok else REFUSED

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError, build_gate, gate_options, json_option, read_argument, stats_option
-from rightcall.cli.terminal import Style, is_unicode, json_text, print_stats, say, style_for, verdict_record
+from rightcall.cli.terminal import Style, print_stats, say, say_json, style_for, verdict_record
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
     verdict = gate.check(options.tool, written)
     if options.json:
         record = verdict_record(verdict, options.tool)
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
     else:
         _show(options, gate, verdict, written)
     if options.stats:

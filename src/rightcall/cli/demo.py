@@ -14,12 +14,12 @@ from rightcall.cli.terminal import (
     beside,
     harmless_lines,
     headline,
-    is_unicode,
     json_text,
     labelled,
     problem_lines,
     repair_lines,
     say,
+    say_json,
     style_for,
     value_text,
     verdict_record,
@@ -227,14 +227,16 @@ def run(options: Namespace) -> int:
     for number, case in enumerate(CASES, 1):
         verdict = gate.check(case.tool, case.wrote)
         if options.json:
-            say(json_text(_record(case, verdict), ascii_only=not is_unicode(sys.stdout)))
+            say_json(_record(case, verdict))
         else:
             say(*_render_case(number, case, verdict, style))
     if not options.json:
         say(
             *_summary(gate.stats(), style),
             *demonstration(style),
-            *["", style.tint("Try next:", "bold"), *(f"  {command}" for command in _NEXT)],
+            "",
+            style.tint("Try next:", "bold"),
+            *(f"  {command}" for command in _NEXT),
         )
     return OK
 

@@ -15,7 +15,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, USAGE
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
-from rightcall.cli.terminal import Style, is_unicode, json_text, many, pad, say, style_for, table, wrap
+from rightcall.cli.terminal import Style, many, pad, say, say_json, style_for, table, wrap
 from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way, advice, findings, record
 from rightcall.doctor.judgement import TOLD, Damage
 from rightcall.errors import ConfigError
@@ -96,7 +96,7 @@ def _tell(examination: Examination, *, as_json: bool) -> None:
     found = findings(examination)
     advised = advice(examination, found)
     if as_json:
-        say(json_text(record(examination, found, advised), ascii_only=not is_unicode(sys.stdout)))
+        say_json(record(examination, found, advised))
         return
 
     say(*report(examination, found, advised, style_for(sys.stdout), signs_for(sys.stdout)))

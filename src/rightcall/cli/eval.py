@@ -36,10 +36,10 @@ from rightcall.cli.read import pieces_of, read_pieces, reading_record
 from rightcall.cli.terminal import (
     Style,
     harmless_lines,
-    is_unicode,
     json_text,
     labelled,
     say,
+    say_json,
     style_for,
     table,
     value_text,
@@ -304,7 +304,7 @@ def run(options: Namespace) -> int:
         raise InputError(f"--limit is 0 (all) or more, not {options.limit}")
     scores = _scored(options)
     if options.json:
-        say(json_text(scores.record(), ascii_only=not is_unicode(sys.stdout)))
+        say_json(scores.record())
         return OK
 
     say(*report(scores, style_for(sys.stdout)))

@@ -166,6 +166,17 @@ def gate_settings(options: Namespace) -> dict[str, Any]:
     return {key: getattr(options, key, None) for key in ("provider", "reasoning", "model")}
 
 
+def subcommands(parser: ArgumentParser, **more: Any) -> tuple[Callable[[str, str], ArgumentParser], dict[str, Any]]:
+    """What makes the parser of each action of a command, from its name and what it is about; and those made so far."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, **more)
+
+    def action(name: str, about: str) -> ArgumentParser:
+        shape = parser.formatter_class
+        return actions.add_parser(name, help=about, description=about, formatter_class=shape, allow_abbrev=False)
+
+    return action, actions.choices
+
+
 # ── files of tools ──
 # What `--tools` accepts: a JSON, JSON lines or TOML file, or `module:attribute` for tools written in Python.
 

@@ -15,17 +15,17 @@ from rightcall.base.redact import Redactor
 from rightcall.base.text import cut_counted, escaped
 from rightcall.cli import OK
 from rightcall.cli.audit_report import TINTS, column, fitting, took
-from rightcall.cli.options import database_of, json_option, look_into, policy_of, store_options
+from rightcall.cli.options import database_of, json_option, look_into, policy_of, store_options, subcommands
 from rightcall.cli.terminal import (
     Style,
     Tint,
     count,
     harmless_lines,
-    is_unicode,
     json_text,
     labelled,
     pad,
     say,
+    say_json,
     style_for,
     table,
     value_text,
@@ -55,13 +55,7 @@ _MOST_RECORDS = 200
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, every = subcommands(parser)
     show = action("show", "one packet's story, and its calls in the audit; without secrets")
     remove = action("remove", "remove a packet; its calls stay in the audit")
     for one in (show, remove):
@@ -73,7 +67,7 @@ def arguments(parser: ArgumentParser) -> None:
     prune = action("prune", "remove packets that nothing happened to for some time; their calls stay in the audit")
     prune.add_argument("--days", type=_days, required=True, metavar="N", help="for so many days")
     prune.add_argument("--all", action="store_true", help="also those that wait for a person, which cannot go on then")
-    for one in actions.choices.values():
+    for one in every.values():
         store_options(one)
 
 
@@ -84,7 +78,7 @@ def run(options: Namespace) -> int:
 def _show(store: "PacketStore", options: Namespace) -> int:
     packet = store.load(store.find(options.id))
     if options.json:
-        say(_json(to_builtins(story_of(packet, _redactor(options)))))
+        say_json(to_builtins(story_of(packet, _redactor(options))))
         return OK
 
     policy = policy_of(options)
@@ -118,7 +112,7 @@ def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
 def _list(store: "PacketStore", options: Namespace) -> int:
     found = PacketStore(store.folder, _redactor(options)).list(options.n)
     if options.json:
-        say(_json({"packets": to_builtins(found)}))
+        say_json({"packets": to_builtins(found)})
     elif found:
         say(*listing(found, style_for(sys.stdout)))
     else:
@@ -154,10 +148,6 @@ def _prune(store: "PacketStore", options: Namespace) -> int:
 
 
 _ACTIONS = {"show": _show, "list": _list, "remove": _remove, "prune": _prune}
-
-
-def _json(record: object) -> str:
-    return json_text(record, ascii_only=not is_unicode(sys.stdout))
 
 
 def _whole(text: str) -> int:

@@ -16,11 +16,11 @@ from rightcall.cli.terminal import (
     Style,
     count,
     harmless_lines,
-    is_unicode,
     json_text,
     labelled,
     pad,
     say,
+    say_json,
     style_for,
     value_text,
     visible_width,
@@ -187,7 +187,7 @@ def run(options: Namespace) -> int:
     packs = [load_pack(name) for name in ([options.name] if options.name else available_packs())]
     if options.json:
         record = {"packs": [pack_record(pack, whole=bool(options.name)) for pack in packs]}
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
         return OK
     style = style_for(sys.stdout)
     for pack in packs:
@@ -290,7 +290,7 @@ def run_tools(options: Namespace) -> int:
     shown = list(catalog.tools.values()) if options.name is None else [_one(catalog, options.name)]
     if options.json:
         record = {"tools": [tool_record_tools(tool) for tool in shown]}
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
     elif options.name is None:
         style = style_for(sys.stdout)
         for tool in shown:
@@ -403,7 +403,7 @@ def run_formats(options: Namespace) -> int:
     style = style_for(sys.stdout)
     if options.json:
         record = {"formats": [format_record(one, whole=options.name is not None) for one in shown]}
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
     elif options.name is None:
         say(*listing(shown, style))
     else:

@@ -22,7 +22,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import Looking, database_of, json_option, policy_of, policy_path, store_options
 from rightcall.cli.persons import person_option, who
-from rightcall.cli.terminal import is_unicode, json_text, say
+from rightcall.cli.terminal import say, say_json
 from rightcall.errors import ConfigError, PolicyError, StoreError
 from rightcall.executor.stores import found_folder
 from rightcall.hosts.hooks.place import policy_of_project, record_without_policy
@@ -410,7 +410,7 @@ def report_each(
             faults.append(fault)
     whole = state_record(stopped()) | {"changed": changed}
     if options.json:
-        say(json_text({"stores": done, "everywhere": whole}, ascii_only=not is_unicode(sys.stdout)))
+        say_json({"stores": done, "everywhere": whole})
     else:
         say(*_describe_stores(done, whole))
     faults += [] if places.fault is None else [places.fault]

@@ -16,7 +16,7 @@ from rightcall.catalog.toml import dotted
 from rightcall.cli import OK
 from rightcall.cli.options import InputError, load_tools, open_store, policy_of, policy_path, read_argument
 from rightcall.cli.packs import effect_words
-from rightcall.cli.terminal import Style, Tint, hang, is_unicode, json_text, say, style_for
+from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.stores import Premises, store_path
@@ -79,7 +79,7 @@ class Explanation(Struct, frozen=True):
 def run(options: Namespace) -> int:
     found = explain(options)
     if options.json:
-        say(json_text(record(found), ascii_only=not is_unicode(sys.stdout)))
+        say_json(record(found))
     else:
         say(*report(found, style_for(sys.stdout)))
     return OK

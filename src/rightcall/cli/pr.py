@@ -15,7 +15,15 @@ from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import diff_lines, listing, story, summary, view_pull, whole
-from rightcall.cli.options import database_of, json_option, open_store, policy_of, policy_path, store_options
+from rightcall.cli.options import (
+    database_of,
+    json_option,
+    open_store,
+    policy_of,
+    policy_path,
+    store_options,
+    subcommands,
+)
 from rightcall.cli.persons import (
     YES,
     at_a_terminal,
@@ -257,12 +265,10 @@ exit code 1: it was not done; standard error says why.
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    make, every = subcommands(parser)
 
     def action(name: str, about: str, *, takes_id: bool = True, acts: bool = False) -> ArgumentParser:
-        made = actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
+        made = make(name, about)
         if takes_id:
             made.add_argument("id", metavar="ID", help="of the pull request, as `list` shows it")
         if acts:
@@ -290,7 +296,7 @@ def arguments(parser: ArgumentParser) -> None:
     export = action("export", "write what a forge's own command line takes, and print that command line")
     export.add_argument("--to", choices=FORGES, default=FORGES[0], help="which forge (default: %(default)s)")
     export.add_argument("--out", metavar="DIR", help="a new folder for its files (default: pull-request-ID, here)")
-    for one in actions.choices.values():
+    for one in every.values():
         store_options(one)
 
 

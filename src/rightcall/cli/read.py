@@ -38,6 +38,7 @@ from rightcall.cli.terminal import (
     reasons,
     retry_text,
     say,
+    say_json,
     style_for,
     value_text,
     verdict_record,
@@ -364,7 +365,7 @@ def _message(path: str) -> Any:
 
 def _print_json(reading: "Reading", text: str | None) -> None:
 
-    say(json_text(reading_record(reading, text), ascii_only=not is_unicode(sys.stdout)))
+    say_json(reading_record(reading, text))
 
 
 def _run_lines(options: Namespace) -> int:

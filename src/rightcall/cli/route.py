@@ -18,7 +18,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.options import InputError, json_option, policy_file, policy_of, store_options
 from rightcall.cli.read import LineError, value_of
-from rightcall.cli.terminal import is_unicode, json_text, say, style_for
+from rightcall.cli.terminal import json_text, say, say_json, style_for
 from rightcall.errors import RightCallError
 from rightcall.router.respond import plain_answer, question_for, waiting_for
 from rightcall.router.router import Router
@@ -147,7 +147,7 @@ def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bo
     candidates = router.candidates(packet.content.original_prompt, options.limit)
     shown = Shown(packet, tuple(candidates), router.settings, asks, options.run, would, not_allowed(options))
     if options.json:
-        say(json_text(record(shown, options), ascii_only=not is_unicode(sys.stdout)))
+        say_json(record(shown, options))
     else:
         say(*report(shown, options, style_for(sys.stdout)))
 

@@ -21,8 +21,8 @@ from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.canaries import CANARIES, Canary, World, world
-from rightcall.cli.options import InputError, json_option, policy_file, policy_of
-from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
+from rightcall.cli.options import InputError, json_option, policy_file, policy_of, subcommands
+from rightcall.cli.terminal import Style, say, say_json, style_for
 from rightcall.errors import PolicyError, ToolFailure
 from rightcall.executor.stores import existing_folder
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
@@ -62,13 +62,7 @@ _LANGUAGES = {"py": "python", "python": "python", "js": "javascript", "javascrip
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, _ = subcommands(parser)
     _run_arguments(action("run", "run a Python or JavaScript file in the sandbox"))
     doctor = action("doctor", "try the sandbox with a harmless program and with attacks, and say what works here")
     _policy_options(doctor)
@@ -422,7 +416,7 @@ def examine(options: Namespace) -> int:
     if options.json:
         found: dict[str, Any] = {"works": good, "tier": used.tier if used else None, "machine": machine(used)}
         found["tiers"] = to_builtins(tiers)
-        say(json_text(found, ascii_only=not is_unicode(sys.stdout)))
+        say_json(found)
     else:
         say(*_report(tiers, used, settings, style_for(sys.stdout)))
     return OK if good else REFUSED

@@ -226,6 +226,11 @@ def problem_record(problem: Problem) -> dict[str, str]:
     return {"code": problem.code, "path": problem.path, "message": problem.message}
 
 
+def say_json(value: Any) -> None:
+    """One line of JSON on standard output."""
+    say(json_text(value, ascii_only=not is_unicode(sys.stdout)))
+
+
 def json_text(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> str:
     """JSON text of anything a model can have written; what JSON has no word for becomes text (NaN is "NaN")."""
     try:

@@ -27,9 +27,10 @@ from rightcall.cli.options import (
     policy_of,
     redactor_of,
     store_options,
+    subcommands,
 )
 from rightcall.cli.persons import YES, at_a_terminal, json_line, named, person_option, typed, who
-from rightcall.cli.terminal import Style, count, is_unicode, json_text, many, say, style_for, table
+from rightcall.cli.terminal import Style, count, many, say, say_json, style_for, table
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.discovery import FoundPolicy, refuse_leaving_link
 from rightcall.policy.ledger import listed
@@ -84,7 +85,7 @@ def run(options: Namespace) -> int:
     if options.json:
         if options.yes:
             give(offered)
-        say(json_text(_record(offered, trusted=options.yes or offered.trusted), ascii_only=not is_unicode(sys.stdout)))
+        say_json(_record(offered, trusted=options.yes or offered.trusted))
         return OK
     say(*render_offer(offered))
     if offered.trusted:
@@ -137,7 +138,7 @@ def _list(options: Namespace) -> int:
         for one in listed("policies")
     ]  # fmt: skip
     if options.json:
-        say(json_text({"files": found}, ascii_only=not is_unicode(sys.stdout)))
+        say_json({"files": found})
         return OK
     if not found:
         say("You trust no policy file. `rightcall trust FILE` shows one and asks.")
@@ -149,7 +150,7 @@ def _list(options: Namespace) -> int:
 def _remove(file: str, options: Namespace) -> int:
     removed, whole = take_back(file), os.path.abspath(file)
     if options.json:
-        say(json_text({"file": whole, "removed": removed}, ascii_only=not is_unicode(sys.stdout)))
+        say_json({"file": whole, "removed": removed})
     else:
         say(f"{escaped(whole)} is {'no longer trusted' if removed else 'not trusted; nothing was changed'}.")
     return OK if removed else REFUSED
@@ -194,13 +195,7 @@ _NO_ADDRESS: Final = "--address must be an address such as http://127.0.0.1:4141
 
 
 def arguments_token(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, _ = subcommands(parser)
     new = action("new", "make a token and print it once, with the base URLs to paste")
     new.add_argument("--as", dest="caller", required=True, metavar="CALLER", help="the caller it speaks for")
     new.add_argument(

@@ -13,7 +13,6 @@ from rightcall.proxy.teaching import as_text, result_text
 from rightcall.proxy.wires.common import (
     DROP,
     SAME,
-    Asked,
     Choice,
     Delta,
     Ending,
@@ -23,7 +22,7 @@ from rightcall.proxy.wires.common import (
     Object,
     Redo,
     Usage,
-    WireName,
+    Wire,
     a_list,
     a_number,
     added,
@@ -33,8 +32,6 @@ from rightcall.proxy.wires.common import (
     encode,
     objects,
     random_id,
-    raw_list,
-    requested,
 )
 from rightcall.types import Call
 
@@ -64,12 +61,8 @@ def input_read(given: Any) -> Any:
 
 def tool_use(call: Call) -> Object:
     """A block for a call. Ids that models write into their text may be none that the API takes back."""
-    given = call.id if call.id and _ID.fullmatch(call.id) else new_id()
+    given = call.id if call.id and _ID.fullmatch(call.id) else random_id(Anthropic.prefix)
     return {"type": "tool_use", "id": given, "name": call.name, "input": call.arguments}
-
-
-def new_id() -> str:
-    return random_id("toolu_")
 
 
 def stop_reason(given: Any, ending: Ending) -> Any:
@@ -487,26 +480,21 @@ _ERRORS = {
 }
 
 
-class Anthropic:
+class Anthropic(Wire):
     """`/v1/messages`. Counting tokens and batches, whose paths begin alike, are not for us."""
 
-    name: WireName = "anthropic"
-
-    def is_for(self, method: str, path: str) -> bool:
-        return method == "POST" and path.endswith("/v1/messages")
-
-    def asked(self, body: bytes) -> Asked | None:
-        request = requested(body)
-        if request is None:
-            return None
-        choice = _choice(request.tool_choice)
-        return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice)
-
-    def new_id(self) -> str:
-        return new_id()
+    name = "anthropic"
+    path = "/v1/messages"
+    prefix = "toolu_"
 
     def stream(self) -> AnthropicStream:
         return AnthropicStream()
+
+    def choice(self, given: Any) -> Choice:
+        kind = (an_object(given) or {}).get("type")
+        if kind == "none":
+            return "none"
+        return "required" if kind in ("any", "tool") else "auto"
 
     # ── whole answers ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -562,13 +550,6 @@ class Anthropic:
 
     def stream_error(self, kind: FaultKind, message: str) -> bytes:
         return sse(self.error(502, kind, message), "error")
-
-
-def _choice(given: Any) -> Choice:
-    kind = (an_object(given) or {}).get("type")
-    if kind == "none":
-        return "none"
-    return "required" if kind in ("any", "tool") else "auto"
 
 
 def _block_read(at: int, block: Object) -> list[Delta]:

@@ -21,7 +21,7 @@ from rightcall.proxy.wires.common import (
     Object,
     Redo,
     Usage,
-    WireName,
+    Wire,
     a_list,
     a_number,
     added,
@@ -268,13 +268,11 @@ def _in_text(message: Object) -> Object:
     return {**kept, "content": f"{content}\n{written}".strip()}
 
 
-class Ollama:
+class Ollama(Wire):
     """`/api/chat`."""
 
-    name: WireName = "ollama"
-
-    def is_for(self, method: str, path: str) -> bool:
-        return method == "POST" and path.endswith("/api/chat")
+    name = "ollama"
+    path = "/api/chat"
 
     def asked(self, body: bytes) -> Asked | None:
         request = requested(body)

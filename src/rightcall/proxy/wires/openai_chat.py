@@ -22,7 +22,7 @@ from rightcall.proxy.wires.common import (
     Object,
     Redo,
     Usage,
-    WireName,
+    Wire,
     a_list,
     a_number,
     an_object,
@@ -30,7 +30,6 @@ from rightcall.proxy.wires.common import (
     decoded,
     encode,
     objects,
-    random_id,
     raw_list,
     requested,
     with_tokens,
@@ -373,13 +372,11 @@ LEGACY = "function_call"
 """The key of the one call of OpenAI's older dialect."""
 
 
-class OpenAIChat:
+class OpenAIChat(Wire):
     """`/v1/chat/completions`."""
 
-    name: WireName = "openai_chat"
-
-    def is_for(self, method: str, path: str) -> bool:
-        return method == "POST" and path.endswith("/chat/completions")
+    name = "openai_chat"
+    path = "/chat/completions"
 
     def asked(self, body: bytes) -> Asked | None:
         request = requested(body)
@@ -387,9 +384,6 @@ class OpenAIChat:
             return None
         choice, answers = _choice(request.tool_choice), a_number(request.n) or 1
         return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice, answers)
-
-    def new_id(self) -> str:
-        return random_id("call_")
 
     def stream(self) -> OpenAIChatStream:
         return OpenAIChatStream()

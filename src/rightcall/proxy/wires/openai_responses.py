@@ -15,7 +15,6 @@ from rightcall.proxy.teaching import as_text, result_text
 from rightcall.proxy.wires.common import (
     DROP,
     SAME,
-    Asked,
     Choice,
     Delta,
     Ending,
@@ -25,16 +24,13 @@ from rightcall.proxy.wires.common import (
     Object,
     Redo,
     Usage,
-    WireName,
+    Wire,
     a_list,
     an_object,
     arguments_text,
     decoded,
     encode,
     objects,
-    random_id,
-    raw_list,
-    requested,
     with_tokens,
 )
 from rightcall.proxy.wires.openai_responses_items import (
@@ -352,26 +348,22 @@ def with_usage(response: Object, extra: Usage | None) -> Object:
     return with_tokens(response, extra, "input_tokens", "output_tokens")
 
 
-class OpenAIResponses:
+class OpenAIResponses(Wire):
     """`/v1/responses`."""
 
-    name: WireName = "openai_responses"
-
-    def is_for(self, method: str, path: str) -> bool:
-        return method == "POST" and path.endswith("/responses")
-
-    def asked(self, body: bytes) -> Asked | None:
-        request = requested(body)
-        if request is None:
-            return None
-        choice = _choice(request.tool_choice)
-        return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice)
-
-    def new_id(self) -> str:
-        return random_id("call_")
+    name = "openai_responses"
+    path = "/responses"
 
     def stream(self) -> OpenAIResponsesStream:
         return OpenAIResponsesStream()
+
+    def choice(self, given: Any) -> Choice:
+        """A tool that the server runs itself may be asked for; that is nothing that we could miss."""
+        if given in ("none", "required"):
+            return given
+        choice = an_object(given) or {}
+        required = choice.get("type") == "function" or choice.get("mode") == "required"
+        return "required" if required else "auto"
 
     # ── whole answers ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -436,14 +428,3 @@ def _read(response: Object) -> tuple[Output, list[Item | None], list[Delta]]:
             deltas += output.told(item, an_object(told) or {})
     deltas.append(Delta(Kind.FINISH, text=finish_reason(response)))
     return output, items, deltas
-
-
-def _choice(given: Any) -> Choice:
-    """A tool that the server runs itself may be asked for; that is nothing that we could miss."""
-    if given == "none":
-        return "none"
-    if given == "required":
-        return "required"
-    choice = an_object(given) or {}
-    required = choice.get("type") == "function" or choice.get("mode") == "required"
-    return "required" if required else "auto"

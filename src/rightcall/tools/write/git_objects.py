@@ -50,13 +50,12 @@ class Bench:
 
     def git(
         self, *arguments: str, index: str = "", stdin: bytes | None = None, most: int = _MOST,
-        settings: Sequence[str] = (), holding: Sequence[int] = (),
-        unless: Callable[[Layout], str | None] = lambda _: None,
+        holding: Sequence[int] = (), unless: Callable[[Layout], str | None] = lambda _: None,
     ) -> Finished:  # fmt: skip
         """Run git: it reads the repository and our room, and writes objects into our room only. Where the system can
         see to it, it writes nowhere but there and in the git directory, whatever links are put in there meanwhile.
         `unless` says why it must not run in the directory as it is just then."""
-        config = [word for setting in (*_CONFIG, *settings) for word in ("-c", setting)]
+        config = [word for setting in _CONFIG for word in ("-c", setting)]
         private = private_for(self.repository)
         if why := unless(private.layout):
             raise ToolFailure(why)

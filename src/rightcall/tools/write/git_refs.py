@@ -120,10 +120,9 @@ def set_refs(bench: Bench, steps: Sequence[RefStep], by: tuple[str, str], holdin
         if at != step.before:
             raise _moved(step, at)
     told = b"".join(_line(step) for step in steps)
-    settings = [f"user.name={by[0]}", f"user.email={by[1]}"]
     finished = bench.git(
-        "update-ref", "--no-deref", "-m", "rightcall", "-z", "--stdin", stdin=told, settings=settings, holding=holding,
-        unless=unwritable,
+        "-c", f"user.name={by[0]}", "-c", f"user.email={by[1]}", "update-ref", "--no-deref", "-m", "rightcall", "-z",
+        "--stdin", stdin=told, holding=holding, unless=unwritable,
     )  # fmt: skip
     if finished.code == 0:
         return
