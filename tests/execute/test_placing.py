@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.tools.state import placed
+from rightcall.tools.state import place_arguments
 
 pytestmark = pytest.mark.promise("P-03")
 
@@ -25,19 +25,19 @@ pytestmark = pytest.mark.promise("P-03")
 )
 def test_relative_paths_are_joined_to_the_root(given: Any, place: str, expected: Any) -> None:
     before = json.dumps(given)
-    assert placed(given, (place,), "/r") == expected
+    assert place_arguments(given, (place,), "/r") == expected
     assert json.dumps(given) == before, "what was judged is not changed"
 
 
 def test_paths_inside_json_text_are_too() -> None:
     text = json.dumps([{"path": "a"}, {"path": "/b"}])
-    (made,) = placed({"ops": text}, ("ops[].path",), "/r").values()
+    (made,) = place_arguments({"ops": text}, ("ops[].path",), "/r").values()
     assert json.loads(made) == [{"path": "/r/a"}, {"path": "/b"}]
-    assert placed({"ops": "no json"}, ("ops[].path",), "/r") == {"ops": "no json"}
+    assert place_arguments({"ops": "no json"}, ("ops[].path",), "/r") == {"ops": "no json"}
 
 
 def test_where_the_process_works_in_the_root_they_stay_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert placed({"path": "a"}, ("path",), str(tmp_path)) == {"path": "a"}
+    assert place_arguments({"path": "a"}, ("path",), str(tmp_path)) == {"path": "a"}

@@ -121,9 +121,9 @@ def _hook(arguments: list[str]) -> int | None:
         gc.disable()
         return alone(arguments[1:])
     except KeyboardInterrupt:  # before it had begun
-        from rightcall.hosts.hooks.hook import interrupted, is_hook
+        from rightcall.hosts.hooks.hook import answer_interrupted, is_hook
 
-        return interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
+        return answer_interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
 
 
 def _main(arguments: list[str]) -> int:

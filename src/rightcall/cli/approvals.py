@@ -27,18 +27,18 @@ from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import (
     MOST_LISTED,
     YES,
-    answered,
     at_a_terminal,
-    denied_all,
+    deny_all,
     fair_part,
     found_approval,
+    give_answer,
     json_line,
     listing,
-    named,
     person_option,
+    read_word,
+    render_name,
     show_question,
     summary_record,
-    typed,
     waiting_ids,
     who,
     whole_record,
@@ -179,7 +179,7 @@ def _approve(store: "Store", options: Namespace) -> int:
         raise AnswerError("--yes needs --digest: it stands below the whole call, `rightcall approvals show ID --full`")
     if at_a_terminal() and not options.yes:
         approval = show_question(store, options.id)
-        if typed(f"approve {approval.id}? [y/N] ") not in YES:
+        if read_word(f"approve {approval.id}? [y/N] ") not in YES:
             say(f"{approval.id} is not approved; it still waits.")
             return REFUSED
         digest = digest or approval.digest
@@ -188,7 +188,7 @@ def _approve(store: "Store", options: Namespace) -> int:
             "there is no terminal to ask at: look at the whole call with `rightcall approvals show ID --full` "
             f"and name at least {LEAST_DIGEST} characters of the digest below it: --digest HEX"
         )
-    say(answered(store, options, options.id, "approved", digest))
+    say(give_answer(store, options, options.id, "approved", digest))
     return OK
 
 
@@ -200,7 +200,7 @@ def _deny(store: "Store", options: Namespace) -> int:
             raise InputError(f"`--{'as' if name == 'caller' else name.replace('_', '-')}` needs `--all`")
     if options.id is None:
         raise InputError("name the question to deny, or pass `--all`")
-    say(answered(store, options, options.id, "denied", reason=options.reason))
+    say(give_answer(store, options, options.id, "denied", reason=options.reason))
     return OK
 
 
@@ -211,17 +211,17 @@ def _deny_all(store: "Store", options: Namespace) -> int:
     if options.caller is not None and not options.caller.strip():
         raise InputError("`--as` is empty; nothing was denied. Name a caller, or leave `--as` out for all callers")
     ids = waiting_ids(store, options.caller)
-    whose = "" if options.caller is None else f" of {named(options.caller)}"
+    whose = "" if options.caller is None else f" of {render_name(options.caller)}"
     if options.dry_run:
         say(_denied_text(ids, f"{count(ids, 'question')}{whose} would be denied; nothing was changed", options))
         return OK
     if ids and options.caller is None and not options.yes:
         if not at_a_terminal():
             raise InputError("cannot prompt without a terminal; pass `--yes`, or name a caller with `--as CALLER`")
-        if typed(f"deny {count(ids, 'question')} of all callers? [y/N] ") not in YES:
+        if read_word(f"deny {count(ids, 'question')} of all callers? [y/N] ") not in YES:
             say("Nothing was denied.")
             return REFUSED
-    done = denied_all(store, options, ids) if ids else []
+    done = deny_all(store, options, ids) if ids else []
     none = "" if ids else " `rightcall approvals list` shows what waits, and whose it is."
     say(_denied_text(done, f"{count(done, 'question')}{whose} denied.{none}", options))
     return OK
@@ -282,11 +282,11 @@ def _ask(store: "Store", options: Namespace, id: str) -> None:
     """A yes, a no, or anything else: the question stays. What goes wrong is told, and watching goes on."""
     try:
         approval = show_question(store, id)
-        said = typed(f"approve {id}? [y/N, Enter leaves it waiting] ")
+        said = read_word(f"approve {id}? [y/N, Enter leaves it waiting] ")
         if said in YES:
-            say(answered(store, options, id, "approved", approval.digest))
+            say(give_answer(store, options, id, "approved", approval.digest))
         elif said in NO:
-            say(answered(store, options, id, "denied"))
+            say(give_answer(store, options, id, "denied"))
         else:
             say(f"{id} still waits.")
     except AnswerError as error:
@@ -450,7 +450,7 @@ def _describe_grant(grant: Grant, style: Style) -> list[str]:
 def _revoke(store: "Store", options: Namespace) -> int:
     by = who(options)
     gone = store.transact(lambda tables: revoke_grant(tables, options.id, by))
-    say(f"{gone.id} is taken back: {named(gone.caller)} has to ask again for {named(gone.tool)}.")
+    say(f"{gone.id} is taken back: {render_name(gone.caller)} has to ask again for {render_name(gone.tool)}.")
     return OK
 
 
@@ -470,8 +470,8 @@ def _record(grant: Grant, now: int) -> dict[str, Any]:
 
 def _listing(grants: list[Grant], now: int, style: Style) -> list[str]:
     rows = [
-        [one.id, named(one.caller), named(one.tool), condition_text(one.where) or "any arguments",
-         str(one.uses), time_left(one.expires_at, now), named(one.by)]
+        [one.id, render_name(one.caller), render_name(one.tool), condition_text(one.where) or "any arguments",
+         str(one.uses), time_left(one.expires_at, now), render_name(one.by)]
         for one in grants
     ]  # fmt: skip
     header = ["id", "caller", "tool", "where", "uses left", "time left", "by"]
@@ -533,8 +533,8 @@ def _list_quarantine(store: "Store", options: Namespace) -> int:
 
 def _listing_quarantine(found: list[Held], most: int, style: Style) -> list[str]:
     rows = [
-        [named(one.caller), one.digest[:_DIGEST], named(one.tool) or "-", str(one.refusals),
-         named(one.rule), "yes" if 0 < most <= one.refusals else "no"]
+        [render_name(one.caller), one.digest[:_DIGEST], render_name(one.tool) or "-", str(one.refusals),
+         render_name(one.rule), "yes" if 0 < most <= one.refusals else "no"]
         for one in found
     ]  # fmt: skip
     header = ["caller", "digest", "tool", "refused", "last by", "quarantined"]

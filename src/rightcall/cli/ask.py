@@ -19,11 +19,11 @@ from rightcall.cli.options import InputError, json_option, policy_of, store_opti
 from rightcall.cli.packet import approval_ways, commands, models, places, ways_on
 from rightcall.cli.persons import (
     YES,
-    answered,
     at_a_terminal,
+    give_answer,
     person_option,
+    read_word,
     show_question,
-    typed,
     typed_text,
     waiting,
     who,
@@ -291,12 +291,12 @@ def _approved(store: Store, options: Namespace, id: str) -> str | None:
     """As `approvals watch` asks: the question is shown whole, and a yes is said to exactly that."""
     try:
         approval = show_question(store, id)
-        said = typed(f"approve {id}? [y/N, {_LEAVES}] ")
+        said = read_word(f"approve {id}? [y/N, {_LEAVES}] ")
         if said in YES:
-            say(answered(store, options, id, "approved", approval.digest))
+            say(give_answer(store, options, id, "approved", approval.digest))
             return "yes"
         if said in NO:
-            say(answered(store, options, id, "denied"))
+            say(give_answer(store, options, id, "denied"))
             return "no"
     except AnswerError as error:
         say(f"not answered: {error}")

@@ -29,7 +29,7 @@ from rightcall.cli.options import (
     subcommands,
 )
 from rightcall.cli.pause import paused_line
-from rightcall.cli.persons import ago, at_a_terminal, moment, person_option, typed, who
+from rightcall.cli.persons import ago, at_a_terminal, moment, person_option, read_word, who
 from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, say_json, style_for, wrap
 from rightcall.errors import AnswerError, ConfigError, StoreError
 from rightcall.policy.ledger import recall, speak_on_stderr, warn
@@ -225,7 +225,7 @@ def _agreed(cut: Cut, options: Namespace) -> bool:
     if options.json or not at_a_terminal():
         raise ConfigError(f"{would} There is no terminal to ask at: say --yes")
     say(would[0].upper() + would[1:], *_spared(cut))
-    if typed("remove them? [y/N] ") in YES:
+    if read_word("remove them? [y/N] ") in YES:
         return True
     say("Nothing was removed.")
     return False
@@ -431,7 +431,7 @@ def adopt_audit(options: Namespace) -> int:
     if not options.yes:
         if options.json or not at_a_terminal():
             raise AnswerError("cannot prompt without a terminal; pass --yes")
-        if typed("Go on with what is there now, and record that? [y/N] ") not in _YES:
+        if read_word("Go on with what is there now, and record that? [y/N] ") not in _YES:
             say("Nothing was changed.")
             return REFUSED
     aside = _move_aside(path) if problem.fault == "corrupt" else []

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
-from rightcall.cli.persons import Row, chart, signs_for, spelled, spelled_lines
+from rightcall.cli.persons import Row, chart, signs_for, spell_out, spelled_lines
 from rightcall.cli.stats import duration, percent
 from rightcall.cli.terminal import Style, Tint, fold, many, table, visible_width
 from rightcall.errors import ToolFailure
@@ -47,7 +47,7 @@ def safe(value: Any) -> str:
     return escaped(str(value).removesuffix("\r").replace("\t", "    "), _WIDEST)
 
 
-def marked(text: str, spans: Sequence[Sequence[int]], style: Style) -> str:
+def mark_matches(text: str, spans: Sequence[Sequence[int]], style: Style) -> str:
     """The same with the parts that match in colour. Each part is made harmless by itself, so that the only sequences a
     terminal obeys are ours."""
     if not style.colour or not spans:
@@ -73,7 +73,7 @@ def some(shown: int, total: int, thing: str) -> str:
     return f"{shown:,} of {many(total, thing)}" if shown < total else many(total, thing)
 
 
-def tinted(line: str, style: Style) -> str:
+def tint_diff(line: str, style: Style) -> str:
     """A line of a diff, in its colour where there are any."""
     tints: list[Tint] = [tint for start, tint in _DIFF.items() if line.startswith(start)]
     return style.tint(line, *tints[:1])
@@ -340,7 +340,7 @@ def _line(number: int | None, text: str, match: Fields | None, style: Style, mar
     if match is None:
         return style.tint(f"{place}- {safe(text)}", "dim")
     spans = match.get("highlights") or ()
-    return f"{style.tint(place + mark, 'dim')}{marked(str(match['matchedText']), spans, style)}"
+    return f"{style.tint(place + mark, 'dim')}{mark_matches(str(match['matchedText']), spans, style)}"
 
 
 def _numbered(matches: list[Fields]) -> Iterator[list[Line]]:
@@ -397,7 +397,7 @@ def _written(tool: str) -> tuple[Show, None]:
         view = view_of(tool)
         yield safe(view.shape(result)["summary"] if view is not None else "")
         yield from (style.tint(line, tint) for line, tint in _besides(result))
-        yield from (tinted(line, style) for line in lines_of(result.get("diff", "")))
+        yield from (tint_diff(line, style) for line in lines_of(result.get("diff", "")))
         if result["undo"]:
             yield style.tint(f"to take it back: {safe(result['undo'])}", "dim")
 
@@ -548,10 +548,10 @@ def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
         [
             one.id,
             style.tint(one.status, _STATUS[one.status]),
-            spelled(one.author, 30),
-            f"{spelled(one.branch, 40)} → {spelled(one.base, 40)}",
-            spelled(one.made[:16].replace("T", " "), 16),
-            spelled(one.title, _TITLE),
+            spell_out(one.author, 30),
+            f"{spell_out(one.branch, 40)} → {spell_out(one.base, 40)}",
+            spell_out(one.made[:16].replace("T", " "), 16),
+            spell_out(one.title, _TITLE),
         ]
         for one in found
     ]
@@ -560,10 +560,10 @@ def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
 
 def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
     record = view.record
-    branches = f"{spelled(record.branch)} → {spelled(record.base)}"
-    by = f"by {spelled(record.author)}, {spelled(record.made)}"
+    branches = f"{spell_out(record.branch)} → {spell_out(record.base)}"
+    by = f"by {spell_out(record.author)}, {spell_out(record.made)}"
     return [
-        f"{style.tint(f'#{record.id}', 'yellow')}  {style.tint(spelled(record.title), 'bold')}",
+        f"{style.tint(f'#{record.id}', 'yellow')}  {style.tint(spell_out(record.title), 'bold')}",
         f"{style.tint(record.status, _STATUS[record.status])}  {branches}, {by}",
         *(f"  {line}" for line in spelled_lines(record.body, most=200) if record.body),
         *_commits(view, style),
@@ -577,14 +577,14 @@ def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
 def diff_lines(text: str, style: Style) -> Iterator[str]:
     """A diff in which nothing hides, with colours where there are any."""
     for line in spelled_lines(text.removesuffix("\n")):
-        yield tinted(line, style)
+        yield tint_diff(line, style)
 
 
 def _commits(view: "View", style: Style) -> Iterator[str]:
     if view.missing:
         yield style.tint(escaped(view.missing), "dim")  # a message of ours
     for one in view.commits:
-        yield f"  {style.tint(one.hash[:_SHORT], 'yellow')}  {spelled(one.subject, 100)}  ({_names(one.names)})"
+        yield f"  {style.tint(one.hash[:_SHORT], 'yellow')}  {spell_out(one.subject, 100)}  ({_names(one.names)})"
     if view.totals is not None:
         told = view.totals
         yield style.tint(f"  {many(told.files, 'file')}, +{told.insertions} -{told.deletions}", "dim")
@@ -596,9 +596,9 @@ def _reviews(view: "View", needed: int, style: Style) -> Iterator[str]:
     now = view.now
     yield f"approvals: {len(now.approved)} of {needed}" + (f" ({_names(now.approved)})" if now.approved else "")
     for one in now.rejected:
-        yield style.tint(f"rejected by {spelled(one.by, 60)}", "red")
+        yield style.tint(f"rejected by {spell_out(one.by, 60)}", "red")
     for one in now.void:
-        yield style.tint(f"void: {spelled(one.by, 60)} approved {one.commit[:_SHORT]}, an earlier commit", "yellow")
+        yield style.tint(f"void: {spell_out(one.by, 60)} approved {one.commit[:_SHORT]}, an earlier commit", "yellow")
 
 
 def _checks(runs: "Sequence[CheckRun]", style: Style) -> Iterator[str]:
@@ -608,7 +608,7 @@ def _checks(runs: "Sequence[CheckRun]", style: Style) -> Iterator[str]:
     word = style.tint("passed", "green") if last.ok else style.tint("failed", "red")
     ended = f"exit {last.exit}" if last.exit is not None else "ended"
     limits = f", limit: {', '.join(last.limits)}" if last.limits else ""
-    yield f"checks: {word} ({ended}{limits}, {last.seconds:g} s, {spelled(last.at)}; {many(len(runs), 'run')})"
+    yield f"checks: {word} ({ended}{limits}, {last.seconds:g} s, {spell_out(last.at)}; {many(len(runs), 'run')})"
     if not last.ok:
         tail = "\n".join(last.tail.split("\n")[-_MOST_TAIL:]).replace("\t", "    ")
         yield from (f"  | {line}" for line in spelled_lines(tail))
@@ -616,10 +616,10 @@ def _checks(runs: "Sequence[CheckRun]", style: Style) -> Iterator[str]:
 
 def _discussion(remarks: "Sequence[Remark]", style: Style) -> Iterator[str]:
     for one in remarks:
-        who = spelled(one.by, 60) + (" (a person)" if one.person else "")
+        who = spell_out(one.by, 60) + (" (a person)" if one.person else "")
         at = f" at {one.commit[:_SHORT]}" if one.kind in ("approve", "reject") else ""
         said = style.tint(f"{_SAID[one.kind]}{at}", _KIND.get(one.kind, "dim"))
-        yield f"{style.tint(spelled(one.at), 'dim')}  {who} {said}"
+        yield f"{style.tint(spell_out(one.at), 'dim')}  {who} {said}"
         yield from (f"    {line}" for line in spelled_lines(one.text, most=100) if one.text)
 
 
@@ -630,7 +630,7 @@ def _next(record: "PullRecord", view: "View") -> list[str]:
 
 
 def _names(names: Iterable[str]) -> str:
-    return ", ".join(spelled(name, 60) for name in names)
+    return ", ".join(spell_out(name, 60) for name in names)
 
 
 # ── one pull request ──

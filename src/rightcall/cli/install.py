@@ -13,7 +13,7 @@ from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError
-from rightcall.cli.persons import at_a_terminal, typed
+from rightcall.cli.persons import at_a_terminal, read_word
 from rightcall.cli.terminal import say
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note
@@ -23,10 +23,10 @@ from rightcall.hosts.install.plans import (
     Change,
     Done,
     Record,
+    hold_lock,
     install,
     installed_in,
     is_installed,
-    locked,
     modes_in,
     planned_install,
     planned_removal,
@@ -98,13 +98,13 @@ def _text(data: bytes | None) -> str:
     return (data or b"").decode("utf-8", "backslashreplace").replace("\r\n", "\n")
 
 
-def agreed(options: Namespace, question: str) -> bool:
+def ask_to_write(options: Namespace, question: str) -> bool:
     """Asks somebody at a terminal. Without one, only --yes counts."""
     if options.yes:
         return True
     if not at_a_terminal():
         raise InputError("nothing was written: there is no terminal to ask at. Say --yes to write it, or --dry-run")
-    return typed(question) in YES
+    return read_word(question) in YES
 
 
 def write_options(parser: ArgumentParser) -> None:
@@ -162,10 +162,10 @@ def run(options: Namespace) -> int:
     if options.dry_run:
         say("Nothing was written (--dry-run).")
         return OK
-    if not agreed(options, "write this? [y/N] "):
+    if not ask_to_write(options, "write this? [y/N] "):
         say("Nothing was written.")
         return REFUSED
-    with locked(state):
+    with hold_lock(state):
         fresh = planned_install(host, path, wish, read_manifest(state))
         if fresh.is_none:
             return _nothing(fresh, wish)
@@ -183,7 +183,7 @@ def _offer_trust(path: str) -> None:
     program = shutil.which("codex")
     if program is None or not at_a_terminal() or os.path.dirname(os.path.abspath(program)) == os.getcwd():
         return
-    if typed(f"start {escaped(program)} now, to trust the hooks? [y/N] ") in YES:
+    if read_word(f"start {escaped(program)} now, to trust the hooks? [y/N] ") in YES:
         subprocess.run([program], cwd=here, check=False)
 
 
@@ -297,10 +297,10 @@ def put_in(options: Namespace) -> int:
     if options.dry_run:
         say("Nothing was written (--dry-run).")
         return OK
-    if not agreed(options, "write these files? [y/N] "):
+    if not ask_to_write(options, "write these files? [y/N] "):
         say("Nothing was written.")
         return REFUSED
-    with locked(state):
+    with hold_lock(state):
         written = agent_zero_install.install(folder)
         write_manifest(state, read_manifest(state).with_record(Record(_NAME, folder, "", created=True)))
     say(
@@ -329,10 +329,10 @@ def _take_out(folder: str, options: Namespace, state: str) -> int:
         say(f"Agent Zero: {escaped(folder)}", *(f"  - {escaped(os.path.relpath(file, folder))}" for file in files))
     if options.dry_run:
         return OK
-    if files and not agreed(options, "remove these files? [y/N] "):
+    if files and not ask_to_write(options, "remove these files? [y/N] "):
         say("Nothing was removed.")
         return REFUSED
-    with locked(state):
+    with hold_lock(state):
         removed = agent_zero_install.uninstall(folder)
         write_manifest(state, read_manifest(state).without(_NAME, folder))
     if removed:
@@ -364,16 +364,16 @@ def run_uninstall(options: Namespace) -> int:
     if host.kind == "files":
         return take_out(options)
     state = lock_folder()
-    paths = _noted(host, state) if options.all else (place_of(host, options),)
+    paths = _files_of(host, state) if options.all else (place_of(host, options),)
     if not paths:
         say(f"{host.title}: nothing of rightcall is installed there; nothing was changed.")
     codes = [_take_out_uninstall(host, path, options, state) for path in paths]
-    for other in set(_noted(host, state)) - {os.path.realpath(path) for path in paths}:
+    for other in set(_files_of(host, state)) - {os.path.realpath(path) for path in paths}:
         say(f"It is also in {escaped(other)}: --file FILE or --all takes it out there too.")
     return max(codes, default=OK)
 
 
-def _noted(host: Host, state: str) -> tuple[str, ...]:
+def _files_of(host: Host, state: str) -> tuple[str, ...]:
     """Every file that we know we are in."""
     return tuple(one.file for one in read_manifest(state).files if one.host == host.name)
 
@@ -388,12 +388,12 @@ def _take_out_uninstall(host: Host, path: str, options: Namespace, state: str) -
         if options.dry_run:
             say("Nothing was written (--dry-run).")
             return OK
-        if not agreed(options, "write this? [y/N] "):
+        if not ask_to_write(options, "write this? [y/N] "):
             say("Nothing was written.")
             return REFUSED
     elif options.dry_run:
         return OK
-    with locked(state):
+    with hold_lock(state):
         fresh = planned_removal(host, path, read_manifest(state))
         done = uninstall(change if change.before != fresh.before else fresh, state)
     say(*_describe_removal(change, done))

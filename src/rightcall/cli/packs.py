@@ -75,7 +75,7 @@ def effect_words(effects: Iterable[str] | None) -> str:
     return "any effect (none declared)" if effects is None else ", ".join(sorted(effects)) or "no effects"
 
 
-def grouped(mapping: Mapping[str, Any]) -> str:
+def render_mapping(mapping: Mapping[str, Any]) -> str:
     """`bash, sh → terminal; py → python`: what maps to the same is said once."""
     groups: dict[str, list[str]] = {}
     for source, target in mapping.items():
@@ -92,7 +92,7 @@ def conditions(rules: Any) -> list[str]:
     return lines
 
 
-def stated(rules: Any) -> dict[str, Any]:
+def stated_rules(rules: Any) -> dict[str, Any]:
     """Only what the rules say, as plain data."""
     import msgspec
 
@@ -207,7 +207,7 @@ def tool_record(tool: Any) -> dict[str, Any]:
         "description": tool.description,
         "effects": None if tool.effects is None else sorted(tool.effects),
         "parameters": tool.schema,
-        "rules": stated(tool.rules),
+        "rules": stated_rules(tool.rules),
     }
 
 
@@ -247,8 +247,8 @@ def _rule_lines(tool: Any) -> list[str]:
         *_line("also called:", rules.names),
         *_line("arguments:", [one.name + ("*" if one.required else "") for one in given]),
         *conditions(rules),
-        *_line("aliases:", [grouped(rules.aliases)] if rules.aliases else []),
-        *(f"values of {escaped(argument)}: {grouped(values)}" for argument, values in rules.values.items()),
+        *_line("aliases:", [render_mapping(rules.aliases)] if rules.aliases else []),
+        *(f"values of {escaped(argument)}: {render_mapping(values)}" for argument, values in rules.values.items()),
         *_line("defaults:", [json_text(dict(rules.defaults))] if rules.defaults else []),
         *_line("at least:", lengths),
         *_line("holds JSON as text:", rules.json_text),
@@ -320,7 +320,7 @@ def tool_record_tools(tool: "Tool") -> dict[str, Any]:
         "deprecated": tool.deprecated,
         "replaced_by": tool.rules.replaced_by,
         "parameters": tool.schema,
-        "rules": stated(tool.rules),
+        "rules": stated_rules(tool.rules),
         "unchecked": list(tool.unchecked),
     }
 
@@ -366,7 +366,7 @@ def whole(tool: "Tool", style: Style) -> list[str]:
     if tool.description:
         lines += ["", *wrap(escaped(" ".join(tool.description.split())), style.width)]
     lines += ["", style.tint("schema", "bold"), *json_text(tool.schema, indent=2).split("\n")]
-    rules = stated(tool.rules)
+    rules = stated_rules(tool.rules)
     example = rules.pop("example", None)
     if rules:
         lines += ["", style.tint("rules", "bold"), *json_text(rules, indent=2).split("\n")]

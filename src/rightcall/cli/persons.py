@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rightcall.record.tables import Store, Tables
 
 
-def spelled(line: str, most: int | None = None) -> str:
+def spell_out(line: str, most: int | None = None) -> str:
     """One line with everything that could hide spelled out, cut to `most` characters."""
     shown = _paper().visible(line if most is None else line[: most + 1])
     return shown if most is None else cut_end(shown, most)
@@ -189,7 +189,7 @@ def levels(values: Sequence[float], signs: Signs = BLOCKS) -> str:
     return "".join(signs.levels[-int(-top * value // most) if value > 0 else 0] for value in values)
 
 
-def fitted(text: str, width: int, signs: Signs = BLOCKS) -> str:
+def fit_columns(text: str, width: int, signs: Signs = BLOCKS) -> str:
     """A text cut to so many columns, with a sign that something is missing.
 
     >>> fitted("code/search", 8)
@@ -222,7 +222,7 @@ def chart(rows: Sequence[Row], style: Style, signs: Signs, *, indent: int = 0) -
     lines: list[str] = []
     for row in rows:
         drawn = style.tint(pad(bar(row.value, most, width, signs), width if beside else 0), "cyan")
-        line = f"{pad(fitted(row.label, label, signs), label)}  {drawn}"
+        line = f"{pad(fit_columns(row.label, label, signs), label)}  {drawn}"
         if beside:
             lines.append(f"{line}  {row.text}")
         else:
@@ -279,7 +279,7 @@ def typed_text(prompt: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def typed(prompt: str) -> str:
+def read_word(prompt: str) -> str:
     """The same for a word that is one of a few: in small letters."""
     return typed_text(prompt).lower()
 
@@ -342,7 +342,7 @@ def columns() -> int:
     return min(stated, real) if real else stated
 
 
-def named(text: str) -> str:
+def render_name(text: str) -> str:
     """A name in a list: spelled out, and cut where it is long."""
     return cut_end(visible(text[: _NAME + 1]), _NAME)
 
@@ -353,8 +353,8 @@ def listing(approvals: Sequence[Approval], now: int, style: Style, most: int = 0
     rows = [
         [
             one.id,
-            named(one.caller),
-            named(one.tool),
+            render_name(one.caller),
+            render_name(one.tool),
             state_of(one, now),
             _rule(one),
             (f"{len(one.canonical):,}" if one.canonical else "-"),
@@ -376,14 +376,14 @@ def _left_out(approvals: Sequence[Approval], shown: Sequence[Approval]) -> list[
     callers = [(caller, number) for caller, number in left.most_common() if number]
     if not callers:
         return []
-    some = ", ".join(f"{number:,} of {named(caller)}" for caller, number in callers[:_MOST_CALLERS])
+    some = ", ".join(f"{number:,} of {render_name(caller)}" for caller, number in callers[:_MOST_CALLERS])
     others = f" and of {len(callers) - _MOST_CALLERS:,} other callers" if len(callers) > _MOST_CALLERS else ""
     return [f"not listed: {some}{others}; `--limit 0` lists all, `approvals deny --all --as CALLER` denies a caller's"]
 
 
 def _rule(approval: Approval) -> str:
     rule, separated, _ = approval.why.partition(": ")
-    return named(rule if separated else approval.why)
+    return render_name(rule if separated else approval.why)
 
 
 def summary_record(approval: Approval, now: int) -> dict[str, Any]:
@@ -457,7 +457,7 @@ def _require_whole(approval: Approval) -> None:
         )
 
 
-def denied_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[str]:
+def deny_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[str]:
     """Deny all of these that still wait, each in the record, in one transaction: all of it or nothing. What somebody
     has answered meanwhile, or has expired, stays as it is. Returns those that were denied."""
     settings = policy_of(options).settings
@@ -475,7 +475,7 @@ def denied_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[s
     return store.transact(work)
 
 
-def answered(
+def give_answer(
     store: "Store", options: Namespace, id: str, said: Literal["approved", "denied"], digest: str = "", reason: str = ""
 ) -> str:
     """Give the answer; returns what to tell. Raises AnswerError when it is not taken."""

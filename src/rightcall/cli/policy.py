@@ -620,7 +620,7 @@ def run_command(options: Namespace) -> int:
     with _door(load_policy(policy_file(options)), options.root) as door:
         lines = iter([(options.command, "url" if options.url else "command")]) if options.command is not None else None
         for number, (value, kind) in enumerate(lines or _lines(standard_input())):
-            answer = judged(door, value, kind, f"line-{number}")
+            answer = judge_line(door, value, kind, f"line-{number}")
             if options.json or lines is None:
                 record = {key: getattr(answer, key) for key in answer.__struct_fields__}
                 say_json(record)
@@ -629,7 +629,7 @@ def run_command(options: Namespace) -> int:
     return OK
 
 
-def judged(door: Door, value: Any, kind: str, caller: str) -> AnswerCommand:
+def judge_line(door: Door, value: Any, kind: str, caller: str) -> AnswerCommand:
     """The answer of a door to a tool with one argument of that name. Each line has a caller of its own: only so many
     questions of one caller may wait."""
     passage = door.judge(kind, {kind: value}, caller=caller)

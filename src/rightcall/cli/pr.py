@@ -28,11 +28,11 @@ from rightcall.cli.persons import (
     YES,
     at_a_terminal,
     json_line,
-    named,
     person_option,
-    spelled,
+    read_word,
+    render_name,
+    spell_out,
     spelled_lines,
-    typed,
     who,
 )
 from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, wrap
@@ -87,7 +87,7 @@ def person_of(options: Namespace, policy: "Policy", author: str) -> str:
     return name
 
 
-def noted(options: Namespace, what: str, by: str, data: dict[str, Any]) -> None:
+def record_first(options: Namespace, what: str, by: str, data: dict[str, Any]) -> None:
     """Written before anything is done: where nothing can be recorded, nothing happens."""
     with closing(open_store(options, create=True)) as store:
         store.transact(lambda tables: note_change(tables, what, by, data))
@@ -115,7 +115,7 @@ def act(desk: "Desk", policy: "Policy", options: Namespace) -> int:
 def _say(
     desk: "Desk", options: Namespace, record: PullRecord, by: str, decision: Decision, at: str | None = None
 ) -> int:
-    noted(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
+    record_first(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
     asked = ReviewArguments(id=record.id, decision=decision, comment=options.text, caller=by)
     done = review(desk, asked, person=True, at=at)
     told = {"comment": "Your comment stands", "approve": "It is approved", "reject": "It is rejected"}[decision]
@@ -139,14 +139,14 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
         _require_terminal("approve it with --commit HEX, the commit that you have looked at, or --yes")
         instead = f"`rightcall pr diff {record.id}` shows all of it; then approve it with --commit {case.head[:_SHORT]}"
         _show_acting(diff_preview((), case.writer, case.fork, case.head, instead), instead)
-        if typed(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ") not in YES:
+        if read_word(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ") not in YES:
             say("It is not approved.")
             return REFUSED
     return _say(desk, options, record, by, "approve", case.head)
 
 
 def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
-    noted(options, "pr close", by, {"pull": record.id, "branch": record.branch})
+    record_first(options, "pr close", by, {"pull": record.id, "branch": record.branch})
     change = close_pull(desk, record.id, by, options.text, person=True)
     say(f"Pull request {record.id} is closed; its branch stays. To take that back: rightcall undo {change.id}")
     return OK
@@ -161,16 +161,16 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
         instead = f"`rightcall pr diff {plan.case.record.id}` shows all of it; then merge it with --yes"
         _show_acting(preview_lines(desk, plan), instead)
         word = "approve and merge" if options.approve else "merge"
-        if typed(f"{word} pull request {plan.case.record.id}? [y/N] ") not in YES:
+        if read_word(f"{word} pull request {plan.case.record.id}? [y/N] ") not in YES:
             say("It is not merged.")
             return REFUSED
-    return _merged(desk, policy, options, by, plan)
+    return _merge_now(desk, policy, options, by, plan)
 
 
-def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
+def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
     record, head = plan.case.record, plan.case.head
     data = {"pull": record.id, "commit": head, "branch": record.branch, "base": record.base}
-    noted(options, "pr merge", by, data | {"approve": options.approve})
+    record_first(options, "pr merge", by, data | {"approve": options.approve})
     if options.approve and not has_approved(plan.case.now, by):
         review(desk, ReviewArguments(id=record.id, decision="approve", caller=by), person=True, at=head)
         plan = approved_plan(desk, plan, by)
@@ -181,14 +181,14 @@ def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "
         asked = MergeArguments(id=record.id, caller=by, expected=plan.state)
         done = merge(desk, asked, Checker(lambda: sandbox, policy.sandbox.visible), person=True)
     except ToolFailure:
-        noted(options, "pr not merged", by, data)
+        record_first(options, "pr not merged", by, data)
         raise
     except KeyboardInterrupt:
         _interrupted(desk, options, by, data)
         raise
     finally:
         sandbox.close()
-    noted(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
+    record_first(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
     say(json_line(to_builtins(done)) if options.json else _describe_merge(done))
     return OK
 
@@ -199,10 +199,10 @@ def _interrupted(desk: "Desk", options: Namespace, by: str, data: dict[str, Any]
         pass  # whatever was half done has been rolled back now
     record = pull_of(desk, options.id)
     if record.status == "merged":
-        noted(options, "pr merged", by, data | {"merge": record.merge})
+        record_first(options, "pr merged", by, data | {"merge": record.merge})
         sys.stderr.write(f"rightcall: interrupted, after it was merged as {record.merge[:_SHORT]}\n")
         return
-    noted(options, "pr not merged", by, data)
+    record_first(options, "pr not merged", by, data)
     approved = f"; your approval stands (rightcall pr show {record.id})" if options.approve else ""
     sys.stderr.write(f"rightcall: interrupted: nothing was merged, pull request {record.id} is open{approved}\n")
 
@@ -211,7 +211,7 @@ def _describe_merge(done: "Merge") -> str:
     counted = f"{many(done.files_changed, 'file')}, +{done.insertions} -{done.deletions}"
     where = "; your checkout shows it" if done.checkout else ""
     return (
-        f"Pull request {done.id} is merged into {spelled(done.base)} as {done.commit[:_SHORT]} ({counted}){where}. "
+        f"Pull request {done.id} is merged into {spell_out(done.base)} as {done.commit[:_SHORT]} ({counted}){where}. "
         f"The checks passed in {done.check_seconds:g} s. To take it back: {done.undo}"
     )
 
@@ -425,7 +425,10 @@ def _list_undo(desk: "Desk", options: Namespace) -> int:
     elif not damaged:
         say("Nothing was changed yet.")
     if damaged:
-        say("Interrupted, damaged and not taken back; what is left of each:", *(f"  {spelled(one)}" for one in damaged))
+        say(
+            "Interrupted, damaged and not taken back; what is left of each:",
+            *(f"  {spell_out(one)}" for one in damaged),
+        )
     return OK
 
 
@@ -439,13 +442,13 @@ def _record(change: "Change", why: str) -> dict[str, Any]:
 
 def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
     rows = [
-        [one.id, one.at.replace("T", " ").rstrip("Z"), named(one.caller), spelled(one.summary, _SUMMARY),
+        [one.id, one.at.replace("T", " ").rstrip("Z"), render_name(one.caller), spell_out(one.summary, _SUMMARY),
          "yes" if not why else "undone" if one.undone else "no"]
         for one, why in found
     ]  # fmt: skip
     lines = table(["id", "when (UTC)", "by", "what", "can be undone"], rows, style, left=5)
     reasons = [f"{one.id}: {why}" for one, why in found if why and not one.undone]
-    lines += [piece for reason in reasons for piece in wrap(spelled(reason), style.width)]
+    lines += [piece for reason in reasons for piece in wrap(spell_out(reason), style.width)]
     return [*lines, "`rightcall undo ID` shows what it would change, and asks."]
 
 
@@ -453,13 +456,13 @@ def _undo(desk: "Desk", options: Namespace) -> int:
     filed = desk.filed(options.id)
     why = why_not(desk, filed)
     if why:
-        return _refused(options, why)
-    if not options.yes and not _agreed(options, filed, preview(desk, filed)):
+        return _say_refusal(options, why)
+    if not options.yes and not _ask_to_merge(options, filed, preview(desk, filed)):
         return REFUSED
     shown = preview(desk, filed) if options.json else ""
     with desk.working() as worker:
         if why := why_not(desk, desk.filed(options.id)):
-            return _refused(options, why)
+            return _say_refusal(options, why)
         done = _done(worker, options, filed)
     if options.json:
         say(json_line({"ok": True, "undone": options.id, "change": done.id, "diff": shown}))
@@ -468,21 +471,25 @@ def _undo(desk: "Desk", options: Namespace) -> int:
     return OK
 
 
-def _refused(options: Namespace, why: str) -> int:
+def _say_refusal(options: Namespace, why: str) -> int:
     if options.json:
         say(json_line({"ok": False, "undone": None, "why": why}))
     else:
-        say(f"{spelled(options.id)} cannot be undone: {spelled(why)}.")
+        say(f"{spell_out(options.id)} cannot be undone: {spell_out(why)}.")
     return REFUSED
 
 
-def _agreed(options: Namespace, filed: "Filed", diff: str) -> bool:
+def _ask_to_merge(options: Namespace, filed: "Filed", diff: str) -> bool:
     entry = filed.entry
     if options.json or not at_a_terminal():
         raise ConfigError(f"there is no terminal to ask at: say --yes to undo {options.id}")
-    say(f"{entry.id}, {entry.at}, {named(entry.caller)}: {spelled(entry.summary, 200)}", "This would be changed:", "")
+    say(
+        f"{entry.id}, {entry.at}, {render_name(entry.caller)}: {spell_out(entry.summary, 200)}",
+        "This would be changed:",
+        "",
+    )
     say(*spelled_lines(diff), "")
-    if typed("undo it? [y/N] ") in YES:
+    if read_word("undo it? [y/N] ") in YES:
         return True
     say("Nothing was changed.")
     return False

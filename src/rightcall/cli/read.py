@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # Statistics of several gates added up, in the shape that `Gate.stats()` has.
 
 
-def merged(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
+def add_statistics(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
     """The sum of two statistics; the provider is that of the first."""
     if one is None:
         return other
@@ -116,7 +116,7 @@ class LineGates:
 
     def _forget(self, gate: "Gate") -> None:
         if self._options.stats:
-            self._past = merged(self._past, gate.stats())
+            self._past = add_statistics(self._past, gate.stats())
 
     def _build(self, tools: Any) -> "Gate":
         from rightcall.gate.gate import Gate
@@ -128,7 +128,7 @@ class LineGates:
         """The statistics of all gates of this run together."""
         total = self._gate.stats()
         for stats in (self._past, *(gate.stats() for gate in self._own.values())):
-            total = merged(total, stats) if stats else total
+            total = add_statistics(total, stats) if stats else total
         return total
 
 
@@ -211,7 +211,7 @@ def _fields_of_odd_json(line: bytes) -> dict[str, Any]:
 def value_of(line: bytes) -> Any:
     """The JSON value of a line, in which no key stands twice."""
     try:
-        return json.loads(line.decode("utf-8-sig"), object_pairs_hook=once)
+        return json.loads(line.decode("utf-8-sig"), object_pairs_hook=refuse_twice)
     except UnicodeDecodeError as error:
         raise LineError(f"the line is not UTF-8 (byte {error.start})") from error
     except json.JSONDecodeError as error:
@@ -220,7 +220,7 @@ def value_of(line: bytes) -> Any:
         raise LineError(f"the line cannot be read: {error}") from error
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """For `object_pairs_hook`: an object in which no key stands twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
@@ -355,7 +355,7 @@ def _message(path: str) -> Any:
     source = "standard input" if path == "-" else path
     text = read_text(path, limit=MAX_TEXT)
     try:
-        return json.loads(text, object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=refuse_twice)
     except json.JSONDecodeError as error:
         message = f"is not JSON: {error.msg} (column {error.colno})"
         raise InputError(message, source=source, line=error.lineno) from error

@@ -36,7 +36,7 @@ from rightcall.executor.request import canonical
 from rightcall.policy.settings import RouterSettings
 from rightcall.policy.types import DecisionKind
 from rightcall.router.router import Router
-from rightcall.router.trip import ASKED, NOBODY, rehearsed
+from rightcall.router.trip import ASKED, NOBODY, rehearsed_effects
 from rightcall.router.types import Candidate, Packet, SelectedTool
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class Expected(Struct, frozen=True):
     reason: str = ""
 
 
-def expected(options: Namespace, packet: Packet, settings: RouterSettings) -> Expected | None:
+def foresee(options: Namespace, packet: Packet, settings: RouterSettings) -> Expected | None:
     """None where no tool is chosen."""
     selected = packet.tool_routing.selected_tool
     if selected is None:
@@ -245,7 +245,7 @@ def expected(options: Namespace, packet: Packet, settings: RouterSettings) -> Ex
     except InputError as error:
         return Expected(call, "deny", "unknown", str(error))
     decision = found.decision
-    held_back = [one for one in rehearsed(settings) if one in found.tool.tool.effects]
+    held_back = [one for one in rehearsed_effects(settings) if one in found.tool.tool.effects]
     if decision.kind in ("allow", "ask") and held_back:
         switches = " and ".join(f"{_SWITCHES[effect]} = false" for effect in held_back)
         return Expected(call, "dry_run", "router", f"[router] of the policy says {switches}")

@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import json_option, open_store, store_options
-from rightcall.cli.persons import Row, Signs, chart, fitted, levels, signs_for
+from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, json_text, many, pad, say, style_for, visible_width, wrap
 from rightcall.record.analytics import (
     UNTOLD,
@@ -215,7 +215,7 @@ def _metric_block(metric: Metric, style: Style, signs: Signs) -> list[str]:
     sign, word, tint = _state(metric, signs)
     value = "" if metric.value is None else f"{_value(metric, signs)}, "
     return [
-        fitted(f"{style.tint(sign, tint)} {metric.name}: {style.tint(word, tint)}", style.width, signs),
+        fit_columns(f"{style.tint(sign, tint)} {metric.name}: {style.tint(word, tint)}", style.width, signs),
         f"  {value}target {metric.target}",
         *(style.tint(f"  {piece}", "dim") for piece in wrap(metric.how, style.width - 2)),
     ]

@@ -29,7 +29,7 @@ from rightcall.cli.options import (
     store_options,
     subcommands,
 )
-from rightcall.cli.persons import YES, at_a_terminal, json_line, named, person_option, typed, who
+from rightcall.cli.persons import YES, at_a_terminal, json_line, person_option, read_word, render_name, who
 from rightcall.cli.terminal import Style, count, many, say, say_json, style_for, table
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.discovery import FoundPolicy, refuse_leaving_link
@@ -116,7 +116,7 @@ def render_offer(offered: "Offer") -> list[str]:
 def _agreed() -> bool:
     if not at_a_terminal():
         raise InputError("nothing was trusted: cannot prompt without a terminal; pass `--yes`")
-    return typed(_QUESTION) in YES
+    return read_word(_QUESTION) in YES
 
 
 def _record(offered: "Offer", *, trusted: bool) -> dict[str, Any]:
@@ -308,7 +308,7 @@ def _revoke(store: "Store", options: Namespace) -> int:
     if options.json:
         say(json_line({"revoked": [_record_token(one) for one in gone]}))
     else:
-        say(*(f"Revoked token {one.id} of the caller {named(one.caller)}." for one in gone))
+        say(*(f"Revoked token {one.id} of the caller {render_name(one.caller)}." for one in gone))
     return OK
 
 
@@ -325,7 +325,14 @@ def _record_token(token: Token) -> dict[str, Any]:
 
 def _listing(tokens: list[Token], now: str, style: Style) -> list[str]:
     rows = [
-        [one.id, named(one.caller), moment(one.made)[:16], _until(one, now), named(one.by), visible(one.note)]
+        [
+            one.id,
+            render_name(one.caller),
+            moment(one.made)[:16],
+            _until(one, now),
+            render_name(one.by),
+            visible(one.note),
+        ]
         for one in tokens
     ]
     header = ["id", "caller", "made (UTC)", "expires (UTC)", "by", "note"]

@@ -51,7 +51,7 @@ from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.run import run
-from rightcall.tools.state import Cache, keepable, placed, state_of, telling, tracing
+from rightcall.tools.state import Cache, keepable, place_arguments, state_of, telling, tracing
 from rightcall.types import Call
 
 log = logging.getLogger("rightcall")
@@ -351,7 +351,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _given(self, request: Request, local: LocalTool, *, bound: bool = True) -> dict[str, Any]:
         """What the function gets: the call as it was judged, its paths counted from the root; where it is `bound`, also
         the state for which it was."""
-        given = dict(request.arguments) if local.rooted else placed(request.arguments, local.paths, self.root)
+        given = dict(request.arguments) if local.rooted else place_arguments(request.arguments, local.paths, self.root)
         if local.caller is not None:
             given[local.caller] = request.caller
         if local.expected is not None and bound:

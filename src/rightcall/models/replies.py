@@ -395,7 +395,7 @@ async def _ask_model(asker: Asker, messages: list[Message], options: dict[str, A
         reply = await asyncio.wrap_future(_in_thread(asker.model, messages, options))
         return await reply if inspect.isawaitable(reply) else reply
     except Exception as error:  # noqa: BLE001 - whatever a model raises, what was done so far is kept
-        return failed(error)
+        return describe_failure(error)
 
 
 def ask_sync(asker: Asker, messages: list[Message], options: dict[str, Any]) -> Any:
@@ -417,10 +417,10 @@ def _attempt(model: Model, messages: list[Message], options: dict[str, Any]) -> 
     try:
         return model(messages, **options)
     except Exception as error:  # noqa: BLE001 - as above
-        return failed(error)
+        return describe_failure(error)
 
 
-def failed(error: Exception) -> Failed:
+def describe_failure(error: Exception) -> Failed:
     """What a model raised, as a value. A `ModelError` is a whole sentence already."""
     _log.warning("rightcall: the model failed", exc_info=error)
     said = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"

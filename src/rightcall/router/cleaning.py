@@ -93,7 +93,7 @@ class Cleaner:
         return text
 
 
-def cleaned(gate: "Gate", text: str) -> tuple[str, int]:
+def clean_answer(gate: "Gate", text: str) -> tuple[str, int]:
     """A whole answer without its calls, and how many there were.
 
     >>> from rightcall import Gate

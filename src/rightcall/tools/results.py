@@ -38,7 +38,7 @@ class Shaped(Struct, frozen=True):
     cut: str | None = None
 
 
-def shaped(value: Any, output: int) -> Shaped:
+def shape_result(value: Any, output: int) -> Shaped:
     """Plain data of at most `output` bytes as JSON. Text keeps its head; of any other value that is too large the head
     of its JSON is left, as text. Draws from an iterator until it ends or the cap is reached.
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.tools.code.read import decoded
+from rightcall.tools.code.read import decode_text
 
 
 @pytest.mark.promise("C-01")
@@ -30,12 +30,12 @@ from rightcall.tools.code.read import decoded
     ],
 )
 def test_bytes_are_decoded_and_the_encoding_is_said(data: bytes, expected: tuple[str, str] | None) -> None:
-    assert decoded(data) == expected
+    assert decode_text(data) == expected
 
 
 @given(st.binary(max_size=50))
 def test_any_bytes_are_text_or_binary_and_a_nul_without_a_mark_means_binary(data: bytes) -> None:
-    found = decoded(data)
+    found = decode_text(data)
     if found is None:
         assert b"\0" in data
     else:

@@ -219,7 +219,7 @@ def cannot_judge(why: str) -> str:
     return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."
 
 
-def failure(host: str, policy: str | None, mode: str | None, why: str, *, found: bool = False) -> str:
+def answer_unjudged(host: str, policy: str | None, mode: str | None, why: str, *, found: bool = False) -> str:
     """What is to be printed; empty to let the call pass. `found`: nobody named the policy, it lay in the project."""
     if found and policy is not None and _leads_out(policy):
         policy = None  # somebody else's file, of which nothing is read
@@ -244,7 +244,7 @@ def _leads_out(policy: str) -> bool:
     return os.path.islink(policy) and os.path.dirname(os.path.realpath(policy)) != folder
 
 
-def unsaid(text: str, why: str) -> str:
+def reason_unsaid(text: str, why: str) -> str:
     """Why a call must not run whose answer never arrived: it was denied, a person should be asked, or it was to run
     with other input. Empty where the answer was only a word beside it."""
     import json

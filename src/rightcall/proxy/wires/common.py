@@ -211,7 +211,7 @@ class Wire(ABC):
 
     def asked(self, body: bytes) -> Asked | None:
         """What the request asks for; None where it cannot be read, so that it passes as it is."""
-        request = requested(body)
+        request = decode_request(body)
         if request is None:
             return None
         return Asked(
@@ -270,7 +270,7 @@ encode = msgspec.json.encode
 Object = dict[str, Any]
 
 
-def decoded(data: bytes) -> Object | None:
+def decode_object(data: bytes) -> Object | None:
     """The object in these bytes, if there is one."""
     try:
         return an_object(msgspec.json.decode(data))
@@ -291,7 +291,7 @@ class Requested(msgspec.Struct):
 _requested = msgspec.json.Decoder(Requested)
 
 
-def requested(body: bytes) -> Requested | None:
+def decode_request(body: bytes) -> Requested | None:
     """The request, None where it cannot be read."""
     try:
         return _requested.decode(body)
@@ -342,7 +342,7 @@ def a_number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def added(value: Any, more: int | None) -> Any:
+def add_count(value: Any, more: int | None) -> Any:
     """A count with another one added, where it is a count."""
     number = a_number(value)
     return value if number is None or more is None else number + more
@@ -355,7 +355,7 @@ def with_tokens(answer: Object, extra: Usage | None, prompt: str, completion: st
         return answer
     total = (extra.prompt or 0) + (extra.completion or 0)
     more = {prompt: extra.prompt, completion: extra.completion, "total_tokens": total}
-    return {**answer, "usage": {**usage, **{key: added(usage[key], n) for key, n in more.items() if key in usage}}}
+    return {**answer, "usage": {**usage, **{key: add_count(usage[key], n) for key, n in more.items() if key in usage}}}
 
 
 def plus(one: Usage, other: Usage) -> Usage:

@@ -24,14 +24,14 @@ from rightcall.proxy.wires.common import (
     Wire,
     a_list,
     a_number,
-    added,
+    add_count,
     an_object,
     arguments_text,
-    decoded,
+    decode_object,
+    decode_request,
     encode,
     objects,
     raw_list,
-    requested,
 )
 from rightcall.types import Call
 
@@ -102,7 +102,7 @@ class OllamaStream:
                 self._sent = max(self._sent, delta.key) + 1
         if event.same and (usage is None or not (bool(event.deltas) and event.deltas[-1].kind is Kind.FINISH)):
             return event.raw
-        line = decoded(event.raw)
+        line = decode_object(event.raw)
         if line is None:
             return event.raw
         if event.same:
@@ -207,7 +207,7 @@ def with_usage(answer: Object, extra: Usage | None) -> Object:
     if extra is None:
         return answer
     more = {"prompt_eval_count": extra.prompt, "eval_count": extra.completion}
-    return {**answer, **{key: added(answer[key], count) for key, count in more.items() if key in answer}}
+    return {**answer, **{key: add_count(answer[key], count) for key, count in more.items() if key in answer}}
 
 
 # ── teaching ──
@@ -242,7 +242,7 @@ def taught(request: Object, prompt: str) -> Object:
 
 def _arguments(call: Call) -> Object | None:
     given: Any = call.arguments
-    return an_object(given) or decoded(arguments_text(given).encode(errors="surrogatepass"))
+    return an_object(given) or decode_object(arguments_text(given).encode(errors="surrogatepass"))
 
 
 def _native(call: Call, arguments: Any) -> Object:
@@ -275,7 +275,7 @@ class Ollama(Wire):
     path = "/api/chat"
 
     def asked(self, body: bytes) -> Asked | None:
-        request = requested(body)
+        request = decode_request(body)
         if request is None:
             return None
         # It streams unless told not to, and knows no way to say that a tool must be called.

@@ -27,11 +27,11 @@ from rightcall.proxy.wires.common import (
     a_number,
     an_object,
     arguments_text,
-    decoded,
+    decode_object,
+    decode_request,
     encode,
     objects,
     raw_list,
-    requested,
     with_tokens,
 )
 from rightcall.types import Call
@@ -162,7 +162,7 @@ class OpenAIChatStream:
                 delta.number = self._number(delta)
         if event.same and usage is None and not _renumbers(event):
             return event.raw
-        chunk = decoded(payload(event.raw))
+        chunk = decode_object(payload(event.raw))
         if chunk is None:
             return self._unended(event) + event.raw
         if event.same and not _renumbers(event):
@@ -203,7 +203,7 @@ class OpenAIChatStream:
         """What comes before the end of a stream that gave no reason to end."""
         written: list[bytes] = []
         for delta in event.deltas:
-            chunk = decoded(payload(self._open.get(delta.answer, b"")))
+            chunk = decode_object(payload(self._open.get(delta.answer, b"")))
             if chunk is not None and isinstance(delta.new, Ending):
                 last: Object = {"index": delta.answer, "delta": {}, "finish_reason": finish_reason("stop", delta.new)}
                 written += [_with_choice(chunk, piece) for piece in (*self._ended(delta.answer, delta.new), last)]
@@ -329,7 +329,7 @@ def again(request: Object, redo: Redo) -> Object:
     else:
         messages.append({"role": "assistant", "content": redo.prose})
         messages.append({"role": "user", "content": redo.text})
-    return unstreamed({**request, "messages": messages})
+    return without_stream({**request, "messages": messages})
 
 
 def taught(request: Object, prompt: str) -> Object:
@@ -344,7 +344,7 @@ def taught(request: Object, prompt: str) -> Object:
     return {**kept, "messages": messages}
 
 
-def unstreamed(request: Object) -> Object:
+def without_stream(request: Object) -> Object:
     """The same request, to be answered at once."""
     return {key: value for key, value in request.items() if key != "stream_options"} | {"stream": False}
 
@@ -379,7 +379,7 @@ class OpenAIChat(Wire):
     path = "/chat/completions"
 
     def asked(self, body: bytes) -> Asked | None:
-        request = requested(body)
+        request = decode_request(body)
         if request is None:
             return None
         choice, answers = _choice(request.tool_choice), a_number(request.n) or 1

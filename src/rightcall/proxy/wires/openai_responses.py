@@ -28,7 +28,7 @@ from rightcall.proxy.wires.common import (
     a_list,
     an_object,
     arguments_text,
-    decoded,
+    decode_object,
     encode,
     objects,
     with_tokens,
@@ -86,7 +86,7 @@ def again(request: Object, redo: Redo) -> Object:
     if not redo.calls:
         answers.append({"role": "user", "content": redo.text})
     before = [] if request.get("conversation") else [*items(request.get("input")), *told]
-    return unstreamed({**request, "input": before + answers})
+    return without_stream({**request, "input": before + answers})
 
 
 def items(given: Any) -> list[Any]:
@@ -94,7 +94,7 @@ def items(given: Any) -> list[Any]:
     return [{"role": "user", "content": given}] if isinstance(given, str) else a_list(given)
 
 
-def unstreamed(request: Object) -> Object:
+def without_stream(request: Object) -> Object:
     """The same request, to be answered at once."""
     kept = {key: value for key, value in request.items() if key not in ("stream_options", "background")}
     return kept | {"stream": False}
@@ -212,7 +212,7 @@ class OpenAIResponsesStream:
             return self._dropped()
         if not self._touched:
             return self._passed(raw, about)
-        given = an_object((decoded(payload(raw)) or {}).get("item")) or {}
+        given = an_object((decode_object(payload(raw)) or {}).get("item")) or {}
         written = item_written(given, item)
         if written is None:
             self._gone = True
@@ -224,7 +224,7 @@ class OpenAIResponsesStream:
     def _write_done(self, raw: bytes, about: About, part: Part) -> bytes:
         if about.type == TEXT_DONE:
             return self._passed(raw, about, {"text": part.text})
-        given = (decoded(payload(raw)) or {}).get("part")
+        given = (decode_object(payload(raw)) or {}).get("part")
         return self._passed(raw, about, {"part": part_written(given, part)})
 
     def _write_arguments(self, raw: bytes, about: About, item: Item, call: Call) -> bytes:
@@ -233,7 +233,7 @@ class OpenAIResponsesStream:
         begun, item.sent = item.sent, True
         if about.type == ARGUMENTS_DELTA:
             return self._dropped() if begun else self._passed(raw, about, {"delta": arguments})
-        data = decoded(payload(raw)) or {}
+        data = decode_object(payload(raw)) or {}
         before = b""
         if not begun:
             where = {key: data[key] for key in ("item_id", "output_index") if key in data}
@@ -244,7 +244,7 @@ class OpenAIResponsesStream:
     def _write_final(self, event: Event, about: About, usage: Usage | None) -> bytes:
         if not self._touched and not self._shift and usage is None:
             return event.raw
-        data = decoded(payload(event.raw)) or {}
+        data = decode_object(payload(event.raw)) or {}
         ending = event.deltas[-1].new
         more = new_items(ending.text, ending.calls) if isinstance(ending, Ending) else []
         before = b"".join([self._new_item(event.raw, data, item) for item in more])
@@ -305,7 +305,7 @@ class OpenAIResponsesStream:
         moved = item is not None and item.index is not None and item.at != item.index
         if not changes and not self._shift and not moved and (part is None or part.at == part.index):
             return before + raw
-        data = decoded(payload(raw))
+        data = decode_object(payload(raw))
         if data is None:
             return before + raw
         now: Object = {"sequence_number": self._number(data.get("sequence_number"))}
@@ -323,9 +323,9 @@ class OpenAIResponsesStream:
         if item.at is None:
             item.at = self._top + 1 if self._gone or item.index is None else item.index
             self._top = max(self._top, item.at)
-            held = decoded(payload(item.held)) if item.held is not None else None
+            held = decode_object(payload(item.held)) if item.held is not None else None
             if item.held is not None and held is not None:
-                number = (decoded(payload(raw)) or {}).get("sequence_number")
+                number = (decode_object(payload(raw)) or {}).get("sequence_number")
                 now = {"output_index": item.at, "sequence_number": self._number(number)}
                 before = _framed(item.held, held | {key: value for key, value in now.items() if key in held})
                 self._shift += 1

@@ -259,7 +259,7 @@ def given_marks(folder: int) -> dict[str, Mark]:
     return {entry.path: entry.mark for entry in listing(folder).files}
 
 
-def changed(now: Listing, before: Mapping[str, Mark]) -> tuple[ScratchEntry, ...]:
+def changed_files(now: Listing, before: Mapping[str, Mark]) -> tuple[ScratchEntry, ...]:
     """The files that are new, or not as they were put there."""
     return tuple(entry for entry in now.files if before.get(entry.path) != entry.mark)
 
@@ -332,7 +332,7 @@ class Folder:
             for path in sorted(set(self._given) - {entry.path for entry in now.files}):
                 back.remove(path)
             back.remove_folders(set(self.survey.folders) - set(now.folders))
-        for entry in changed(now, self._given):
+        for entry in changed_files(now, self._given):
             back.replace(scratch.fd, entry)
         back.make_folders(set(now.folders) - set(self.survey.folders))
 

@@ -70,6 +70,6 @@ child.set_environment(child.environment(_run))
 _run.channel.close()
 child.adapt_library(_run)
 child.lend_packages(_run.request.packages)
-_start = child.prepared(str(_run.request.script), _run.request.argv, _STARTED_WITH)
+_start = child.prepare_start(str(_run.request.script), _run.request.argv, _STARTED_WITH)
 if _start() != 0 and not child.was_interrupted():  # called from here: the fewer frames of ours the program sees
     sys.exit(1)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rightcall.tools.sandbox.inside import root
-from rightcall.tools.sandbox.inside.root import descriptors, first_seen, threads, walked
+from rightcall.tools.sandbox.inside.root import descriptors, first_seen, threads, walk_below
 from rightcall.tools.sandbox.inside.wire import Request
 
 _PREFIX = "rightcall-"
@@ -193,7 +193,7 @@ class Lent:
     def lend(self) -> None:
         if self._other:
             os.fchown(self._top, self._uid, self._gid)
-        for folder, name, found in walked(self._top):
+        for folder, name, found in walk_below(self._top):
             if stat.S_ISREG(found.st_mode) and found.st_mode & _LENDS_RIGHTS:
                 self._lending[found.st_dev, found.st_ino] = found.st_ctime_ns
             elif self._other:
@@ -219,7 +219,7 @@ class Lent:
         """What is new is the owner's of the folder, and lends nobody any rights. Those go first: a file must not be
         somebody else's while it still has them."""
         try:
-            for folder, name, found in walked(self._top):
+            for folder, name, found in walk_below(self._top):
                 if found.st_uid == self._uid and (self._other or self._is_newly_lending(found)):
                     with suppress(OSError):
                         self._take(folder, name)
@@ -277,7 +277,7 @@ class Removed:
                     self._note(found, sizes)
                     if stat.S_ISSOCK(found.st_mode) and _carries_files(f"{thread}/fdinfo/{name}"):
                         all_known = False
-        mappings, all_seen = root.removed(processes)
+        mappings, all_seen = root.removed_files(processes)
         for each in mappings:
             if each.path.startswith(self._paths):
                 try:
@@ -341,7 +341,7 @@ class RealFolder:
         if self.request.bind:
             self._lent = Lent(self._folder, self._uid, self._gid)
             self._lent.lend()
-        self._before = root.used(self._folder)
+        self._before = root.measure_use(self._folder)
         if self._base is not None:
             self._tmp = os.open(self.temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._removed = Removed([file for file in (self._folder, self._tmp) if file >= 0])
@@ -377,8 +377,8 @@ class RealFolder:
         """What can still be found by its name."""
         room = root.Use(most, root.entries_in(most))
         before = self._before
-        found = root.used(self._folder, root.Use(before.size + room.size, before.entries + room.entries))
-        temporary = root.used(self._tmp, room) if self._tmp >= 0 else root.Use(0, 0)
+        found = root.measure_use(self._folder, root.Use(before.size + room.size, before.entries + room.entries))
+        temporary = root.measure_use(self._tmp, room) if self._tmp >= 0 else root.Use(0, 0)
         return root.Use(found.size - before.size + temporary.size, found.entries - before.entries + temporary.entries)
 
     def close(self) -> None:
