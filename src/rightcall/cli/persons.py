@@ -192,7 +192,7 @@ def levels(values: Sequence[float], signs: Signs = BLOCKS) -> str:
 def fit_columns(text: str, width: int, signs: Signs = BLOCKS) -> str:
     """A text cut to so many columns, with a sign that something is missing.
 
-    >>> fitted("code/search", 8)
+    >>> fit_columns("code/search", 8)
     'code/se…'
     """
     if visible_width(text) <= width:

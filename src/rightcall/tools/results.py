@@ -42,7 +42,7 @@ def shape_result(value: Any, output: int) -> Shaped:
     """Plain data of at most `output` bytes as JSON. Text keeps its head; of any other value that is too large the head
     of its JSON is left, as text. Draws from an iterator until it ends or the cap is reached.
 
-    >>> shaped({"days": {3, 1}, "at": None}, 1000), shaped("abcdef", 4).value
+    >>> shape_result({"days": {3, 1}, "at": None}, 1000), shape_result("abcdef", 4).value
     (Shaped(value={'days': [1, 3], 'at': None}, cut=None), 'abcd')
     """
     if isinstance(value, str):
