@@ -6,25 +6,50 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import ExitStack
+from asyncio import Runner
+from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING, Self
+
+from msgspec.json import decode
 
 from rightcall.base.text import escaped, render_json
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
-from rightcall.cli.display import waiting
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
-from rightcall.cli.packet import approval_ways, models, places, ways_on
-from rightcall.cli.persons import YES, answered, at_a_terminal, person_option, show_question, typed, typed_text, who
-from rightcall.cli.render import labelled
-from rightcall.cli.stores import policy_of, store_options
-from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
+from rightcall.cli.options import InputError, json_option, policy_of, store_options
+from rightcall.cli.packet import approval_ways, commands, models, places, ways_on
+from rightcall.cli.persons import (
+    YES,
+    at_a_terminal,
+    give_answer,
+    person_option,
+    read_word,
+    show_question,
+    typed_text,
+    waiting,
+    who,
+)
+from rightcall.cli.routing import (
+    RouterAsGiven,
+    caller_option,
+    given_model,
+    has_model,
+    model_options,
+    no_model,
+    open_desk,
+    refuse_too_long,
+    runnable_tools,
+    tell_interrupted,
+    text_of,
+    tools_option,
+)
+from rightcall.cli.terminal import Style, labelled, say, say_json, style_for
+from rightcall.cli.trust import offer_trust
 from rightcall.errors import AnswerError
+from rightcall.executor.stores import existing_folder
+from rightcall.router.packets import to_json
+from rightcall.router.trip import says_yes
 
 if TYPE_CHECKING:
-    from asyncio import Runner
-
     from rightcall.cli.routing import Desk
     from rightcall.record.tables import Store
     from rightcall.router.router import AnswerStream, Router
@@ -46,8 +71,6 @@ exit code 1: it waits for a person, or there is no whole answer.
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing import caller_option, model_options, tools_option
-
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
         "--resume", metavar="ID",
@@ -64,12 +87,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from asyncio import Runner
-
-    from rightcall.cli.routing import RouterAsGiven, given_model, has_model, no_model, open_desk, runnable_tools
-    from rightcall.cli.trust import offer_trust
-    from rightcall.executor.stores import existing_folder
-
     existing_folder(options.root)
     offer_trust(options)
     text = _text(options)
@@ -84,8 +101,6 @@ def run(options: Namespace) -> int:
 
 
 def _text(options: Namespace) -> str:
-    from rightcall.cli.routing import refuse_too_long, text_of
-
     text = text_of(options.words)
     if not text.strip() and (options.words or options.resume is None):
         empty = "an empty request" if options.words else "no request"
@@ -106,8 +121,6 @@ class Asking:
 
     def whole(self, text: str) -> int:
         """From the request to its answer, or to where it waits."""
-        from rightcall.cli.routing import tell_interrupted
-
         stream = self._beginning(text)
         while True:
             try:
@@ -123,8 +136,6 @@ class Asking:
     def _beginning(self, text: str) -> AnswerStream:
         if self._options.resume is None:
             return self._router.stream(text, self._options.session)
-        from rightcall.router.trip import says_yes
-
         packets = self._desk.packets
         packet = packets.load(packets.find(self._options.resume))
         if not self._options.json and says_yes(packet, text):
@@ -133,8 +144,6 @@ class Asking:
 
     async def _followed(self, stream: AnswerStream) -> None:
         """The answer is shown as it comes; of a packet with nothing left to do, what it says already."""
-        from contextlib import aclosing
-
         if self._options.json:
             await stream.whole()
             return
@@ -153,11 +162,6 @@ class Asking:
         return OK if packet.status.state == "answered" else REFUSED
 
     def _print_json(self, packet: Packet) -> None:
-        from msgspec.json import decode
-
-        from rightcall.cli.packet import commands
-        from rightcall.router.packets import to_json
-
         record = {
             "answer": packet.content.answer or "",
             "state": packet.status.state,
@@ -165,7 +169,7 @@ class Asking:
             "commands": commands(packet, self._options),
             "packet": decode(to_json(packet)),
         }
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
 
 
 # ── the answer ──
@@ -287,12 +291,12 @@ def _approved(store: Store, options: Namespace, id: str) -> str | None:
     """As `approvals watch` asks: the question is shown whole, and a yes is said to exactly that."""
     try:
         approval = show_question(store, id)
-        said = typed(f"approve {id}? [y/N, {_LEAVES}] ")
+        said = read_word(f"approve {id}? [y/N, {_LEAVES}] ")
         if said in YES:
-            say(answered(store, options, id, "approved", approval.digest))
+            say(give_answer(store, options, id, "approved", approval.digest))
             return "yes"
         if said in NO:
-            say(answered(store, options, id, "denied"))
+            say(give_answer(store, options, id, "denied"))
             return "no"
     except AnswerError as error:
         say(f"not answered: {error}")

@@ -8,6 +8,7 @@ import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
@@ -15,18 +16,25 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.base.files.guarded import POLICY_FILE
+from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option
+from rightcall.cli.options import Looking, database_of, json_option, policy_of, policy_path, store_options
 from rightcall.cli.persons import person_option, who
-from rightcall.cli.stores import Looking, database_of, policy_of, policy_path, store_options
-from rightcall.cli.terminal import is_unicode, json_text, say
+from rightcall.cli.terminal import say, say_json
 from rightcall.errors import ConfigError, PolicyError, StoreError
-from rightcall.policy.ledger import put_stop, speak_on_stderr, stopped, warn
+from rightcall.executor.stores import found_folder
+from rightcall.hosts.hooks.place import policy_of_project, record_without_policy
+from rightcall.policy.ledger import listed, put_stop, recall, speak_on_stderr, stopped, warn
+from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.policy.types import Pause
+from rightcall.record.admission import LONGEST_REASON, check_operator, pause, resume
+from rightcall.record.identity import lost, refuse_leaving
+from rightcall.record.sqlite import SqliteStore
+from rightcall.record.sqlite_file import unusable, way_out
 
 if TYPE_CHECKING:
-    from rightcall.base.redact import Redactor
     from rightcall.policy.settings import Settings
     from rightcall.record.tables import Store
 
@@ -74,8 +82,6 @@ def places_of(options: Namespace, word: str) -> Places:
         return _named(options)
     looked = os.path.abspath(options.root)
     if options.policy is None:
-        from rightcall.hosts.hooks.place import policy_of_project
-
         policy = policy_of_project(looked)
         if policy is None:
             return _without_policy(looked)
@@ -84,9 +90,6 @@ def places_of(options: Namespace, word: str) -> Places:
 
 
 def _named(options: Namespace) -> Places:
-    from rightcall.policy.settings import DEFAULT_POLICY
-    from rightcall.record.identity import lost
-
     path = os.path.abspath(options.db)
     if not os.path.exists(path) and not lost(Path(path).resolve()):
         raise ConfigError(f"there is no audit log at {escaped(path)}; nothing was changed. Check `--db`")
@@ -100,8 +103,6 @@ def _named(options: Namespace) -> Places:
 def _without_policy(looked: str) -> Places:
     """Hooks of projects without a policy share one store, which is this project's too; and what has no store at all is
     reached with everything else only."""
-    from rightcall.policy.settings import DEFAULT_POLICY
-
     own = _store_above(looked)
     stores = (*([] if own is None else [_place_at(own)]), _hooks_place())
     note = (
@@ -112,8 +113,6 @@ def _without_policy(looked: str) -> Places:
 
 
 def _with_policy(options: Namespace, word: str, looked: str) -> Places:
-    from rightcall.executor.stores import found_folder
-
     nearer = [one] if options.policy is None and (one := _store_above(looked)) is not None else []
     try:
         policy = policy_of(options)
@@ -164,8 +163,6 @@ def _untrusted(options: Namespace, word: str, path: str) -> ConfigError | None:
 
 def _despite(options: Namespace, word: str, wrong: ConfigError, nearer: list[str]) -> Places:
     """Without a policy that can be read: every store that is there and that this policy may have named."""
-    from rightcall.policy.settings import DEFAULT_POLICY
-
     file = policy_path(options) or ""
     folder = os.path.dirname(os.path.abspath(file))
     usual = os.path.join(folder, _USUAL)
@@ -173,7 +170,11 @@ def _despite(options: Namespace, word: str, wrong: ConfigError, nearer: list[str
     said = _said_path(file)
     unsure: str = ""
     if said is not None:
-        believed = options.policy is not None or _lies_below(said, folder) or _used_before(said)
+        believed = (
+            options.policy is not None
+            or _lies_below(said, folder)
+            or (recall("stores", str(Path(said).resolve())) is not None)
+        )
         known += [os.path.abspath(said)] if believed else []
         unsure = "" if believed else f" --db {quote(os.path.abspath(said))}"
     there = [one for one in dict.fromkeys(known) if _is_there(one)]
@@ -197,8 +198,6 @@ def _of_hooks(options: Namespace) -> tuple[Place, ...]:
 
 
 def _hooks_place() -> Place:
-    from rightcall.hosts.hooks.place import record_without_policy
-
     return Place(record_without_policy(), create=True)
 
 
@@ -219,15 +218,11 @@ def _store_above(folder: str) -> str | None:
 
 def _is_there(path: str) -> bool:
     """Also one that was lost: that is to be told, not passed over."""
-    from rightcall.record.identity import lost
-
     return os.path.isfile(path) or bool(lost(Path(path).resolve()))
 
 
 def _known_below(folder: str) -> Iterator[str]:
     """The stores that this user has used below a folder: what an earlier policy there has named."""
-    from rightcall.policy.ledger import listed
-
     with suppress(ConfigError):
         for one in listed("stores"):
             path = str(one.get("path", ""))
@@ -237,8 +232,6 @@ def _known_below(folder: str) -> Iterator[str]:
 
 def _has_policy_between(path: str, folder: str) -> bool:
     """Whether a store belongs to another project, which lies in this one."""
-    from rightcall.base.files.guarded import POLICY_FILE
-
     base, at = os.path.realpath(folder), os.path.dirname(path)
     while at != base and len(at) > len(base):
         if os.path.basename(at) != ".rightcall" and any(
@@ -247,12 +240,6 @@ def _has_policy_between(path: str, folder: str) -> bool:
             return True
         at = os.path.dirname(at)
     return False
-
-
-def _used_before(path: str) -> bool:
-    from rightcall.policy.ledger import recall
-
-    return recall("stores", str(Path(path).resolve())) is not None
 
 
 def _lies_below(path: str, folder: str) -> bool:
@@ -318,8 +305,6 @@ def run(options: Namespace) -> int:
     places = places_of(options, "pause")
     if options.status:
         return report_each(options, places, _state, only_looks=True)
-    from rightcall.record.admission import check_operator, pause
-
     callers = tuple(places.settings.callers)
     check_operator(who(options), "", callers)
     changed = False
@@ -339,10 +324,6 @@ def run(options: Namespace) -> int:
 
 def stop_everywhere(options: Namespace, places: Places) -> bool:
     """Before any store: what has one then finds the stop at once. Whether there was none yet."""
-    from datetime import UTC, datetime
-
-    from rightcall.base.redact import Redactor
-
     if stopped() is not None:
         return False
     at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -380,14 +361,10 @@ def said_reason(options: Namespace, places: Places, store: "Store") -> str:
     with it stops nothing."""
     if not options.reason:
         return ""
-    from rightcall.base.redact import Redactor
-
     return _plain_reason(options.reason, Redactor(store.key(), places.settings.audit.redact))
 
 
 def _plain_reason(reason: str, redactor: "Redactor") -> str:
-    from rightcall.record.admission import LONGEST_REASON
-
     plain = "".join(one if one.isprintable() else " " for one in str(redactor.value(reason))).strip()
     plain = str(redactor.value(plain))
     if len(plain) > LONGEST_REASON:
@@ -410,10 +387,6 @@ def report_each(
 ) -> int:  # fmt: skip
     """Do it to every store the options reach, also when one of them cannot be used; that one is told last. Where there
     is none, only a stop makes one: it holds for whoever comes."""
-    from rightcall.record.identity import lost, refuse_leaving
-    from rightcall.record.sqlite import SqliteStore
-    from rightcall.record.sqlite_file import unusable, way_out
-
     speak_on_stderr()
     for note in places.notes:
         warn(note)
@@ -437,7 +410,7 @@ def report_each(
             faults.append(fault)
     whole = state_record(stopped()) | {"changed": changed}
     if options.json:
-        say(json_text({"stores": done, "everywhere": whole}, ascii_only=not is_unicode(sys.stdout)))
+        say_json({"stores": done, "everywhere": whole})
     else:
         say(*_describe_stores(done, whole))
     faults += [] if places.fault is None else [places.fault]
@@ -489,9 +462,6 @@ def arguments_resume(parser: ArgumentParser) -> None:
 
 
 def run_resume(options: Namespace) -> int:
-    from rightcall.policy.ledger import stopped
-    from rightcall.record.admission import check_operator, resume
-
     places = places_of(options, "resume")
     callers = tuple(places.settings.callers)
     check_operator(who(options), "", callers)

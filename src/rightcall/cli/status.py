@@ -7,23 +7,32 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install import lock_folder
-from rightcall.cli.options import json_option
+from rightcall.cli.install import USUAL, lock_folder
+from rightcall.cli.options import Looking, json_option
+from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.terminal import Style, hang, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
+from rightcall.executor.stores import found_folder, store_path
+from rightcall.hosts import agent_zero_install
+from rightcall.hosts.enforcement import unenforced
 from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
+from rightcall.hosts.install.places import mode_of
 from rightcall.hosts.install.plans import Installed, Manifest, Record, installed_in, places, read_manifest
-from rightcall.hosts.install.trying import switched_off
+from rightcall.hosts.install.trying import Tried, server_answers, switched_off, try_hook, try_server, why_not_run
+from rightcall.mcp.gateway.names import clash_words, name_tools
+from rightcall.policy.discovery import FoundPolicy
+from rightcall.policy.ledger import stopped
+from rightcall.policy.loader import load_policy
 from rightcall.policy.types import Pause
-
-if TYPE_CHECKING:
-    from rightcall.hosts.install.trying import Tried
+from rightcall.record.identity import lost, refuse_leaving
+from rightcall.record.notes import remembered_tools
+from rightcall.record.sqlite_file import unusable, way_out
 
 EXAMPLES = """\
 examples:
@@ -73,12 +82,10 @@ def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 
 def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, Any]]:
-    from rightcall.hosts.install.trying import Tried, try_hook, try_server
-
     name, path, policy = installed.host.name, installed.path, installed.policy
     for entry in installed.servers:
         tried = try_server(entry, os.environ)
-        modes = [mode for mode in (_mode(entry.ours),) if mode]
+        modes = [mode for mode in (mode_of(entry.ours),) if mode]
         yield _of(tried, name, path, mode=modes, policy=policy, server=entry.name, unenforced=_gaps("wrap", policy))
     if installed.hooks:
         off = switched_off(installed.host, path, installed.settings)
@@ -97,10 +104,6 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
     if policy is None:
         return []
-    from rightcall.hosts.enforcement import unenforced
-    from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.loader import load_policy
-
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
         said = load_policy(FoundPolicy(policy, quiet=True) if found else policy)
         return [{"rule": one.rule, "why": one.why} for one in unenforced(said, host)]
@@ -111,15 +114,7 @@ def _why_passed_over(installed: Installed) -> str:
     """Why the host runs none of our hooks although they work."""
     if installed.host.name != "codex":
         return ""
-    from rightcall.hosts.install.trying import why_not_run
-
     return why_not_run(installed, os.environ)
-
-
-def _mode(words: tuple[str, ...]) -> str | None:
-    from rightcall.hosts.install.places import mode_of
-
-    return mode_of(words)
 
 
 def _of(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]:
@@ -134,9 +129,6 @@ def _record(host: str, path: str, **more: Any) -> dict[str, Any]:
 
 
 def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    from rightcall.cli.install import USUAL
-    from rightcall.hosts import agent_zero_install
-
     noted = [one.file for one in manifest.files if one.host == "agent-zero"]
     # a script without our packages may have put it there, and could note nothing
     unnoted = [USUAL] if USUAL not in noted and agent_zero_install.installed(USUAL) else []
@@ -151,11 +143,6 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.executor.stores import found_folder, store_path
-    from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.loader import load_policy
-    from rightcall.record.identity import refuse_leaving
-
     policy = policy_of_project(project_folder())
     with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere
         found = load_policy(None if policy is None else FoundPolicy(policy, quiet=True))
@@ -176,11 +163,6 @@ def _clashes(store: str) -> list[str]:
     policy = policy_of_project(project_folder())
     if policy is None:
         return []
-    from rightcall.mcp.gateway.names import clash_words, name_tools
-    from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.loader import load_policy
-    from rightcall.record.notes import remembered_tools
-
     with suppress(ConfigError, OSError):
         servers = [one for one in load_policy(FoundPolicy(policy, quiet=True)).servers.values() if one.enabled]
         known = [(one.name, tool.get("name")) for one in servers for tool in remembered_tools(_Beside(store), one.name)]
@@ -195,9 +177,6 @@ def _paused(path: str) -> dict[str, Any] | None:
     """The emergency stop of a store, while it holds; None also where the store is not there or cannot be read."""
     if not os.path.exists(path):
         return None
-    from rightcall.cli.pause import state_record
-    from rightcall.cli.stores import Looking
-
     with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
         held = store.look(lambda tables: tables.paused())
         return None if held is None else {"store": path} | state_record(held)
@@ -205,19 +184,12 @@ def _paused(path: str) -> dict[str, Any] | None:
 
 
 def _paused_everywhere() -> list[dict[str, Any]]:
-    from rightcall.cli.pause import state_record
-    from rightcall.policy.ledger import stopped
-
     held = stopped()
     return [] if held is None else [{"store": "everywhere"} | state_record(held)]
 
 
 def _fault(path: str) -> str | None:
     """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
-    from rightcall.cli.stores import Looking
-    from rightcall.record.identity import lost
-    from rightcall.record.sqlite_file import unusable, way_out
-
     file = Path(path).resolve()
     if problem := lost(file):
         return str(unusable(file, problem, way_out(file), "replaced"))
@@ -231,14 +203,10 @@ def _fault(path: str) -> str | None:
 
 
 def _paused_lines(one: dict[str, Any]) -> list[str]:
-    from rightcall.cli.pause import paused_line
-
     return [*paused_line(Pause(one["by"], one["since"], one["reason"] or "")), f"  store: {escaped(one['store'])}"]
 
 
 def _server() -> dict[str, Any]:
-    from rightcall.hosts.install.trying import server_answers
-
     policy = policy_of_project(project_folder())
     answers = server_answers(policy)
     return {"policy": policy, "running": answers is not None, "answers": answers}

@@ -7,12 +7,15 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
+from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.display import waiting
 from rightcall.cli.options import json_option
-from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
+from rightcall.cli.persons import waiting
+from rightcall.cli.terminal import Style, many, say, say_json, style_for, wrap
 from rightcall.errors import ConfigError
+from rightcall.tools.git.repository import NoRepository, repository_for
+from rightcall.tools.git.run import write_graph
 
 if TYPE_CHECKING:
     from rightcall.tools.git.run import GraphReport
@@ -34,10 +37,6 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.base.files.sight import Sight
-    from rightcall.tools.git.repository import NoRepository, repository_for
-    from rightcall.tools.git.run import write_graph
-
     if not os.path.isdir(options.root):
         raise ConfigError(f"--root: {escaped(options.root, 200)} is no folder")
     try:
@@ -48,7 +47,7 @@ def run(options: Namespace) -> int:
     with waiting(doing.line):
         report = write_graph(repository, _LONGEST, doing.at)
     if options.json:
-        say(json_text(_record(report), ascii_only=not is_unicode(sys.stdout)))
+        say_json(_record(report))
     else:
         say(*_lines(report, style_for(sys.stdout)))
     return OK
