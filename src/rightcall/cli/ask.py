@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from asyncio import Runner
 from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING, Self
 
@@ -28,28 +27,12 @@ from rightcall.cli.persons import (
     waiting,
     who,
 )
-from rightcall.cli.routing import (
-    RouterAsGiven,
-    caller_option,
-    given_model,
-    has_model,
-    model_options,
-    no_model,
-    open_desk,
-    refuse_too_long,
-    runnable_tools,
-    tell_interrupted,
-    text_of,
-    tools_option,
-)
 from rightcall.cli.terminal import Style, labelled, say, say_json, style_for
-from rightcall.cli.trust import offer_trust
 from rightcall.errors import AnswerError
-from rightcall.executor.stores import existing_folder
-from rightcall.router.packets import to_json
-from rightcall.router.trip import says_yes
 
 if TYPE_CHECKING:
+    from asyncio import Runner
+
     from rightcall.cli.routing import Desk
     from rightcall.record.tables import Store
     from rightcall.router.router import AnswerStream, Router
@@ -71,6 +54,8 @@ exit code 1: it waits for a person, or there is no whole answer.
 
 
 def arguments(parser: ArgumentParser) -> None:
+    from rightcall.cli.routing import caller_option, model_options, tools_option
+
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
         "--resume", metavar="ID",
@@ -87,6 +72,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from asyncio import Runner
+
+    from rightcall.cli.routing import RouterAsGiven, given_model, has_model, no_model, open_desk, runnable_tools
+    from rightcall.cli.trust import offer_trust
+    from rightcall.executor.stores import existing_folder
+
     existing_folder(options.root)
     offer_trust(options)
     text = _text(options)
@@ -101,6 +92,8 @@ def run(options: Namespace) -> int:
 
 
 def _text(options: Namespace) -> str:
+    from rightcall.cli.routing import refuse_too_long, text_of
+
     text = text_of(options.words)
     if not text.strip() and (options.words or options.resume is None):
         empty = "an empty request" if options.words else "no request"
@@ -121,6 +114,8 @@ class Asking:
 
     def whole(self, text: str) -> int:
         """From the request to its answer, or to where it waits."""
+        from rightcall.cli.routing import tell_interrupted
+
         stream = self._beginning(text)
         while True:
             try:
@@ -136,6 +131,8 @@ class Asking:
     def _beginning(self, text: str) -> AnswerStream:
         if self._options.resume is None:
             return self._router.stream(text, self._options.session)
+        from rightcall.router.trip import says_yes
+
         packets = self._desk.packets
         packet = packets.load(packets.find(self._options.resume))
         if not self._options.json and says_yes(packet, text):
@@ -162,6 +159,8 @@ class Asking:
         return OK if packet.status.state == "answered" else REFUSED
 
     def _print_json(self, packet: Packet) -> None:
+        from rightcall.router.packets import to_json
+
         record = {
             "answer": packet.content.answer or "",
             "state": packet.status.state,

@@ -9,11 +9,9 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from rightcall.base.files.guarded import state_folder
-from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError
-from rightcall.cli.persons import at_a_terminal, read_word
 from rightcall.cli.terminal import say
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note
@@ -36,8 +34,6 @@ from rightcall.hosts.install.plans import (
     write_manifest,
 )
 from rightcall.hosts.install.trying import notes_on, settings_of, why_not_run
-from rightcall.policy.loader import load_policy
-from rightcall.tools.diff import unified_diff
 
 # ── options ──
 # What `install` and `uninstall` share: where the settings are, the difference, and the question.
@@ -85,6 +81,9 @@ def lock_folder() -> str:
 
 def say_difference(change: "Change") -> None:
     """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
+    from rightcall.base.redact import Redactor
+    from rightcall.tools.diff import unified_diff
+
     hide = Redactor(os.urandom(32))
     say(f"{change.host.title}: {escaped(change.path)}")
     if change.before is not None and change.file != os.path.abspath(change.path):
@@ -100,6 +99,8 @@ def _text(data: bytes | None) -> str:
 
 def ask_to_write(options: Namespace, question: str) -> bool:
     """Asks somebody at a terminal. Without one, only --yes counts."""
+    from rightcall.cli.persons import at_a_terminal, read_word
+
     if options.yes:
         return True
     if not at_a_terminal():
@@ -178,6 +179,8 @@ def run(options: Namespace) -> int:
 
 def _offer_trust(path: str) -> None:
     """Codex asks its user itself whether hooks are trusted. That is one start away, which can be now."""
+    from rightcall.cli.persons import at_a_terminal, read_word
+
     folder = os.path.dirname(os.path.dirname(os.path.abspath(path)))
     here = folder if os.path.basename(os.path.dirname(path)) == ".codex" and os.path.isdir(folder) else os.getcwd()
     program = shutil.which("codex")
@@ -189,6 +192,8 @@ def _offer_trust(path: str) -> None:
 
 def _wish(options: Namespace) -> Wish:
     if options.policy is not None:
+        from rightcall.policy.loader import load_policy
+
         load_policy(options.policy)  # one that is wrong should be noticed now, not by a host in the middle of its work
     policy = None if options.policy is None else os.path.abspath(options.policy)
     return Wish(program(), options.mode, policy, tuple(options.only), windows=sys.platform == "win32")

@@ -17,24 +17,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import POLICY_FILE
-from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import Looking, database_of, json_option, policy_of, policy_path, store_options
 from rightcall.cli.persons import person_option, who
 from rightcall.cli.terminal import say, say_json
 from rightcall.errors import ConfigError, PolicyError, StoreError
-from rightcall.executor.stores import found_folder
-from rightcall.hosts.hooks.place import policy_of_project, record_without_policy
 from rightcall.policy.ledger import listed, put_stop, recall, speak_on_stderr, stopped, warn
-from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.policy.types import Pause
 from rightcall.record.admission import LONGEST_REASON, check_operator, pause, resume
-from rightcall.record.identity import lost, refuse_leaving
-from rightcall.record.sqlite import SqliteStore
-from rightcall.record.sqlite_file import unusable, way_out
 
 if TYPE_CHECKING:
+    from rightcall.base.redact import Redactor
     from rightcall.policy.settings import Settings
     from rightcall.record.tables import Store
 
@@ -82,6 +76,8 @@ def places_of(options: Namespace, word: str) -> Places:
         return _named(options)
     looked = os.path.abspath(options.root)
     if options.policy is None:
+        from rightcall.hosts.hooks.place import policy_of_project
+
         policy = policy_of_project(looked)
         if policy is None:
             return _without_policy(looked)
@@ -90,6 +86,9 @@ def places_of(options: Namespace, word: str) -> Places:
 
 
 def _named(options: Namespace) -> Places:
+    from rightcall.policy.settings import DEFAULT_POLICY
+    from rightcall.record.identity import lost
+
     path = os.path.abspath(options.db)
     if not os.path.exists(path) and not lost(Path(path).resolve()):
         raise ConfigError(f"there is no audit log at {escaped(path)}; nothing was changed. Check `--db`")
@@ -103,6 +102,8 @@ def _named(options: Namespace) -> Places:
 def _without_policy(looked: str) -> Places:
     """Hooks of projects without a policy share one store, which is this project's too; and what has no store at all is
     reached with everything else only."""
+    from rightcall.policy.settings import DEFAULT_POLICY
+
     own = _store_above(looked)
     stores = (*([] if own is None else [_place_at(own)]), _hooks_place())
     note = (
@@ -113,6 +114,8 @@ def _without_policy(looked: str) -> Places:
 
 
 def _with_policy(options: Namespace, word: str, looked: str) -> Places:
+    from rightcall.executor.stores import found_folder
+
     nearer = [one] if options.policy is None and (one := _store_above(looked)) is not None else []
     try:
         policy = policy_of(options)
@@ -163,6 +166,8 @@ def _untrusted(options: Namespace, word: str, path: str) -> ConfigError | None:
 
 def _despite(options: Namespace, word: str, wrong: ConfigError, nearer: list[str]) -> Places:
     """Without a policy that can be read: every store that is there and that this policy may have named."""
+    from rightcall.policy.settings import DEFAULT_POLICY
+
     file = policy_path(options) or ""
     folder = os.path.dirname(os.path.abspath(file))
     usual = os.path.join(folder, _USUAL)
@@ -170,11 +175,7 @@ def _despite(options: Namespace, word: str, wrong: ConfigError, nearer: list[str
     said = _said_path(file)
     unsure: str = ""
     if said is not None:
-        believed = (
-            options.policy is not None
-            or _lies_below(said, folder)
-            or (recall("stores", str(Path(said).resolve())) is not None)
-        )
+        believed = options.policy is not None or _lies_below(said, folder) or _used_before(said)
         known += [os.path.abspath(said)] if believed else []
         unsure = "" if believed else f" --db {quote(os.path.abspath(said))}"
     there = [one for one in dict.fromkeys(known) if _is_there(one)]
@@ -198,6 +199,8 @@ def _of_hooks(options: Namespace) -> tuple[Place, ...]:
 
 
 def _hooks_place() -> Place:
+    from rightcall.hosts.hooks.place import record_without_policy
+
     return Place(record_without_policy(), create=True)
 
 
@@ -218,6 +221,8 @@ def _store_above(folder: str) -> str | None:
 
 def _is_there(path: str) -> bool:
     """Also one that was lost: that is to be told, not passed over."""
+    from rightcall.record.identity import lost
+
     return os.path.isfile(path) or bool(lost(Path(path).resolve()))
 
 
@@ -240,6 +245,10 @@ def _has_policy_between(path: str, folder: str) -> bool:
             return True
         at = os.path.dirname(at)
     return False
+
+
+def _used_before(path: str) -> bool:
+    return recall("stores", str(Path(path).resolve())) is not None
 
 
 def _lies_below(path: str, folder: str) -> bool:
@@ -324,6 +333,8 @@ def run(options: Namespace) -> int:
 
 def stop_everywhere(options: Namespace, places: Places) -> bool:
     """Before any store: what has one then finds the stop at once. Whether there was none yet."""
+    from rightcall.base.redact import Redactor
+
     if stopped() is not None:
         return False
     at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -361,6 +372,8 @@ def said_reason(options: Namespace, places: Places, store: "Store") -> str:
     with it stops nothing."""
     if not options.reason:
         return ""
+    from rightcall.base.redact import Redactor
+
     return _plain_reason(options.reason, Redactor(store.key(), places.settings.audit.redact))
 
 
@@ -387,6 +400,10 @@ def report_each(
 ) -> int:  # fmt: skip
     """Do it to every store the options reach, also when one of them cannot be used; that one is told last. Where there
     is none, only a stop makes one: it holds for whoever comes."""
+    from rightcall.record.identity import lost, refuse_leaving
+    from rightcall.record.sqlite import SqliteStore
+    from rightcall.record.sqlite_file import unusable, way_out
+
     speak_on_stderr()
     for note in places.notes:
         warn(note)

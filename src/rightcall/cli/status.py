@@ -15,23 +15,16 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.install import USUAL, lock_folder
 from rightcall.cli.options import Looking, json_option
-from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.terminal import Style, hang, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor.stores import found_folder, store_path
 from rightcall.hosts import agent_zero_install
-from rightcall.hosts.enforcement import unenforced
 from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
 from rightcall.hosts.install.places import mode_of
 from rightcall.hosts.install.plans import Installed, Manifest, Record, installed_in, places, read_manifest
 from rightcall.hosts.install.trying import Tried, server_answers, switched_off, try_hook, try_server, why_not_run
-from rightcall.mcp.gateway.names import clash_words, name_tools
-from rightcall.policy.discovery import FoundPolicy
 from rightcall.policy.ledger import stopped
-from rightcall.policy.loader import load_policy
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
-from rightcall.record.notes import remembered_tools
 from rightcall.record.sqlite_file import unusable, way_out
 
 EXAMPLES = """\
@@ -104,6 +97,10 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
     if policy is None:
         return []
+    from rightcall.hosts.enforcement import unenforced
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
         said = load_policy(FoundPolicy(policy, quiet=True) if found else policy)
         return [{"rule": one.rule, "why": one.why} for one in unenforced(said, host)]
@@ -143,6 +140,10 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
+    from rightcall.executor.stores import found_folder, store_path
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+
     policy = policy_of_project(project_folder())
     with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere
         found = load_policy(None if policy is None else FoundPolicy(policy, quiet=True))
@@ -163,6 +164,11 @@ def _clashes(store: str) -> list[str]:
     policy = policy_of_project(project_folder())
     if policy is None:
         return []
+    from rightcall.mcp.gateway.names import clash_words, name_tools
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+    from rightcall.record.notes import remembered_tools
+
     with suppress(ConfigError, OSError):
         servers = [one for one in load_policy(FoundPolicy(policy, quiet=True)).servers.values() if one.enabled]
         known = [(one.name, tool.get("name")) for one in servers for tool in remembered_tools(_Beside(store), one.name)]
@@ -177,6 +183,8 @@ def _paused(path: str) -> dict[str, Any] | None:
     """The emergency stop of a store, while it holds; None also where the store is not there or cannot be read."""
     if not os.path.exists(path):
         return None
+    from rightcall.cli.pause import state_record
+
     with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
         held = store.look(lambda tables: tables.paused())
         return None if held is None else {"store": path} | state_record(held)
@@ -184,6 +192,8 @@ def _paused(path: str) -> dict[str, Any] | None:
 
 
 def _paused_everywhere() -> list[dict[str, Any]]:
+    from rightcall.cli.pause import state_record
+
     held = stopped()
     return [] if held is None else [{"store": "everywhere"} | state_record(held)]
 
@@ -203,6 +213,8 @@ def _fault(path: str) -> str | None:
 
 
 def _paused_lines(one: dict[str, Any]) -> list[str]:
+    from rightcall.cli.pause import paused_line
+
     return [*paused_line(Pause(one["by"], one["since"], one["reason"] or "")), f"  store: {escaped(one['store'])}"]
 
 

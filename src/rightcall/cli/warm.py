@@ -7,15 +7,12 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import waiting
 from rightcall.cli.terminal import Style, many, say, say_json, style_for, wrap
 from rightcall.errors import ConfigError
-from rightcall.tools.git.repository import NoRepository, repository_for
-from rightcall.tools.git.run import write_graph
 
 if TYPE_CHECKING:
     from rightcall.tools.git.run import GraphReport
@@ -37,6 +34,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    from rightcall.base.files.sight import Sight
+    from rightcall.tools.git.repository import NoRepository, repository_for
+    from rightcall.tools.git.run import write_graph
+
     if not os.path.isdir(options.root):
         raise ConfigError(f"--root: {escaped(options.root, 200)} is no folder")
     try:
