@@ -15,19 +15,17 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli.persons import Row, chart, signs_for, spell_out, spelled_lines
-from rightcall.cli.stats import duration, percent
 from rightcall.cli.terminal import Style, Tint, fold, many, table, visible_width
 from rightcall.errors import ToolFailure
 from rightcall.executor.present import views
 from rightcall.executor.present.shape import view_of
 from rightcall.tools.sandbox.charts import LIBRARY
-from rightcall.tools.write.pulls import Commit, Counts, PullRecord, commits_between, counts
-from rightcall.tools.write.review import Standing, case_of, span_of
 
 if TYPE_CHECKING:
     from rightcall.policy.settings import WriteSettings
     from rightcall.tools.write.desk import Desk
-    from rightcall.tools.write.pulls import CheckRun, Remark
+    from rightcall.tools.write.pulls import CheckRun, Commit, Counts, PullRecord, Remark
+    from rightcall.tools.write.review import Standing
 
 # ── text ──
 # What all reports of results have in common: text that cannot harm a terminal, and how much of it is shown.
@@ -449,6 +447,7 @@ _USAGE = ("stats", "toolBreakdown", "callers", "providers", "repairs")
 
 def _usage(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     """The figures that `rightcall stats` has more of."""
+    from rightcall.cli.stats import duration, percent  # late: no other report needs figures
 
     def about(share: Fields, repairs: Fields | None) -> str:
         told = [many(share["calls"], "call")]
@@ -638,17 +637,21 @@ def _names(names: Iterable[str]) -> str:
 
 
 class View(Struct, frozen=True):
-    record: PullRecord
+    record: "PullRecord"
     head: str
-    commits: tuple[Commit, ...] = ()
-    totals: Counts | None = None
-    now: Standing | None = None
+    commits: "tuple[Commit, ...]" = ()
+    totals: "Counts | None" = None
+    now: "Standing | None" = None
     """Where its reviews stand, while it is open."""
     missing: str = ""
     """Why less is known of it."""
 
 
-def view_pull(desk: "Desk", record: PullRecord) -> View:
+def view_pull(desk: "Desk", record: "PullRecord") -> View:
+    # late: `call` and `demo` show results, and most of them are no pull requests
+    from rightcall.tools.write.pulls import commits_between, counts
+    from rightcall.tools.write.review import case_of, span_of
+
     try:
         span = span_of(desk, record)
         commits = commits_between(span.writer, span.old, span.head)

@@ -21,7 +21,6 @@ from rightcall.base.text import escaped
 from rightcall.policy.types import Result
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.places import found_at
-from rightcall.tools.run import run
 from rightcall.tools.state import own_copy
 
 _CONTEXT = 3
@@ -213,6 +212,8 @@ async def rehearsal(tool: LocalTool, arguments: Mapping[str, Any], canonical: by
     """
     if tool.preview is None:
         return Result(ok=True, value=_would_do(tool, arguments, canonical))
+    from rightcall.tools.run import run  # late: most who compare texts run no event loop
+
     said = await run(_asking(tool), {"arguments": own_copy(arguments)}, seconds=seconds, output=_OUTPUT)
     if said.ok:
         text = _whole_characters(said.value if isinstance(said.value, str) else encode(said.value).decode())
