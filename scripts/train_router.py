@@ -24,7 +24,7 @@ from sklearn.model_selection import GroupKFold
 from rightcall.router.index import ToolIndex
 from rightcall.router.intent import ask_numbers, marked_words, need_numbers, plain_words
 from rightcall.router.lexical import tool_texts
-from rightcall.router.ranking import BY_WORDS, FEW, Found, Linear, Ranker, compare, ordered, related
+from rightcall.router.ranking import BY_WORDS, FEW, Found, Linear, Ranker, compare, order_tools, relate_rows
 from rightcall.router.slots import FILLED
 
 WEIGHTS = Path(__file__).parent.parent / "src" / "rightcall" / "route" / "weights"
@@ -101,7 +101,7 @@ class Data:
         asked = self.ranker.ask(case.text)
         known = [self.ranker.know(tool) for tool in tool_texts(case.tools)]
         numbers = [compare(asked, one) for one in known]
-        return asked, ordered(known, numbers, [few.score(one) for one in related(numbers)])
+        return asked, order_tools(known, numbers, [few.score(one) for one in relate_rows(numbers)])
 
 
 class Case(NamedTuple):
@@ -269,7 +269,7 @@ def alone_data(data: Data, seen: np.ndarray | None = None) -> tuple[list[str], n
 
 
 def related_array(rows: np.ndarray) -> np.ndarray:
-    return np.array(related(rows.tolist()))
+    return np.array(relate_rows(rows.tolist()))
 
 
 def linear(weights: np.ndarray) -> dict[str, Any]:

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.router.ranking import BY_MEANING, BY_WORDS, Linear, Tree, Wordy, alone, chance, forest, learned, shares
+from rightcall.router.ranking import (
+    BY_MEANING,
+    BY_WORDS,
+    Linear,
+    Tree,
+    Wordy,
+    alone,
+    chance,
+    forest,
+    load_weights,
+    shares,
+)
 
 #        x0 <= 1 ? (x1 <= -2 ? 10 : 20) : 30
 DEEP = Tree([(0, 1.0, 1, -3), (1, -2.0, -1, -2)], [10.0, 20.0, 30.0])
@@ -61,7 +72,7 @@ def test_odds_become_a_probability(odds: float) -> None:
 @pytest.mark.promise("T-02", "T-03")
 @pytest.mark.parametrize("meaning", [True, False])
 def test_the_weights_fit_the_numbers_they_are_for(meaning: bool) -> None:
-    weights = learned(meaning)
+    weights = load_weights(meaning)
     width = len(BY_WORDS) + (len(BY_MEANING) if meaning else 0)
     assert len(weights.few.weights) == 2 * width
     assert len(weights.many.weights) == 2 * (width + 1)

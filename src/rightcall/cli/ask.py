@@ -6,20 +6,28 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING, Self
+
+from msgspec.json import decode
 
 from rightcall.base.text import escaped, render_json
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
-from rightcall.cli.display import waiting
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
-from rightcall.cli.packet import approval_ways, models, places, ways_on
-from rightcall.cli.persons import YES, answered, at_a_terminal, person_option, show_question, typed, typed_text, who
-from rightcall.cli.render import labelled
-from rightcall.cli.stores import policy_of, store_options
-from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
+from rightcall.cli.options import InputError, json_option, policy_of, store_options
+from rightcall.cli.packet import approval_ways, commands, models, places, ways_on
+from rightcall.cli.persons import (
+    YES,
+    at_a_terminal,
+    give_answer,
+    person_option,
+    read_word,
+    show_question,
+    typed_text,
+    waiting,
+    who,
+)
+from rightcall.cli.terminal import Style, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 
 if TYPE_CHECKING:
@@ -133,8 +141,6 @@ class Asking:
 
     async def _followed(self, stream: AnswerStream) -> None:
         """The answer is shown as it comes; of a packet with nothing left to do, what it says already."""
-        from contextlib import aclosing
-
         if self._options.json:
             await stream.whole()
             return
@@ -153,9 +159,6 @@ class Asking:
         return OK if packet.status.state == "answered" else REFUSED
 
     def _print_json(self, packet: Packet) -> None:
-        from msgspec.json import decode
-
-        from rightcall.cli.packet import commands
         from rightcall.router.packets import to_json
 
         record = {
@@ -165,7 +168,7 @@ class Asking:
             "commands": commands(packet, self._options),
             "packet": decode(to_json(packet)),
         }
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
 
 
 # ── the answer ──
@@ -287,12 +290,12 @@ def _approved(store: Store, options: Namespace, id: str) -> str | None:
     """As `approvals watch` asks: the question is shown whole, and a yes is said to exactly that."""
     try:
         approval = show_question(store, id)
-        said = typed(f"approve {id}? [y/N, {_LEAVES}] ")
+        said = read_word(f"approve {id}? [y/N, {_LEAVES}] ")
         if said in YES:
-            say(answered(store, options, id, "approved", approval.digest))
+            say(give_answer(store, options, id, "approved", approval.digest))
             return "yes"
         if said in NO:
-            say(answered(store, options, id, "denied"))
+            say(give_answer(store, options, id, "denied"))
             return "no"
     except AnswerError as error:
         say(f"not answered: {error}")

@@ -47,10 +47,10 @@ from rightcall.policy.settings import Budgets, Rights
 from rightcall.policy.types import PAUSED, UNKNOWN, Approval, Decision, DecisionKind, Metadata, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide, admit, finish_once, refuse
 from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
+from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
-from rightcall.tools.preview import preview, rehearsal
 from rightcall.tools.run import run
-from rightcall.tools.state import Cache, keepable, placed, state_of, telling, tracing
+from rightcall.tools.state import Cache, keepable, place_arguments, state_of, telling, tracing
 from rightcall.types import Call
 
 log = logging.getLogger("rightcall")
@@ -352,7 +352,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _given(self, request: Request, local: LocalTool, *, bound: bool = True) -> dict[str, Any]:
         """What the function gets: the call as it was judged, its paths counted from the root; where it is `bound`, also
         the state for which it was."""
-        given = dict(request.arguments) if local.rooted else placed(request.arguments, local.paths, self.root)
+        given = dict(request.arguments) if local.rooted else place_arguments(request.arguments, local.paths, self.root)
         if local.caller is not None:
             given[local.caller] = request.caller
         if local.context is not None:

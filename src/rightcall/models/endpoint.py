@@ -87,7 +87,7 @@ def options_of(temperature: float | None, max_tokens: int | None, top_p: float |
     return {name: value for name, value in options.items() if value is not None}
 
 
-def encoded(body: dict[str, Any]) -> bytes:
+def encode_body(body: dict[str, Any]) -> bytes:
     try:
         try:
             return msgspec.json.encode(body)
@@ -341,7 +341,7 @@ class Endpoint:
         model = self.model or await self._only_model()
         whom, manner, may_wait = self._whom(), self._manner, True
         while True:
-            body = encoded(manner.body(model, question))
+            body = encode_body(manner.body(model, question))
             async with self._sent(whom, "POST", CHAT, body) as response:
                 if response.status == 200:
                     self._manner = manner

@@ -16,12 +16,18 @@ from msgspec import Struct
 
 from rightcall.errors import ConfigError
 from rightcall.executor.present.messages import Outcome
-from rightcall.models.asking import Asker, Model, Native, ask, ask_sync, asker, failure_of
 from rightcall.models.replies import (
+    Asker,
     Message,
+    Model,
+    Native,
     Turn,
     answer_of,
     answers,
+    ask,
+    ask_sync,
+    asker,
+    failure_of,
     last_turn,
     opening,
     turn_of,

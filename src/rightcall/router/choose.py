@@ -21,21 +21,20 @@ from rightcall.executor.present.prompt import signature
 from rightcall.gate.loads import loads
 from rightcall.gate.recover.native import unpack
 from rightcall.gate.recover.registry import REASONING
-from rightcall.models.asking import Model
-from rightcall.models.replies import Turn, answer_of, turn_of
+from rightcall.models.replies import Model, Turn, answer_of, turn_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.router.story import (
     Message,
     RouterQuestion,
     Taken,
     budget_of,
-    logged,
+    log_step,
     put,
     request_of,
     results_of,
-    routed,
-    standing,
-    starting,
+    start_step,
+    with_routing,
+    with_state,
 )
 from rightcall.router.types import Packet, SelectedTool
 from rightcall.types import Reading, Verdict
@@ -413,7 +412,7 @@ class Refusal(Struct, frozen=True):
 
 async def select(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Packet:
     """Ask for a choice, once more where it cannot be used; then there is none."""
-    taken = starting()
+    taken = start_step()
     names = [one.name for one in packet.tool_routing.candidates if one.name in gate.catalog.tools]
     budget = budget_of(packet, settings, taken)
     question = RouterQuestion(
@@ -523,13 +522,13 @@ def _selected(packet: Packet, choice: Choice, taken: Taken) -> Packet:
         return _ended(packet, f"No {_further(packet)}tool is needed. {choice.why}".strip(), taken)
     if any((one.get("tool"), one.get("params")) == (selected.tool_name, selected.params) for one in results_of(packet)):
         return _ended(packet, f"{selected.tool_name} was chosen again for the very same; its result is there", taken)
-    packet = routed(
+    packet = with_routing(
         packet, needs_tool=True, selected_tool=selected, alternative_tools=choice.alternatives,
         evidence=choice.evidence, review_approved=None, review_confidence=0.0, review_reasoning="", confidence=0.0,
         execution_status="pending", execution_result=None, approval=None,
     )  # fmt: skip
     summary = f"Selected {selected.tool_name}"
-    return logged(packet, "tool_selection", summary, taken, sure=selected.selection_confidence)
+    return log_step(packet, "tool_selection", summary, taken, sure=selected.selection_confidence)
 
 
 def _ended(packet: Packet, summary: str, taken: Taken) -> Packet:
@@ -537,13 +536,13 @@ def _ended(packet: Packet, summary: str, taken: Taken) -> Packet:
     changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "skipped"}
     if not packet.tool_routing.reinjection_count:
         changes["needs_tool"] = False
-    return logged(routed(packet, routing_requested=False, **changes), "tool_selection", summary, taken)
+    return log_step(with_routing(packet, routing_requested=False, **changes), "tool_selection", summary, taken)
 
 
 def _unselected(packet: Packet, why: str, taken: Taken) -> Packet:
     changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "failed"}
-    packet = standing(routed(packet, routing_requested=False, **changes), "processing", why)
-    return logged(packet, "tool_selection", f"No selection: {why}", taken)
+    packet = with_state(with_routing(packet, routing_requested=False, **changes), "processing", why)
+    return log_step(packet, "tool_selection", f"No selection: {why}", taken)
 
 
 def _has_run(packet: Packet) -> bool:

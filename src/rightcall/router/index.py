@@ -371,6 +371,6 @@ PARAMETERS: Final[dict[str, Any]] = {
 }
 
 
-def described(hit: Hit, description: str, parameters: Any) -> dict[str, Any]:
+def describe_hit(hit: Hit, description: str, parameters: Any) -> dict[str, Any]:
     """Enough to call it, and why it is here. The description is its author's, as in any list of tools."""
     return {"name": hit.name, "description": description, "parameters": parameters, "why": list(hit.why)}

@@ -25,7 +25,7 @@ from rightcall.router.lexical import (
     read_request,
     stems_of,
 )
-from rightcall.router.slots import Values, Wanted, exact, filled, values_in, wanted
+from rightcall.router.slots import Values, Wanted, exact, filled_shares, values_in, wanted_arguments
 from rightcall.router.types import Candidate
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def know(tool: ToolText, *, meaning: bool | None = None) -> Known:
     """Reads a tool."""
     fields = fields_of(tool)
     stems = stems_of(fields)
-    needs = wanted(tool)
+    needs = wanted_arguments(tool)
     return Known(
         tool,
         _shared(stems.name),
@@ -155,7 +155,7 @@ def _by_words(asked: Asked, known: Known) -> list[float]:
             arguments_said += known.arguments[stem]
         if stem in known.argument_texts:
             texts += value
-    held = filled(known.wanted, asked.values)
+    held = filled_shares(known.wanted, asked.values)
     return [
         bm25 / asked.best, name / whole, description / whole, arguments / whole, texts / whole, anywhere / whole,
         name_said, description_said, arguments_said,
@@ -236,7 +236,7 @@ class Learned(Struct, frozen=True):
 
 
 @lru_cache(maxsize=2)
-def learned(meaning: bool) -> Learned:
+def load_weights(meaning: bool) -> Learned:
     """With the numbers of meaning, or for words alone."""
     return json.decode(_file("meaning.json" if meaning else "lexical.json"), type=Learned)
 
@@ -326,11 +326,11 @@ class Ranker:
         numbers = compare_all(asked, known)
         if not known:
             return Found([], [], [], [])
-        weights = learned(self.meaning)
+        weights = load_weights(self.meaning)
         if hits is None:
-            return ordered(known, numbers, scored(weights.few, numbers))
+            return order_tools(known, numbers, score_rows(weights.few, numbers))
         rows = [[*row, hit.score] for row, hit in zip(numbers, hits, strict=True)]
-        return ordered(known, numbers, scored(weights.many, rows), _INDEXED)
+        return order_tools(known, numbers, score_rows(weights.many, rows), _INDEXED)
 
     def rank(
         self, text: str, tools: Sequence[ToolText], limit: int, hits: "Sequence[Hit] | None" = None
@@ -349,7 +349,7 @@ class Ranker:
         ]  # fmt: skip
 
 
-def ordered(known: list[Known], numbers: list[list[float]], scores: list[float], certain: float = 1.0) -> Found:
+def order_tools(known: list[Known], numbers: list[list[float]], scores: list[float], certain: float = 1.0) -> Found:
     """Likeliest first; one of them is right with the probability `certain`."""
     order = sorted(range(len(known)), key=lambda at: (-scores[at], at))
     divided = shares(scores)
@@ -361,8 +361,8 @@ def ordered(known: list[Known], numbers: list[list[float]], scores: list[float],
     )
 
 
-def scored(weights: Linear, rows: Sequence[Sequence[float]]) -> list[float]:
-    """What `weights.score` says of each of the `related` rows, without writing those down."""
+def score_rows(weights: Linear, rows: Sequence[Sequence[float]]) -> list[float]:
+    """What `weights.score` says of each of the `relate_rows` rows, without writing those down."""
     if len(rows) == 1:
         return [weights.bias]
     half = len(rows[0])
@@ -378,7 +378,7 @@ def scored(weights: Linear, rows: Sequence[Sequence[float]]) -> list[float]:
     return [same + more + sum(map(float.__mul__, both, row)) for row, more in zip(rows, ahead, strict=True)]
 
 
-def related(rows: Sequence[Sequence[float]]) -> list[list[float]]:
+def relate_rows(rows: Sequence[Sequence[float]]) -> list[list[float]]:
     """Each number against the mean of all tools, and against the best of the others: what a ranking is learned from."""
     count = len(rows)
     if count == 1:

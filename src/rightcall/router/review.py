@@ -14,7 +14,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import render_json
 from rightcall.errors import Unreadable
 from rightcall.gate.loads import loads
-from rightcall.models.asking import Model
+from rightcall.models.replies import Model
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose
 from rightcall.router.choose import Broken, Said, exact_in, share, taken_apart, words
@@ -22,12 +22,12 @@ from rightcall.router.story import (
     Budget,
     RouterQuestion,
     budget_of,
-    logged,
+    log_step,
     put,
     results_of,
-    routed,
-    standing,
-    starting,
+    start_step,
+    with_routing,
+    with_state,
 )
 from rightcall.router.types import Candidate, Packet, SelectedTool
 
@@ -138,7 +138,7 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     selected = packet.tool_routing.selected_tool
     if selected is None:
         return packet
-    taken = starting()
+    taken = start_step()
     question = RouterQuestion(
         choose.review(packet, selected, gate.catalog.get(selected.tool_name)),
         settings.review_tokens,
@@ -148,10 +148,10 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     )
     said, tokens = await _ask_for_review(question, gate, model, budget_of(packet, settings, taken))
     taken = taken.plus(tokens)
-    packet = routed(
+    packet = with_routing(
         packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
     )
-    return logged(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
+    return log_step(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
 
 
 async def _ask_for_review(
@@ -161,7 +161,7 @@ async def _ask_for_review(
     cannot be read has failed: nobody is asked until he says yes."""
     reply = await put(model, question, budget)
     if reply.failed is not None:
-        return failed(reply.failed), reply.tokens
+        return failed_review(reply.failed), reply.tokens
     told = taken_apart(gate, reply.written)
     said = _read(told)
     if said.approved is not None or not _seems_to_approve(told.text):
@@ -181,9 +181,9 @@ def _seems_to_approve(text: str) -> bool:
 
 def _read(said: Said) -> Review:
     if said.finish in _UNFINISHED:
-        return failed(f"it was cut off ({said.finish})")
+        return failed_review(f"it was cut off ({said.finish})")
     if any(place.format == "native" for place in said.reading.places):
-        return failed("it calls a tool")
+        return failed_review("it calls a tool")
     return read_review(said.text)
 
 
@@ -198,27 +198,27 @@ def read_review(text: str) -> Review:
     """
     found = exact_in(text)
     if isinstance(found, Broken):
-        return failed(found.why)
+        return failed_review(found.why)
     odd = next((key for key in found.value if key not in _KEYS), None)
     if odd is not None:
-        return failed(f"its key {render_json(odd, 60)} is none of those asked for")
+        return failed_review(f"its key {render_json(odd, 60)} is none of those asked for")
     approved, stated = found.value.get("approved"), found.value.get("confidence")
     if not isinstance(approved, bool):
-        return failed(f"`approved` is {render_json(approved)}, neither true nor false")
+        return failed_review(f"`approved` is {render_json(approved)}, neither true nor false")
     confidence = share(stated)
     if confidence is None:
-        return failed(f"`confidence` is {render_json(stated)}, no number from 0 to 1")
+        return failed_review(f"`confidence` is {render_json(stated)}, no number from 0 to 1")
     reasoning = found.value.get("reasoning", "")
     if not isinstance(reasoning, str):
-        return failed(f"`reasoning` is {render_json(reasoning, 60)}, no text")
+        return failed_review(f"`reasoning` is {render_json(reasoning, 60)}, no text")
     return Review(approved, confidence if approved else min(confidence, UNAPPROVED), words(reasoning))
 
 
-def failed(why: str) -> Review:
+def failed_review(why: str) -> Review:
     return Review(None, 0.0, f"Review failed: {why}")
 
 
-def weighed(packet: Packet) -> Weighed:
+def weigh_packet(packet: Packet) -> Weighed:
     """All that is known of the selected call, as one number."""
     routing = packet.tool_routing
     selected = routing.selected_tool
@@ -356,30 +356,32 @@ async def _marked(made: Awaitable[Any], call: bytes, clearances: Clearances) -> 
 
 def decide(packet: Packet, settings: RouterSettings, clearances: Clearances) -> Packet:
     """Is it sure enough? At or above the threshold, with an approving review, it may run; else as `below` says."""
-    taken = starting()
+    taken = start_step()
     call, selected = call_of(packet), packet.tool_routing.selected_tool
     if selected is None:
         return packet
     if not clearances.was_reviewed(packet) and packet.tool_routing.review_approved is not None:
-        said = failed(UNREVIEWED)
-        packet = routed(
+        said = failed_review(UNREVIEWED)
+        packet = with_routing(
             packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
         )
-    found = weighed(packet)
-    packet = routed(packet, confidence=found.confidence, evidence=found.parts)
+    found = weigh_packet(packet)
+    packet = with_routing(packet, confidence=found.confidence, evidence=found.parts)
     sure = f"{found.confidence:.2f}, {settings.threshold:g} is due"
     if packet.tool_routing.review_approved is True and found.confidence >= settings.threshold:
         clearances.give(call)
-        packet = standing(routed(packet, execution_status="approved"), "processing")
-        return logged(packet, "tool_routing", f"{selected.tool_name} may run ({sure})", taken, sure=found.confidence)
+        packet = with_state(with_routing(packet, execution_status="approved"), "processing")
+        return log_step(packet, "tool_routing", f"{selected.tool_name} may run ({sure})", taken, sure=found.confidence)
     why = _why_unsure(packet, sure)
     if settings.below == "ask":
-        packet = standing(routed(packet, execution_status="awaiting_confidence"), "waiting", why)
+        packet = with_state(with_routing(packet, execution_status="awaiting_confidence"), "waiting", why)
         summary = f"Tool {selected.tool_name} waits for the user: {why}"
     else:
-        packet = standing(routed(packet, execution_status="skipped"), "processing", why)
+        packet = with_state(with_routing(packet, execution_status="skipped"), "processing", why)
         summary = f"Tool {selected.tool_name} skipped due to low confidence ({found.confidence:.2f})"
-    return logged(routed(packet, routing_requested=False), "tool_routing", summary, taken, sure=found.confidence)
+    return log_step(
+        with_routing(packet, routing_requested=False), "tool_routing", summary, taken, sure=found.confidence
+    )
 
 
 def _why_unsure(packet: Packet, sure: str) -> str:

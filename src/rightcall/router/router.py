@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from rightcall import suggest
 from rightcall.errors import ConfigError
-from rightcall.router.story import logged, request_text, routed, standing, starting
+from rightcall.router.story import log_step, request_text, start_step, with_routing, with_state
 from rightcall.router.toolset import Toolset
 from rightcall.router.types import Candidate, Intent, Packet, PacketIntent
 
@@ -164,12 +164,12 @@ class Router:
         self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
     ) -> AnswerStream:
         """The same in pieces."""
-        from rightcall.router.trip import Trip, resumed
+        from rightcall.router.trip import Trip, resume_trip
 
         if packet.header.caller != (caller or self.caller):
             raise ConfigError(f"`caller`: this packet is of {packet.header.caller!r:.60}; go on in that caller's name")
         trip = Trip(self, packet)
-        return AnswerStream(trip, resumed(trip, said, by))
+        return AnswerStream(trip, resume_trip(trip, said, by))
 
     # The steps: each takes a packet and gives the next
 
@@ -185,16 +185,16 @@ class Router:
         """Does it need a tool? Where that is too close to tell, the selecting model decides."""
         from rightcall.router.story import has_spoken, request_of
 
-        taken = starting()
+        taken = start_step()
         found = self.needs_tool(request_of(packet), packet.header.caller)
         answer = found.answer if found.sure else "call"
         if answer == "ask" and has_spoken(packet):  # asked once already: whether that was an answer, a model can tell
             answer = "call"
         intent = PacketIntent(_INTENTS[answer], found)
         calls = answer == "call"
-        packet = standing(replace(packet, intent=intent), "processing")
-        packet = routed(packet, needs_tool=calls, routing_requested=calls)
-        return logged(packet, "intent_detection", f"{intent.user_intent}", taken, sure=found.probability)
+        packet = with_state(replace(packet, intent=intent), "processing")
+        packet = with_routing(packet, needs_tool=calls, routing_requested=calls)
+        return log_step(packet, "intent_detection", f"{intent.user_intent}", taken, sure=found.probability)
 
     def find(self, packet: Packet) -> Packet:
         """The tools that the selecting model is shown."""
@@ -202,7 +202,7 @@ class Router:
 
         found = self.candidates(request_of(packet), self.settings.candidates, packet.header.caller)
         offered = self._tools.offer(packet.header.caller).by_name  # whoever has found them
-        return routed(packet, candidates=tuple(one for one in found if one.name in offered))
+        return with_routing(packet, candidates=tuple(one for one in found if one.name in offered))
 
     async def select(self, packet: Packet) -> Packet:
         """A light model chooses one of the candidates, or none."""
@@ -227,12 +227,12 @@ class Router:
 
     async def execute(self, packet: Packet) -> Packet:
         """Run the selected call, under the policy, once it is decided that it may."""
-        from rightcall.router.trip import execute, refused
+        from rightcall.router.trip import execute, refuse_packet
 
         cleared = self.clearances.use(packet)
         if cleared is None:
-            return refused(packet, "the call was not reviewed and cleared here, so it may not run", starting())
-        packet = routed(packet, selected_tool=cleared)
+            return refuse_packet(packet, "the call was not reviewed and cleared here, so it may not run", start_step())
+        packet = with_routing(packet, selected_tool=cleared)
         return await execute(packet, await self._tools.running(), self.settings, self.wait)
 
     def inject(self, packet: Packet) -> Packet:

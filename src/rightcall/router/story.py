@@ -12,7 +12,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import estimate
 from rightcall.errors import CallError, ConfigError
 from rightcall.gate.recover.native import NativeCall, unpack
-from rightcall.models.asking import Failed, Model, ask, asker, failure_of, parameters_of
+from rightcall.models.replies import Failed, Model, ask, asker, failure_of, parameters_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.tables import SystemClock
 from rightcall.router.types import DataField, Packet, ReflectionLog, Sketchpad, State
@@ -37,11 +37,11 @@ class Taken(Struct, frozen=True):
         return Taken(self.began, self.tokens + tokens)
 
 
-def starting() -> Taken:
+def start_step() -> Taken:
     return Taken(perf_counter())
 
 
-def logged(
+def log_step(
     packet: Packet, step: Step, summary: str, taken: Taken, *, sure: float | None = None, seconds: float | None = None
 ) -> Packet:
     """The packet with one more line in its story."""
@@ -51,12 +51,12 @@ def logged(
     return replace(packet, reasoning=replace(packet.reasoning, reflection_log=log))
 
 
-def routed(packet: Packet, **changes: Any) -> Packet:
+def with_routing(packet: Packet, **changes: Any) -> Packet:
     """The packet with another routing state."""
     return replace(packet, tool_routing=replace(packet.tool_routing, **changes))
 
 
-def standing(packet: Packet, state: State, why: str = "") -> Packet:
+def with_state(packet: Packet, state: State, why: str = "") -> Packet:
     return replace(packet, status=replace(packet.status, state=state, why=why))
 
 
@@ -239,7 +239,7 @@ def _configured(settings: RouterSettings | None) -> Models:
 
 async def put(model: Model | None, question: RouterQuestion, budget: Budget, spent: int = 0) -> Reply:
     """One question, within what is left. Options that a model does not take by its signature are not sent."""
-    ready = prepared(model, question, budget, spent)
+    ready = prepare_question(model, question, budget, spent)
     if isinstance(ready, Failed):
         return Reply(ready, 0)
     assert model is not None
@@ -251,7 +251,9 @@ async def put(model: Model | None, question: RouterQuestion, budget: Budget, spe
     return Reply(written, ready.tokens + _length(written))
 
 
-def prepared(model: Model | None, question: RouterQuestion, budget: Budget, spent: int) -> RouterQuestion | Failed:
+def prepare_question(
+    model: Model | None, question: RouterQuestion, budget: Budget, spent: int
+) -> RouterQuestion | Failed:
     """The question with the answer's room cut to what is left, or why it cannot be asked."""
     if model is None:
         return NO_MODEL

@@ -20,7 +20,7 @@ from rightcall.errors import ConfigError
 from rightcall.gate.offering import Kept
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import Policy
-from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex, Hit, described, texts_of
+from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex, Hit, describe_hit, texts_of
 from rightcall.router.lexical import ToolText, tool_texts
 from rightcall.router.ranking import FEW, Ranker
 from rightcall.tools.functions import LocalTool
@@ -245,7 +245,7 @@ class Offering:
     def found(self, query: str, caller: str = _DEFAULT, limit: int = FOUND) -> list[dict[str, Any]]:
         """What a search says of the tools it finds: enough to call them."""
         hits, tools = self._search(query, caller, limit, without=SEARCH)
-        return [described(hit, tools[hit.name].description, tools[hit.name].schema) for hit in hits]
+        return [describe_hit(hit, tools[hit.name].description, tools[hit.name].schema) for hit in hits]
 
     def _names(self, request: str, caller: str, limit: int) -> list[str]:
         """A model that can look for tools keeps that one, whatever the request is."""
