@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
-    from rightcall.catalog.tool import PackTool
+    from rightcall.catalog.tool import PackTool, Tool
     from rightcall.executor.calls import OnStage, Who, Written
     from rightcall.executor.guesses import LoopNews
     from rightcall.executor.pipeline import Ask, Pipeline
@@ -456,6 +456,13 @@ class Executor:
                 )  # fmt: skip
                 self._servers = Servers(door, lambda: self._toolbox.tools)
             return self._servers
+
+    def served(self) -> tuple[dict[str, Tool], Mapping[str, str]]:
+        """The tools of the policy's servers by the names they are listed under; and the servers that are not there,
+        with why."""
+        tools = self._listing().tools.items()
+        found = {name: replace(one.tool, source=f"server:{one.behind[0]}") for name, one in tools if one.behind}
+        return found, {} if self._servers is None else self._servers.source.away()
 
     def _listing(self) -> Toolbox:
         """All tools, also those of servers that have yet to start."""
