@@ -24,7 +24,7 @@ from rightcall.executor.calls import Who, Written
 from rightcall.executor.passage import Here, recorded_name, request_of, tool_of
 from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Occasion
-from rightcall.executor.rights import NOT_TOLD, full_name, other_names
+from rightcall.executor.rights import NOT_TOLD, full_name, names_meant, other_names
 from rightcall.executor.toolbox import Equipped, Pair, Toolbox
 from rightcall.policy.settings import Rights, Server
 from rightcall.policy.types import Decision, Request
@@ -162,7 +162,7 @@ class Servers:
         outcome = await way.run(there, replace(who, policy=here.policy.digest), approval)
         if self.offers(found.behind, who.caller):
             return _as_listed(outcome, server, tool, found.tool.name)
-        return _as_written(outcome, full_name(server, tool), written.name)
+        return _as_written(outcome, (full_name(server, tool), *names_meant(server, tool)), written.name)
 
 
 class ServerPipeline(Pipeline, frozen=True, eq=False):
@@ -233,11 +233,13 @@ def _as_listed(outcome: Outcome, server: str, tool: str, listed: str) -> Outcome
     return replace(outcome, tool=whole, call=call, decision=decision, content=content, hint=hint)
 
 
-def _as_written(outcome: Outcome, whole: str, name: str) -> Outcome:
+def _as_written(outcome: Outcome, names: Iterable[str], name: str) -> Outcome:
     """Of a tool that it may not use, a caller is told no more than it wrote itself (V-09)."""
 
     def told(text: str | None) -> str | None:
-        return text and text.replace(escaped(whole, 100), escaped(name, 100))
+        for one in names if text else ():
+            text = text and text.replace(f"'{escaped(one, 100)}'", f"'{escaped(name, 100)}'")
+        return text
 
     decision = outcome.decision and replace(outcome.decision, reason=told(outcome.decision.reason) or "")
     content, error = told(outcome.content) or "", told(outcome.error)
