@@ -208,6 +208,30 @@ def test_another_command_under_the_name_of_a_server_asks(tmp_path: Path, store: 
             assert call(executor, "x_echo", text="a").status == seen
 
 
+@pytest.mark.promise("P-09")
+def test_an_edit_of_the_policy_holds_from_the_next_call_on(tmp_path: Path) -> None:
+    file = tmp_path / "rightcall.toml"
+    command = ", ".join(f'"{word}"' for word in server(tmp_path)["command"])
+    text = f'version = 1\n[servers.x]\ncommand = [{command}]\neffects = ["read"]\n'
+
+    def edit(written: str) -> None:
+        file.write_text(written)
+        rested = file.stat().st_mtime - 10
+        os.utime(file, (rested, rested))
+
+    edit("version = 1\n")
+    with Executor.open_sync(tmp_path, file, store="memory") as executor:
+        assert call(executor, "x_echo", text="a").decision.rule == "unknown_tool"
+        edit(text)
+        assert call(executor, "x_echo", text="b").ok
+        edit(text + 'deny = ["echo"]\n')
+        assert call(executor, "x_echo", text="c").decision.rule == "server:x"
+        assert call(executor, "x_save", text="c").ok
+        edit("version = 1\n")
+        assert not call(executor, "x_save", text="d").ok
+        assert "x_echo" not in names(executor)
+
+
 # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

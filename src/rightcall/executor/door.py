@@ -452,12 +452,16 @@ class Door:
             if self._policy.keep(str(new)):
                 self._note_policy("kept")
             return
+        self.take(new)
+        self._note_policy("loaded")
+
+    def take(self, policy: Policy) -> None:
+        """Another policy is in force, from the next call on."""
         with self._lock:
-            self._policy.take(new)
-            self._current = self._under(new)
+            self._policy.take(policy)
+            self._current = self._under(policy)
             self._boxes, self._rights, self._heres, self._origins = {}, {}, {}, {}
             self._renew_redactor()
-        self._note_policy("loaded")
 
     def _under(self, policy: Policy) -> Policy:
         return door_policy(policy, self.host, self._setup.mode, strict=self._setup.strict)

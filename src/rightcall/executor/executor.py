@@ -454,7 +454,7 @@ class Executor:
                     "gateway", self._given, strict=True, root=self.root, store=self._store, packs=gate["packs"],
                     provider=gate["provider"],
                 )  # fmt: skip
-                self._servers = Servers(door, lambda: self._toolbox.tools)
+                self._servers = Servers(door, self._policy.current, lambda: self._toolbox.tools)
             return self._servers
 
     def served(self) -> tuple[dict[str, Tool], Mapping[str, str]]:

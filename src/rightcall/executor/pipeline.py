@@ -98,7 +98,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
             outcome = refused(written, admission, tool, rights, watch.taken)
             if self.loops is not None and admission.decision.rule == LOOP and tool is not None:
-                self.loops.tell(tool.tool.name)
+                self.loops.tell(tool.tool.name if isinstance(request, Decision) else request.tool)
             if not isinstance(request, Decision) and admission.decision.rule == "approval:mismatch":
                 outcome = await self._shown_anew(request, tool, outcome)
             watch.stage("")

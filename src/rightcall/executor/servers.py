@@ -26,7 +26,7 @@ from rightcall.executor.pipeline import Pipeline
 from rightcall.executor.request import Occasion
 from rightcall.executor.rights import NOT_TOLD, full_name, names_meant, other_names
 from rightcall.executor.toolbox import Equipped, Pair, Toolbox
-from rightcall.policy.settings import Rights, Server
+from rightcall.policy.settings import Policy, Rights, Server
 from rightcall.policy.types import Decision, Request
 from rightcall.record.admission import Admission, ApprovalQuestion
 from rightcall.record.tables import CallBody, Tables
@@ -70,6 +70,10 @@ class Source(Protocol):
 
     async def asettle(self, seconds: float) -> None: ...
 
+    def follow(self) -> None:
+        """Another policy is in force: start and end what it says. Does not wait."""
+        ...
+
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> Any:
         """What the server answers, as plain data. Raises ToolFailure where there is no answer; cancelling it cancels
         the call at the server."""
@@ -81,12 +85,14 @@ class Source(Protocol):
 
 
 class Servers:
-    """Of one executor. `own` tells the names of its other tools, which no server's tool may take."""
+    """Of one executor. `policy` is the one that the door was opened with; `own` tells the names of the executor's other
+    tools, which no server's tool may take."""
 
-    def __init__(self, door: Door, own: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, door: Door, policy: Policy, own: Callable[[], Iterable[str]]) -> None:
         self._door = door
         module, name = _SOURCE
         self.source: Source = getattr(import_module(module), name)(door, own)
+        self._policy = policy
         self._over: tuple[tuple[object, int, str], Toolbox] | None = None
 
     def close(self) -> None:
@@ -108,6 +114,10 @@ class Servers:
 
     def over(self, own: Toolbox, build: Callable[[list[PackTool]], Toolbox]) -> Toolbox:
         """The toolbox with the servers' tools in it; `build` makes one of its own tools and these."""
+        if own.policy is not self._policy:  # what the executor has seen holds at the door from this call on (P-09)
+            self._policy = own.policy
+            self._door.take(own.policy)
+            self.source.follow()
         key = own, self.source.version, self._door.policy.digest
         if self._over is None or self._over[0] != key:
             tools = dict(self._described())

@@ -52,6 +52,7 @@ class ServerSource:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._gateway: Gateway | None = None
+        self._is_closed = False
 
     @property
     def version(self) -> int:
@@ -69,11 +70,16 @@ class ServerSource:
         return {one.name: _why(one.state, one.problem) for one in upstreams if one.session is None}
 
     def settle(self, seconds: float) -> None:
-        with suppress(TimeoutError):
+        with suppress(TimeoutError, ToolFailure):
             self._begin(self._settled(seconds)).result(seconds + _LATE)
 
     async def asettle(self, seconds: float) -> None:
-        await asyncio.wrap_future(self._begin(self._settled(seconds)))
+        with suppress(ToolFailure):
+            await asyncio.wrap_future(self._begin(self._settled(seconds)))
+
+    def follow(self) -> None:
+        with suppress(ToolFailure):
+            self._begin(self._settled(0.0))
 
     async def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> Any:
         answer = await asyncio.wrap_future(self._begin(self._asked(server, tool, arguments)))
@@ -82,7 +88,7 @@ class ServerSource:
     def close(self) -> None:
         """From any thread but its own. In a forked child the servers are the parent's."""
         with self._lock:
-            loop, self._loop = self._loop, None
+            loop, self._loop, self._is_closed = self._loop, None, True
         if loop is None or self._thread is None or os.getpid() != self._process:
             return
         with suppress(TimeoutError):
@@ -94,6 +100,9 @@ class ServerSource:
 
     def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         with self._lock:
+            if self._is_closed:
+                work.close()
+                raise ToolFailure("The executor was closed, and its servers with it.")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name="rightcall-servers", daemon=True)
