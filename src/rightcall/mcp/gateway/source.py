@@ -59,11 +59,14 @@ class ServerSource:
         return 0 if self._gateway is None else self._gateway.table.version
 
     def tools(self) -> Mapping[str, tuple[str, str]]:
+        """In the order of the servers and of their lists."""
         if self._gateway is None:
             return {}
         if any(map(self._own.has, self._gateway.table.wires())):  # a function has been registered under that name
             self._begin(self._renamed(self._gateway)).result(_LATE)
-        return {wire: (one.space, one.name) for wire, one in self._gateway.table.wires().items()}
+        table, spaces = self._gateway.table, [one.name for one in self._gateway.upstreams()]
+        pairs = [(space, name) for space in spaces for name in table.of(space)]
+        return {wire: pair for pair in pairs if (wire := table.wire(*pair)) is not None}
 
     def away(self) -> Mapping[str, str]:
         upstreams = [] if self._gateway is None else self._gateway.upstreams()
