@@ -362,14 +362,18 @@ def _types(form: Mapping[str, Any]) -> Sequence[str]:
 def _tool(known: Namespace) -> "Tool":
     """The tool of that name, as the policy and the packs in force define it."""
     import sys
-    from contextlib import redirect_stdout
+    from contextlib import closing, redirect_stdout
 
     from rightcall.cli.options import policy_file
     from rightcall.executor.executor import Executor
 
     with redirect_stdout(sys.stderr):  # what a module prints when it is loaded must not mix with what we print
-        gate = Executor.open(known.root, policy_file(known), tools=load_functions(known.tools), store="memory").gate
-    match = gate.catalog.find(known.tool)
+        executor = Executor.open(known.root, policy_file(known), tools=load_functions(known.tools), store="memory")
+        match = executor.gate.catalog.find(known.tool)
+        if match.kind in ("typo", "none") and executor.has_servers:  # it may be a tool of a server
+            executor.start()
+            with closing(executor):
+                match = executor.gate.catalog.find(known.tool)
     if match.tool is None:
         near = match.suggestions[:1]
         hint = f"did you mean `{near[0]}`?" if near else "run `rightcall tools --pack code` to see those that ship"

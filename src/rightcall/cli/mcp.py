@@ -57,16 +57,16 @@ def run(options: Namespace) -> int:
 async def _serve(options: Namespace, source: object, target: object, tell: Callable[[str], None]) -> None:
     from typing import BinaryIO, cast
 
-    from rightcall.cli.serve import open_link
     from rightcall.executor.door import Door
     from rightcall.executor.executor import Executor
     from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
     from rightcall.mcp.serving import StdioServer
+    from rightcall.mcp.upstream.links import open_link
 
     own = None if options.no_code else CodeTools()
     policy = policy_file(options)
     ask = None if own is None else own.ask
-    async with Executor.open(options.root, policy, ask=ask, code=own is not None) as executor:
+    async with Executor.open(options.root, policy, ask=ask, code=own is not None, servers=False) as executor:
         if own is not None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)

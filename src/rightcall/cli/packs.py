@@ -7,10 +7,11 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import InputError, build_gate, gate_options, json_option
+from rightcall.cli.options import InputError, build_gate, gate_options, json_option, policy_file
 from rightcall.cli.read import reading_record
 from rightcall.cli.terminal import (
     Style,
@@ -284,10 +285,17 @@ def arguments_tools(parser: ArgumentParser) -> None:
 
 
 def run_tools(options: Namespace) -> int:
+    if options.policy is None and not options.tools and not options.pack:
+        options.policy = policy_file(Namespace(policy=None, root="."))
     catalog = build_gate(options).catalog
-    if not catalog.tools:
-        raise InputError("there are no tools to show: give --tools FILE or --pack NAME (`rightcall packs` lists them)")
-    shown = list(catalog.tools.values()) if options.name is None else [_one(catalog, options.name)]
+    tools = {**catalog.tools, **_server_tools(options)}
+    if not tools:
+        raise InputError(
+            "there are no tools to show: give --tools FILE, --pack NAME (`rightcall packs` lists them), or a --policy "
+            "with [servers.NAME]"
+        )
+    catalog = replace(catalog, tools=tools, get=tools.get)
+    shown = list(tools.values()) if options.name is None else [_one(catalog, options.name)]
     if options.json:
         record = {"tools": [tool_record_tools(tool) for tool in shown]}
         say_json(record)
@@ -299,6 +307,25 @@ def run_tools(options: Namespace) -> int:
     else:
         say(*whole(shown[0], style_for(sys.stdout)))
     return OK
+
+
+def _server_tools(options: Namespace) -> "dict[str, Tool]":
+    """Those of the servers of the policy, as they are at this moment."""
+    if options.policy is None:
+        return {}
+    from contextlib import closing
+
+    from rightcall.executor.executor import Executor
+
+    executor = Executor.open(policy=options.policy, store="memory", packs=options.pack, code=False)
+    if not executor.has_servers:
+        return {}
+    executor.start()
+    with closing(executor):
+        found, away = executor.served()
+    for server, why in away.items():
+        sys.stderr.write(f"rightcall: the server {escaped(server, 100)} {escaped(why, 300)}\n")
+    return found
 
 
 def _one(catalog: Any, name: str) -> "Tool":

@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import ExitStack
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
@@ -94,14 +95,15 @@ def run(options: Namespace) -> int:
         raise no_model(options, "route")
     if options.run:
         return _run(options, text, model)
-    router = _router(options, loaded_tools(options), model)
-    if asks:
-        from asyncio import run as waiting_for
+    with ExitStack() as opened:
+        router = _router(options, opened, loaded_tools(options), model)
+        if asks:
+            from asyncio import run as waiting_for
 
-        packet = waiting_for(_decide_only(router, text))
-    else:
-        packet = router.find(router.detect(router.open(text)))
-    _tell(options, router, packet, asks=asks)
+            packet = waiting_for(_decide_only(router, text))
+        else:
+            packet = router.find(router.detect(router.open(text)))
+        _tell(options, router, packet, asks=asks)
     failed = asks and packet.tool_routing.execution_status == "failed"
     return REFUSED if failed else OK
 
@@ -153,14 +155,14 @@ def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bo
 
 
 def _router(
-    options: Namespace, tools: list[Any] | None, model: Any = None, policy: Policy | None = None
+    options: Namespace, opened: ExitStack, tools: list[Any] | None, model: Any = None, policy: Policy | None = None
 ) -> RouterAsGiven:
-    """Of the tools that were given, else of those that the executor on this folder has."""
-    from rightcall.cli.routing import RouterAsGiven, folder_executor
+    """Of the tools that were given, else of those that the executor on this folder has, which `opened` closes."""
+    from rightcall.cli.routing import RouterAsGiven, listed_executor
 
     more: dict[str, Any] = {"instead": _instead(options), "caller": options.caller}
     if tools is None:
-        return RouterAsGiven(folder_executor(options), model, **more)
+        return RouterAsGiven(opened.enter_context(listed_executor(options)), model, **more)
     return RouterAsGiven(tools, model, policy=policy or policy_file(options), **more)
 
 
@@ -179,18 +181,20 @@ def _judge_lines(options: Namespace) -> int:
     if contrary is not None:
         raise InputError(f"--jsonl asks no model and runs nothing; it does not go with --{contrary.replace('_', '-')}")
     given, policy = loaded_tools(options), policy_of(options)
-    of_all = None if given is None else _router(options, given, policy=policy)
+    opened = ExitStack()
+    of_all = None if given is None else _router(options, opened, given, policy=policy)
 
     def made(tools: list[Any] | None) -> RouterAsGiven:
         if tools == []:  # nothing is known of the tools: the text alone is judged
             return RouterAsGiven(None, policy=policy, instead=_instead(options), caller=options.caller)
-        return of_all if tools is None and of_all is not None else _router(options, tools, policy=policy)
+        return of_all if tools is None and of_all is not None else _router(options, opened, tools, policy=policy)
 
     path = options.words[0] if options.words else "-"
     stream = open_lines(path)
     try:
         answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=LONGEST_LINE)
     finally:
+        opened.close()
         if path != "-":
             stream.close()
     return OK

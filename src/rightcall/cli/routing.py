@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
@@ -83,12 +83,26 @@ def open_desk(options: Namespace, functions: list[Any] | None = None) -> Generat
             yield Desk(store, executor, packets)
 
 
-def folder_executor(options: Namespace, functions: list[Any] | None = None, store: Store | None = None) -> Executor:
-    """Not open yet, which is enough to see its tools."""
+def folder_executor(
+    options: Namespace, functions: list[Any] | None = None, store: Store | Literal["memory"] | None = None
+) -> Executor:
+    """Not open yet, which is enough to see the tools that run here."""
     from rightcall.executor.executor import Executor
 
     own = functions is not None
-    return Executor.open(options.root, policy_file(options), tools=functions or (), store=store, code=not own)
+    return Executor.open(
+        options.root, policy_file(options), tools=functions or (), store=store, code=not own, servers=not own
+    )
+
+
+@contextmanager
+def listed_executor(options: Namespace) -> Generator[Executor]:
+    """The executor on this folder, to see all its tools and to run none: servers start only where there are any."""
+    executor = folder_executor(options, store="memory")
+    if executor.has_servers:
+        executor.start()
+    with closing(executor):
+        yield executor
 
 
 # ── options ──

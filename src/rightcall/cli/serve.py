@@ -23,13 +23,11 @@ from rightcall.base.text import escaped, render_json
 from rightcall.cli.options import database_of, policy_file
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
-from rightcall.mcp.upstream.session import ServerGone
 from rightcall.proxy.report import Provenance, notes, word_for
 
 if TYPE_CHECKING:
     from rightcall.executor.door import Door
-    from rightcall.mcp.upstream.session import Link
-    from rightcall.policy.settings import Policy, Server
+    from rightcall.policy.settings import Policy
     from rightcall.policy.watch import PolicyInForce
     from rightcall.proxy.prose import Did
     from rightcall.record.tables import Store
@@ -369,6 +367,7 @@ def lines_and_log(stream: TextIO) -> Generator[Lines]:
 def open_endpoint(options: Namespace, tell: Callable[[str], None]) -> Endpoint:
     """The gateway and its endpoint. Without an audit it remembers in memory only."""
     from rightcall.mcp.gateway.shared import SharedGateway
+    from rightcall.mcp.upstream.links import open_link
     from rightcall.server.mcp import Endpoint
 
     return Endpoint(SharedGateway(open_door(options), open_link, news=tell))
@@ -383,21 +382,6 @@ def open_door(options: Namespace) -> Door:
     except StoreError as error:
         why = str(error).removesuffix(" Nothing was run.")
         raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere", error.fault) from None
-
-
-def open_link(server: Server) -> Link:
-    """The way to a server of the policy. HTTP is loaded only where one needs it."""
-    if server.url:
-        try:
-            from rightcall.mcp.upstream.links import HttpLink
-        except ImportError as missing:
-            told = missing_package(missing)
-            raise ServerGone(str(told)) from missing
-
-        return HttpLink(server)
-    from rightcall.mcp.upstream.links import ProcessLink
-
-    return ProcessLink(server)
 
 
 # ── the report ──

@@ -233,6 +233,8 @@ async def run_loop(
     """
     terms = _Terms(**options)
     asking = asker(model, terms.native, terms.model_seconds)
+    if (join := getattr(executor, "join", None)) is not None:  # servers that start hold up this request alone
+        await join()
     turns, common = _begin(executor, request, caller, terms)
     want = _advance(turns, None)
     while not isinstance(want, LoopResult):

@@ -98,6 +98,7 @@ class Router:
 
     async def __aenter__(self) -> Self:
         await self._tools.running()
+        await self._tools.join()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -144,6 +145,7 @@ class Router:
 
     async def answer(self, text: str, session: str = "", caller: str | None = None) -> Answered:
         """The whole loop in one call: the answer, and the packet that tells its story."""
+        await self._tools.join()
         return await self.stream(text, session, caller).whole()
 
     def stream(self, text: str, session: str = "", caller: str | None = None) -> AnswerStream:

@@ -144,6 +144,11 @@ class Toolset:
             await self.executor.__aenter__()  # does nothing where it is open
         return self.executor
 
+    async def join(self) -> None:
+        """Wait for the servers of an executor that was given, so that a list of its tools holds up nobody."""
+        if self._theirs is not None:
+            await self._theirs.join()
+
     async def close(self) -> None:
         """What was opened here is closed; an executor that was given stays open."""
         if self._own and self.executor is not None:
@@ -155,7 +160,9 @@ class Toolset:
         source = self._policy_source
         if source is None:  # who hands a function to a router means it to be used; what it may do is another question
             source = {"policy": {"allow": [one.name for one in self._texts]}}
-        return Executor.open(".", source, tools=self._functions, store="memory", ask=self._ask, code=False)
+        return Executor.open(
+            ".", source, tools=self._functions, store="memory", ask=self._ask, code=False, servers=False
+        )
 
     def _take(self, tools: Any) -> None:
         for one in _listed(tools):

@@ -131,7 +131,7 @@ def _called(tool: LocalTool, arguments: Mapping[str, Any]) -> Any:
 
 def _failed(error: BaseException) -> Failed:
     if isinstance(error, ToolFailure):
-        return Failed(message_of(error), plain=True)
+        return Failed(message_of(error), plain=error.plain)
     return Failed(str(error) if isinstance(error, _UnfitError) else fault_text(error))
 
 
