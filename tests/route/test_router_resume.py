@@ -231,7 +231,7 @@ def test_a_yes_is_to_the_call_that_was_shown_and_to_no_other(tmp_path: Path, for
         case "made up":
             packet = with_state(forged(execution_status="awaiting_confidence"), "waiting")
         case "of another store":
-            shop = Shop(tmp_path, store=MemoryStore())
+            shop = Shop(tmp_path, store=None)
         case _:
             packet = replace(packet, header=replace(packet.header, packet_id=new_packet("").header.packet_id))
     model = ScriptedModel([choice(city="Bern"), UNAPPROVED])

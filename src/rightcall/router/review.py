@@ -5,6 +5,7 @@ A review that fails, or that cannot be read to the letter, is no review: then no
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, json
@@ -34,6 +35,7 @@ from rightcall.router.types import Candidate, Packet, SelectedTool
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
+    from rightcall.record.notes import Confirmation
 
 
 # ── confidence ──
@@ -309,6 +311,7 @@ _encode = json.Encoder(order="deterministic").encode
 _MOST_CLEARANCE = 10_000
 """Marks and clearances that were never used go, the oldest first."""
 
+_USED = b"used "
 UNREVIEWED = "the call is not the one that was reviewed here"
 
 
@@ -338,6 +341,32 @@ class Clearances:
         selected = packet.tool_routing.selected_tool
         call = self._cleared.pop(call_of(packet), b"")
         return replace(selected, params=json.decode(call)[3]) if call and selected is not None else None
+
+
+class Shown:
+    """The calls that persons were shown in this process. A store in memory ends with its router, and the next router
+    has another: that a yes counts there too, and once, is known here. A store on the disk knows it by itself."""
+
+    def __init__(self) -> None:
+        self._calls: dict[bytes, bytes] = {}
+        self._alone = Lock()
+
+    def show(self, packet: Packet, call: bytes) -> None:
+        """From now on this packet waits for a yes to this call; with an empty one, for none any more."""
+        with self._alone:
+            _keep(self._calls, packet.header.packet_id.encode(), call)
+
+    def confirm(self, packet: Packet, call: bytes) -> "Confirmation":
+        with self._alone:
+            name = packet.header.packet_id.encode()
+            known = self._calls.get(name, b"")
+            if call and known == call:
+                self._calls[name] = _USED + call
+                return "confirmed"
+            return "used" if call and known == _USED + call else "unknown"
+
+
+SHOWN = Shown()
 
 
 def call_of(packet: Packet) -> bytes:

@@ -301,25 +301,34 @@ class Router:
         """A decision goes into the audit, where there is one: with the call that a person is asked about, where one is.
         Raises StoreError when it cannot be recorded."""
         from rightcall.router.packets import arguments_of
-        from rightcall.router.review import call_of
+        from rightcall.router.review import SHOWN, call_of
         from rightcall.router.trip import routed_note
 
         asks = packet.tool_routing.execution_status == "awaiting_confidence"
         executor = await self._tools.running() if asks else self._tools.executor
         if executor is not None:
             call = call_of(packet) if asks else b""
+            SHOWN.show(packet, call)
             await executor.note_routing(routed_note(packet, decision, by), arguments_of(packet), call)
 
     async def confirm(self, packet: Packet, call: bytes, by: str = "") -> Confirmation:
         """Whether a person's yes counts for this packet's call, which is recorded then; without an executor nothing
         can run, so nothing speaks against it. Raises StoreError when it cannot be recorded."""
+        from rightcall.record.memory import MemoryStore
         from rightcall.router.packets import arguments_of
+        from rightcall.router.review import SHOWN
         from rightcall.router.trip import routed_note
 
         executor = await self._tools.running()
         if executor is None:
             return "confirmed"
-        return await executor.confirm_routing(routed_note(packet, "confirmed", by), arguments_of(packet), call)
+        told, arguments = routed_note(packet, "confirmed", by), arguments_of(packet)
+        if not isinstance(executor.store, MemoryStore):
+            return await executor.confirm_routing(told, arguments, call)
+        counts = SHOWN.confirm(packet, call)
+        if counts == "confirmed":
+            await executor.note_routing(told, arguments, call)
+        return counts
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.router.respond import speak
