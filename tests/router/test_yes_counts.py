@@ -47,7 +47,7 @@ class World:
         return asyncio.run(main())
 
 
-@pytest.mark.promise("T-05")
+@pytest.mark.promise("T-11")
 def test_a_yes_to_a_new_router_runs_exactly_what_was_shown_and_once(tmp_path: Path) -> None:
     world, store = World(), PacketStore(tmp_path / "packets")
     waiting = world.ask([CHOSEN, UNSURE], packets=store).packet
@@ -60,7 +60,7 @@ def test_a_yes_to_a_new_router_runs_exactly_what_was_shown_and_once(tmp_path: Pa
     assert world.trace == ["moon"]
 
 
-@pytest.mark.promise("T-05")
+@pytest.mark.promise("T-11")
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_a_yes_counts_with_the_executors_own_store(tmp_path: Path, kind: str) -> None:
     world = World()
@@ -79,7 +79,7 @@ def test_a_yes_counts_with_the_executors_own_store(tmp_path: Path, kind: str) ->
     assert (asyncio.run(main()).tool_routing.execution_status, world.trace) == ("executed", ["moon"])
 
 
-@pytest.mark.promise("T-05")
+@pytest.mark.promise("T-11")
 def test_a_yes_to_a_changed_packet_or_to_one_never_shown_is_none() -> None:
     world = World()
     waiting = world.ask([CHOSEN, UNSURE]).packet

@@ -9,6 +9,7 @@ import sys
 from argparse import Namespace
 from asyncio import Runner
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,11 @@ from uuid import uuid4
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, encode
 
-from rightcall.base.files.guarded import packets_folder
+from rightcall.base.files.guarded import state_folder
 from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, render_json, wire_name
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.options import InputError, database_of, redactor_of
+from rightcall.cli.options import InputError, redactor_of
 from rightcall.cli.packet import approval_ways, places
 from rightcall.cli.persons import waiting
 from rightcall.cli.routing import given_model, open_desk, runnable_tools
@@ -227,6 +228,7 @@ def _report(options: Namespace, result: LoopResult, steps: list[Step], why: str)
 # name under which the audit has the calls; an approval counts in its own alone, for the very call that was approved.
 
 _CONTEXT = re.compile(r"[0-9a-f-]{36}")
+_MOST_SESSIONS = 200
 _MOST_TURNS = 20
 _MOST_CHARACTERS = 40_000
 _MOST_BYTES = 1_000_000
@@ -245,12 +247,11 @@ class Kept(Struct, frozen=True):
 
 
 class Session:
-    """The file of one session, in the folder of the packets, which no tool may touch."""
+    """The file of one session, in the user's own folder, which no tool may touch and no project brings along."""
 
     def __init__(self, options: Namespace) -> None:
-        folder = packets_folder(database_of(options))
         key = "\0".join((os.path.realpath(options.root), options.caller, options.session))
-        self._folder = os.path.join(folder, "sessions")
+        self._folder = os.path.join(state_folder(), "sessions")
         self._path = os.path.join(self._folder, f"{sha256(key.encode(errors='replace')).hexdigest()[:32]}.session")
         self._options = options
         self.context = str(uuid4())
@@ -271,9 +272,19 @@ class Session:
     def save(self, turns: list[dict[str, str]], desk: Desk) -> None:
         hide = redactor_of(self._options, desk.store).text
         kept = [Turn(one["role"], hide(one["content"])) for one in _bounded(turns)]
-        make_folder(os.path.dirname(self._folder))
-        make_folder(self._folder)
-        write(self._path, encode(Kept(1, time(), kept, self.context)))
+        try:
+            make_folder(self._folder)
+            write(self._path, encode(Kept(1, time(), kept, self.context)))
+            self._forget_oldest()
+        except OSError as error:
+            sys.stderr.write(f"rightcall: the session could not be kept: {error.strerror or error}\n")
+
+    def _forget_oldest(self) -> None:
+        with os.scandir(self._folder) as entries:
+            kept = sorted((one.stat(follow_symlinks=False).st_mtime, one.path) for one in entries if one.is_file())
+        for _, path in kept[:-_MOST_SESSIONS]:
+            with suppress(OSError):
+                os.remove(path)
 
 
 def _bounded(turns: list[dict[str, str]]) -> list[dict[str, str]]:
