@@ -175,6 +175,10 @@ def test_a_call_that_needs_a_person_waits_and_goes_on(
     write_policy(folder, server, '[policy.approval]\ntools = ["code/read"]')
     reads = call("code/read", path="shop.py")
     server.play(says(reads))
+    told = ask(QUESTION, "--as", "ada", "--session", "s 1")
+    assert (told.code, "a person's approval" in told.err) == (1, True)
+    assert """rightcall ask --continue "go on" --as ada --session 's 1'   once it is approved""" in told.out
+    server.play(says(reads))
     done = ask(QUESTION, "--json")
     assert (done.code, done.json["state"]) == (1, "waiting")
     (approval,) = done.json["approvals"]

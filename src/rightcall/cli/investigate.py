@@ -11,6 +11,7 @@ from asyncio import Runner
 from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
+from shlex import quote
 from time import time
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -23,7 +24,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, render_json, wire_name
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError, redactor_of
-from rightcall.cli.packet import approval_ways, places
+from rightcall.cli.packet import DEFAULT_CALLER, approval_ways, models, places
 from rightcall.cli.persons import waiting
 from rightcall.cli.routing import given_model, open_desk, runnable_tools
 from rightcall.cli.terminal import harmless, labelled, say, say_json, style_for
@@ -218,8 +219,15 @@ def _report(options: Namespace, result: LoopResult, steps: list[Step], why: str)
     for approval in result.approvals:
         say(*labelled("approval", approval_ways(approval, places(options)), style_for(sys.stdout)))
     if result.approvals:
-        say(*labelled("to go on", ['rightcall ask --continue "go on"' + places(options)], style_for(sys.stdout)))
+        say(*labelled("to go on", [f"{_command(options)}   once it is approved"], style_for(sys.stdout)))
     return OK if not why else REFUSED
+
+
+def _command(options: Namespace) -> str:
+    """What goes on with this session, as it can be copied."""
+    caller = "" if options.caller == DEFAULT_CALLER else f" --as {quote(escaped(options.caller))}"
+    session = f" --session {quote(escaped(options.session))}" if options.session else ""
+    return f'rightcall ask --continue "go on"{caller}{session}{models(options)}{places(options)}'
 
 
 # ── sessions ──
