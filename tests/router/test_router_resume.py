@@ -60,7 +60,7 @@ def test_what_waits_for_a_word_goes_on_with_it(
 
 def test_what_the_user_adds_is_part_of_the_request(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
-    packet = saved(shop, tmp_path, ["Which city?"], needs_tool=looks("ask", missing=("city",)))
+    packet = saved(shop, tmp_path, [NONE, "Which city?"], needs_tool=looks("ask", missing=("city",)))
     model = ScriptedModel([choice(), APPROVED, NONE, WORDS])
     done = resumed(shop, packet, model, "Oslo, please")
     assert (done.packet.status.state, shop.trace) == ("answered", RAN)
@@ -71,7 +71,7 @@ def test_what_the_user_adds_is_part_of_the_request(tmp_path: Path) -> None:
 def test_nobody_is_asked_back_twice_for_what_only_a_model_can_see(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     unseen = looks("ask", missing=("city",))
-    packet = saved(shop, tmp_path, ["Which city?"], needs_tool=unseen)
+    packet = saved(shop, tmp_path, [NONE, "Which city?"], needs_tool=unseen)
     model = ScriptedModel([choice(), APPROVED, NONE, WORDS])
     done = resumed(shop, packet, model, "the one by the fjord", needs_tool=unseen)
     assert (done.packet.status.state, shop.trace) == ("answered", RAN)
@@ -231,7 +231,7 @@ def test_a_yes_is_to_the_call_that_was_shown_and_to_no_other(tmp_path: Path, for
         case "made up":
             packet = with_state(forged(execution_status="awaiting_confidence"), "waiting")
         case "of another store":
-            shop = Shop(tmp_path, store=MemoryStore())
+            shop = Shop(tmp_path, store=None)
         case _:
             packet = replace(packet, header=replace(packet.header, packet_id=new_packet("").header.packet_id))
     model = ScriptedModel([choice(city="Bern"), UNAPPROVED])

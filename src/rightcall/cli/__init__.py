@@ -27,7 +27,7 @@ COMMANDS: Final = {
     "check": "check one call, or JSON lines of calls",
     "call": "run one tool call under the policy, with a record of it",
     "route": "show how a request would be routed: is a tool needed, which one, how sure is it",
-    "ask": "ask for something: a model answers, with the code tools on this folder where they are needed",
+    "ask": "ask about this folder: a model looks around with the code tools until it can answer",
     "tools": "show the catalogue of tools: arguments, aliases, effects",
     "packs": "list the rule packs, or show one",
     "init": "write a policy file with every key, its default and what it means",

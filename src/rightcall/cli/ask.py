@@ -1,6 +1,7 @@
-"""Ask for something: the router finds out whether that needs a tool, a model chooses one of the code tools on this
-folder, another reviews the choice, and what is sure enough runs under the policy; the answer is built on what came of
-it. At a terminal you are asked what only a person can say. Every request is saved as a packet and can go on later."""
+"""Ask a question about this folder: a model looks around with the code tools, under the policy, until it can answer.
+Each step is shown on standard error, the answer on standard output. With --route one tool at a time is selected,
+reviewed by a second question and decided by the threshold; at a terminal you are asked what only a person can say, and
+every such request is saved as a packet that can go on later."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from rightcall.cli.persons import (
     waiting,
     who,
 )
-from rightcall.cli.terminal import Style, labelled, say, say_json, style_for
+from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 
 if TYPE_CHECKING:
@@ -41,15 +42,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  rightcall ask "show me docs/design.md"
-  rightcall ask "where is the retry limit set?" --root ~/project
-  rightcall ask "what changed last week?" --url http://127.0.0.1:8080/v1 --model qwen3-4b
-  git diff | sed '1i Explain this change:' | rightcall ask - --json
+  rightcall ask "where do we compute taxes?"
+  rightcall ask --continue "and in the tests?"
+  rightcall ask "what changed last week?" --url http://127.0.0.1:11434/v1 --model qwen3:4b
+  echo "where is the retry limit set?" | rightcall ask - --json
+  rightcall ask --route "show me docs/design.md"
   rightcall ask --resume last
-  rightcall ask --resume p1k0aren3 yes
-  rightcall ask --resume p1k0aren3 "I mean the one in docs/"
 
-exit code 1: it waits for a person, or there is no whole answer.
+exit code 1: there is no whole answer, or it waits for a person.
 """
 
 
@@ -58,15 +58,20 @@ def arguments(parser: ArgumentParser) -> None:
 
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
+        "--continue", dest="go_on", action="store_true",
+        help="go on from the last question and answer here, of the same --root, --as and --session",
+    )  # fmt: skip
+    parser.add_argument("--route", action="store_true", help="select, review and run one tool at a time, as a packet")
+    parser.add_argument(
         "--resume", metavar="ID",
-        help="go on with a saved packet (`rightcall packet list`), or with `last`; REQUEST is then yes, no, or what "
-        "more there is to say",
+        help="go on with a saved packet of --route (`rightcall packet list`), or with `last`; REQUEST is then yes, no, "
+        "or what more there is to say",
     )  # fmt: skip
     tools_option(parser)
     parser.add_argument("--session", default="", metavar="ID", help="groups requests: a chat, a task")
     caller_option(parser)
     person_option(parser)
-    json_option(parser, "the answer and its packet")
+    json_option(parser, "the answer with its steps, or with its packet")
     model_options(parser)
     store_options(parser)
 
@@ -74,6 +79,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from asyncio import Runner
 
+    from rightcall.cli.investigate import investigate
     from rightcall.cli.routing import RouterAsGiven, given_model, has_model, no_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.stores import existing_folder
@@ -84,7 +90,12 @@ def run(options: Namespace) -> int:
     settings = policy_of(options).router
     model = given_model(options, settings)
     if not has_model(options, settings):
-        raise no_model(options, "ask")
+        from rightcall.models.endpoint import find_local
+
+        with Runner() as runner:
+            raise no_model(options, "ask", runner.run(find_local()))
+    if not options.route and options.resume is None:
+        return investigate(options, text, settings)
     with open_desk(options, runnable_tools(options)) as desk, Runner() as runner:
         router = RouterAsGiven(desk.executor, model, instead={}, caller=options.caller, packets=desk.packets)
         _ = router.models  # a key that is missing is told before anything is saved
@@ -97,7 +108,9 @@ def _text(options: Namespace) -> str:
     text = text_of(options.words)
     if not text.strip() and (options.words or options.resume is None):
         empty = "an empty request" if options.words else "no request"
-        raise InputError(f'{empty} was given; say what you want, as in: rightcall ask "show me docs/design.md"')
+        raise InputError(f'{empty} was given; say what you want, as in: rightcall ask "where do we compute taxes?"')
+    if options.go_on and (options.route or options.resume is not None):
+        raise InputError("--continue goes on with a session; a packet of --route goes on with --resume ID")
     if options.resume is not None and options.session:
         raise InputError("--session is for a new request; a packet that goes on stays in its own")
     refuse_too_long(text, policy_of(options).router)
@@ -226,16 +239,6 @@ class Printer:
     def _doing(self, seconds: float) -> str:
         log = self._stream.packet.reasoning.reflection_log
         return style_for(sys.stderr).tint(f"{seconds:.0f} s  {_DOING.get(log[-1].step if log else '', '')}", "dim")
-
-
-def harmless(text: str) -> str:
-    """A text as it is, but for what a terminal would obey or hide.
-
-    >>> harmless("one\\r\\ntwo\\x1b[31m")
-    'one\\ntwo\\\\u001b[31m'
-    """
-    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    return "\n".join(map(escaped, lines))
 
 
 def call_line(packet: Packet) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,7 +41,7 @@ from rightcall.router.types import Candidate, Packet, SelectedTool
 
 if TYPE_CHECKING:
     from rightcall.executor.executor import Executor
-    from rightcall.models.endpoint import Endpoint
+    from rightcall.models.endpoint import Endpoint, LocalServer
     from rightcall.record.tables import Store
     from rightcall.router.packets import PacketStore
 
@@ -108,6 +108,7 @@ def listed_executor(options: Namespace) -> Generator[Executor]:
 # ── options ──
 # The options of `route` and `ask`: the request, and the model that is asked.
 
+_MOST_MODELS = 5
 _EXAMPLE_URL = "http://127.0.0.1:8080/v1"
 
 
@@ -172,8 +173,15 @@ def has_model(options: Namespace, settings: RouterSettings) -> bool:
     return options.url is not None or settings.light is not None or settings.prime is not None
 
 
-def no_model(options: Namespace, command: str) -> ConfigError:
-    return ConfigError(f"there is no model to ask. {how_to_configure(options, command)}")
+def no_model(options: Namespace, command: str, found: Sequence[LocalServer] = ()) -> ConfigError:
+    """What to do where no model is named; `found` are servers that run on this machine."""
+    here = [
+        f"  {server.name}: rightcall {command} … --url {server.url} --model {escaped(model, 100)}"
+        for server in found
+        for model in server.models[:_MOST_MODELS]
+    ]
+    running = "\n".join(("Running on this machine:\n", *here, "", "")) if here else ""
+    return ConfigError(f"there is no model to ask. {running}{how_to_configure(options, command)}")
 
 
 def how_to_configure(options: Namespace, command: str) -> str:

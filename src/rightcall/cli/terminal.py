@@ -72,6 +72,16 @@ def make_writable(stream: TextIO) -> None:
         reconfigure(errors="backslashreplace")
 
 
+def harmless(text: str) -> str:
+    """A text as it is, but for what a terminal would obey or hide.
+
+    >>> harmless("one\\r\\ntwo\\x1b[31m")
+    'one\\ntwo\\\\u001b[31m'
+    """
+    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    return "\n".join(map(escaped, lines))
+
+
 def harmless_lines(text: str, *, most: int = 40) -> list[str]:
     """The lines of a text, each escaped; what is beyond `most` lines is only counted."""
     lines = text.replace("\r\n", "\n").split("\n", most)

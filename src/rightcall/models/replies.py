@@ -337,9 +337,36 @@ class Asker(Struct, frozen=True):
         return {"tools": definitions, **choice}
 
 
+class Chatting:
+    """A model object with `create_chat_completion`, such as llama-cpp-python's, as a function of messages. It is told
+    of its tools in words, unless `native` says otherwise: most chat formats there ignore `tools=` without a word."""
+
+    def __init__(self, model: Any) -> None:
+        self._create = model.create_chat_completion
+
+    def __call__(self, messages: list[Message], **options: Any) -> Any:
+        if "schema" in options:
+            options["response_format"] = {"type": "json_object", "schema": options.pop("schema")}
+        return self._create(messages, **options_taken(self._create, options))
+
+
+def as_model(model: Any) -> Any:
+    """A model as a function of messages. llama-cpp-python's objects can be called too, but with a bare prompt."""
+    return Chatting(model) if callable(getattr(model, "create_chat_completion", None)) else model
+
+
+def options_taken(model: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options that a callable takes."""
+    kinds = parameters_of(model)
+    if not kinds or inspect.Parameter.VAR_KEYWORD in kinds.values():
+        return options
+    return {name: value for name, value in options.items() if name in kinds}
+
+
 def asker(model: Any, native: Any = None, seconds: float | None = None) -> Asker:
     """What a model's signature says of it. Only a parameter called `tools` counts, not `**options`: who takes anything
     may still send on what his server refuses."""
+    model = as_model(model)
     if not callable(model):
         raise ConfigError(f"`model` must be callable with a list of messages, not a {type(model).__name__}")
     if native not in (None, "openai", "anthropic"):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped, estimate, render_json
 from rightcall.executor.present.messages import neutral
-from rightcall.models.replies import Failed, Model, describe_failure, turn_of
+from rightcall.models.replies import Failed, Model, describe_failure, options_taken, turn_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose
 from rightcall.router.cleaning import Cleaner
@@ -29,7 +29,6 @@ from rightcall.router.story import (
     put,
     results_of,
     start_step,
-    taken_by,
     with_state,
 )
 from rightcall.router.types import Packet
@@ -216,7 +215,7 @@ async def _pieces(
     options = {name: value for name, value in ready.options.items() if name != "schema"}
     messages = [dict(message) for message in ready.messages]
     begun, most = answer.taken, _PATIENCE * int(options.get("max_tokens") or budget.settings.answer_tokens)
-    coming = flowing(lambda: stream(messages, **taken_by(stream, options)), budget.for_question())
+    coming = flowing(lambda: stream(messages, **options_taken(stream, options)), budget.for_question())
     async with aclosing(coming):
         async for piece in coming:
             if isinstance(piece, Failed):

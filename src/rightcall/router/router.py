@@ -42,12 +42,23 @@ _INTENTS: dict[str, Literal["tool_routing", "ask_back", "answer"]] = {
     "call": "tool_routing", "ask": "ask_back", "none": "answer",
 }  # fmt: skip
 
+MOST_OFFERED = 40
+"""Up to so many tools are all shown to the selecting model; of more, the `candidates` likeliest of the settings."""
+
+_FINAL_NONE = 0.01
+"""Where there is a model, only a request that needs a tool with less than this probability is not put to it."""
+
 
 class Answered(Struct, frozen=True):
     """An answer and the packet that tells how it came about."""
 
     text: str
     packet: Packet
+
+
+def _is_final(found: Intent) -> bool:
+    """Whether what was found without a model is beyond doubt. That a value is missing never is: a model may know it."""
+    return found.answer == "call" or (found.answer == "none" and not _FINAL_NONE < found.probability < 0.5)
 
 
 class Packets(Protocol):
@@ -184,13 +195,15 @@ class Router:
         return new_packet(text, session=session, caller=who, tools=names, limit=self.settings.reinjections)
 
     def detect(self, packet: Packet) -> Packet:
-        """Does it need a tool? Where that is too close to tell, the selecting model decides."""
+        """Does it need a tool? Where that is not beyond doubt, the selecting model decides, if there is one."""
         from rightcall.router.story import has_spoken, request_of
 
         taken = start_step()
         found = self.needs_tool(request_of(packet), packet.header.caller)
         answer = found.answer if found.sure else "call"
         if answer == "ask" and has_spoken(packet):  # asked once already: whether that was an answer, a model can tell
+            answer = "call"
+        if not _is_final(found) and self.models.selecting is not None:
             answer = "call"
         intent = PacketIntent(_INTENTS[answer], found)
         calls = answer == "call"
@@ -199,12 +212,17 @@ class Router:
         return log_step(packet, "intent_detection", f"{intent.user_intent}", taken, sure=found.probability)
 
     def find(self, packet: Packet) -> Packet:
-        """The tools that the selecting model is shown."""
+        """The tools that the selecting model is shown: all of them, likeliest first, or the likeliest of very many."""
         from rightcall.router.story import request_of
 
-        found = self.candidates(request_of(packet), self.settings.candidates, packet.header.caller)
-        offered = self._tools.offer(packet.header.caller).by_name  # whoever has found them
-        return with_routing(packet, candidates=tuple(one for one in found if one.name in offered))
+        offered = self._tools.offer(packet.header.caller).by_name
+        every = len(offered) <= MOST_OFFERED
+        limit = max(len(offered), 1) if every else self.settings.candidates
+        found = self.candidates(request_of(packet), limit, packet.header.caller)
+        named = {one.name: one for one in found if one.name in offered}  # whoever has found them
+        if every and getattr(self.candidates, "__func__", None) is Router.candidates:  # else a program has cut the list
+            named |= {name: Candidate(name, 0.0, 0.0) for name in offered if name not in named}
+        return with_routing(packet, candidates=tuple(named.values()))
 
     async def select(self, packet: Packet) -> Packet:
         """A light model chooses one of the candidates, or none."""
@@ -225,7 +243,9 @@ class Router:
         """Whether all evidence together is enough. Only what was decided here, by this router, can run."""
         from rightcall.router.review import decide
 
-        return decide(packet, self.settings, self.clearances)
+        selected = packet.tool_routing.selected_tool
+        tool = self._gate(packet).catalog.get(selected.tool_name) if selected is not None else None
+        return decide(packet, self.settings, self.clearances, tool)
 
     async def execute(self, packet: Packet) -> Packet:
         """Run the selected call, under the policy, once it is decided that it may."""
@@ -283,25 +303,34 @@ class Router:
         """A decision goes into the audit, where there is one: with the call that a person is asked about, where one is.
         Raises StoreError when it cannot be recorded."""
         from rightcall.router.packets import arguments_of
-        from rightcall.router.review import call_of
+        from rightcall.router.review import SHOWN, call_of
         from rightcall.router.trip import routed_note
 
         asks = packet.tool_routing.execution_status == "awaiting_confidence"
         executor = await self._tools.running() if asks else self._tools.executor
         if executor is not None:
             call = call_of(packet) if asks else b""
+            SHOWN.show(packet, call)
             await executor.note_routing(routed_note(packet, decision, by), arguments_of(packet), call)
 
     async def confirm(self, packet: Packet, call: bytes, by: str = "") -> Confirmation:
         """Whether a person's yes counts for this packet's call, which is recorded then; without an executor nothing
         can run, so nothing speaks against it. Raises StoreError when it cannot be recorded."""
+        from rightcall.record.memory import MemoryStore
         from rightcall.router.packets import arguments_of
+        from rightcall.router.review import SHOWN
         from rightcall.router.trip import routed_note
 
         executor = await self._tools.running()
         if executor is None:
             return "confirmed"
-        return await executor.confirm_routing(routed_note(packet, "confirmed", by), arguments_of(packet), call)
+        told, arguments = routed_note(packet, "confirmed", by), arguments_of(packet)
+        if not isinstance(executor.store, MemoryStore):
+            return await executor.confirm_routing(told, arguments, call)
+        counts = SHOWN.confirm(packet, call)
+        if counts == "confirmed":
+            await executor.note_routing(told, arguments, call)
+        return counts
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.router.respond import speak

@@ -1,6 +1,5 @@
 """Packets change by giving the next one: small steps from one to another, without asking or running anything."""
 
-import inspect
 from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Any, Literal, cast
@@ -12,7 +11,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import estimate
 from rightcall.errors import CallError, ConfigError
 from rightcall.gate.recover.native import NativeCall, unpack
-from rightcall.models.replies import Failed, Model, ask, asker, failure_of, parameters_of
+from rightcall.models.replies import Failed, Model, as_model, ask, asker, failure_of, options_taken
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.tables import SystemClock
 from rightcall.router.types import DataField, Packet, ReflectionLog, Sketchpad, State
@@ -222,9 +221,13 @@ def models_of(given: Any, settings: RouterSettings | None = None) -> Models:
 
 
 def _checked(model: Any, name: str) -> Model | None:
+    model = as_model(model)
     if model is not None and not callable(model):
         kind = type(model).__name__
-        raise ConfigError(f"`{name}` must be a function of a list of messages, or an Endpoint, not {kind}")
+        raise ConfigError(
+            f"`{name}` must be a function of a list of messages, an Endpoint, or have `create_chat_completion`, "
+            f"not {kind}"
+        )
     return model
 
 
@@ -244,7 +247,7 @@ async def put(model: Model | None, question: RouterQuestion, budget: Budget, spe
         return Reply(ready, 0)
     assert model is not None
     asking = asker(model, None, budget.for_question())
-    written = await ask(asking, [dict(message) for message in ready.messages], taken_by(model, ready.options))
+    written = await ask(asking, [dict(message) for message in ready.messages], options_taken(model, ready.options))
     failure = failure_of(written)
     if failure is not None:
         return Reply(Failed(failure), ready.tokens)
@@ -262,14 +265,6 @@ def prepare_question(
         return Failed(over)
     room = budget.for_answer(question.tokens, question.max_tokens, spent)
     return replace(question, max_tokens=room) if room else Failed(budget.no_tokens)
-
-
-def taken_by(model: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that a callable takes."""
-    kinds = parameters_of(model)
-    if not kinds or inspect.Parameter.VAR_KEYWORD in kinds.values():
-        return options
-    return {name: value for name, value in options.items() if name in kinds}
 
 
 def _length(written: Any) -> int:

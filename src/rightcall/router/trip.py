@@ -28,6 +28,7 @@ from rightcall.router.story import (
     SAID,
     Taken,
     budget_of,
+    has_spoken,
     log_step,
     start_step,
     with_field,
@@ -71,6 +72,7 @@ class Trip:
             if self.packet.tool_routing.routing_requested:
                 await self.step("find")
                 await self.route()
+                self._ask_for_what_is_missing()
         async with aclosing(self.answer()) as pieces:
             async for piece in pieces:
                 yield piece
@@ -88,6 +90,16 @@ class Trip:
                 self.router.clearances.reviewed(call, self.packet)
                 self.packet = self.router.decide(self.packet)
                 await self.execute()
+
+    def _ask_for_what_is_missing(self) -> None:
+        """Where the model has chosen nothing either, what was seen without one is believed: a value is missing."""
+        packet, routing = self.packet, self.packet.tool_routing
+        found = packet.intent.detected
+        if found is None or (found.answer, found.sure) != ("ask", True) or has_spoken(packet):
+            return
+        if routing.selected_tool is None and not routing.reinjection_count:
+            packet = replace(packet, intent=replace(packet.intent, user_intent="ask_back"))
+            self.packet = with_state(with_routing(packet, execution_status="pending"), "processing")
 
     async def execute(self) -> None:
         """Run what is cleared, and take its result in."""
