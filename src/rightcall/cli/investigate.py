@@ -95,6 +95,10 @@ class Watched:
     def rounds(self) -> int:
         return self._executor.rounds
 
+    @property
+    def note_turns(self) -> Callable[..., None]:
+        return self._executor.note_turns
+
     def prompt(self, caller: str) -> str:
         return self._executor.prompt(caller)
 
