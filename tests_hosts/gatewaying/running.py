@@ -11,10 +11,10 @@ from mcp import Client
 from msgspec import Struct
 
 from rightcall.base.http.addresses import ServeLimits
-from rightcall.cli.serve import open_link
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.mcp.upstream.links import open_link
 from rightcall.record.tokens import TokenRequest, make_token
 from rightcall.server.access import Access, Callers
 from rightcall.server.app import Entrance, Health, Running, Span, bind, build_app
