@@ -302,6 +302,41 @@ def test_docs_and_examples_import_from_packages_never_from_their_files() -> None
     ] == []
 
 
+def names_in(module: str) -> set[str]:
+    """What a module of ours defines or imports at its top, and the modules of a package; from its text: nothing is
+    loaded, since a host's adapter needs the host."""
+    place = SOURCE.parent.joinpath(*module.split("."))
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    names = {one.stem for one in place.glob("*")} if place.is_dir() else set[str]()
+    waiting: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
+    for node in waiting:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+                continue
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.alias(name=name, asname=as_name):
+                names.add(as_name or name)
+            case _:
+                pass
+        waiting += ast.iter_child_nodes(node)
+    return names
+
+
+@pytest.mark.parametrize("folder", ["tests_hosts", "scripts", "bench", "examples"])
+def test_what_is_imported_where_types_are_not_checked_is_there(folder: str) -> None:
+    missing = [
+        f"{file.relative_to(ROOT)}:{node.lineno}: {node.module}.{alias.name}"
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "rightcall"
+        for alias in node.names
+        if alias.name not in names_in(node.module)
+    ]
+    assert missing == []
+
+
 @pytest.mark.parametrize(
     ("written", "heard"),
     [
