@@ -335,6 +335,10 @@ def _prints(run: Run, _place: Place) -> Iterator[Found]:
 # ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
 
 
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+_HALTS = frozenset(("stop", "restart", "pause", "update"))
+
+
 def _container(run: Run, place: Place) -> Iterator[Found]:
     """Folders of the machine that a container is let into."""
     for at, value in enumerate(run.values):
@@ -350,6 +354,9 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
                 if place.is_everything(path) or place.holds_credentials(path):
                     yield Found("escalates", f"{run.program} -v {source}")
                     return
+    action = next((one for one in run.values if one in _HALTS), "")
+    if action and not _CONTAINERS.isdisjoint(run.printed + (run.carried if run.more else ())):
+        yield Found("destroys", f"{run.program} {action} $({run.program} …)")  # whatever runs, and not one by its name
     if run.elsewhere and not {"up", "down", "restart", "start", "stop", "pull", "run"}.isdisjoint(run.values[:4]):
         yield Found(
             "publishes", f"ssh … {run.program} {' '.join(run.values[:2])}"
@@ -671,7 +678,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("sed", "gsed"), _sed),
     "ps": _ps,
     "parallel": _parallel,
-    **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
+    **dict.fromkeys(_CONTAINERS, _container),
     "rightcall": _rightcall,
     "openssl": _openssl,
     **dict.fromkeys(("python", "php", *_SERVES), _serves),
