@@ -68,7 +68,9 @@ class Brought:
             return
         names = [*writes_to(run), *(one.target for one in command.redirects if one.writes)]
         if run.program in _NAMES_BY_ADDRESS or run.has("-O", "--remote-name"):
-            names += [Word(address.path.rpartition("/")[2]) for address in addresses(run)]
+            found = [address.path.rpartition("/")[2] for address in addresses(run)]
+            names += [Word(f"{folder.value}/{name}") for folder in writes_to(run) for name in found]
+            names += map(Word, found)
         if run.program == "lwp-download":
             names += run.operands()[1:]
         if run.program in ("scp", "rsync"):

@@ -193,11 +193,16 @@ def _mv(run: Run, place: Place) -> Iterator[Found]:
     if operands and operands[-1].value == "/dev/null":
         yield Found("destroys", "mv … /dev/null")
     into = run.option("-t", "--target-directory")
+    ends = [into] if into is not None else operands[-1:]
+    fades = any(
+        not place.is_inside(one) and place.may_be_filled(one) for word in ends for one in run.wholes(word, place)
+    )
     for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
             kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
             obeyed = place.is_started_from(path) or place.is_guard(path)
-            if not kept or obeyed or place.is_everything(path):
+            lost = fades and place.is_inside(path) and not place.is_made_again(path)  # what lies there is not kept
+            if not kept or obeyed or lost or place.is_everything(path):
                 yield Found("destroys", f"mv {word.value}".replace(HOLE, "…"))
                 return
 
