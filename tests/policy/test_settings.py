@@ -212,6 +212,8 @@ WRONG = [
     ("parallel = 2", "parallel = 0", 30, "policy.budgets.parallel: must be a whole number from 1 to 1000"),
     ("seconds = 10.5", "second = 10.5", 32, 'policy.budgets.tools."code/search".second: unknown key; did you mean'),
     ('deny = ["private/**"]', 'deny = ["/etc/**"]', 35, 'policy.paths.deny[0]: "/etc/**" can match nothing: a path'),
+    ('deny = ["private/**"]', 'deny = ["$HOME/x"]', 35, 'policy.paths.deny[0]: "$HOME/x" can match nothing: a path'),
+    ('deny = ["private/**"]', 'deny = ["${PWD}/x"]', 35, 'policy.paths.deny[0]: "${PWD}/x" can match nothing: a path'),
     ('deny = ["private/**"]', 'deny = ["../other"]', 35, '"../other" can match nothing'),
     ('deny = ["private/**"]', 'deny = ["./private"]', 35, '"./private" can match nothing'),
     ('deny = ["private/**"]', 'deny = ["private\\\\**"]', 35, "a path counts from the root, with `/`"),

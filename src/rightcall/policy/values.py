@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.globs import GlobFault, check_pattern
+from rightcall.base.json.marks import Late
 from rightcall.base.patterns import is_pattern
 from rightcall.base.text import render_json
 from rightcall.catalog.toml import KeyPath, Source, Table
@@ -138,12 +139,16 @@ def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
         )
     fault = _fault_of(text)
     drive = os.name == "nt" and text.partition("/")[0].endswith(":")  # elsewhere a folder may be called so
-    if fault is not None or text.startswith("~") or drive:
+    if fault is not None or drive or _HOME_OR_VARIABLE.match(text):
         why = fault or "a path counts from the root, with `/`"
         raise source.wrong(
             path, f'{render_json(text)} can match nothing: {why}. Examples: "private/**", "**/*.{{pem,key}}"'
         )
     return text
+
+
+_HOME_OR_VARIABLE = Late(r"~|\$(?:[A-Z_]+|\{[A-Z_]+\})/")
+"""A pattern is no line of a shell: what it would put in their place does not stand below the root."""
 
 
 def _fault_of(pattern: str) -> str | None:

@@ -107,6 +107,22 @@ def test_a_name_that_only_resembles_a_hidden_tool_is_answered_with_names_that_th
     assert (refused["tool"], refused["rule"]) == ("git/commit_everythng", "unknown_tool")
 
 
+@pytest.mark.promise("P-06")
+@pytest.mark.parametrize("asking", [["write", "execute"], []], ids=["asks", "asks nobody"])
+def test_a_tool_that_no_server_has_is_refused_and_no_question_whatever_is_allowed(asking: list[str]) -> None:
+    async def main() -> tuple[str, list[Any], list[Any], Any]:
+        rules = policy("git", policy={"allow": ["*"], "dry_run": False, "approval": {"effects": asking}})
+        async with gateway_of(rules, git=ScriptedLink(git)) as gateway:
+            client = await greeted(gateway)
+            answer = await asked(client, "tools/call", name="nobodys", arguments={"text": "x"})
+            waiting = gateway.door.store.look(lambda tables: tables.approvals("waiting"))
+            return text_of(answer), records(gateway.door, "refused"), records(gateway.door, "call"), waiting
+
+    told, refused, begun, waiting = asyncio.run(main())
+    assert told.startswith("There is no tool 'nobodys'.")
+    assert (len(refused), begun, list(waiting)) == (1, [], [])
+
+
 @pytest.mark.parametrize("answered", ["foo", 7, [], [{}]])
 def test_a_result_that_is_no_object_is_an_error_of_the_server_and_recorded_as_failed(answered: Any) -> None:
     def answering(method: str, params: dict[str, Any]) -> Any:

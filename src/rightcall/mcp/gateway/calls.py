@@ -103,8 +103,18 @@ class Judging:
             passage = replace(passage, message=self._as_listed(passage, space))
         return self._counted(passage)
 
+    async def refuse_unknown(self, call: ToolCall, exchange: Exchange) -> None:
+        """A call of a tool that no server has is recorded as well. It is no question for a person, whatever is allowed:
+        a yes could run nothing."""
+        if not self._door.offers(call.name, caller=exchange.caller):
+            await self.judge_unknown(call, exchange)
+            return
+        why, context = "no server has this tool", exchange.client.context
+        await asyncio.to_thread(record_refusal, self._door, "", call.name, why, context, exchange.caller)
+        self.recorded += 1
+
     async def judge_unknown(self, call: ToolCall, exchange: Exchange) -> Passage:
-        """A call of a tool that no server has is recorded as well."""
+        """By which rule it is refused."""
         return self._counted(
             await self._door.ajudge(call.name, call.arguments, caller=exchange.caller, context=exchange.client.context)
         )
@@ -184,7 +194,7 @@ class Calls:
         call = await self.read(exchange)
         meant = await self.naming.find(call.name)
         if isinstance(meant, Unsure):
-            await self._judging.judge_unknown(call, exchange)
+            await self._judging.refuse_unknown(call, exchange)
             return _refused(self._may_mean(call, meant, exchange), exchange)
         upstream = self._servers.upstream(meant.entry.space) if meant is not None else None
         if meant is None or upstream is None:
@@ -285,7 +295,7 @@ class Calls:
 
     async def _unknown(self, call: ToolCall, exchange: Exchange) -> Answer:
         """Recorded like any refusal; the hint names only what this caller may use."""
-        await self._judging.judge_unknown(call, exchange)
+        await self._judging.refuse_unknown(call, exchange)
         return _refused(self._no_such(call, exchange), exchange)
 
     def _may_mean(self, call: ToolCall, unsure: Unsure, exchange: Exchange) -> str:

@@ -68,7 +68,9 @@ class Brought:
             return
         names = [*writes_to(run), *(one.target for one in command.redirects if one.writes)]
         if run.program in _NAMES_BY_ADDRESS or run.has("-O", "--remote-name"):
-            names += [Word(address.path.rpartition("/")[2]) for address in addresses(run)]
+            found = [address.path.rpartition("/")[2] for address in addresses(run)]
+            names += [Word(f"{folder.value}/{name}") for folder in writes_to(run) for name in found]
+            names += map(Word, found)
         if run.program == "lwp-download":
             names += run.operands()[1:]
         if run.program in ("scp", "rsync"):
@@ -248,6 +250,12 @@ _OF_WELL_KNOWN = Late(
     r"|apidevtools|lhci)/[\w.-]+"
 )
 """Starters of projects, and what comes from makers that everybody knows."""
+_MODULE = Late(
+    r"(?!(?:golang\.org/x|google\.golang\.org|github\.com/(?:golangci|go-delve|golang|google|grpc-ecosystem|goreleaser"
+    r"|sqlc-dev|vektra|swaggo|air-verse)|honnef\.co/go|mvdan\.cc|gotest\.tools)/)[^/@]+\.[^/@]+/.*@.*",
+    re.DOTALL,
+)
+"""Of Go, from anywhere: its name is the address that it comes from."""
 _OURS = Late(r"(?:.*/)?rightcall(?:[-=<>!~@\[; ].*)?", re.IGNORECASE | re.DOTALL)
 _PACKAGERS = frozenset(
     ("pip", "pip3", "pipx", "uv", "conda", "mamba", "micromamba", "poetry", "pdm", "rye", "hatch", "pixi", "brew",
@@ -281,6 +289,10 @@ def package_rules(run: Run, place: Place) -> Iterator[Found]:
         yield Found("network", f"{run.program} {source}")
     elif _fetches(run, operands, action) and (name := _package(run)) and not _is_known(name, run, place):
         yield Found("network", f"{run.program} {name}")
+    elif run.program == "go" and action in ("install", "run"):
+        for module in operands[1 : 2 if action == "run" else None]:
+            if _MODULE.fullmatch(module.value):
+                yield Found("network", f"go {action} {module.value}")
     if (
         run.program in _PACKAGERS
         and not _CHANGES.isdisjoint(run.values[:6])

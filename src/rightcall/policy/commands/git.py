@@ -335,7 +335,7 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     **dict.fromkeys(("diff", "shuf", "tree", "jc", "pandoc", "dot", "pdftotext"), _named("-o", "--output")),
     "uniq": lambda run: run.operands("-f -s -w")[1:2],
     "xxd": lambda run: run.operands("-c -g -l -o -s -n")[1:2] if run.has("-r", "-revert") else [],
-    "ssh-keygen": _named("-f"),
+    "ssh-keygen": lambda run: [] if run.has("-l", "-F") else _named("-f")(run),
     **dict.fromkeys(("sqlite3", "psql", "mysql", "duckdb"), _written_by_console),
     **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root")),
     "sort": _named("-o", "--output"),

@@ -681,7 +681,7 @@ class Judge:
                 self.add("ask", "command:guards", f"`{shown}` {WHY['guards']}")
             elif not is_device(path) and place.is_started_from(path):
                 self.add("ask", "command:persists", f"writing to `{shown}` {WHY['persists']}")
-            elif not unknown and not (place.is_inside(path) or place.is_temporary(path) or is_device(path)):
+            elif not (unknown or place.may_be_filled(path) or is_device(path)):
                 self.add("ask", "command:outside", f"`{shown}` is outside the project, and is written to")
 
     def _redirect(self, redirect: Redirect, command: Simple, elsewhere: bool) -> None:

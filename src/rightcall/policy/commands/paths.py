@@ -102,7 +102,7 @@ def use_of(run: Run, word: Word) -> Use:
             return "names"
         if program == "openssl" and any(re.fullmatch(r"-(?!pub)\w*key", one) for one in run.values):
             return "unknown"  # it signs with one
-    if not names.isdisjoint(_NAMES):
+    if not names.isdisjoint(_NAMES) and not _is_own(run):
         return "names"
     if not names.isdisjoint(_READS) or (word.glob is not None and names.isdisjoint(_CHANGES)):
         return "reads"
@@ -116,6 +116,16 @@ def seeks_protected(pattern: str) -> bool:
                                                    for name in (*_REPRESENTATIVES, *_GUARDED_FOLDERS))  # fmt: skip
 
 
+def _is_own(run: Run) -> bool:
+    """Whether a program is named by a path that is none of the system's: `./echo` may do anything."""
+    return "/" in run.name.value and _OF_THE_SYSTEM.fullmatch(run.name.value) is None
+
+
+_OF_THE_SYSTEM = Late(
+    r"/(?:usr/(?:local/)?|opt/(?:homebrew|local)/|run/current-system/sw/|nix/store/[^/]+/)?s?bin/[^/]+"
+)
+
+
 def is_text_only(program: str) -> bool:
     """Whether its words name no files."""
     return program in _TEXT_ONLY
@@ -124,7 +134,7 @@ def is_text_only(program: str) -> bool:
 def path_words(run: Run) -> Iterator[Word]:
     """Every word, or part of one, that may be a path."""
     program = run.program
-    if program in _TEXT_ONLY:
+    if program in _TEXT_ONLY and not _is_own(run):
         return
     if program in ("test", "[", "[["):
         yield from _tested(run)

@@ -184,6 +184,10 @@ class Place(Struct, frozen=True):
         same, and so is what it lies in."""
         return self._is_in_temporary(path) and self._is_in_temporary(_followed_up_to_wildcards(path))
 
+    def may_be_filled(self, path: str) -> bool:
+        """Whether something may be put there: in the project, or in a temporary folder and right into one."""
+        return self.is_inside(path) or self.is_temporary(path) or self.is_temporary(f"{path}/x")
+
     def _is_in_temporary(self, path: str) -> bool:
         if not any(path.startswith(one.rstrip("/") + "/") for one in self.temporary):
             return False

@@ -193,11 +193,16 @@ def _mv(run: Run, place: Place) -> Iterator[Found]:
     if operands and operands[-1].value == "/dev/null":
         yield Found("destroys", "mv … /dev/null")
     into = run.option("-t", "--target-directory")
+    ends = [into] if into is not None else operands[-1:]
+    fades = any(
+        not place.is_inside(one) and place.may_be_filled(one) for word in ends for one in run.wholes(word, place)
+    )
     for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
             kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
             obeyed = place.is_started_from(path) or place.is_guard(path)
-            if not kept or obeyed or place.is_everything(path):
+            lost = fades and place.is_inside(path) and not place.is_made_again(path)  # what lies there is not kept
+            if not kept or obeyed or lost or place.is_everything(path):
                 yield Found("destroys", f"mv {word.value}".replace(HOLE, "…"))
                 return
 
@@ -335,6 +340,10 @@ def _prints(run: Run, _place: Place) -> Iterator[Found]:
 # ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
 
 
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+_HALTS = frozenset(("stop", "restart", "pause", "update"))
+
+
 def _container(run: Run, place: Place) -> Iterator[Found]:
     """Folders of the machine that a container is let into."""
     for at, value in enumerate(run.values):
@@ -350,6 +359,9 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
                 if place.is_everything(path) or place.holds_credentials(path):
                     yield Found("escalates", f"{run.program} -v {source}")
                     return
+    action = next((one for one in run.values if one in _HALTS), "")
+    if action and not _CONTAINERS.isdisjoint(run.printed + (run.carried if run.more else ())):
+        yield Found("destroys", f"{run.program} {action} $({run.program} …)")  # whatever runs, and not one by its name
     if run.elsewhere and not {"up", "down", "restart", "start", "stop", "pull", "run"}.isdisjoint(run.values[:4]):
         yield Found(
             "publishes", f"ssh … {run.program} {' '.join(run.values[:2])}"
@@ -671,7 +683,7 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     **dict.fromkeys(("sed", "gsed"), _sed),
     "ps": _ps,
     "parallel": _parallel,
-    **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
+    **dict.fromkeys(_CONTAINERS, _container),
     "rightcall": _rightcall,
     "openssl": _openssl,
     **dict.fromkeys(("python", "php", *_SERVES), _serves),

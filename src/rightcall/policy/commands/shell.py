@@ -405,6 +405,10 @@ class Reader(Scanner):
         self.outward = []
         if made.words and made.words[0].value in self.functions:
             self._call(made)
+        elif made.words and made.words[0].value == "alias":
+            for name, equals, body in (word.value.partition("=") for word in made.words[1:]):
+                if equals and HOLE not in body:
+                    self.functions[name] = f'{body} "$@"', range(0)
         self._keep(made)
 
     def _ways(self, written: list[Pieces]) -> tuple[list[Word], ...]:

@@ -81,6 +81,7 @@ _LISTS: dict[Kind, str] = {
         docker swarm leave
         podman system|volume|image|container|pod|network prune|reset|rm
         podman rm|rmi|kill
+        podman stop|restart|pause -a|--all
         nerdctl rm|rmi|system|volume
         crictl rm|rmi|rmp
         vagrant destroy
@@ -109,10 +110,7 @@ _LISTS: dict[Kind, str] = {
         nvm|fnm|volta|pyenv|rbenv|asdf|mise|sdk uninstall
         dropdb|dropuser|pg_dropcluster
         mysqladmin drop|shutdown|flush*
-        redis-cli ** FLUSHALL|FLUSHDB|flushall|flushdb|FlushAll|DEL|del
-        redis-cli ** UNLINK|unlink|SHUTDOWN|shutdown|CONFIG|config|EVAL|eval|EVALSHA|evalsha
-        redis-cli --eval*
-        redis-cli ** DEBUG|SWAPDB|RENAME|MIGRATE|SCRIPT
+        redis-cli --eval*|--pipe
         etcdctl del|rm
         consul kv delete
         influx delete|bucket
@@ -485,7 +483,6 @@ _LISTS: dict[Kind, str] = {
     "network": """
         pip|pip3 install --trusted-host*
         gem install --clear-sources
-        go run *.*/*@*
         deno run|install|eval http:*|https:*
         deno run -A|--allow-all|--allow-run*
         nix run|shell|develop github:*|http:*|https:*|git+*

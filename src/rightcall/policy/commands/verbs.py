@@ -9,7 +9,7 @@ from rightcall.base.json.marks import Late
 from rightcall.policy.commands.git import Found, Run
 from rightcall.policy.commands.options import only_looks
 from rightcall.policy.commands.places import Place
-from rightcall.policy.commands.words import Word, basename
+from rightcall.policy.commands.words import HOLE, Word, basename
 
 DEPLOYS = Late(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
@@ -246,5 +246,31 @@ def restore_rules(run: Run, _place: Place) -> Iterator[Found]:
 
 
 def redis_rules(run: Run, _place: Place) -> Iterator[Found]:
-    if run.text and re.search(r"\b(?:FLUSHALL|FLUSHDB|DEL|UNLINK|SHUTDOWN|CONFIG)\b", run.text, re.IGNORECASE):
-        yield Found("destroys", "redis-cli")
+    said = [word.value for word in run.operands(_REDIS_VALUED)]
+    asked = [said] if said else [line.split() for line in (run.text or "").splitlines() if line.strip()]
+    if run.more and not said:
+        asked.append([HOLE])
+    for words in asked:
+        if not _REDIS_LOOKS.fullmatch(" ".join(words[:2])):
+            yield Found("destroys", f"redis-cli {words[0]}".replace(HOLE, "…"))
+            return
+
+
+_REDIS_VALUED = (
+    "-h -p -t -s -a -u -r -i -n -d -D -X --user --pass --sni --cacert --cacertdir --cert --key --tls-ciphers --pattern "
+    "--count --quoted-pattern --rdb --functions-rdb --intrinsic-latency --memkeys-samples --lru-test --show-pushes"
+)
+_REDIS_LOOKS = Late(
+    r"(?:m?get|getrange|getbit|substr|strlen|exists|p?ttl|p?expiretime|type|keys|[hsz]?scan|randomkey|dbsize|info|ping"
+    r"|echo|time|lastsave|monitor|role|auth|hello|select|quit|help|dump|touch|wait|object|memory|slowlog|latency"
+    r"|command|p?subscribe|pubsub|lolwut|h(?:get|getall|mget|keys|vals|len|exists|strlen|randfield)"
+    r"|l(?:range|len|index|pos)|s(?:members|m?ismember|card|randmember|inter|intercard|union|diff)"
+    r"|z(?:(?:rev)?range(?:byscore|bylex)?|(?:rev)?rank|m?score|card|(?:lex)?count|randmember|diff|inter|union)"
+    r"|x(?:range|revrange|len|read|info|pending)|pfcount|bit(?:count|pos)|bitfield_ro|sort_ro"
+    r"|geo(?:pos|dist|hash|search)|json\.(?:m?get|type|\w+len|objkeys)|ft\.(?:search|info|_list|aggregate)"
+    r"|ts\.(?:m?get|m?range|info))(?: .*)?"
+    r"|(?:config|script|function|acl|cluster|client|debug|module|sentinel)"
+    r" (?:get|exists|list|info|stats|whoami|help|nodes|slots|shards|myid|getname|id|masters?|replicas|slaves|keyslot)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What changes nothing. Any other word may be one that does: there are hundreds, and modules bring their own."""
