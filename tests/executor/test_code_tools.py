@@ -282,16 +282,16 @@ def test_a_name_that_git_writes_anew_is_not_taken_from_the_cache(opened: Any, pr
 @pytest.mark.promise("P-03")
 def test_a_name_on_the_list_of_secrets_is_told_as_one_whether_or_not_it_is_there(tmp_path: Path) -> None:
     """Where a link leads is not told: that would say what is there."""
-    (tmp_path / ".env.local").write_text("A=1\n")
-    (tmp_path / "notes.txt").symlink_to(".env.local")
+    (tmp_path / ".env.example").write_text("A=1\n")
+    (tmp_path / "notes.txt").symlink_to(".env.example")
     with Executor.open_sync(root=tmp_path, code=True, store="memory") as executor:
 
         def told(path: str) -> str:
             return executor.run({"name": "code/read", "arguments": {"path": path}}).content.replace(path, "PATH")
 
-        there = told(".env.local")
+        there = told(".env.example")
         assert "on the list of secret names" in there
-        assert there == told(".env.test") == told("conf/.env") == told("./.env.local")
+        assert there == told(".env.sample") == told("conf/.env") == told("./.env.example")
         assert told("notes.txt") == told("nothing.txt") == "Error: No such file or folder: PATH"
 
 

@@ -22,7 +22,7 @@ NOBODY = 65534
 TREASURE = "TREASURE: nobody may read this"
 
 SECRETS = (
-    ".env", ".env.local", ".env.production", ".envrc", ".env.example.bak", ".env.py", ".env.md", "prod.env", "a.b.env",
+    ".env", ".env.local", ".env.production", ".envrc", ".env.example", ".env.py", ".env.md", "prod.env", "a.b.env",
     "secret.txt", "secret.yaml", "secrets.json", "secrets.yml", "secrets.toml", "client_secret.json",
     "my_secret.json", "password.txt", "password.json", "passwords.csv", "db_password.txt", ".htpasswd", "htpasswd",
     "site.htpasswd", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "server.pem",
@@ -32,7 +32,6 @@ SECRETS = (
 """At least one for every name in the rules."""
 
 HIDDEN = (
-    ".env.example",
     ".npmrc", ".netrc", ".pypirc", ".bashrc", ".bash_history", ".gitconfig", ".gitmodules", ".dockerignore",
     ".ssh/config",
     ".ssh/known_hosts", ".aws/credentials", ".docker/config.json", ".kube/config", ".cache/x.txt", ".hidden/.gitignore",

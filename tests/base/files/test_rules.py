@@ -22,11 +22,10 @@ REFUSED = {
         ".env", ".env.local", "prod.env", "deep/.ENV", "secret.yaml", "secrets.json", "secrets/a.py", "SECRETS/x.txt",
         "my_secret.json", "password.txt", "passwords.csv", "db_password.txt", ".htpasswd", "htpasswd", "id_rsa",
         "keys/id_ed25519", "tls/site.pem", "a.key", "a.p12", "a.pfx", "a.jks", "a.keystore", "credentials.json",
-        "service-account.json", "kubeconfig", "infra/main.tfstate", "secrets", ".env.py", ".env.examples",
-        ".env.example.local", ".env.example ",
+        "service-account.json", "kubeconfig", "infra/main.tfstate", "secrets", ".env.py",
     ],
     "path:internal": [".git/config", "node_modules/x/index.js", "sub/.hg/store", ".svn/entries", ".GIT/HEAD"],
-    "path:dotfile": [".npmrc", ".ssh/config", "a/.hidden/b.txt", ".bashrc", ".env.example", "a/.env.test.sample"],
+    "path:dotfile": [".npmrc", ".ssh/config", "a/.hidden/b.txt", ".bashrc"],
 }  # fmt: skip
 FINE = [
     "secretary.py", "password_reset.py", "src/secrets.py", "docs/password.md", "tokens.txt", "environment.yml",

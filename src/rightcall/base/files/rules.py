@@ -39,8 +39,6 @@ NEVER_SECRET = frozenset(
     )
 )  # fmt: skip
 """Endings of source and prose: `secrets.py` and `password.md` are about secrets, they are none."""
-_BLANK_FORM = Late(r"\.env[\w.-]*[._-](?:example|sample|template|dist)")
-"""`.env.example` says which secrets a program wants and holds none: it is committed for everybody to read."""
 
 
 class Component(NamedTuple):
@@ -158,8 +156,6 @@ def _readings_refused(name: str) -> set[str]:
 def _is_secret(name: str) -> bool:
     if is_source(name):
         return name.startswith(".env")
-    if name.startswith(".env") and _BLANK_FORM.fullmatch(name) is not None:
-        return False
     return _secret_names().fullmatch(f"{name}/") is not None
 
 
