@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.forward import era_of
-from rightcall.mcp.gateway.gateway import Following, Gateway, Shared
+from rightcall.mcp.gateway.gateway import GREETING, Following, Gateway, Shared
 from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.messages import Answer, Era, mapping
 from rightcall.mcp.serving import Client, Exchange
@@ -139,7 +139,7 @@ class SharedGateway:
     async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
         if not client.is_greeted:
             return await self.group_of(capabilities).introduction(client, capabilities)
-        await self.first.settled()  # which shows what eras its servers know
+        await self.first.settled(GREETING)  # which shows what eras its servers know
         self._leave(client)
         gateway = self._greeted(client)
         working = [one for one in gateway.upstreams() if self._works(one.name)]
