@@ -12,7 +12,7 @@ import pytest
 from support.cli import Runner, start, write_trusted
 from support.tool_server import server, starts
 
-pytestmark = pytest.mark.promise("X-01")
+pytestmark = pytest.mark.promise("X-01", "T-10")
 
 
 def policy_text(folder: Path) -> str:

@@ -115,3 +115,19 @@ def test_dropping_is_recorded_with_what_was_dropped() -> None:
     verdict = Gate([TOOLS["forecast"]]).check("forecast", {"city": "Bern", "colour": "red"})
     (repair,) = verdict.repairs
     assert (repair.path, repair.before, repair.after, repair.rule) == ("colour", "red", None, "dropped_argument")
+
+
+@pytest.mark.promise("N-10")
+def test_a_tool_that_takes_nothing_drops_what_it_is_given_however_it_says_so() -> None:
+    """MCP recommends the second form for a tool without parameters."""
+    for said in (
+        {"properties": {}},
+        {"additionalProperties": False},
+        {"properties": {}, "additionalProperties": False},
+    ):
+        gate = Gate([{"name": "now", "parameters": {"type": "object", **said}}])
+        verdict = gate.check("now", {"random_string": "dummy"})
+        assert verdict.ok, said
+        assert verdict.call is not None
+        assert verdict.call.arguments == {}
+        assert [repair.rule for repair in verdict.repairs] == ["dropped_argument"]

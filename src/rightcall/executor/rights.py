@@ -213,7 +213,7 @@ def box_of(policy: Policy, place: Place, tools: list[Any], hidden: tuple[str, ..
         return build_toolbox(policy, (), packs=packs, provider=place.provider, host=host)
     given = [tool for tool in tools if tool_name(tool) not in hidden]
     stated = _stated(policy, space, given, packs)
-    whole = _in_space(policy, space)
+    whole = _in_space(policy, space) if space else _in_words_of(host, policy)
     policy, fitting = suited(whole, {tool_name(tool): _declared(tool) for tool in given})
     if place.fixed:
         policy = replace(policy, tools=whole.tools)
@@ -354,8 +354,6 @@ def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> 
 def _in_space(policy: Policy, space: str) -> Policy:
     """What `[gate.tools."files/read_file"]` says of the tool that its server calls `read_file`; hosts write it
     `mcp__files__read_file`."""
-    if not space:
-        return policy
     own = {
         name.removeprefix(start): replace(tool, name=tool.name.removeprefix(start))
         for start in (f"mcp__{space}__", f"{space}/")
@@ -363,6 +361,17 @@ def _in_space(policy: Policy, space: str) -> Policy:
         if name.startswith(start)
     }
     return replace(policy, tools={**policy.tools, **own})
+
+
+def _in_words_of(host: str, policy: Policy) -> Policy:
+    """What `[gate.tools.write]` says of the tool that the host writes `Write`, if it can be the same tool."""
+    named = ((own_name(host, name), tool) for name, tool in policy.tools.items())
+    own = {
+        name: replace(tool, name=name)
+        for name, tool in named
+        if name not in policy.tools and has_required(tool, own_arguments(host, name))
+    }
+    return replace(policy, tools={**policy.tools, **own}) if own else policy
 
 
 def tool_name(tool: Any) -> str:

@@ -203,6 +203,17 @@ def test_rules_of_the_policy_hold_where_no_schema_is_known(tmp_path: Path, every
         assert asked(hooks, "mcp__other__add", {}) == {}
 
 
+@pytest.mark.promise("G-70")
+def test_a_rule_for_write_holds_for_the_tool_that_the_host_writes_with_a_capital(
+    tmp_path: Path, every_tool: bool
+) -> None:
+    with hooks_of(tmp_path, RULES.replace("[gate.tools.Write]", "[gate.tools.write]"), every_tool) as hooks:
+        assert "Missing required fields: content. Example: " in denial(asked(hooks, "Write", {"file_path": "a"}))
+        assert asked(hooks, "Write", {"file_path": "a", "content": "More than ten."}) == {}
+    with hooks_of(tmp_path, '[gate.tools.write]\nrequired = ["where"]\n', every_tool) as hooks:
+        assert asked(hooks, "Write", {"file_path": "a", "content": "x"}) == {}
+
+
 @pytest.mark.promise("G-76")
 def test_another_tool_of_the_same_name_is_left_alone(tmp_path: Path, every_tool: bool) -> None:
     """A server's `write` may take anything; and Gemini CLI's `list_directory` has a `dir_path`."""

@@ -34,6 +34,7 @@ from support.gateways import (
 
 ASKABLE = {"elicitation": {"form": {}}}
 SAMPLING: dict[str, Any] = {"sampling": {}}
+OVER_HTTP = {"version": 1, "servers": {"a": {"url": "http://127.0.0.1:9/mcp", "effects": ["read"]}}}
 FILE = 'version = 1\n[servers.{}]\ncommand = ["x"]\neffects = ["read"]\n'
 
 
@@ -78,8 +79,9 @@ def test_a_server_that_is_taken_out_stops_for_every_kind_of_client_without_any_r
     assert sorted(before) == ["a"] * 3 + ["b"] * 3
     assert links.running() == []
     assert list(state) == ["b"]
-    assert sorted(state["b"]["groups"]) == ["elicitation (form)", "sampling"]
-    assert state["b"]["groups"]["sampling"]["state"] == "ready"
+    groups = state["b"]["groups"]
+    assert sorted(groups) == ["elicitation (form), client 1 alone", "sampling, client 2 alone"]
+    assert groups["sampling, client 2 alone"]["state"] == "ready"
 
 
 @pytest.mark.promise("X-07")
@@ -106,7 +108,7 @@ def test_a_group_that_nobody_uses_any_more_ends_with_its_servers(monkeypatch: py
 
 def test_a_client_that_shakes_hands_again_is_heard_of_in_one_group_only() -> None:
     async def main() -> list[int]:
-        async with shared_of(policy("a"), Links()) as shared:
+        async with shared_of(OVER_HTTP, Links()) as shared:
             client = await greeted(shared)
             await asked(client, "initialize", protocolVersion="2025-11-25", capabilities=ASKABLE)
             message = read(b'{"method": "notifications/initialized"}')
@@ -117,6 +119,38 @@ def test_a_client_that_shakes_hands_again_is_heard_of_in_one_group_only() -> Non
             return [*counts, len(shared.group_of(ASKABLE).news.sessions)]
 
     assert asyncio.run(main()) == [0, 1, 0]
+
+
+@pytest.mark.promise("H-30")
+def test_a_question_over_pipes_reaches_the_client_whose_call_it_is_of_while_others_call_too() -> None:
+    """It names no call. So clients that can be asked share no server that speaks over pipes."""
+    links = Links(lambda method, params: None if method == "tools/call" else old_server(method, params))
+    heard: dict[str, list[bytes]] = {"one": [], "two": []}
+    question = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}
+
+    def called() -> dict[str, ScriptedLink]:
+        pairs = [(one["params"]["arguments"]["text"], link) for _, link in links.opened for one in link.sent
+                 if one.get("method") == "tools/call"]  # fmt: skip
+        return dict(pairs)
+
+    async def main() -> None:
+        async with shared_of(policy("a"), links) as shared:
+            calls: list[asyncio.Task[Any]] = []
+            for word, own in heard.items():
+                client = await greeted(shared, capabilities=SAMPLING, heard=own)
+                calls.append(asyncio.create_task(asked(client, "tools/call", name="a_echo", arguments={"text": word})))
+            while len(called()) < 2:
+                await asyncio.sleep(0.001)
+            for word, link in called().items():
+                link.say({**question, "id": word})
+            while not all(heard.values()):
+                refused = [one for link in called().values() for one in link.sent if "error" in one]
+                assert not refused  # in a client's place
+                await asyncio.sleep(0.001)
+            for one in calls:
+                one.cancel()
+
+    asyncio.run(asyncio.wait_for(main(), 25))
 
 
 @pytest.mark.promise("X-07")

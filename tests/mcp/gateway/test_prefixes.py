@@ -64,14 +64,14 @@ async def ran(gateway: Any, name: str) -> str:
 
 
 def test_a_server_without_a_prefix_keeps_the_names_of_its_tools_and_prompts() -> None:
-    tools = ("read", "Read.File", "a/b-c", "with blank", "x" * 100)
+    tools = ("read", "Read.File", "a/b-c", "with blank", "größe", "日本語", "x" * 200, "two\nlines")
 
     async def main() -> None:
         links = {"files": server("files", *tools), "wiki": server("wiki", "find"), "fs": server("fs", "save")}
         said = rules({"files": "", "wiki": None, "fs": "disk"})
         async with gateway_of(said, **links) as gateway:
             listed = await names(gateway)
-            assert listed == ["read", "Read.File", "a/b-c", "with_blank", "x" * 100, "wiki_find", "disk_save"]
+            assert listed == [*tools[:-1], "two_lines", "wiki_find", "disk_save"]
             assert [await ran(gateway, name) for name in listed] == [
                 *(f"files/{name}" for name in tools), "wiki/find", "fs/save",
             ]  # fmt: skip

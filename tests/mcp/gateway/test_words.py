@@ -11,6 +11,7 @@ from msgspec import json
 
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream.links import ProcessLink
 from rightcall.policy.loader import load_policy
 from rightcall.proxy.gates import Options
@@ -265,3 +266,81 @@ def test_without_any_server_of_resources_the_words_are_those_of_the_clients_revi
             return [(one["code"], one["message"]) for one in found]
 
     assert asyncio.run(main()) == [(-32002, "Resource not found"), (-32602, "Resource not found")]
+
+
+@pytest.mark.promise("H-34")
+@pytest.mark.parametrize(("prefix", "others", "own_words"), [("", (), True), ("", ("b",), False), (None, (), False)])
+def test_a_prompt_that_nobody_has_is_refused_by_the_server_whose_names_they_all_are(
+    prefix: str | None, others: tuple[str, ...], own_words: bool
+) -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        match method:
+            case "initialize":
+                return {**old_server(method, params), "capabilities": {"prompts": {}, "completions": {}}}
+            case "prompts/list":
+                return {"prompts": [{"name": "greet"}]}
+            case "prompts/get":
+                raise Wrong(-32602, f"no prompt {params['name']}", name=params["name"])
+            case "completion/complete":
+                raise Wrong(-32602, f"no prompt {params['ref']['name']}")
+        raise LookupError(method)
+
+    async def main() -> list[Any]:
+        rules = policy("a", *others)
+        rules["servers"]["a"] |= {} if prefix is None else {"prefix": prefix}
+        links = {name: ScriptedLink(answering) for name in ("a", *others)}
+        async with gateway_of(rules, **links) as gateway:
+            client = await greeted(gateway)
+            ref, argument = {"type": "ref/prompt", "name": "nope"}, {"name": "x", "value": ""}
+            return [
+                await asked(client, "prompts/get", name="nope"),
+                await once(gateway, "prompts/get", name="nope"),
+                await asked(client, "completion/complete", ref=ref, argument=argument),
+            ]
+
+    found = asyncio.run(main())
+    assert [one["code"] for one in found] == [-32602] * 3
+    assert [one["message"] == "no prompt nope" for one in found] == [own_words] * 3
+    assert [one.get("data") for one in found[:2]] == [{"name": "nope"} if own_words else None] * 2
+
+
+def test_a_call_without_arguments_reaches_the_server_without_them() -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        if method == "tools/list":
+            return {"tools": [{"name": "now", "inputSchema": {"type": "object"}}]}
+        if method == "tools/call":
+            return {"content": [{"type": "text", "text": ",".join(sorted(params))}]}
+        return old_server(method, params)
+
+    async def main() -> list[str]:
+        async with gateway_of(policy("a"), a=ScriptedLink(answering)) as gateway:
+            client = await greeted(gateway)
+            bare = text_of(await asked(client, "tools/call", name="a_now"))
+            return [bare, text_of(await asked(client, "tools/call", name="a_now", arguments={}))]
+
+    assert asyncio.run(main()) == ["name", "arguments,name"]
+
+
+def test_a_server_that_starts_slowly_is_in_the_first_list_and_may_have_more_than_tools(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rightcall.mcp.gateway.gateway.GREETING", 0.0)
+
+    class Slow(ScriptedLink):
+        async def open(self, heard: Any) -> None:
+            await greeting.wait()
+            await super().open(heard)
+
+    greeting = asyncio.Event()
+
+    async def main() -> tuple[Any, list[str]]:
+        async with gateway_of(policy("a"), a=Slow()) as gateway:
+            client = Client(gateway, "gateway", lambda _: None)
+            said = await asked(client, "initialize", protocolVersion="2025-11-25", capabilities={})
+            listing = asyncio.ensure_future(asked(client, "tools/list"))
+            greeting.set()
+            return said["capabilities"], [one["name"] for one in (await listing)["tools"]]
+
+    capabilities, names = asyncio.run(main())
+    assert names == ["a_echo"]
+    assert set(capabilities) == {"tools", "prompts", "resources", "completions"}

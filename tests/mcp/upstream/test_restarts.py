@@ -100,15 +100,18 @@ def test_one_that_answered_before_it_ended_is_back_after_the_shortest_pause() ->
     assert all(link.closed for link in links)
 
 
-def test_a_server_that_cannot_bear_the_question_for_its_era_is_greeted_in_the_old_way() -> None:
-    class Touchy(ScriptedLink):
-        def request(self, id: int, body: bytes, headers: Any) -> None:
-            if b"server/discover" in body:
-                assert self.heard is not None
-                self.heard.lost("it ended with exit code 1")
-            else:
-                super().request(id, body, headers)
+class Touchy(ScriptedLink):
+    """Takes no question before the handshake."""
 
+    def request(self, id: int, body: bytes, headers: Any) -> None:
+        if b"server/discover" in body:
+            assert self.heard is not None
+            self.heard.lost("it ended with exit code 1")
+        else:
+            super().request(id, body, headers)
+
+
+def test_a_server_that_cannot_bear_the_question_for_its_era_is_greeted_in_the_old_way() -> None:
     async def main() -> tuple[str, int]:
         upstream = Upstream(Server("a", command=("a",)), lambda _: Touchy(), HELLO, Host(99))
         agreed = (await upstream.ready()).agreed
@@ -116,3 +119,18 @@ def test_a_server_that_cannot_bear_the_question_for_its_era_is_greeted_in_the_ol
         return agreed.era if agreed else "", upstream.starts
 
     assert asyncio.run(main()) == ("old", 2)
+
+
+def test_whoever_waits_for_the_first_start_waits_for_the_other_era_too() -> None:
+    """The first list that a client gets would be empty otherwise."""
+
+    async def main() -> tuple[str, list[float]]:
+        host = Host(99)
+        upstream = Upstream(Server("a", command=("a",)), lambda _: Touchy(), HELLO, host)
+        upstream.start()
+        await upstream.tried(5.0)
+        state = upstream.state
+        await upstream.aclose()
+        return state, host.pauses
+
+    assert asyncio.run(main()) == ("ready", [])

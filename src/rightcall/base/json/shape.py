@@ -170,7 +170,8 @@ class _Builder:
         if isinstance(extra, Mapping):
             shape.additional = self.build(extra, depth + 1)
         stated = extra is not None and extra is not False
-        shape.closed = isinstance(properties, Mapping) and not stated and "patternProperties" not in schema
+        named = isinstance(properties, Mapping) or extra is False
+        shape.closed = named and not stated and "patternProperties" not in schema
         if shape.json_text and "contentSchema" in schema:
             shape.content = self.build(schema["contentSchema"], depth + 1)
         items = schema.get("items")

@@ -464,8 +464,10 @@ def _arguments(passage: Passage, call: ToolCall, exchange: Exchange) -> dict[str
     """As the client wrote them where nothing has been repaired, so that numbers keep their digits; where calls are only
     watched, whatever they are."""
     written = exchange.params.get("arguments")
+    if written is None and (passage.observed or not passage.arguments):
+        return {}
     if passage.observed:
-        return {} if written is None else {"arguments": written}
+        return {"arguments": written}
     as_written = written is not None and bytes(written)[:1] == b"{" and not passage.changed
     is_same = passage.arguments is call.arguments
     if as_written and (is_same or json.encode(call.arguments) == json.encode(passage.arguments)):  # 1 is not true

@@ -101,7 +101,9 @@ log = logging.getLogger("rightcall")
 CALLER: Final = "gateway"
 """Who calls, where no token says otherwise."""
 GREETING: Final = 5.0
-"""Seconds that the first question of a client waits for servers that are just starting."""
+"""Seconds that the greeting of a client waits for servers that are just starting,"""
+FIRST_LIST: Final = 20.0
+"""and all that it asks for then: many clients take a list once, and what is not in it is never there for them."""
 _ENDED: Final = "RightCall ended before the task did."
 _NO_SERVERS: Final[Mapping[str, Server]] = {}
 
@@ -260,11 +262,11 @@ class Gateway:
         task.add_done_callback(self._closing.discard)
         self.news.changed(TOOLS)
 
-    async def settled(self, seconds: float = GREETING) -> None:
+    async def settled(self, seconds: float = FIRST_LIST) -> None:
         """Wait for servers that start for the first time, so long from their start at most."""
         await asyncio.gather(*(one.tried(seconds) for one in self._upstreams.values()))
 
-    async def refreshed(self, seconds: float = GREETING) -> None:
+    async def refreshed(self, seconds: float = FIRST_LIST) -> None:
         """Wait for the tools as they are now: of servers that start, and of those that never tell when they change."""
         await self.settled(seconds)
         await self._joining.refreshed()
@@ -274,7 +276,7 @@ class Gateway:
     async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
         self._meet(capabilities, stateless=not client.is_greeted)
         self._look()
-        await self.settled()
+        await self.settled(GREETING)
         found = self._capabilities(stateless=not client.is_greeted)
         told: dict[str, Any] = {"capabilities": found, "serverInfo": self.hello.info}
         words = [
@@ -285,11 +287,15 @@ class Gateway:
         return {**told, "instructions": "\n\n".join(words)} if words else told
 
     def _capabilities(self, *, stateless: bool) -> dict[str, Any]:
+        """Also what a server may turn out to have that is still starting: a client asks for nothing that was not said
+        here, and an empty list harms nobody."""
         found: dict[str, Any] = {"tools": {"listChanged": True}}
+        is_open = any(one.is_new for one in self._upstreams.values())
         for name in ("prompts", "resources", "completions", "logging"):
-            if self.with_capability(name):
+            if self.with_capability(name) or (is_open and name != "logging"):
                 found[name] = {"listChanged": True} if name in ("prompts", "resources") else {}
-        if "resources" in found and any(_capabilities(one)["resources"].get("subscribe") for one in self._able()):
+        able = [_capabilities(one)["resources"] for one in self._able()]
+        if "resources" in found and (is_open or any(one.get("subscribe") for one in able)):
             found["resources"]["subscribe"] = True
         return found | self._tasks.capabilities(self._upstreams.values(), stateless=stateless)
 

@@ -134,15 +134,22 @@ class Library:
     # ── one of them ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def get_prompt(self, exchange: Exchange) -> Answer:
-        wanted = value(exchange.params.get("name", b""))
-        entry = self._prompts.find(wanted)
-        if entry is None:
+        upstream, name = await self._home_of_prompt(value(exchange.params.get("name", b"")), "params.name")
+        return await self._put(exchange, upstream, {"name": name}, name)
+
+    async def _home_of_prompt(self, wanted: Any, where: str) -> tuple[Upstream, str]:
+        """Its server, and what that calls it. Raises Refused, unless one server has all prompts under its own names: it
+        says itself which it does not have, as it would without us."""
+        if self._prompts.find(wanted) is None:
             await self.prompts()
-            entry = self._prompts.find(wanted)
+        entry = self._prompts.find(wanted)
         upstream = self._servers.upstream(entry.space) if entry is not None else None
-        if entry is None or upstream is None:
-            raise Refused(INVALID_PARAMS, "params.name: there is no such prompt; prompts/list names those there are")
-        return await self._put(exchange, upstream, {"name": entry.name}, entry.name)
+        if entry is not None and upstream is not None:
+            return upstream, entry.name
+        able = self._servers.with_capability("prompts")
+        if len(able) == 1 and able[0].server.prefix == "" and isinstance(wanted, str):
+            return able[0], wanted
+        raise Refused(INVALID_PARAMS, f"{where}: there is no such prompt; prompts/list names those there are")
 
     async def read(self, exchange: Exchange) -> Answer:
         """The words of the likeliest server, where none has it: a client reads what it would read without us."""
@@ -164,13 +171,8 @@ class Library:
     async def complete(self, exchange: Exchange) -> Answer:
         ref = mapping(value(exchange.params.get("ref", b"")))
         if ref.get("type") == "ref/prompt":
-            if self._prompts.find(ref.get("name")) is None:
-                await self.prompts()
-            entry = self._prompts.find(ref.get("name"))
-            upstream = self._servers.upstream(entry.space) if entry is not None else None
-            if entry is None or upstream is None:
-                raise Refused(INVALID_PARAMS, "params.ref.name: there is no such prompt")
-            return await self._put(exchange, upstream, {"ref": {**ref, "name": entry.name}}, None)
+            upstream, name = await self._home_of_prompt(ref.get("name"), "params.ref.name")
+            return await self._put(exchange, upstream, {"ref": {**ref, "name": name}}, None)
         uri = ref.get("uri")
         for upstream in self._begun_with(exchange) or await self.homes_of(uri if isinstance(uri, str) else ""):
             answer = await self._put(exchange, upstream, {}, None)

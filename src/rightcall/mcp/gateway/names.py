@@ -47,8 +47,6 @@ _VERSION: Final = re.compile(r"(?<=.)(@[^/@]*|==.*|[<>~!]=.*|\[[^\]]*\])$")
 _AFFIXES: Final = re.compile(r"^(?:mcp[-_])?server[-_](?=.)|^mcp[-_](?=.)|[-_]mcp(?:[-_]server)?$|[-_]server$", re.I)
 _GENERIC: Final = frozenset(("index", "main", "__main__", "cli", "mcp", "dist", "build", "src", "bin", "lib", "out"))
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-_ALLOWED: Final = re.compile(r"[A-Za-z0-9_./-]{1,128}")
-"""What the protocol allows as a tool's name."""
 IsTaken = Callable[[str], bool]
 spelling_of = lru_cache(maxsize=20_000)(skeleton)
 """Of the names that tools have, which are few; what clients write is not kept."""
@@ -249,10 +247,11 @@ def _usual(pair: Pair) -> _Wish:
 
 
 def _wanted(pair: Pair, prefix: str) -> _Wish:
-    """A name that the protocol allows stays as it is, also where a model's API would want another."""
+    """Without a prefix a name stays as it is, also where the protocol or a model's API would want another: so it is
+    without us. Letters that nobody sees do not."""
     tool = pair[1]
     if not prefix:
-        return _Wish(tool, True) if _ALLOWED.fullmatch(tool) else _wish(tool)
+        return _Wish(tool, True) if tool.isprintable() else _wish(tool)
     return _wish(f"{prefix}{tool}" if prefix[-1] in "_-" else f"{prefix}_{tool}")
 
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.forward import era_of
-from rightcall.mcp.gateway.gateway import Following, Gateway, Shared
+from rightcall.mcp.gateway.gateway import GREETING, Following, Gateway, Shared
 from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.messages import Answer, Era, mapping
 from rightcall.mcp.serving import Client, Exchange
@@ -52,7 +52,9 @@ class Group(Struct, frozen=True):
     era: Era = "new"
     """In which servers that know both are spoken to."""
     own: int = 0
-    """It is one client's alone, which has folders of its own; 0: any client's that can do this."""
+    """It is one client's alone, which a server may ask; 0: any client's that can do this."""
+    roots: bool = False
+    """Whether that client tells its folders."""
 
 
 _NOTHING: Final = Group()
@@ -139,7 +141,7 @@ class SharedGateway:
     async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
         if not client.is_greeted:
             return await self.group_of(capabilities).introduction(client, capabilities)
-        await self.first.settled()  # which shows what eras its servers know
+        await self.first.settled(GREETING)  # which shows what eras its servers know
         self._leave(client)
         gateway = self._greeted(client)
         working = [one for one in gateway.upstreams() if self._works(one.name)]
@@ -174,8 +176,9 @@ class SharedGateway:
         if known is not None and known in self._groups:
             return self._opened(known)
         group = Group(_abilities(client.capabilities), "old" if self._know_both else "new")
-        if isinstance(client.capabilities.get("roots"), dict) and self._has_room_for_one():
-            group = replace(group, own=next(self._numbers))
+        roots = isinstance(client.capabilities.get("roots"), dict)
+        if (roots or (group.abilities and self._asks_anybody)) and self._has_room_for_one():
+            group = replace(group, own=next(self._numbers), roots=roots)
         group = self._group_of[client] = group if self._has_room(group) else _NOTHING
         gateway = self._opened(group)
         if known is not None:  # its group has made room for another meanwhile
@@ -196,6 +199,11 @@ class SharedGateway:
     def _know_both(self) -> bool:
         """Whether the era of a client may make a difference to any server; one that just starts may know both."""
         return any(era_of(one) == "new" or one.state == "starting" for one in self.first.upstreams())
+
+    @property
+    def _asks_anybody(self) -> bool:
+        """Whether a server's question may be any client's that shares it: over pipes it names no call."""
+        return any(one.server.command for one in self.first.upstreams())
 
     def _works(self, server: str) -> bool:
         upstream = self.first.upstream(server)
@@ -244,14 +252,15 @@ def _called(group: Group) -> str:
     """
     >>> _called(Group(("elicitation", "elicitation.form", "elicitation.url", "sampling")))
     'elicitation (form, url), sampling'
-    >>> _called(Group((), "old", 3))
-    'handshake, roots of client 3'
+    >>> _called(Group((), "old", 3, roots=True)), _called(Group(("sampling",), "old", 3))
+    ('handshake, roots of client 3', 'sampling, handshake, client 3 alone')
     """
     names = [name for name in group.abilities if "." not in name]
     ways = {name: [one.partition(".")[2] for one in group.abilities if one.startswith(f"{name}.")] for name in names}
     parts = [f"{name} ({', '.join(ways[name])})" if ways[name] else name for name in names]
     parts += ["handshake"] if group.era == "old" else []
-    return ", ".join([*parts, f"roots of client {group.own}"] if group.own else parts)
+    alone = f"roots of client {group.own}" if group.roots else f"client {group.own} alone"
+    return ", ".join([*parts, alone] if group.own else parts)
 
 
 def _abilities(capabilities: Mapping[str, Any]) -> tuple[str, ...]:
@@ -271,7 +280,7 @@ def _holds(capabilities: Mapping[str, Any], path: str) -> bool:
 
 def _describe_abilities(group: Group) -> dict[str, Any]:
     """What servers are told that the clients of a group can do."""
-    told: dict[str, Any] = {"roots": {"listChanged": True}} if group.own else {}
+    told: dict[str, Any] = {"roots": {"listChanged": True}} if group.roots else {}
     for path in group.abilities:
         inner = told
         for name in path.split("."):

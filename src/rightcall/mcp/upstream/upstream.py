@@ -316,6 +316,11 @@ class Upstream:
         self.server = now
         return ways[0] == ways[1]
 
+    @property
+    def is_new(self) -> bool:
+        """It starts for the first time, and has said nothing of itself yet."""
+        return self.state == "starting" and not self._is_tried.is_set()
+
     async def tried(self, seconds: float) -> None:
         """Wait for the end of its first start, so long after it began at most. For another nobody else is to wait."""
         left = self._began + seconds - asyncio.get_running_loop().time()
@@ -362,7 +367,7 @@ class Upstream:
     async def _keep(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            began = loop.time()
+            began, only = loop.time(), self._only
             self._enter("starting")
             self.words = ""
             session: Session | None = None
@@ -379,8 +384,8 @@ class Upstream:
             if works or loop.time() - began > STEADY:
                 self._pause = FIRST_PAUSE
             self.problem = why
-            if works and why == FORGOTTEN:
-                continue
+            if (works and why == FORGOTTEN) or (only is None and self._only is not None):
+                continue  # whoever waits for its first start waits for the other era too
             self._retry_at = loop.time() + self._pause
             self._enter("waiting")
             self._joined.left(self, why)
