@@ -120,15 +120,14 @@ def test_a_client_that_polls_is_not_quarantined_for_it() -> None:
         assert set(rules[2:]) == {"loop"}
 
 
-def test_the_operator_is_told_how_to_allow_it_once_and_the_model_never(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_refusal_says_who_can_allow_it_and_the_operator_is_told_how_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "rightcall"), Door.open("wrap", {"version": 1}, mode="block") as door:
         for _ in range(5):
             passage = door.judge("status", {"job": "a"}, space="jobs")
             door.ended(passage, answer="waiting")
         assert "it gave the same each time" in passage.message
         assert "Use the result of call" in passage.message
-        assert "policy" not in passage.message
-        assert "repeatable" not in passage.message
+        assert "A person can allow that it is polled: `repeatable` in the policy." in passage.message
     told = [one.getMessage() for one in caplog.records if "repeatable" in one.getMessage()]
     (line,) = told
     assert line.startswith("rightcall: repeated calls of jobs/status are refused as a loop; ")

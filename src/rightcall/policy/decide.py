@@ -247,7 +247,10 @@ def not_repeated(request: Request, facts: Facts) -> Decision | None:
     if first is None or first.at <= request.at - MINUTE:
         return None
     reason = f"This is the same call for the {_ordinal(times)} time within a minute, and nothing has changed since"
-    hint = f"Use the result of call {first.call}, or call with other arguments."
+    hint = (
+        f"Use the result of call {first.call}, or call with other arguments. "
+        "A person can allow that it is polled: `repeatable` in the policy."
+    )
     wait = (first.at + MINUTE - request.at) / 1e9
     return Decision("deny", "loop", reason, hint, retry_after=wait, earlier=first.call)
 
