@@ -1,10 +1,15 @@
-"""Learns what the router needs from the development corpora, prints cross-validated figures, writes the weights.
+"""Learns what the router needs from requests with tools, prints figures on unseen ones, writes the weights.
 
-    make train CORPORA=folder          (or: python scripts/train_router.py folder [--dry-run])
+    make train CORPORA=folder          (or: python scripts/train_router.py folder [--vectors FILE] [--dry-run])
 
-Reads needs_tool.jsonl, select_tool.jsonl and tool_catalogue.jsonl: requests of BFCL, MetaTool, When2Call, Seal-Tools
-and LiveMCPBench with their tools. Writes meaning.json, lexical.json and text.json under src/rightcall/router/weights.
-No line of the corpora is kept: only numbers, and words with their weights.
+Reads data/everyday (our own requests, by tool set) and the development corpora: needs_tool.jsonl, select_tool.jsonl,
+tool_catalogue.jsonl (BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench) and everyday/. Writes learned.json and
+text.json under src/rightcall/router/weights. No line is kept: only numbers, and words with their weights.
+
+What is learned here stands on the vectors, and the vectors that ship have seen these very requests: on them they look
+better than they are. So `--vectors` names a table that was learned from every second set of data/everyday alone, without
+any corpus (scripts/train_vectors.py --half), and only the other sets are learned from here. The sets that are held out
+(`held_out`) are never learned from; the figures on them are those of the vectors that ship.
 """
 
 from __future__ import annotations
@@ -19,25 +24,31 @@ from typing import Any, NamedTuple
 import numpy as np
 import train_router_figures as figures
 import train_router_fits as fits
+from msgspec.structs import replace
 from sklearn.model_selection import GroupKFold
 
+from rightcall.router import ranking, vectors
 from rightcall.router.index import ToolIndex
 from rightcall.router.intent import ask_numbers, marked_words, need_numbers, plain_words
-from rightcall.router.lexical import tool_texts
-from rightcall.router.ranking import BY_WORDS, FEW, Found, Linear, Ranker, compare, ordered, related
+from rightcall.router.lexical import ToolText, tool_texts
+from rightcall.router.ranking import BY_WORDS, FOUND, Found, Linear, Ranker, compare, ordered, related
 from rightcall.router.slots import FILLED
 
-WEIGHTS = Path(__file__).parent.parent / "src" / "rightcall" / "route" / "weights"
+HOME = Path(__file__).parent.parent
+WEIGHTS = HOME / "src" / "rightcall" / "router" / "weights"
+EVERYDAY = HOME / "data" / "everyday"
 RANKING_STRENGTH = 0.05
+BENCHMARKS = 2
+"""How often more each request of the benchmarks counts in the ranking than one of ours: there are fewer."""
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFT = 0.3
+SHIFT = -0.1
 """Log odds from which on a tool is needed: chosen by cross-validation, for as many mistakes of one kind as of the
 other."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
 MADE_WEIGHT = 0.3
 ASK_AMONG_BFCL = 0.1
 """What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing."""
-MADE_FROM = "development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
+MADE_FROM = "data/everyday; development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
 
 
 def lines(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -49,20 +60,68 @@ def expected(row: dict[str, Any]) -> set[str]:
     return set(given if isinstance(given, list) else [given])
 
 
-class Data:
-    """The corpora as numbers, by words and meaning or by words alone."""
+class ToolSet(NamedTuple):
+    """Tools, requests with the tools they want (none: no tool), and examples of each tool."""
 
-    def __init__(self, folder: Path, meaning: bool, index: bool = True) -> None:
-        self.ranker = Ranker(meaning=meaning)
+    name: str
+    tools: list[ToolText]
+    requests: list[tuple[str, list[str]]]
+    is_held_out: bool = False
+
+    def without_examples(self) -> ToolSet:
+        return self._replace(tools=[replace(tool, examples=()) for tool in self.tools])
+
+
+def everyday(folder: Path) -> list[ToolSet]:
+    """The tool sets of data/everyday, or of the corpora's folder of the same form."""
+    rows = {row["set"]: row for row in lines(folder, "tools")}
+    requests: dict[str, list[tuple[str, list[str]]]] = {name: [] for name in rows}
+    for number, row in enumerate(lines(folder, "requests")):
+        wanted = [] if row["expected"] in ("none", ["none"], None) else row["expected"]
+        names = list(rows)  # general talk belongs to no set: each has some
+        requests[row["set"] if row["set"] in rows else names[number % len(names)]].append((row["text"], wanted))
+    examples: dict[tuple[str, str], tuple[str, ...]] = {}
+    if (folder / "examples.jsonl").exists():
+        examples = {(row["set"], row["tool"]): tuple(row["examples"]) for row in lines(folder, "examples")}
+    return [
+        ToolSet(
+            name,
+            [replace(tool, examples=examples.get((name, tool.name), ())) for tool in tool_texts(row["tools"])],
+            requests[name],
+            row.get("held_out", False),
+        )
+        for name, row in rows.items()
+    ]
+
+
+class Data:
+    """The requests as numbers."""
+
+    def __init__(self, folder: Path, index: bool = True) -> None:
+        self.ranker = Ranker()
         needs, selections = lines(folder, "needs_tool"), lines(folder, "select_tool")
+        ours = everyday(EVERYDAY)
+        self.sets = [one for one in ours[::2] if not one.is_held_out] + everyday(folder / "everyday")
         self.own = [row for row in selections if not isinstance(row["tools"], str) and len(row["tools"]) > 1]
         self.own_rows = [self.compared(row["text"], row["tools"])[1] for row in self.own]
         self.own_right = [np.array([tool["name"] in expected(row) for tool in row["tools"]]) for row in self.own]
+        self.said = self.rows_of([one.without_examples() for one in self.sets])
+        self.shown = self.rows_of([one for one in self.sets if all(tool.examples for tool in one.tools)])
         self.needs = [row for row in needs if row["tools"]]
         self.alone = [row for row in needs if row["source"].startswith("metatool")]
         self.more_positive = [row["text"] for row in selections if row["source"].startswith("metatool")]
         if index:
             self.many_rows, self.many_right, self.many_ids = self.indexed(selections, lines(folder, "tool_catalogue"))
+
+    def rows_of(self, sets: list[ToolSet]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Of each request that wants a tool, the numbers of all tools, and which are right."""
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        for one in sets:
+            for text, wanted in one.requests:
+                if wanted:
+                    right = np.array([tool.name in wanted for tool in one.tools])
+                    found.append((self.compared(text, one.tools)[1], right))
+        return found
 
     def compared(self, text: str, tools: Any) -> tuple[Any, np.ndarray]:
         asked = self.ranker.ask(text)
@@ -75,7 +134,7 @@ class Data:
         """What the index finds for a request, among all tools and among a thousand."""
         chosen = random.Random(0)
         tools = {tool["name"]: tool for tool in reversed(catalogue)}
-        index = ToolIndex(list(tools.values()), meaning=self.ranker.meaning)
+        index = ToolIndex(list(tools.values()))
         by_name = {one.name: one for one in index.tools()}
         names = list(tools)
         rows, right, ids = [], [], []
@@ -87,7 +146,7 @@ class Data:
             thousand = {*chosen.sample(names, 999), *good}
             asked = self.ranker.ask(row["text"])
             for wanted in (None, thousand.__contains__):
-                hits = index.search(row["text"], FEW, wanted)
+                hits = index.search(row["text"], FOUND, wanted)
                 if len(hits) < 2:
                     continue
                 known = [self.ranker.know(by_name[hit.name]) for hit in hits]
@@ -116,6 +175,7 @@ class Case(NamedTuple):
     """The request it was made of: where that is held out, so is this."""
     weight: float = 1.0
     made: bool = False
+    everyday: bool = False
 
 
 def cases(data: Data) -> list[Case]:
@@ -131,9 +191,14 @@ def cases(data: Data) -> list[Case]:
                       weight=MADE_WEIGHT, made=True)
         for number, case in enumerate(case for case in real if case.bfcl)
     ]  # fmt: skip
+    real += [
+        Case(text, one.tools, bool(wanted), bfcl=False, origin=text, everyday=True)
+        for one in data.sets
+        for text, wanted in one.without_examples().requests
+    ]
     chosen = random.Random(9)
     talk = [row["text"] for row in data.alone if not row["needs_tool"]]
-    several = [case.tools for case in real if len(case.tools) > 1]
+    several = [case.tools for case in real if len(case.tools) > 1 and not case.everyday]
     made += [
         Case(text, list(map(_terse, tools)) if number % 2 else tools, False, origin=text, weight=MADE_WEIGHT, made=True)
         for number, text in enumerate(talk * 2)
@@ -174,9 +239,11 @@ class Needs:
         self.ask = np.array([case.ask for case in self.cases])
         self.need = self.call | self.ask
         self.bfcl = np.array([case.bfcl for case in self.cases])
+        self.everyday = np.array([case.everyday for case in self.cases])
+        self.vectors = np.array([asked.vector for asked, _ in both])
         self.made = np.array([case.made for case in self.cases])
         self.weight = np.array([case.weight for case in self.cases])
-        self.tools = np.array([" ".join(sorted(tool["name"] for tool in case.tools)) for case in self.cases])
+        self.tools = np.array([" ".join(sorted(one.name for one in tool_texts(case.tools))) for case in self.cases])
         self.origins = np.array([case.origin for case in self.cases])
 
 
@@ -191,12 +258,15 @@ class NeedModel:
         scores[own] = fits.held_out_words([needs.words[i] for i in own], needs.need[own])
         made = seen[needs.made[seen]]
         scores[made] = self.words.scores([needs.words[i] for i in made])
-        numbers = np.c_[needs.numbers[seen], scores[seen]]
+        self.meaning, held_out = fits.meaning(needs.vectors[own], needs.need[own], needs.tools[own])
+        meanings = needs.vectors @ np.array(self.meaning["weights"]) + self.meaning["bias"]
+        meanings[own] = held_out
+        numbers = np.c_[needs.numbers[seen], scores[seen], meanings[seen]]
         self.trees = fits.trees(numbers, labels, weights)
         self.shift = SHIFT
         odds = np.zeros(len(needs.cases))
         odds[seen] = self._held_out_odds(numbers, labels, weights, needs.origins[seen])
-        asked = np.array([i for i in own if needs.need[i]])
+        asked = np.array([i for i in own if needs.need[i] and not needs.everyday[i]])
         rows = np.array([ask_numbers(odds[i], needs.found[i]) for i in asked])
         self.ask = fits.missing_value(rows, needs.ask[asked], np.where(needs.bfcl[asked], ASK_AMONG_BFCL, 1.0))
 
@@ -210,7 +280,8 @@ class NeedModel:
 
     def odds(self, needs: Needs, which: np.ndarray) -> np.ndarray:
         words = self.words.scores([needs.words[i] for i in which])
-        return self.trees.predict(np.c_[needs.numbers[which], words], raw_score=True) - self.shift
+        meanings = needs.vectors[which] @ np.array(self.meaning["weights"]) + self.meaning["bias"]
+        return self.trees.predict(np.c_[needs.numbers[which], words, meanings], raw_score=True) - self.shift
 
     def answers(self, needs: Needs, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """0 call, 1 ask, 2 none; and the odds that a tool is needed."""
@@ -222,40 +293,51 @@ class NeedModel:
 
     def table(self) -> dict[str, Any]:
         return {
-            "words": self.words.table(), "trees": fits.tree_tables(self.trees), "shift": self.shift, "ask": self.ask,
+            "words": self.words.table(), "meaning": self.meaning, "trees": fits.tree_tables(self.trees),
+            "shift": self.shift, "ask": self.ask,
         }  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="the folder of the development corpora")
+    parser.add_argument("--vectors", type=Path, help="a table that has not seen what is learned from")
     parser.add_argument("--intent", action="store_true", help="learn the intent only: the rankings stay as they are")
     parser.add_argument("--dry-run", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args()
-    for meaning, name in ((True, "meaning"), (False, "lexical")):
-        print(f"== {name}")
-        data = Data(options.corpora, meaning, index=not options.intent)
-        table = json.loads((WEIGHTS / f"{name}.json").read_text(encoding="utf-8")) if options.intent else ranked(data)
-        needs = Needs(data, Linear(table["few"]["weights"]))
-        figures.intent(needs, NeedModel)
-        if not options.dry_run:
-            write(f"{name}.json", table | {"need": NeedModel(needs, np.arange(len(needs.cases))).table()})
-    texts, labels = alone_data(data)
+    if options.vectors:
+        table = vectors.Pieces(options.vectors.read_bytes())
+        vectors.table = ranking.table = lambda: table
+    data = Data(options.corpora, index=not options.intent)
+    learned = json.loads((WEIGHTS / "learned.json").read_text(encoding="utf-8")) if options.intent else ranked(data)
+    needs = Needs(data, Linear(learned["few"]["weights"]))
+    figures.intent(needs, NeedModel)
+    if not options.dry_run:
+        write("learned.json", learned | {"need": NeedModel(needs, np.arange(len(needs.cases))).table()})
     figures.by_text(data)
     if not options.dry_run:
+        texts, labels = alone_data(data)
         write("text.json", fits.Words([plain_words(text) for text in texts], labels, **TEXT).table())
 
 
 def ranked(data: Data) -> dict[str, Any]:
-    """The weights of both rankings, after their figures."""
+    """The weights of the rankings, after their figures."""
     figures.own_tools(data)
     figures.many_tools(data)
     sound = [i for i, right in enumerate(data.many_right) if right.any()]
-    few = fits.ranking([related_array(rows) for rows in data.own_rows], data.own_right, RANKING_STRENGTH)
-    many = fits.ranking(
-        [related_array(data.many_rows[i]) for i in sound], [data.many_right[i] for i in sound], RANKING_STRENGTH
-    )
-    return {"made_from": MADE_FROM, "few": linear(few), "many": linear(many)}
+    said = [*data.said, *zip(data.own_rows, data.own_right, strict=True)] + BENCHMARKS * [
+        *zip(data.own_rows, data.own_right, strict=True)
+    ]
+    return {
+        "made_from": MADE_FROM,
+        "few": linear(_fitted(said)),
+        "shown": linear(_fitted(data.shown)),
+        "many": linear(_fitted([(data.many_rows[i], data.many_right[i]) for i in sound])),
+    }
+
+
+def _fitted(requests: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    return fits.ranking([related_array(rows) for rows, _ in requests], [right for _, right in requests], RANKING_STRENGTH)
 
 
 def alone_data(data: Data, seen: np.ndarray | None = None) -> tuple[list[str], np.ndarray]:

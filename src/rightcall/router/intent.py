@@ -104,7 +104,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     )
 
 
-UNSURE = (0.12, 0.65)
+UNSURE = (0.07, 0.65)
 """Between these probabilities it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer
 than "call", which a model selects and another reviews."""
 
@@ -144,7 +144,7 @@ def judge_intent(
     if hits is not None:
         tools, hits = tools[:LOOKED_AT], hits[:LOOKED_AT]
     asked = ranker.ask(text)
-    return _learned(asked, ranker.among(asked, tools, hits), len(tools), ranker.meaning)
+    return _learned(asked, ranker.among(asked, tools, hits), len(tools))
 
 
 def _heuristic(text: str, mode: Mode, has_tools: bool) -> Intent:
@@ -157,12 +157,12 @@ def _by_text(text: str) -> Intent:
     return _intent(call, 0.0, (), ("by the text alone: no tools are known",))
 
 
-def _learned(asked: Asked, found: Found, count: int, meaning: bool) -> Intent:
+def _learned(asked: Asked, found: Found, count: int) -> Intent:
     numbers = need_numbers(asked, found, count)
-    model = learned(meaning).need
+    model = learned().need
     theirs = set[str]().union(*(known.counted for known in found.known))
     words = model.words.score(marked_words(asked.request.text, theirs, found.known[0].name))
-    odds = forest(model.trees, [*numbers, words]) - model.shift
+    odds = forest(model.trees, [*numbers, words, model.meaning.score(asked.vector)]) - model.shift
     needed = chance(odds)
     missing = _missing(asked, found)
     asking = chance(model.ask.score(ask_numbers(odds, found))) if missing else 0.0

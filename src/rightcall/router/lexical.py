@@ -55,6 +55,8 @@ class ToolText(Struct, frozen=True):
     description: str = ""
     parameters: dict[str, Any] = {}
     """The JSON Schema of its arguments, as given."""
+    examples: tuple[str, ...] = ()
+    """Requests that want it, in people's words."""
 
 
 class Fields(Struct, frozen=True):
@@ -82,7 +84,9 @@ def tool_texts(tools: Any) -> list[ToolText]:
     for number, raw in enumerate(flatten(tools), 1):
         item = list(raw) if isinstance(raw, tuple) else raw
         found += [
-            ToolText(definition.name, definition.description or "", as_schema(definition.schema))
+            ToolText(
+                definition.name, definition.description or "", as_schema(definition.schema), definition.rules.examples
+            )
             for definition in read_definitions(item, number)
         ]
     return found

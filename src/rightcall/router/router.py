@@ -132,8 +132,7 @@ class Router:
         from rightcall.router.intent import judge_intent
 
         near, mode = self._tools.near(request_text(text), caller or self.caller), self.settings.mode
-        ranker = self._tools.ranker if near.hits is None else self._tools.plain_ranker
-        return judge_intent(text, near.tools, mode, ranker=ranker, hits=near.hits)
+        return judge_intent(text, near.tools, mode, ranker=self._tools.ranker, hits=near.hits)
 
     def candidates(self, text: str, limit: int = 5, caller: str | None = None) -> list[Candidate]:
         """The tools that may be the right ones, likeliest first. Without a model."""
