@@ -41,7 +41,9 @@ test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
 	@echo "make test: all good"
 
-tests-long: $(VENV)/.dev ## the tests that are too long for every day: races, many processes, large inputs
+tests-long: $(VENV)/.dev ## the tests that are too long for every day: races, many processes, large inputs; and the types of all tests
+	@echo "== types of the tests"
+	@$(BIN)/pyright -p pyright-tests.json
 	@echo "== long tests"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m long -n 2 $(ARGS)
 
@@ -83,17 +85,17 @@ hostile: $(VENV)/.dev ## every kind of hostile input at full size, with the time
 	@$(BIN)/python scripts/hostile.py $(ARGS)
 
 kill: $(VENV)/.dev ## kill a process at every stage of a call and look at what it left [ARGS=--times 100]
-	@$(BIN)/python tests/executor/killing.py $(ARGS)
+	@PYTHONPATH=tests $(BIN)/python -m support.killing_calls $(ARGS)
 
 kill-writes: $(VENV)/.dev ## kill a process at every step of a save, a commit, a merge and their undoing, and look at what it left [ARGS='--times 3 --only merge']
-	@$(BIN)/python tests/execute/write/killing.py $(ARGS)
+	@PYTHONPATH=tests $(BIN)/python -m support.killing_writes $(ARGS)
 
 sandbox-attacks: $(VENV)/.dev ## every snippet that attacks the sandbox, as root and not, with namespaces and without
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/sandbox_attacks.py $(ARGS)
 
 crowd: $(VENV)/.dev ## 10,000 attempts from 8 threads, then from 8 processes, against 100 a minute
-	@$(BIN)/python tests/executor/crowding.py threads $(ARGS)
-	@$(BIN)/python tests/executor/crowding.py processes $(ARGS)
+	@PYTHONPATH=tests $(BIN)/python -m support.crowding threads $(ARGS)
+	@PYTHONPATH=tests $(BIN)/python -m support.crowding processes $(ARGS)
 
 policies: $(VENV)/.dev ## a million random policies and requests, judged twice [ARGS=--cases N]
 	@$(BIN)/python scripts/policies.py $(ARGS)

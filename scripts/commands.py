@@ -16,14 +16,13 @@ from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_command
 from rightcall.policy.commands.places import Place
 
-TABLES = Path(__file__).parent.parent / "tests" / "commands"
+TABLES = Path(__file__).parent.parent / "tests" / "policy" / "commands"
+NAMES = ("commands", "second", "third", "fourth", "fifth", "held_out")
 TOOL = {"name": "sh", "parameters": {"type": "object", "properties": {"command": {}}}}
 
 
 def main(files: list[str]) -> None:
-    for file in map(
-        Path, files or [str(TABLES / f"{name}.jsonl") for name in ("commands", "second", "third", "fourth", "held_out")]
-    ):
+    for file in map(Path, files or [str(TABLES / f"{name}.jsonl") for name in NAMES]):
         figures(file.name, [json.decode(line) for line in file.read_bytes().splitlines()])
     speed(["ls -la", "git status", "npm run build && npm test", "cat a.py | grep x | sort > out.txt"])
 

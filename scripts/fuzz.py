@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from fuzzing.cases import Finding, case
+from support.fuzzing.cases import Finding, case
 
 FOLDER = ROOT / "fuzz-findings"
 

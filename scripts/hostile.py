@@ -19,12 +19,20 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from hostile.emissions import EMISSIONS
-from hostile.kinds import NOTE, Judged, Kind, allowed_seconds, judge_check, judge_loads
-from hostile.objects import OBJECTS
-from hostile.reading import judge_read, judge_stream
-from hostile.schemas import SCHEMAS
-from hostile.texts import TEXTS
+from support.hostile.emissions import EMISSIONS
+from support.hostile.kinds import (
+    NOTE,
+    Judged,
+    Kind,
+    allowed_seconds,
+    judge_check,
+    judge_loads,
+    judge_read,
+    judge_stream,
+)
+from support.hostile.objects import OBJECTS
+from support.hostile.schemas import SCHEMAS
+from support.hostile.texts import TEXTS
 
 SIZES = (900_000, 20_000_000)
 

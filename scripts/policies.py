@@ -16,8 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from authorise.agreement import disagreement, rounds
-from authorise.naive import verdict
+from support.naive_policy import disagreement, rounds, verdict
 
 REQUESTS = 10
 PART = 10_000

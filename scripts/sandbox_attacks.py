@@ -26,10 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "src")]
 
 from bench.table import columns
-from execute.sandbox.attacking_sandbox import ORDINARY, descendants, ordinary_python
-from execute.sandbox.judging import LATE, Result, Snippet, faults, settings_for, snippets, works_in
-from execute.sandbox.outside import Outside, inheritable
-from execute.sandbox.without import NAMESPACES
+from support.sandbox.attacks import ORDINARY, descendants, ordinary_python
+from support.sandbox.judging import LATE, Result, Snippet, faults, settings_for, snippets, works_in
+from support.sandbox.outside import Outside, inheritable
+from support.sandbox.without import NAMESPACES
 
 PR_SET_CHILD_SUBREAPER = 36
 TIERS = ("namespaces", "landlock")
@@ -56,7 +56,7 @@ class Verdict(NamedTuple):
 
 def command(snippet: Snippet, tier: str, folder: str, file: str, told: dict[str, object]) -> list[str]:
     settings = settings_for(snippet)
-    without = [sys.executable, str(ROOT / "tests/execute/sandbox/without.py"), ",".join(NAMESPACES)]
+    without = [sys.executable, str(ROOT / "tests/support/sandbox/without.py"), ",".join(NAMESPACES)]
     return [
         *(without if tier == "landlock" else ()),
         sys.executable, "-m", "rightcall", "sandbox", "run", "--root", os.path.dirname(file), "--scratch", folder,

@@ -29,16 +29,16 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from mcp_gateway_site import run as run_site
 from rightcall import Executor, Gate, load_policy
 from rightcall.proxy.gates import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.recording import Backlog, Recording
-from serve.harness import post, serving
-from serve.scripted import Answer, NativeCall, ScriptedUpstream
+from support.gateways import run as run_site
 from support.imports import SOURCE, chain, edges_of, of_ours, rings
+from support.proxies import post, serving
+from support.scripted.server import Answer, NativeCall, ScriptedUpstream
 
 SHORT = 60
 MANY_PARAMETERS = 6

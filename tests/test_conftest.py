@@ -1,11 +1,15 @@
-"""The frame itself: the limits that every test runs under are really there."""
+"""The frame itself: the limits that every test runs under, many cases in one test, and the second try of `.ci/run`."""
 
+import os
 import socket
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
+
+from support.every import every
 
 HERE = Path(__file__).parent
 
@@ -34,3 +38,108 @@ def test_a_test_that_uses_too_much_cpu_fails_even_inside_a_broad_except(tmp_path
     )
     assert done.returncode == 1
     assert "used more than 0.2 s of CPU" in done.stdout
+
+
+def test_each_case_is_tried_and_those_that_fail_are_told_by_name() -> None:
+    tried: list[tuple[int, str, object]] = []
+
+    @every(("number", "word"), [(1, "a"), pytest.param(2, "b", id="second"), (3, "c")])
+    def check(number: int, word: str, fixture: object) -> None:
+        tried.append((number, word, fixture))
+        assert number == 1, number
+
+    assert list(signature(check).parameters) == ["fixture"]
+    with pytest.raises(ExceptionGroup, match="2 of 3 cases") as told:
+        check(fixture=None)
+    assert tried == [(1, "a", None), (2, "b", None), (3, "c", None)]
+    assert [error.__notes__ for error in told.value.exceptions] == [["in the case second"], ["in the case 3, 'c'"]]
+
+
+def test_what_is_known_to_fail_must_fail() -> None:
+    known = pytest.mark.xfail(reason="known")
+
+    @every("number", [pytest.param(1, marks=known), pytest.param(2, marks=known), 3], ids=str)
+    def check(number: int) -> None:
+        assert number != 1
+
+    with pytest.raises(ExceptionGroup, match="1 of 3 cases") as told:
+        check()
+    assert str(told.value.exceptions[0]) == "the case 2 is known to fail, and does not"
+
+
+def test_a_fail_outside_of_assertions_ends_it_and_names_the_case() -> None:
+    @every("number", [1, 2], ids=["one", "two"])
+    def check(number: int) -> None:
+        pytest.fail(f"too late for {number}")
+
+    with pytest.raises(pytest.fail.Exception) as told:
+        check()
+    assert told.value.__notes__ == ["in the case one"]
+
+
+@pytest.mark.parametrize("marks", [pytest.mark.skip, pytest.mark.skipif(True, reason="")])
+def test_no_case_is_silently_dropped(marks: pytest.MarkDecorator) -> None:
+    with pytest.raises(AssertionError, match="needs a test of its own"):
+        every("number", [pytest.param(1, marks=marks)])
+    with pytest.raises(AssertionError, match="no case, no test"):
+        every("number", [])
+
+
+@every("number", range(7), parts=2)
+def test_the_parts_are_tests_of_their_own(number: int, request: pytest.FixtureRequest) -> None:
+    assert number % 2 == request.node.callspec.params["part_of_cases"]
+
+
+ROOT = Path(__file__).parent.parent
+
+MIXED = """
+from pathlib import Path
+
+def test_alone():
+    seen = Path(__file__).with_name("seen")
+    assert seen.exists() or seen.touch()
+
+def test_never():
+    assert False
+
+def test_always():
+    pass
+"""
+FLAKY = MIXED.replace("assert False", "pass")
+MANY = "import pytest\n\n@pytest.mark.parametrize('number', range(6))\ndef test_never(number):\n    assert False\n"
+BROKEN = "import nothing_of_this_name\n"
+
+
+def suite(folder: Path, test: str, *arguments: str) -> tuple[int, list[str]]:
+    """Its status, and what it says itself."""
+    (folder / "test_it.py").write_text(test, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "suites.py"), "test_it.py", "-q", "--rootdir", str(folder), *arguments],
+        env={"PATH": os.environ["PATH"], "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return done.returncode, [
+        line for line in done.stdout.splitlines() if line.startswith(("failed beside", "failed twice"))
+    ]
+
+
+@pytest.mark.long
+def test_what_fails_only_beside_others_does_not_fail_the_run(tmp_path: Path) -> None:
+    said = ["failed beside others, passed alone: test_it.py::test_alone"]
+    assert suite(tmp_path, FLAKY, "-p", "xdist.plugin", "-n", "1") == (0, said)
+
+
+def test_what_fails_twice_fails_the_run(tmp_path: Path) -> None:
+    said = ["failed beside others, passed alone: test_it.py::test_alone", "failed twice: test_it.py::test_never"]
+    assert suite(tmp_path, MIXED) == (1, said)
+
+
+@pytest.mark.long
+def test_many_failures_and_files_that_cannot_be_loaded_fail_at_once(tmp_path: Path) -> None:
+    assert suite(tmp_path, MANY) == (1, [])
+    assert suite(tmp_path, BROKEN) == (2, [])  # pytest says it by its status, or with xdist by the name alone
+    assert suite(tmp_path, BROKEN, "-p", "xdist.plugin", "-n", "1") == (1, [])

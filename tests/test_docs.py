@@ -8,6 +8,7 @@ import json
 import os
 import pkgutil
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -19,10 +20,9 @@ from pathlib import Path
 import pytest
 
 import rightcall
-from docs_examples import Block, blocks, commands, same
-from docs_serving import STARTS, Servers
-from every import every
 from rightcall.cli import main
+from support.docs import STARTS, Block, Servers, blocks, commands, same
+from support.every import every
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -119,13 +119,14 @@ def is_target(command: str) -> bool:
     return bool(re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
+QUOTED = re.compile(r"""'[^']*'|"[^"$`\\!]*\"""")
 NEEDS_SHELL = re.compile(r"[|<>;&$`*?~#!\n\\{}\[\]]")
 
 
 def plain_words(command: str) -> list[str]:
     """The words of a command that needs no shell to be understood, none of any other."""
     line = re.sub(r"\\\n", " ", command)
-    return [] if NEEDS_SHELL.search(re.sub(r"'[^']*'", "", line)) else shlex.split(line)
+    return [] if NEEDS_SHELL.search(QUOTED.sub("", line)) else shlex.split(line)
 
 
 def run_here(words: list[str]) -> str:
@@ -262,3 +263,44 @@ def test_an_example_that_prints_something_else_is_noticed() -> None:
     assert run_python(Block("python", "", "print(1)\n", 1, None), {}, "page")
     assert run_python(Block("python", "", "print(1)\n", 1, "2\n"), {}, "page")
     assert run_python(Block("python", "", ">>> 1 + 1\n3\n", 1, None), {}, "page")
+
+
+STORY = Path(__file__).parent.parent / "examples" / "peer_review.py"
+
+
+@pytest.mark.promise("W-01", "W-02", "W-03", "W-04", "W-05", "X-06")
+def test_a_bug_is_mended_by_three_agents_and_a_change_that_breaks_the_tests_is_not_merged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runpy.run_path(str(STORY), run_name="__main__")
+    first, second = capsys.readouterr().out.split("a change that breaks the tests is not\n")
+    assert "finder   code/search: totalMatches 1" in first
+    assert "finder   code/execute/python: stdout 2.5 2" in first
+    assert "finder   code/commit: branch fix-median, filesChanged 2" in first
+    assert "reviewer code/review: id 1, decision approve, status open" in first
+    assert "ann      approves code/merge of merger" in first
+    assert "merger   code/merge: branch fix-median, filesChanged 2, id 1, status merged" in first
+    assert "reviewer code/review: id 2, decision approve, status open" in second
+    assert "merger   code/merge: The check (python3 -m unittest discover -q tests) ended with exit status 1" in second
+    assert second.splitlines()[-3:] == [
+        r"main: 'Merge pull request #1 from fix-median\nA median'",
+        "checkout clean: True",
+        "stats.py is the reviewed one: True",
+    ]
+
+
+PAGE = Path(__file__).parent.parent / "docs" / "mcp.md"
+ROW = re.compile(
+    r"^\| ([\d-]+) \| (\w+) \| (\d+) scenarios, (\d+) checks \| (\d+) scenarios, (\d+) checks \|$", re.MULTILINE
+)
+
+
+@pytest.mark.promise("H-53")
+def test_every_revision_is_there_in_both_ways_and_no_less_passes_through_us() -> None:
+    rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
+    assert [row[:2] for row in rows] == [
+        (revision, way) for revision in ("2025-11-25", "2026-07-28") for way in ("gateway", "wrap")
+    ]
+    for _, _, scenarios, checks, scenarios_through, checks_through in rows:
+        assert int(scenarios_through) >= int(scenarios) > 0
+        assert int(checks_through) >= int(checks) > 0

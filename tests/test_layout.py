@@ -278,7 +278,8 @@ def seen_by_type_checkers(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def imports_in(file: Path) -> Iterator[tuple[int, str]]:
     """The modules of ours that a page, an example or the examples in docstrings import from, each with its line."""
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    text = file.read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines() if SOURCE not in file.parents or ">>> " in text else (), 1):
         if SOURCE in file.parents and ">>> " not in line:
             continue
         for found in re.finditer(r"\b(?:from (rightcall[\w.]*) import|import (rightcall[\w.]*))", line):

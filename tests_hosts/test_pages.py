@@ -7,7 +7,7 @@ import pytest
 
 import test_docs
 from contract.matrix import MATRIX, markdown
-from docs_examples import commands, same
+from support.docs import commands, same
 
 PAGES = sorted((test_docs.ROOT / "docs" / "hosts").glob("*.md"))
 workshop = test_docs.workshop

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import PackTool
 from rightcall.types import Rules
+from support.every import every
 
 NAMES = (
     "write", "get_weather", "delete_user", "delete_users_all", "get_x", "code/read", "mcp__files__list_dir",

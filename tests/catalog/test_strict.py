@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from every import every
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
+from support.every import every
 
 A = {"type": "object", "properties": {"a": {"type": "integer"}}}
 B = {"type": "object", "properties": {"b": {"type": "integer"}}}

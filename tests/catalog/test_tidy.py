@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from every import every
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tidy import tidy_arguments
+from support.every import every
 
 
 def prop(schema: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli_running import Runner
+from support.cli import Runner
 
 
 @pytest.fixture

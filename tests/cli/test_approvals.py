@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from approval_running import Desk, say
-from approval_running import digest as digest_of
-from cli.terminal_running import Terminal
-from cli_running import Runner, start
 from rightcall.base.cut import with_left_out
 from rightcall.cli import persons
 from rightcall.policy.types import Approval, Origin
 from rightcall.record.sqlite import SqliteStore
+from support.approvals import Desk, say
+from support.approvals import digest as digest_of
+from support.cli import Runner, Terminal, start
 
 pytestmark = pytest.mark.promise("P-06")
 

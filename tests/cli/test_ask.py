@@ -10,14 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from cli.routed import EVIL, READS, REQUEST, reads, says, whole_loop, write_folder, write_policy
-from cli.terminal_running import Terminal
-from cli_running import Done, Runner, environment, start
 from rightcall.base.files.guarded import packets_folder
 from rightcall.router.packets import PacketStore
-from route.routing import APPROVED, NONE, UNAPPROVED, choice
-from serve.scripted import Answer, Dies, ScriptedUpstream, Stalls, Text
-from trusting import write_trusted
+from support.cli import Done, Runner, Terminal, environment, start, write_trusted
+from support.routers import (
+    APPROVED,
+    EVIL,
+    NONE,
+    READING,
+    READS,
+    UNAPPROVED,
+    choice,
+    reads,
+    says,
+    whole_loop,
+    write_folder,
+    write_policy,
+)
+from support.scripted.server import Answer, Dies, ScriptedUpstream, Stalls, Text
 
 Ask = Callable[..., Done]
 ASKS = '[policy.approval]\ntools = ["code/read"]'
@@ -50,7 +60,7 @@ def packets() -> PacketStore:
 @pytest.mark.promise("T-08")
 def test_a_request_is_answered_with_what_a_tool_gave_and_its_packet_is_kept(ask: Ask, server: ScriptedUpstream) -> None:
     server.play(whole_loop(f"It says:\r\n\tDesign. {EVIL}"))
-    done = ask(REQUEST, "--session", "s1")
+    done = ask(READING, "--session", "s1")
     assert (done.code, done.err) == (0, "")
     assert done.out == "It says:\n    Design. \\u001b[31m\\u202eevil\\u0007\n"
     assert "# Design" in json.dumps(server.requests[-1].json)
@@ -63,10 +73,10 @@ def test_the_words_of_a_request_need_no_quotes_and_a_program_gets_the_packet(
     ask: Ask, server: ScriptedUpstream
 ) -> None:
     server.play(whole_loop())
-    done = ask(*REQUEST.split(), "--json")
+    done = ask(*READING.split(), "--json")
     assert done.code == 0, done.err
     assert (done.json["answer"], done.json["state"], done.json["commands"]) == ("It says: Design.", "answered", {})
-    assert done.json["packet"]["content"]["original_prompt"] == REQUEST
+    assert done.json["packet"]["content"]["original_prompt"] == READING
     assert done.json["packet"]["tool_routing"]["selected_tool"]["params"] == READS
 
 
@@ -85,7 +95,7 @@ def test_the_command_line_can_name_another_model_with_its_key(
 @pytest.mark.promise("T-05")
 def test_a_low_confidence_is_a_question_that_another_command_answers(ask: Ask, server: ScriptedUpstream) -> None:
     server.play(says(reads(), UNAPPROVED))
-    done = ask(REQUEST)
+    done = ask(READING)
     kept = packets().find("last")
     assert done.code == 1
     assert done.out.startswith('I would run code/read with {"path": "docs/design.md"}, but I am not sure enough')
@@ -102,7 +112,7 @@ def test_a_low_confidence_is_a_question_that_another_command_answers(ask: Ask, s
 
 def test_no_to_a_question_leaves_the_call_out(ask: Ask, server: ScriptedUpstream) -> None:
     server.play(says(reads(), UNAPPROVED, "As you like."))
-    assert ask(REQUEST).code == 1
+    assert ask(READING).code == 1
     done = ask("--resume", "last", "No")
     assert (done.code, done.out) == (0, "As you like.\n")
     assert packets().load(packets().find("last")).tool_routing.execution_status == "user_denied"
@@ -114,7 +124,7 @@ def test_a_call_that_needs_a_person_waits_for_that_person(
 ) -> None:
     write_policy(folder, server, ASKS)
     server.play(says(reads(), APPROVED))
-    done = ask(REQUEST, "--json", "--as", "ada")
+    done = ask(READING, "--json", "--as", "ada")
     assert (done.code, done.json["state"]) == (1, "waiting")
     commands = done.json["commands"]
     assert list(commands) == ["show", "approve", "deny", "resume"]
@@ -132,7 +142,7 @@ def test_a_call_that_needs_a_person_waits_for_that_person(
 def test_at_a_terminal_every_question_is_asked_there_and_then(folder: Path, server: ScriptedUpstream) -> None:
     write_policy(folder, server, ASKS)
     server.play(says(reads(), UNAPPROVED, NONE, f"Done. {EVIL}"))
-    with Terminal("ask", REQUEST, "--by", "anna") as terminal:
+    with Terminal("ask", READING, "--by", "anna") as terminal:
         terminal.until("run it? [y/n")
         terminal.type("y\n")
         shown = terminal.until("? [y/N")
@@ -145,26 +155,26 @@ def test_at_a_terminal_every_question_is_asked_there_and_then(folder: Path, serv
 
 def test_ctrl_c_saves_the_request_and_says_how_it_goes_on(folder: Path, server: ScriptedUpstream) -> None:
     server.play([Stalls(Answer([Text("hm")]), after=0)])
-    process = start("ask", REQUEST)
+    process = start("ask", READING)
     server.wait_for_stall()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     kept = packets().find("last")
     assert (process.returncode, out) == (130, b"")
     assert f"goes on with: rightcall ask --resume {kept}\n" in err.decode()
-    assert packets().load(kept).content.original_prompt == REQUEST
+    assert packets().load(kept).content.original_prompt == READING
 
 
 def test_an_interrupted_request_goes_on(ask: Ask, folder: Path, server: ScriptedUpstream) -> None:
     from rightcall.router.packets import new_packet
 
-    packets().save(new_packet(REQUEST))
+    packets().save(new_packet(READING))
     server.play(whole_loop())
     assert ask("--resume", "last").out == "It says: Design.\n"
 
 
 def test_a_server_that_is_down_is_one_sentence(ask: Ask, folder: Path) -> None:
-    done = ask(REQUEST, "--url", "http://127.0.0.1:9", "--model", "m")
+    done = ask(READING, "--url", "http://127.0.0.1:9", "--model", "m")
     assert (done.code, done.err, done.out.count("\n")) == (1, "", 1)
     assert "127.0.0.1:9" in done.out
     assert "cannot be reached" in done.out
@@ -213,7 +223,7 @@ def test_a_request_that_no_model_could_be_asked_is_refused_with_the_limit(ask: A
     assert (done.code, server.requests) == (2, [])
     assert "about 25,000 tokens, but a whole request may take 20,000" in done.err
     server.play(whole_loop())
-    assert ask("-", stdin=REQUEST).out == "It says: Design.\n"
+    assert ask("-", stdin=READING).out == "It says: Design.\n"
 
 
 @pytest.mark.promise("T-07")
@@ -236,7 +246,7 @@ def test_own_functions_go_on_where_route_left_them_with_the_command_that_was_pri
 
 def test_an_answer_that_breaks_off_says_why_on_standard_error(ask: Ask, server: ScriptedUpstream) -> None:
     server.play([*says(reads(), APPROVED, NONE), Dies(Answer([Text("It says: Design, and more.")]), after=2)])
-    done = ask(REQUEST)
+    done = ask(READING)
     assert done.code == 1
     assert done.err.startswith("rightcall: the answer is not complete: ")
 
@@ -247,7 +257,7 @@ def test_a_full_disk_is_one_sentence_for_an_answer_too(folder: Path, server: Scr
     server.play([*says(reads(), APPROVED, NONE), Answer([Text("It says: Design. " * 400, pieces=100)])])
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "rightcall.cli", "ask", REQUEST],
+            [sys.executable, "-m", "rightcall.cli", "ask", READING],
             stdout=full,
             stderr=subprocess.PIPE,
             env=environment(),

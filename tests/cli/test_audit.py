@@ -13,16 +13,15 @@ from typing import Any
 
 import pytest
 
-from approval_running import request_of, say, try_call
-from audit_writing import Diary
-from cli_running import Done, Runner, start
-from record.stores import opened, tamper
 from rightcall.cli import audit as audit_prune
 from rightcall.cli import audit_report
 from rightcall.cli.display import ago, moment
 from rightcall.errors import ConfigError
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import AuditEntry, NoteBody, encode
+from support.approvals import request_of, say, try_call
+from support.cli import Done, Runner, start
+from support.stores import Diary, opened, tamper
 
 EVIL = "\x1b[31m\u202eevil\u200b\x07"
 

@@ -6,9 +6,9 @@ from shutil import copytree, rmtree
 
 import pytest
 
-from cli_running import Runner
 from rightcall.policy import ledger
 from rightcall.record.sqlite import SqliteStore
+from support.cli import Runner
 
 pytestmark = pytest.mark.promise("A-03")
 

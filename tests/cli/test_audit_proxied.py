@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from audit_writing import Diary
-from cli_running import Runner
-from record.stores import opened
 from rightcall.cli.display import BLOCKS
 from rightcall.cli.stats import drawn, look
 from rightcall.cli.terminal import Style
 from rightcall.record.tables import CallBody, encode
+from support.cli import Runner
+from support.stores import Diary, opened
 
 pytestmark = pytest.mark.promise("H-03", "A-07")
 

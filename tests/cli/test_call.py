@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli_running import Done, Runner
-from trusting import write_trusted
+from support.cli import Done, Runner, write_trusted
 
 Caller = Callable[..., Done]
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli_running import EXAMPLES, TOOLS, Runner
 from rightcall import Gate
 from rightcall.cli.jsonl import LineGates, answer_lines
 from rightcall.cli.lines import MAX_BYTES
+from support.cli import EXAMPLES, TOOLS, Runner
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from execute.write.places import modify, place
-from execute.write.requests import Checks
 from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped
 from rightcall.cli.code_report import code_lines
@@ -17,6 +15,7 @@ from rightcall.cli.terminal import Style, visible_width
 from rightcall.executor.shipped import code_tools
 from rightcall.policy.settings import Check
 from rightcall.tools.write.tools import pull_tools, saving_tools
+from support.desks import Checks, modify, place
 
 PLAIN = Style()
 

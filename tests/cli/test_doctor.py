@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from cli.terminal_running import Terminal
-from cli_running import Runner
 from rightcall.doctor.questions import DoctorQuestion
-from serve.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
-from serve.scripted import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
+from support.cli import Runner, Terminal
+from support.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
+from support.scripted.server import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
 
 KEY = "sk-very-secret-0123456789"
 

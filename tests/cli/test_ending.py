@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import TOOLS, environment, start
-from execute.code.git.making import Made, made
 from rightcall.tools.git.repository import sweep
+from support.cli import TOOLS, environment, start
+from support.repositories import Made, made
 
 pytestmark = [
     pytest.mark.promise("C-09"),

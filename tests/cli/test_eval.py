@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli_running import EXAMPLES, Runner
+from support.cli import EXAMPLES, Runner
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "text": {"type": "string"}}, "required": ["n"]}
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cli_running import EXAMPLES, Runner
 from rightcall import Gate
 from rightcall.cli.corpora import judge_emission
 from rightcall.cli.eval import disagreement, found_calls, random_pieces
 from rightcall.types import Call, Note, Reading, Verdict
+from support.cli import EXAMPLES, Runner
 
 TOOLS = [{"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
 

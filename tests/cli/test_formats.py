@@ -2,11 +2,11 @@
 
 import pytest
 
-from cli_running import Runner
 from rightcall import Gate
 from rightcall.cli.packs import words_filled
 from rightcall.gate.recover.registry import builtin_formats
 from rightcall.gate.recover.window import Format
+from support.cli import Runner
 
 FORMATS = builtin_formats()
 NO_CALL = {"hallucinated", "final_answer"}

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from approval_running import Desk
-from cli_running import Done, Runner
 from rightcall.policy.settings import Settings
 from rightcall.record.sqlite import SqliteStore
-from trusting import write_trusted
+from support.approvals import Desk
+from support.cli import Done, Runner, write_trusted
 
 
 @pytest.fixture

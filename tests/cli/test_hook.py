@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from cli_running import Runner
+from support.cli import Runner
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
-from cli_running import Runner, start
-from hostile.folders import SECRET, TRAPS, Trap
-
-pytestmark = pytest.mark.promise("P-13")
+from support.cli import Runner, start
+from support.hostile.folders import SECRET, TRAPS, Trap
 
 SAVE = '{{"path": "{}/written.txt", "content": "x"}}'
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -68,6 +66,7 @@ def was_heard(listener: socket.socket) -> bool:
     return True
 
 
+@pytest.mark.promise("P-13")
 @pytest.mark.parametrize("name", TRAPS)
 def test_nothing_leaves_a_hostile_folder_by_any_command(
     name: str, it: Trap, listener: socket.socket, run: Runner, monkeypatch: pytest.MonkeyPatch
@@ -97,6 +96,7 @@ def hook_output(event: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
     return judged(read_options(["claude"]), event, lambda _: None)
 
 
+@pytest.mark.promise("P-13")
 @pytest.mark.parametrize("command", [("mcp", "--servers"), ("serve", "--open", "--port", "0", "--json"), ("init",)])
 def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
     command: tuple[str, ...], it: Trap, listener: socket.socket
@@ -123,3 +123,30 @@ def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
         for key in ("policy.stage", "write.folders", "servers.x.command", "servers.y.url", "servers.y.headers.x"):
             assert key in told
         assert os.path.isdir(it.root / ".rightcall")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+@pytest.mark.promise("P-09", "A-04")
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        ("x.db", ("audit", "verify", "--db", "{0}/x.db")),
+        ("x.db", ("audit", "adopt", "--db", "{0}/x.db")),
+        ("pack.toml", ("check", "--pack", "{0}/pack.toml", "x", "{{}}")),
+        ("rightcall.toml", ("policy", "check", "{0}/rightcall.toml")),
+        ("state/rightcall/installed.json", ("install", "claude-code", "--dry-run")),
+    ],
+)
+def test_nothing_waits_for_a_pipe(tmp_path: Path, place: str, command: tuple[str, ...]) -> None:
+    pipe = tmp_path / place
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(pipe)
+    where = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+    process = start(*(word.format(tmp_path) for word in command), **where)
+    try:
+        _, told = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 2
+    assert place.rpartition("/")[2] in told.decode()
+    assert "Traceback" not in told.decode()

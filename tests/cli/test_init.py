@@ -8,7 +8,6 @@ from typing import get_args
 
 import pytest
 
-from cli_running import Runner
 from rightcall.cli.init import template
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import (
@@ -30,6 +29,7 @@ from rightcall.policy.settings import (
     StageName,
     Window,
 )
+from support.cli import Runner
 
 EXAMPLE = re.compile(r"^#(?=[^ \n])", re.MULTILINE)
 
@@ -65,6 +65,7 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
         dry_run=False,
         budgets=Budgets(seconds=60.0),
         records="all",
+        rooms=("debug",),
     )
     assert settings.callers["guest"].only == ("ping", "code/read")
     assert settings.budgets_of_tools == {"code/search": Budgets(seconds=10.0)}

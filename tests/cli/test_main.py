@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import EXAMPLES, ROOT, TOOLS, Runner, environment, start
 from rightcall import cli
 from rightcall.cli import COMMANDS
+from support.cli import EXAMPLES, ROOT, TOOLS, Runner, environment, start
 
 
 def test_help_names_every_command_and_every_exit_code(run: Runner) -> None:
@@ -209,6 +209,12 @@ EXAMPLE_OUTPUTS = {
         'I would run save_note with {"file": "notes.txt", "text": "umbrella"}. A person has to approve that first',
         "The note is saved. (executed)\n",
     ],
+    "debug_room.py": [
+        "deepseek: The issue is in log_working_memory. (3 of 4 turns used tools)\n",
+        "  deepseek  finding  I found the issue: log_working_memory returns before it appends.\n",
+        "  step 2: read what was found, completed True, ['room/read', 'code/read', 'room/post']\n",
+        "adoption of grok: {'turns': 3, 'toolTurns': 2, 'rate': 66.67}\n",
+    ],
     "streaming.py": [
         "show: \" in both.\\n\"\nrun: get_weather {'city': 'Oslo'}\ntell the model: ⚠️ Invalid get_weather call.",
         'show: " One "\nshow: "moment."\n',
@@ -226,7 +232,7 @@ NEED_FRAMEWORKS = {
 """They run where their frameworks are: `make test-hosts`."""
 
 
-OWN_TESTS = {"peer_review.py": "tests/test_peer_review.py"}
+OWN_TESTS = {"peer_review.py": "tests/test_docs.py"}
 
 
 def test_every_example_that_needs_a_framework_is_run_by_a_test_with_the_real_one() -> None:

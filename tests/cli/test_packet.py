@@ -8,9 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from audit_writing import Diary
-from cli_running import Done, Runner
-from record.stores import opened
 from rightcall.base.files.guarded import packets_folder
 from rightcall.router.packets import PacketStore, from_json, new_packet
 from rightcall.router.types import (
@@ -26,6 +23,8 @@ from rightcall.router.types import (
     ToolExecutionResult,
     ToolRouting,
 )
+from support.cli import Done, Runner
+from support.stores import Diary, opened
 
 pytestmark = pytest.mark.promise("T-01")
 

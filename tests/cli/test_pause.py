@@ -7,10 +7,10 @@ from shutil import rmtree
 
 import pytest
 
-from cli_running import Runner
 from rightcall.executor.door import Door
 from rightcall.policy.ledger import stop_at
 from rightcall.record.sqlite import SqliteStore
+from support.cli import Runner
 
 pytestmark = pytest.mark.promise("P-17")
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from cli_running import Runner
 from rightcall.cli.init import template
 from rightcall.policy.decide import POLICIES
 from rightcall.policy.settings import STAGES
 from rightcall.record.sqlite import SqliteStore
-from trusting import write_trusted
+from support.cli import Runner, write_trusted
 
 POLICY = """\
 [policy]
@@ -416,3 +415,24 @@ def test_a_router_with_settings_of_its_own_is_told(run: Runner, here: Path, text
     write_trusted(here / "rightcall.toml", f"{text}\n")
     assert says in run("policy", "check", columns=200).out
     assert run("policy", "check", "--json").json["router"]["threshold"] == 0.7
+
+
+@pytest.mark.promise("P-16")
+def test_one_line_is_explained(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("policy", "command", "git push --force")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == (
+        "? git push --force\n"
+        "  answer  ask\n"
+        "  rule    command:destroys\n"
+        "  why     `git push --force` can destroy something that cannot be brought back\n"
+    )
+    assert json.loads(run("policy", "command", "--url", "file:///x/.env", "--json").out)["answer"] == "deny"
+
+
+def test_a_command_line_without_quotes_is_told_to_be_quoted(run: Runner) -> None:
+    for words in (["ls", "-la"], ["git", "push", "origin"]):
+        done = run("policy", "command", *words)
+        assert done.code == 2
+        assert f"rightcall policy command '{' '.join(words)}'" in done.err

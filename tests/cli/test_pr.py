@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.terminal_running import Terminal
-from cli_running import Runner
-from execute.write.requests import Project
 from rightcall.record.sqlite import SqliteStore
-from trusting import write_trusted
+from support.cli import Runner, Terminal, write_trusted
+from support.desks import Project
 
 POLICY = """\
 version = 1

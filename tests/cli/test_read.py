@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli_running import TOOLS, Runner, start
 from rightcall import Gate
 from rightcall.cli.jsonl import LineGates, answer_lines
 from rightcall.cli.read import MAX_BYTES, line_reader, place_records
 from rightcall.gate.stream import Stream
 from rightcall.types import Call, Place, Reading, Verdict
+from support.cli import TOOLS, Runner, start
 
 RIGHT = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
 STYLED = "<tool_call>{'name': 'getWeather', 'arguments': {'city': 'Rome', 'days': '3'}}</tool_call>"

@@ -7,12 +7,23 @@ from typing import Any
 
 import pytest
 
-from cli.routed import EVIL, READS, REQUEST, reads, says, write_folder, write_policy
-from cli_running import TOOLS, Done, Runner, start
 from rightcall.cli import route as route_lines
 from rightcall.cli.route import MOST_ROUTERS
-from route.routing import APPROVED, NONE, UNAPPROVED, choice
-from serve.scripted import ScriptedUpstream
+from support.cli import TOOLS, Done, Runner, start
+from support.routers import (
+    APPROVED,
+    EVIL,
+    NONE,
+    READING,
+    READS,
+    UNAPPROVED,
+    choice,
+    reads,
+    says,
+    write_folder,
+    write_policy,
+)
+from support.scripted.server import ScriptedUpstream
 
 Route = Callable[..., Done]
 MODULE = '''
@@ -69,7 +80,7 @@ def test_without_a_model_the_need_and_the_candidates_are_shown_and_how_to_name_a
 
 
 def test_without_tools_of_its_own_the_code_tools_on_this_folder_are_chosen_from(route: Route) -> None:
-    done = route(REQUEST, "--mode", "keywords", "--json", "--limit", "3")
+    done = route(READING, "--mode", "keywords", "--json", "--limit", "3")
     assert done.code == 0
     assert "code/read" in [one["name"] for one in done.json["candidates"]]
     assert len(done.json["candidates"]) == 3
@@ -89,7 +100,7 @@ def test_with_a_model_all_evidence_is_shown_and_nothing_runs(
     server.play(
         says(reads(reason=EVIL, alternatives=[{"tool": "code/list", "params": {}, "reason": "or so"}]), APPROVED)
     )
-    done = route(REQUEST)
+    done = route(READING)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("✓ code/read would run\n")
     assert labels(done) == [
@@ -105,7 +116,7 @@ def test_with_a_model_all_evidence_is_shown_and_nothing_runs(
 def test_a_program_gets_every_piece_of_evidence(route: Route, folder: Path, server: ScriptedUpstream) -> None:
     write_policy(folder, server)
     server.play(says(reads(), UNAPPROVED))
-    done = route(REQUEST, "--json")
+    done = route(READING, "--json")
     told = done.json
     assert (done.code, told["status"], told["would_run"]) == (0, "awaiting_confidence", None)
     assert told["selected"]["params"] == READS
@@ -157,7 +168,7 @@ def test_run_runs_what_is_sure_and_tells_where_the_story_is(
 ) -> None:
     write_policy(folder, server)
     server.play(says(reads(), APPROVED))
-    done = route(REQUEST, "--run")
+    done = route(READING, "--run")
     assert (done.code, done.out.splitlines()[0]) == (0, "✓ code/read ran")
     assert "# Design" in done.out
     assert len(server.requests) == 2  # no model was asked for an answer
@@ -169,26 +180,26 @@ def test_run_runs_what_is_sure_and_tells_where_the_story_is(
 def test_run_takes_in_no_more_than_the_policy_allows(route: Route, folder: Path, server: ScriptedUpstream) -> None:
     write_policy(folder, server, reinjections=0)
     server.play(says(reads(), APPROVED))
-    done = route(REQUEST, "--run", "--json")
+    done = route(READING, "--run", "--json")
     assert (done.code, done.json["status"], len(server.requests)) == (1, "skipped", 0)
 
 
 def test_run_tells_what_a_call_waits_for(route: Route, folder: Path, server: ScriptedUpstream) -> None:
     write_policy(folder, server, '[policy.approval]\ntools = ["code/read"]')
     server.play(says(reads(), APPROVED))
-    done = route(REQUEST, "--run", "--json")
+    done = route(READING, "--run", "--json")
     assert (done.code, done.json["state"], done.json["status"]) == (1, "waiting", "awaiting_approval")
     assert done.json["approval"] in done.json["commands"]["approve"]
     assert done.json["commands"]["resume"] == f"rightcall ask --resume {done.json['packet']}"
 
 
 def test_a_model_that_is_down_or_wants_no_tool_is_told(route: Route, folder: Path, server: ScriptedUpstream) -> None:
-    down = route(REQUEST, "--mode", "keywords", "--url", "http://127.0.0.1:9", "--model", "m")
+    down = route(READING, "--mode", "keywords", "--url", "http://127.0.0.1:9", "--model", "m")
     assert (down.code, down.out.splitlines()[0]) == (1, "✗ no tool was chosen")
     assert "cannot be reached" in down.out
     write_policy(folder, server)
     server.play(says(NONE))
-    wants_none = route(REQUEST)
+    wants_none = route(READING)
     assert (wants_none.code, wants_none.out.splitlines()[0]) == (0, "– the model wants no tool")
 
 
@@ -234,7 +245,7 @@ def test_lines_are_judged_one_by_one_and_a_bad_one_stops_nothing(route: Route) -
 def test_lines_come_from_a_file_too_and_ask_no_model(route: Route, folder: Path, server: ScriptedUpstream) -> None:
     write_policy(folder, server)
     server.play([])
-    (folder / "requests.jsonl").write_text(line(text=REQUEST))
+    (folder / "requests.jsonl").write_text(line(text=READING))
     done = route("--jsonl", "requests.jsonl")
     assert (done.code, done.lines[0]["id"], server.requests) == (0, None, [])
     assert "code/read" in [one["name"] for one in done.lines[0]["candidates"]]
@@ -310,7 +321,7 @@ def test_a_preview_knows_the_tools_by_the_definitions_that_the_audit_has_of_them
     write_policy(folder, server)
     assert run("call", "code/read", '{"path": "docs/design.md"}').code == 0
     server.play(says(reads(), APPROVED))
-    assert route(REQUEST).out.startswith("✓ code/read would run\n")
+    assert route(READING).out.startswith("✓ code/read would run\n")
     explained = run("policy", "explain", "code/read", '{"path": "rightcall.toml"}', "--live", "--json")
     assert json.loads(explained.out)["decision"]["rule"].startswith("path")  # as for an executor, which guards it
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from cli_running import Runner, environment, start
 from rightcall.cli import sandbox as sandbox_doctor
 from rightcall.cli import sandbox as sandbox_run
 from rightcall.cli.canaries import CANARIES, world
@@ -20,6 +19,7 @@ from rightcall.cli.sandbox import copy_name, is_system, status
 from rightcall.tools.sandbox import scratch as scratch_module
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.types import Ended, Language, NoSandbox
+from support.cli import Runner, environment, start
 
 
 @pytest.fixture(scope="module")

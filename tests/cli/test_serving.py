@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from cli_running import Runner
-from proxy.chatting import TOOLS
 from rightcall.cli.serving import program
 from rightcall.server import app as running
-from serve.harness import post, request
-from trusting import write_trusted
+from support.cli import Runner, write_trusted
+from support.proxies import post, request
+from support.wires.chat import TOOLS
 
 pytestmark = pytest.mark.promise("H-03", "H-02")
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit_writing import Diary
-from cli_running import Runner, start
 from rightcall.cli.display import ASCII, BLOCKS, Row, Signs, bar, chart, fitted, levels, signs_for
 from rightcall.cli.stats import drawn, duration, look, percent, watch
 from rightcall.cli.terminal import Style, visible_width
 from rightcall.record.calls import Period
 from rightcall.record.notes import note_diagnosis, note_message
 from rightcall.record.sqlite import SqliteStore
+from support.cli import Runner, start
+from support.stores import Diary
 
 pytestmark = pytest.mark.promise("A-05")
 

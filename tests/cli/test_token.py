@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cli_running import Runner, environment
 from rightcall.cli.serving import tokens_alone
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tokens import digest_of
+from support.cli import Runner, environment
 
 pytestmark = pytest.mark.promise("P-14", "H-02")
 

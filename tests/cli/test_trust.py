@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.terminal_running import Terminal
-from cli_running import Runner
 from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
 from rightcall.policy import ledger
@@ -14,6 +12,7 @@ from rightcall.policy.discovery import FoundPolicy, is_trusted
 from rightcall.policy.loader import load_policy
 from rightcall.policy.trust import give, offer
 from rightcall.policy.watch import PolicyInForce
+from support.cli import Runner, Terminal
 
 pytestmark = pytest.mark.promise("P-13")
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from cli.terminal_running import Terminal
-from cli_running import Runner
 from rightcall import Executor, SqliteStore
 from rightcall.record.tables import NoteBody, read_note
-from trusting import write_trusted
+from support.cli import Runner, Terminal, write_trusted
 
 pytestmark = pytest.mark.promise("W-05")
 

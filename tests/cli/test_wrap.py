@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli_running import Runner, environment, start
+from support.cli import Runner, environment, start
 
 pytestmark = pytest.mark.promise("H-04")
 

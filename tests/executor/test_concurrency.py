@@ -4,14 +4,14 @@ import asyncio
 import json
 import subprocess
 import sys
-from pathlib import Path
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from rightcall import Executor
-
-CROWDING = Path(__file__).parent / "crowding.py"
+from support import crowding
+from support.crowding import kept, shares
 
 
 def calls(*names: str) -> dict[str, Any]:
@@ -102,7 +102,29 @@ def test_a_caller_that_gives_up_cancels_the_tool_and_the_record_says_so() -> Non
 def test_a_crowd_gets_exactly_as_many_calls_as_the_limit_allows(kind: str) -> None:
     attempts = ["--attempts", "400", "--workers", "4", "--limit", "50"]
     done = subprocess.run(
-        [sys.executable, str(CROWDING), kind, *attempts], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, crowding.__file__, kind, *attempts], capture_output=True, text=True, timeout=100, check=False
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"success": 50, "refused": 350}
+
+
+@pytest.mark.promise("P-02", "P-12")
+def test_every_attempt_is_somebodys() -> None:
+    assert [sum(shares(401, workers)) for workers in (1, 4, 8)] == [401, 401, 401]
+
+
+@pytest.mark.promise("P-02", "P-12")
+@pytest.mark.parametrize(
+    ("counts", "held"),
+    [
+        ({"success": 100, "refused": 300}, True),
+        ({"success": 101, "refused": 299}, False),
+        ({"success": 99, "refused": 301}, False),
+        ({"success": 100, "refused": 299}, False),
+        ({"success": 100, "refused": 299, "failed": 1}, False),
+        ({"refused": 400}, False),
+        ({}, False),
+    ],
+)
+def test_only_exactly_the_limit_and_an_answer_to_every_attempt_is_right(counts: dict[str, int], held: bool) -> None:
+    assert kept(Counter(counts), 400, 100) is held

@@ -1,7 +1,10 @@
 """A store that cannot be written: nothing runs, the error is clear and quick, and work resumes by itself (A-04)."""
 
+import json
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +14,7 @@ import pytest
 
 from rightcall import Executor, SqliteStore
 from rightcall.record.verify import verify_audit
-
-pytestmark = pytest.mark.promise("A-01", "A-04")
+from support import killing_calls
 
 POLICY = {"policy": {"allow": ["*"], "dry_run": False, "approval": {"effects": []}, "repeats": 0}}
 
@@ -59,6 +61,7 @@ def works_again(bench: Bench) -> None:
     assert bench.store.look(verify_audit).ok
 
 
+@pytest.mark.promise("A-01", "A-04")
 def test_a_database_that_another_process_has_locked(bench: Bench) -> None:
     assert bench.run(1).ok
     other = sqlite3.connect(bench.database, isolation_level=None)
@@ -69,6 +72,7 @@ def test_a_database_that_another_process_has_locked(bench: Bench) -> None:
     works_again(bench)
 
 
+@pytest.mark.promise("A-01", "A-04")
 def test_a_full_disk(bench: Bench) -> None:
     assert bench.run(1).ok
     limit = sqlite3.connect(bench.database)
@@ -85,6 +89,7 @@ def test_a_full_disk(bench: Bench) -> None:
     assert bench.store.look(verify_audit).ok
 
 
+@pytest.mark.promise("A-01", "A-04")
 def test_a_database_that_is_no_longer_one(bench: Bench) -> None:
     assert bench.run(1).ok
     whole = {path: path.read_bytes() for path in bench.database.parent.glob("audit.db*") if path.is_file()}
@@ -95,6 +100,7 @@ def test_a_database_that_is_no_longer_one(bench: Bench) -> None:
     works_again(bench)
 
 
+@pytest.mark.promise("A-01", "A-04")
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_a_call_that_ran_while_the_store_failed_is_completed_later(bench: Bench) -> None:
     other = sqlite3.connect(bench.database, isolation_level=None, check_same_thread=False)
@@ -111,3 +117,17 @@ def test_a_call_that_ran_while_the_store_failed_is_completed_later(bench: Bench)
     assert bench.run(1).ok
     assert bench.store.look(lambda tables: tables.running()) == []
     assert bench.store.look(verify_audit).ok
+
+
+@pytest.mark.long
+@pytest.mark.promise("A-01", "A-03")
+def test_whatever_the_stage_nothing_ran_without_a_record_or_twice_and_the_interruption_shows() -> None:
+    done = subprocess.run(
+        [sys.executable, killing_calls.__file__, "--times", "2"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {"kills": 16, "faults": []}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.json import encode
 
-from execute.code.git.making import Made, made
 from rightcall import Executor
+from support.repositories import Made, made
 
 FREE: dict[str, Any] = {"policy": {"repeats": 0, "limits": {name: {"minute": 0} for name in ("all", "caller")}}}
 CAP = 1_000_000

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from mcp_gateway_asking import gateway_of, once, policy, text_of
-from mcp_gateway_scripted import TOOL, ScriptedLink, old_server
 from rightcall import Executor
 from rightcall.base.redact import Redactor
 from rightcall.executor.door import Door
@@ -22,7 +20,8 @@ from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten
 from rightcall.record.memory import MemoryStore
 from rightcall.tools.functions import tool
-from wrapping import Wrapped, call, result
+from support.gateways import TOOL, ScriptedLink, gateway_of, old_server, once, policy, text_of
+from support.wrapping import Wrapped, call, result
 
 pytestmark = pytest.mark.promise("P-07", "H-72")
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from record.works import grant
 from rightcall import Executor, MemoryStore, load_policy
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ToolFailure
@@ -27,8 +26,8 @@ from rightcall.record.browse import COLLECTIONS
 from rightcall.record.notes import note_message
 from rightcall.record.tables import Store
 from rightcall.tools import system
-
-pytestmark = pytest.mark.promise("C-11")
+from support.desks import Checks, Project
+from support.stores import grant
 
 NAMES = {"ping", "system/monitor", "debug/logs", "data/list", "data/read", "ai/report", "analytics/tool-usage"}
 
@@ -50,6 +49,7 @@ def properties(tool: str) -> dict[str, Any]:
     return about.schema["properties"]
 
 
+@pytest.mark.promise("C-11")
 def test_all_of_them_are_in_the_first_stage_of_trust_and_run_by_its_rule(seeing: Any) -> None:
     assert {tool.name for tool in small_tools(MemoryStore)} == NAMES
     assert STAGES["read-only"] >= NAMES
@@ -59,6 +59,7 @@ def test_all_of_them_are_in_the_first_stage_of_trust_and_run_by_its_rule(seeing:
         assert (tool.effects, outcome.result["success"]) == (("read",), True)
 
 
+@pytest.mark.promise("C-11")
 def test_the_schemas_name_the_collections_and_limits_that_there_are() -> None:
     assert properties("data/list")["collection"]["enum"] == [*COLLECTIONS, "pull_requests"]
     assert properties("data/read")["collection"]["enum"] == [*COLLECTIONS, "pull_requests"]
@@ -66,6 +67,7 @@ def test_the_schemas_name_the_collections_and_limits_that_there_are() -> None:
     assert properties("debug/logs")["limit"]["maximum"] == browse.MOST_LINES
 
 
+@pytest.mark.promise("C-11")
 def test_ping_answers_with_the_time(shop: Any) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     result = shop.run("ping").result
@@ -74,6 +76,7 @@ def test_ping_answers_with_the_time(shop: Any) -> None:
     assert result["time"].endswith("Z")
 
 
+@pytest.mark.promise("C-11")
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="what is told depends on the system")
 def test_the_load_is_measured(tmp_path: Path) -> None:
     release = threading.Event()
@@ -101,6 +104,7 @@ def test_the_load_is_measured(tmp_path: Path) -> None:
     assert machine.cores == os.cpu_count()
 
 
+@pytest.mark.promise("C-11")
 def test_the_load_names_nobody_and_nothing(monkeypatch: pytest.MonkeyPatch, shop: Any) -> None:
     monkeypatch.setenv("SOME_VARIABLE", "hunter2")
     result = shop.run("system/monitor").result
@@ -116,6 +120,7 @@ def test_the_load_names_nobody_and_nothing(monkeypatch: pytest.MonkeyPatch, shop
         assert name not in texts
 
 
+@pytest.mark.promise("C-11")
 def test_what_the_system_does_not_tell_is_null(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def missing(*_: Any, **__: Any) -> Any:
         raise OSError("not on this system")
@@ -129,6 +134,7 @@ def test_what_the_system_does_not_tell_is_null(monkeypatch: pytest.MonkeyPatch, 
     assert known == {"cpu_seconds"}
 
 
+@pytest.mark.promise("C-11")
 def test_a_report_is_the_callers_own_whoever_it_claims_to_be(workshop: Any, store: Store) -> None:
     for unknown in ("drop", "keep"):
         shop = workshop({"gate": {"unknown_argument": unknown}}, tools=small_tools(lambda: store))
@@ -140,11 +146,13 @@ def test_a_report_is_the_callers_own_whoever_it_claims_to_be(workshop: Any, stor
     assert shop.run("ai/report", {}, caller="teacher").result["toolBreakdown"]["add"]["calls"] == 2
 
 
+@pytest.mark.promise("C-11")
 def test_no_model_is_told_of_the_argument_in_which_the_caller_stands(shop: Any) -> None:
     (report,) = (one["function"] for one in shop.executor.definitions() if one["function"]["name"] == "ai_report")
     assert [*report["parameters"]["properties"]] == ["period"]
 
 
+@pytest.mark.promise("C-11")
 def test_a_call_finds_itself_running_and_others_as_they_ended(seeing: Any) -> None:
     seeing.run("add", {"a": 1, "b": 2})
     seeing.run("fail", {"reason": "because"})
@@ -164,6 +172,7 @@ def test_a_call_finds_itself_running_and_others_as_they_ended(seeing: Any) -> No
     ]
 
 
+@pytest.mark.promise("C-11")
 def test_what_was_redacted_stays_so(shop: Any) -> None:
     shop.run("fail", {"reason": "--password hunter2 and no more"})
     found = shop.run("data/list", {"collection": "calls", "filter": {"tool": "fail"}}).result
@@ -175,6 +184,7 @@ def test_what_was_redacted_stays_so(shop: Any) -> None:
     assert "hunter2" not in json.dumps([found, one, logs])
 
 
+@pytest.mark.promise("C-11")
 def test_a_question_that_waits_is_listed_without_the_call_itself(workshop: Any, store: Store) -> None:
     policy = {"policy": {"allow": ["save"], "dry_run": False}}
     shop = workshop(policy, tools=small_tools(lambda: store))
@@ -184,6 +194,7 @@ def test_a_question_that_waits_is_listed_without_the_call_itself(workshop: Any, 
     assert "hunter2" not in json.dumps(found)
 
 
+@pytest.mark.promise("C-11")
 def test_what_is_asked_wrongly_is_answered_with_what_would_be_right(shop: Any) -> None:
     for arguments, words in (
         ({"collection": "meta"}, "must be one of tool_usage_logs, calls"),
@@ -197,6 +208,7 @@ def test_what_is_asked_wrongly_is_answered_with_what_would_be_right(shop: Any) -
     assert "names no record of calls" in shop.run("data/read", {"collection": "calls", "id": "7' OR '1"}).content
 
 
+@pytest.mark.promise("C-11")
 @pytest.mark.promise("P-14")
 def test_a_caller_sees_its_own_records_and_others_only_where_the_policy_says_so(workshop: Any, store: Store) -> None:
     policy = load_policy(
@@ -235,6 +247,7 @@ def test_a_caller_sees_its_own_records_and_others_only_where_the_policy_says_so(
     assert "student" not in seen("teacher")[1]
 
 
+@pytest.mark.promise("C-11")
 @pytest.mark.promise("P-14")
 def test_nothing_in_a_call_says_whose_records_are_shown(shop: Any) -> None:
     shop.run("add", {"a": 4711, "b": 2})
@@ -254,6 +267,7 @@ def test_nothing_in_a_call_says_whose_records_are_shown(shop: Any) -> None:
         assert "4711" not in outcome.content + json.dumps(outcome.result), name
 
 
+@pytest.mark.promise("C-11")
 def test_who_may_not_see_what_others_do_can_be_kept_from_it(workshop: Any, store: Store) -> None:
     policy = {"callers": {"student": {"deny": ["data/*", "debug/logs"]}}}
     shop = workshop(policy, tools=small_tools(lambda: store))
@@ -263,6 +277,7 @@ def test_who_may_not_see_what_others_do_can_be_kept_from_it(workshop: Any, store
     assert shop.run("data/list", {"collection": "calls"}, caller="teacher").ok
 
 
+@pytest.mark.promise("C-11")
 def test_looking_leaves_no_trace_but_the_record_of_the_look(shop: Any) -> None:
     shop.run("data/list", {"collection": "calls"})
     before = len(shop.entries())
@@ -270,6 +285,7 @@ def test_looking_leaves_no_trace_but_the_record_of_the_look(shop: Any) -> None:
     assert [entry.kind for entry in shop.entries()[before:]] == ["begin", "end"]
 
 
+@pytest.mark.promise("C-11")
 def test_arguments_that_no_record_can_hold_are_a_clear_failure() -> None:
     tools = {tool.name: tool.function for tool in small_tools(MemoryStore)}
     with pytest.raises(ToolFailure, match=r"^data/list: Expected `int`"):
@@ -296,6 +312,7 @@ def unlimited(tmp_path_factory: pytest.TempPathFactory) -> Any:
     store.close()
 
 
+@pytest.mark.promise("C-11")
 @settings(max_examples=60)
 @given(
     st.sampled_from([*COLLECTIONS]),
@@ -314,6 +331,7 @@ def test_no_filter_makes_a_call_of_data_list_raise_or_show_more_than_its_limit(
         assert "`limit`" in outcome.content or "filter" in outcome.content
 
 
+@pytest.mark.promise("C-11")
 @pytest.mark.promise("X-80")
 def test_usage_shows_a_caller_its_own_calls_and_all_to_who_may_see_them(workshop: Any, store: Store) -> None:
     rules = load_policy({"callers": {"auditor": {"records": "all"}}}).settings
@@ -347,3 +365,25 @@ def test_usage_shows_a_caller_its_own_calls_and_all_to_who_may_see_them(workshop
     assert usage("auditor", {"persona_id": "teacher", "period": "1hour"}).result["stats"]["totalCalls"] == 1
     assert usage("auditor", {"caller": "teacher"}).result["personaId"] == "teacher"
     assert usage("*", {}).result["stats"]["totalCalls"] == 1, "a name that stands for all elsewhere is a name here"
+
+
+@pytest.mark.promise("W-02", "W-04", "C-11")
+def test_a_model_finds_its_request_and_why_it_was_not_merged(tmp_path: Path) -> None:
+    project, store = Project(tmp_path), MemoryStore()
+    tools = {one.name: one for one in small_tools(lambda: store, str(project.root), project.desk.folder)}
+    listed = tools["data/list"].function
+    assert listed(collection="pull_requests")["records"] == []
+    assert not Path(project.desk.folder).exists()
+    project.approved()
+    with pytest.raises(ToolFailure):
+        project.merge(Checks(1, b"1 failed"))
+    (row,) = listed(collection="pull_requests", filter={"status": "open", "author": "teacher"})["records"]
+    assert (row["id"], row["title"], row["branch"]) == ("1", "Say two", "fix")
+    assert listed(collection="pull_requests", filter={"status": "merged"})["records"] == []
+    whole = tools["data/read"].function(collection="pull_requests", id=1)["record"]
+    assert [one["kind"] for one in whole["discussion"]] == ["opened", "approve", "check"]
+    assert whole["checks"][-1]["tail"] == "1 failed"
+    with pytest.raises(ToolFailure, match="names no record of pull_requests"):
+        tools["data/read"].function(collection="pull_requests", id="9")
+    with pytest.raises(ToolFailure, match="quarantine, pull_requests"):
+        listed(collection="secrets")

@@ -50,6 +50,28 @@ def test_closing_ends_what_runs_and_nobody_waits_for_ever() -> None:
     assert ends == ["closed"] * 4
 
 
+def test_where_no_thread_can_be_started_the_call_fails_and_the_next_one_does_not_hang(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Full(threading.Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    executor = Executor.open_sync(store="memory")
+
+    @executor.tool(effects=["read"])
+    def add(a: int) -> int:
+        return a
+
+    with monkeypatch.context() as full:
+        full.setattr(threading, "Thread", Full)
+        with pytest.raises(RuntimeError, match="can't start"):
+            executor.run({"name": "add", "arguments": {"a": 1}})
+    assert executor._loop is None  # else the next call, and closing, would wait for one that never runs
+    assert executor.run({"name": "add", "arguments": {"a": 1}}).ok
+    executor.close()
+
+
 FORKED = """
 import os, sys, signal
 from rightcall import Executor, StoreError

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from cli_running import ROOT, Runner
 from rightcall.executor.door import Door
 from rightcall.hosts.enforcement import GAPS, hosts_named, table_lines, unenforced
 from rightcall.hosts.hooks.codex import said_before
 from rightcall.hosts.hooks.events import builtin_tools
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import HOSTS
+from support.cli import ROOT, Runner
 
 pytestmark = pytest.mark.promise("G-77")
 

@@ -13,17 +13,29 @@ import pytest
 import uvloop
 from msgspec import json
 
-from hostile.objects import deep
-from models.endpoint_asking import HELLO, bodies, in_a_loop, pass_time, refusal, said, text, until
 from rightcall.doctor.practice import practice_app
 from rightcall.errors import ConfigError, ModelError
 from rightcall.models.endpoint import Endpoint, address_of
 from rightcall.policy.settings import RouterModel
-from serve.harness import serving
-from serve.raw_serving import answer, chunked, read_request, scripted
+from support.hostile.objects import deep
+from support.proxies import serving
+from support.raw_server import (
+    HELLO,
+    answer,
+    bodies,
+    chunked,
+    in_a_loop,
+    pass_time,
+    read_request,
+    refusal,
+    said,
+    scripted,
+    text,
+    until,
+)
 
 SCHEMA = {"type": "object", "properties": {"tool": {"type": "string"}}, "required": ["tool"]}
-PEM = Path(__file__).parent.parent / "serve" / "localhost.pem"
+PEM = Path(__file__).parents[1] / "support" / "localhost.pem"
 
 pytestmark = pytest.mark.promise("T-04")
 

@@ -9,11 +9,24 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from models.endpoint_asking import HELLO, bodies, in_a_loop, pass_time, refusal, said, text, until
 from rightcall.errors import ModelError, ModelFault
 from rightcall.models.answers import MOST_BODY
 from rightcall.models.endpoint import Endpoint
-from serve.raw_serving import CLOSE, RESET, answer, chunked, scripted
+from support.raw_server import (
+    CLOSE,
+    HELLO,
+    RESET,
+    answer,
+    bodies,
+    chunked,
+    in_a_loop,
+    pass_time,
+    refusal,
+    said,
+    scripted,
+    text,
+    until,
+)
 
 KEY = "sk-secret-0123456789"
 DEEP = b'{"error":' * 900 + b'"x"' + b"}" * 900

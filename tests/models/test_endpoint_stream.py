@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from models.endpoint_asking import HELLO, bodies, in_a_loop, pass_time, refusal, said
 from rightcall.errors import ModelError, ModelFault
 from rightcall.models.endpoint import Endpoint
-from serve.raw_serving import CLOSE, answer, chunked, scripted
+from support.raw_server import CLOSE, HELLO, answer, bodies, chunked, in_a_loop, pass_time, refusal, said, scripted
 
 pytestmark = pytest.mark.promise("T-04")
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from proxy.anthropic_running import GATE, TOOLS, WIRE, data_of, through_whole
 from rightcall.proxy.teaching import tool_prompt
 from rightcall.proxy.wires.common import Asked, FaultKind, Redo, Usage
 from rightcall.types import Call
+from support.wires.anthropic import GATE, TOOLS, WIRE, data_of, through_whole
 
 pytestmark = pytest.mark.promise("H-03")
 

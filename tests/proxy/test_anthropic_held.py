@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from proxy.anthropic_running import (
+from rightcall.proxy.wires.common import Usage as Tokens
+from rightcall.types import Call
+from support.scripted.parts import Answer, NativeCall, Part, Reasoning, Text
+from support.wires.anthropic import (
     LIFTED_CALL,
     accumulated,
     answered,
@@ -16,9 +19,6 @@ from proxy.anthropic_running import (
     through_whole,
     told,
 )
-from rightcall.proxy.wires.common import Usage as Tokens
-from rightcall.types import Call
-from serve.scripted_parts import Answer, NativeCall, Part, Reasoning, Text
 
 pytestmark = pytest.mark.promise("H-03")
 

@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import json
 
-from proxy.anthropic_running import (
+from rightcall.proxy.wires.common import Usage as Tokens
+from rightcall.types import Call
+from support.scripted.parts import Answer, NativeCall, Part, Pieces, Reasoning, Text
+from support.wires.anthropic import (
     BEGIN,
     LIFTED_CALL,
     accumulated,
@@ -22,9 +25,6 @@ from proxy.anthropic_running import (
     through_whole,
     told,
 )
-from rightcall.proxy.wires.common import Usage as Tokens
-from rightcall.types import Call
-from serve.scripted_parts import Answer, NativeCall, Part, Pieces, Reasoning, Text
 
 pytestmark = pytest.mark.promise("H-03")
 

@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
 
-from proxy.chatting import (
+from rightcall.base.http.addresses import TooLong
+from rightcall.proxy.editor import Editor
+from rightcall.proxy.flow import Flow
+from rightcall.proxy.prose import Settler
+from rightcall.types import Call
+from support.wires.chat import (
     GATE,
     WIRE,
     call_stream,
@@ -20,11 +25,6 @@ from proxy.chatting import (
     tool,
     whole_answer,
 )
-from rightcall.base.http.addresses import TooLong
-from rightcall.proxy.editor import Editor
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.prose import Settler
-from rightcall.types import Call
 
 pytestmark = pytest.mark.promise("H-03", "R-09")
 

@@ -3,11 +3,11 @@
 import pytest
 from msgspec import json
 
-from proxy.chatting import READ, TOOLS, WEATHER, tool
 from rightcall.gate.offering import functions
 from rightcall.policy.loader import load_policy
 from rightcall.proxy import gates
 from rightcall.proxy.gates import Gates
+from support.wires.chat import READ, TOOLS, WEATHER, tool
 
 pytestmark = pytest.mark.promise("H-03")
 

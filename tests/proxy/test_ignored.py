@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from every import every
 from rightcall.proxy.teaching import CHARACTERS_PER_TOKEN, MOST_READ, UNCALLED, ignored, least_tokens, refused_tools
 from rightcall.proxy.wires.common import Asked, Choice, Usage, WireName
+from support.every import every
 
 pytestmark = pytest.mark.promise("H-03")
 

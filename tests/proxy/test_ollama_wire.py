@@ -14,8 +14,8 @@ from rightcall.proxy.prose import Settler
 from rightcall.proxy.wires.common import Asked, Redo, Usage
 from rightcall.proxy.wires.ollama import Ollama
 from rightcall.types import Call
-from serve import scripted_ollama
-from serve.scripted_parts import Answer, NativeCall, Reasoning, Text
+from support.scripted import ollama as scripted_ollama
+from support.scripted.parts import Answer, NativeCall, Reasoning, Text
 
 pytestmark = pytest.mark.promise("H-03")
 

@@ -6,10 +6,10 @@ import openai
 import pytest
 from msgspec import json
 
-from proxy.responses_running import REQUEST, TOOLS, WIRE, accumulated, sse
 from rightcall.gate.offering import functions
 from rightcall.proxy.wires.common import Redo
 from rightcall.types import Call
+from support.wires.responses import REQUEST, TOOLS, WIRE, accumulated, sse
 
 pytestmark = pytest.mark.promise("H-03")
 

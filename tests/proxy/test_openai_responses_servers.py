@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.responses_running import CALL, WIRE, accumulated, answered, editor, events, heard, sse, stream, through, told
 from rightcall.proxy.wires.common import Usage as Tokens
 from rightcall.types import Call
-from serve.scripted_parts import NativeCall, Reasoning, Text, event
+from support.scripted.parts import NativeCall, Reasoning, Text, event
+from support.wires.responses import CALL, WIRE, accumulated, answered, editor, events, heard, sse, stream, through, told
 
 pytestmark = pytest.mark.promise("H-03")
 

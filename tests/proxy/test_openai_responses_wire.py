@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proxy.responses_running import (
+from rightcall.proxy.wires.common import Usage as Tokens
+from rightcall.types import Call
+from support.scripted.parts import NativeCall, Part, Pieces, Reasoning, Text
+from support.wires.responses import (
     CALL,
     WIRE,
     accumulated,
@@ -21,9 +24,6 @@ from proxy.responses_running import (
     told,
     whole,
 )
-from rightcall.proxy.wires.common import Usage as Tokens
-from rightcall.types import Call
-from serve.scripted_parts import NativeCall, Part, Pieces, Reasoning, Text
 
 pytestmark = pytest.mark.promise("H-03")
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
 
-from proxy.chatting import chunk, settler
 from rightcall.proxy.editor import Editor, PlainText
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.wires.common import Event
 from rightcall.proxy.wires.openai_chat import OpenAIChatStream
+from support.wires.chat import chunk, settler
 
 pytestmark = pytest.mark.promise("H-03", "R-09")
 

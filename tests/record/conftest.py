@@ -1,14 +1,19 @@
 """Both backends of the store, for every test that asks for `store`: the contract is one."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from record.works import OpenSqlite
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Clock, ManualClock, Store
+from support import store_process
+from support.store_process import Start
+from support.stores import OpenSqlite
 
 
 @pytest.fixture
@@ -44,3 +49,23 @@ def store(request: pytest.FixtureRequest, clock: ManualClock) -> Iterator[Store]
         made = MemoryStore(clock)
         yield made
         made.close()
+
+
+@pytest.fixture
+def start(database: Path) -> Iterator[Start]:
+    """Another process; it is killed at the end if it still runs."""
+    children: list[subprocess.Popen[str]] = []
+
+    def start_one(what: str, *more: str, path: Path = database) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-W", "ignore::DeprecationWarning", store_process.__file__, what, str(path), *more]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        children.append(child)
+        return child
+
+    yield start_one
+    for child in children:
+        child.kill()
+        child.communicate(timeout=60)

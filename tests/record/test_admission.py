@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from approval_running import SETTINGS, Desk, try_call
 from rightcall.executor.calls import faulty
 from rightcall.policy.decide import scopes_of
 from rightcall.policy.settings import Asking, Limits, Settings, Window, rights_of
 from rightcall.policy.types import Request, refused_scope
 from rightcall.record.admission import finish, refuse
 from rightcall.record.tables import CallBody, EndBody
+from support.approvals import SETTINGS, Desk, try_call
 
 QUIET = Settings(stage="full", allow=("*",), dry_run=False, approval=Asking(effects=()))
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit_writing import Diary
 from rightcall.errors import ConfigError, StoreError
 from rightcall.record.analytics import Analytics, Repairs, Share, TopTool, as_design, percentile, read_analytics
 from rightcall.record.calls import Period
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, encode
+from support.stores import Diary
 
 pytestmark = pytest.mark.promise("A-05")
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from approval_running import PERSON, START, Desk, request_of, say
 from rightcall.base.redact import Redactor
 from rightcall.errors import AnswerError
 from rightcall.policy.settings import Asking, Settings
@@ -29,6 +28,7 @@ from rightcall.record.admission import (  # fmt: skip
 )
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import EntryKind, ManualClock, read_answer, read_note
+from support.approvals import PERSON, START, Desk, request_of, say
 
 pytestmark = pytest.mark.promise("P-06")
 

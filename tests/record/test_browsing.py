@@ -10,9 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit_writing import Diary
-from record.stores import KINDS, opened, tamper
-from record.works import approval, grant
 from rightcall.errors import ToolFailure
 from rightcall.policy.types import refused_scope
 from rightcall.record import browse
@@ -20,6 +17,7 @@ from rightcall.record.browse import COLLECTIONS, MOST, Listed, list_records, rea
 from rightcall.record.notes import note_diagnosis, note_message
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, encode
+from support.stores import KINDS, Diary, approval, grant, opened, tamper
 
 pytestmark = pytest.mark.promise("C-11")
 

@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from record.refusing import not_opened
-from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
-from record.works import OpenSqlite, add, records
 from rightcall.errors import StoreError
 from rightcall.policy import ledger
 from rightcall.policy.types import Grant
@@ -22,6 +19,8 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock
 from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
 from rightcall.record.verify import verify_audit
+from support.store_process import Start, heard
+from support.stores import OpenSqlite, add, not_opened, records
 
 pytestmark = pytest.mark.promise("A-03", "A-04")
 
@@ -193,7 +192,7 @@ def test_files_that_are_put_back_together_are_welcome(database: Path, tmp_path: 
 
 
 def test_a_killed_process_never_looks_like_somebody_who_cheats(
-    start: Start,  # noqa: F811
+    start: Start,
     database: Path,
 ) -> None:
     for _ in range(3):

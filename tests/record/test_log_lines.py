@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from audit_writing import Diary
-from record.stores import KINDS, opened, tamper
 from rightcall.errors import ToolFailure
 from rightcall.record.analytics import own_report
 from rightcall.record.browse import MOST_LINES, log_lines
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, encode
+from support.stores import KINDS, Diary, opened, tamper
 
 pytestmark = pytest.mark.promise("C-11")
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from audit_writing import Diary
 from rightcall.errors import ConfigError
 from rightcall.record.metrics import Metric, read_metrics
 from rightcall.record.notes import note_diagnosis, note_message
+from support.stores import Diary
 
 pytestmark = pytest.mark.promise("A-05")
 

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from approval_running import Desk, say
-from audit_writing import Diary
-from record.stores import KINDS, opened
-from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
 from rightcall.errors import AnswerError
 from rightcall.policy.settings import Asking, Settings
 from rightcall.record.admission import pause, resume
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store, read_call
+from support.approvals import Desk, say
+from support.store_process import Start, heard
+from support.stores import KINDS, Diary, opened
 
 pytestmark = pytest.mark.promise("P-17")
 
@@ -117,7 +116,7 @@ def test_a_work_that_fails_leaves_nothing_paused(diary: Diary) -> None:
 
 
 def test_once_pause_returns_none_of_eight_processes_admits_another_call(
-    start: Start,  # noqa: F811
+    start: Start,
     database: Path,
 ) -> None:
     store = SqliteStore(database, busy_seconds=20)

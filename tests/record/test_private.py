@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from approval_running import Desk, Discreet, request_of, say, try_call
-from record.test_sqlite_processes import Start, heard, start  # noqa: F401 - a fixture
-from record.works import OpenSqlite, add, grant
 from rightcall.errors import AnswerError, StoreError
 from rightcall.policy.decide import decide
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import ApprovalQuestion, ask, give_grant, revoke_grant
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock
+from support.approvals import Desk, Discreet, request_of, say, try_call
+from support.store_process import Start, heard
+from support.stores import OpenSqlite, add, grant
 
 pytestmark = pytest.mark.promise("P-06", "A-02")
 
@@ -78,7 +78,7 @@ def test_nothing_of_it_is_on_disk_afterwards(desk: Desk, database: Path, end: st
 
 
 def test_a_process_that_is_killed_leaves_nothing_that_the_next_one_does_not_remove(
-    start: Start,  # noqa: F811
+    start: Start,
     database: Path,
 ) -> None:
     child = start("denied_and_killed", SECRET)

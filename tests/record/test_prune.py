@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from approval_running import request_of, say, try_call
-from audit_writing import NOON, Diary
-from record.stores import KINDS, opened
 from rightcall.errors import ConfigError
 from rightcall.record.admission import finish
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import EndBody, ManualClock, read_note
 from rightcall.record.verify import Cut, Pruned, plan, prune, prune_in_steps, verify_audit
+from support.approvals import request_of, say, try_call
+from support.stores import KINDS, NOON, Diary, opened
 
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)

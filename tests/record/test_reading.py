@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from audit_writing import Diary
-from record.stores import KINDS, opened, tamper
 from rightcall.record.calls import CallFilter, CallRecord, call, find_calls, neighbours, snapshot, steps
 from rightcall.record.tables import NoteBody, encode
+from support.stores import KINDS, Diary, opened, tamper
 
 every_store = pytest.mark.parametrize("kind", KINDS)
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from approval_running import PERSON, Desk
 from rightcall.errors import AnswerError
 from rightcall.policy.settings import Settings
 from rightcall.record.admission import refused_calls, release, release_all
+from support.approvals import PERSON, Desk
 
 pytestmark = pytest.mark.promise("P-11")
 

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from authorise import worlds
-from record.replaying import Again, Replay
 from rightcall import Executor, MemoryStore, tool
 from rightcall.base.redact import Redactor
 from rightcall.executor.calls import Who, Written, call_body, hushed
@@ -36,6 +34,8 @@ from rightcall.record.admission import (
 )
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, Tables
 from rightcall.types import Call, Verdict
+from support import policy_worlds as worlds
+from support.replaying import Again, Replay
 
 START = 10**15
 

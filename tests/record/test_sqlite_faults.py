@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from inspect import signature
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
-from record.refusing import locked, not_opened, refused, resumed
-from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError
-from rightcall.record.sqlite import SqliteStore
+from rightcall.record.sqlite import _NUDGE, Session, SqliteStore
 from rightcall.record.sqlite_file import VERSION, open_up
+from support.stores import BODY, OpenSqlite, add, locked, not_opened, numbers, records, refused, resumed
 
 pytestmark = pytest.mark.promise("A-04")
 
@@ -68,6 +69,34 @@ def test_who_comes_while_others_wait_for_a_lock_waits_no_longer_than_they(
         ends = asyncio.run(crowd())
     assert max(ends) - min(ends) < 6  # twenty would wait 12 s one after another
     resumed(store, 1)
+
+
+def test_who_comes_while_a_thread_waits_for_a_lock_waits_no_longer_than_it(
+    open_sqlite: OpenSqlite, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_sqlite(busy_seconds=0.6)
+    begin, go_on = Session.begin, threading.Event()
+    patience: list[float] = []
+
+    def begun(session: Session, deadline: float) -> Any:
+        patience.append(deadline - time.monotonic())
+        go_on.wait(10)
+        return begin(session, deadline)
+
+    monkeypatch.setattr(Session, "begin", begun)
+    first, second = (threading.Thread(target=refused, args=(store, "locked")) for _ in range(2))
+    with locked(database):
+        first.start()
+        while not patience:  # then it writes by itself
+            time.sleep(0)
+        second.start()
+        while not store._writer._wants:
+            time.sleep(0)
+        go_on.set()
+        first.join()
+        second.join()
+    assert [one > 0.1 for one in patience] == [True, False]
+    resumed(store, 0)
 
 
 def test_a_locked_database_is_not_opened_but_may_be_later(open_sqlite: OpenSqlite, database: Path) -> None:
@@ -242,6 +271,34 @@ def test_what_is_left_for_later_outlasts_a_fault(open_sqlite: OpenSqlite, databa
         refused(store, "locked")
     assert store.transact(add()) == 2
     assert [entry.kind for entry in records(store)] == ["end", "message"]
+
+
+def test_what_is_left_for_later_is_not_tried_all_the_time(
+    open_sqlite: OpenSqlite, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_sqlite(busy_seconds=0.01)
+    tried, asleep = threading.Event(), threading.Event()
+    begin = Session.begin
+
+    def begun(session: Session, deadline: float) -> Any:
+        asleep.clear()
+        tried.set()
+        return begin(session, deadline)
+
+    class Watched(SimpleQueue[Any]):
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:
+            if timeout is None:
+                asleep.set()
+            return super().get(block, timeout)
+
+    former, store._writer._queue = store._writer._queue, Watched()
+    former.put(_NUDGE)  # who waits there goes on with the other one
+    monkeypatch.setattr(Session, "begin", begun)
+    with locked(database):
+        store.later(add("end", 1))
+        assert tried.wait(10)
+        assert asleep.wait(2)
+    assert store.transact(add()) == 2
 
 
 def test_closing_a_store_that_cannot_be_used_neither_raises_nor_hangs(open_sqlite: OpenSqlite, database: Path) -> None:

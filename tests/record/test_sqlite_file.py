@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from record.works import OpenSqlite, add, records
 from rightcall.errors import StoreError
 from rightcall.record import sqlite_file
 from rightcall.record.sqlite import SqliteStore
+from support.stores import OpenSqlite, add, records
 
 
 @pytest.fixture

@@ -6,46 +6,17 @@ import signal
 import sqlite3
 import stat
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from record.works import OpenSqlite, add, chained, numbers, records
 from rightcall.record.tables import ManualClock, Store, SystemClock
+from support.store_process import Start, heard
+from support.stores import OpenSqlite, add, chained, numbers, records
 
 pytestmark = pytest.mark.promise("P-12")
-
-CHILD = Path(__file__).parent / "run_child.py"
-Start = Callable[..., "subprocess.Popen[str]"]
-
-
-@pytest.fixture
-def start(database: Path) -> Iterator[Start]:
-    """Another process; it is killed at the end if it still runs."""
-    children: list[subprocess.Popen[str]] = []
-
-    def start_one(what: str, *more: str, path: Path = database) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-W", "ignore::DeprecationWarning", str(CHILD), what, str(path), *more]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        child = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-        )
-        children.append(child)
-        return child
-
-    yield start_one
-    for child in children:
-        child.kill()
-        child.communicate(timeout=60)
-
-
-def heard(child: "subprocess.Popen[str]") -> str:
-    assert child.stdout is not None
-    return child.stdout.readline().strip()
 
 
 def finished(child: "subprocess.Popen[str]") -> list[str]:

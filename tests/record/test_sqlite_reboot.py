@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from record.works import OpenSqlite, add, approval, grant
 from rightcall.policy.types import SECOND, Mark
 from rightcall.record import sqlite
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock
+from support.stores import OpenSqlite, add, approval, grant
 
 pytestmark = pytest.mark.promise("P-02", "P-06")
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from record.refusing import locked, refused, resumed
-from record.works import BODY, OpenSqlite, add, numbers, records
 from rightcall.errors import StoreError, StoreFault
 from rightcall.policy import ledger
 from rightcall.record.tables import ManualClock
+from support.stores import BODY, OpenSqlite, add, locked, numbers, records, refused, resumed
 
 pytestmark = pytest.mark.promise("A-04")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from record.works import OpenSqlite, add, begin_body, end_body
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import SystemClock
+from support.stores import OpenSqlite, add, begin_body, end_body
 
 DESIGN_QUERY = """
 -- Measure tool usage by persona

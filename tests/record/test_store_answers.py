@@ -2,9 +2,9 @@
 
 import pytest
 
-from record.works import approval, grant
 from rightcall.policy.types import Approval
 from rightcall.record.tables import Store, Tables
+from support.stores import approval, grant
 
 pytestmark = pytest.mark.promise("P-06")
 

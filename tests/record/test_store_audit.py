@@ -2,8 +2,8 @@
 
 import pytest
 
-from record.works import BODY, OpenSqlite, add, chained, numbers, records
 from rightcall.record.tables import START, ManualClock, Store, Tables
+from support.stores import BODY, OpenSqlite, add, chained, numbers, records
 
 pytestmark = pytest.mark.promise("A-03")
 

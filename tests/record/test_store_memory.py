@@ -2,11 +2,10 @@
 
 import pytest
 
-from audit_writing import Diary
-from record.works import BODY, add, approval, chained, numbers, records
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, Tables
 from rightcall.record.verify import verify_audit
+from support.stores import BODY, Diary, add, approval, chained, numbers, records
 
 
 def test_only_the_newest_records_are_kept_and_numbering_goes_on(clock: ManualClock) -> None:

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from record.works import BODY, OpenSqlite, add, approval, grant, numbers, records, token
 from rightcall.errors import StoreError
 from rightcall.policy.types import Facts, Pause
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import WRITES, Store, Tables
+from support.stores import BODY, OpenSqlite, add, approval, grant, numbers, records, token
 
 T = TypeVar("T")
 WRITING: dict[str, Callable[[Tables], Any]] = {

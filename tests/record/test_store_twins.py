@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from record.works import BODY, approval, grant
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, Tables
+from support.stores import BODY, approval, grant
 
 SMALL = st.integers(0, 6)
 NAMES = st.sampled_from(["all", "all\0ann", "same\0", "ping"])

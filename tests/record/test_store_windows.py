@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from record.works import OpenSqlite, admitted
 from rightcall.policy.types import HOUR, SECOND, Mark, count_since
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, Store, SystemClock, Tables
+from support.stores import OpenSqlite, admitted
 
 pytestmark = pytest.mark.promise("P-02")
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from audit_writing import Diary
-from record.stores import KINDS, forge, opened, tamper
 from rightcall.record.tables import START, EndBody, NoteBody, encode, link
 from rightcall.record.verify import EVERY, Verification, prune, verify_audit
+from support.stores import KINDS, Diary, forge, opened, tamper
 
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)

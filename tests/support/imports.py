@@ -1,6 +1,7 @@
 """The import graph of a source tree, read from its syntax trees: for tests/test_layout.py and scripts/shape.py."""
 
 import ast
+import gc
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -43,8 +44,7 @@ def is_module(name: str, tree: Path = SOURCE) -> bool:
 def imports_of(file: Path, tree: Path = SOURCE) -> Iterator[Import]:
     source = module_of(file, tree)
     text = file.read_text(encoding="utf-8")
-    skipped = (ast.expr, ast.arguments) if "import_module" not in text else (ast.Name, ast.Constant, ast.arguments)
-    for node, late, typing in _statements(ast.parse(text), skipped, late=False, typing=False):
+    for node, late, typing in _candidates(ast.parse(text), "import_module" in text, late=False, typing=False):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -60,17 +60,21 @@ def imports_of(file: Path, tree: Path = SOURCE) -> Iterator[Import]:
         yield from (Import(file, line, source, target, late, typing) for target in targets)
 
 
-def _statements(
-    node: ast.AST, skipped: tuple[type[ast.AST], ...], *, late: bool, typing: bool
-) -> Iterator[tuple[ast.AST, bool, bool]]:
-    """All that can be an import, each with whether it is reached only when a function is called, or never."""
+def _candidates(node: ast.AST, calls: bool, *, late: bool, typing: bool) -> Iterator[tuple[ast.AST, bool, bool]]:
+    """All that can be an import, each with whether it is reached only when a function is called, or never. Expressions
+    are nine tenths of a tree, and looked at only where a call may be one."""
     late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     typing = typing or is_for_types(node)
-    for below in ast.iter_child_nodes(node):
+    for below in ast.iter_child_nodes(node) if calls else _blocks(node):
         if isinstance(below, ast.Import | ast.ImportFrom | ast.Call):
             yield below, late, typing
-        if not isinstance(below, skipped):
-            yield from _statements(below, skipped, late=late, typing=typing)
+        else:
+            yield from _candidates(below, calls, late=late, typing=typing)
+
+
+def _blocks(node: ast.AST) -> Iterator[ast.AST]:
+    for block in ("body", "orelse", "handlers", "finalbody", "cases"):
+        yield from getattr(node, block, ())
 
 
 def is_for_types(node: ast.AST) -> bool:
@@ -88,7 +92,11 @@ def _named_import(node: ast.AST) -> str | None:
 
 @lru_cache
 def own_imports(tree: Path = SOURCE) -> list[Import]:
-    return [found for file in sorted(tree.rglob("*.py")) for found in imports_of(file, tree)]
+    gc.disable()  # it would go through the trees of all files again and again, which takes longer than reading them
+    try:
+        return [found for file in sorted(tree.rglob("*.py")) for found in imports_of(file, tree)]
+    finally:
+        gc.enable()
 
 
 def of_ours(tree: Path = SOURCE) -> list[Import]:

@@ -1,9 +1,9 @@
-"""A case as the answer of a scripted model's server (`tests/serve/scripted.py`)."""
+"""A case as the answer of a scripted model's server (`tests/support/scripted/server.py`)."""
 
 from typing import Any
 
 from contract.cases import Case
-from serve.scripted import Answer, NativeCall, Text, Usage
+from support.scripted.server import Answer, NativeCall, Text, Usage
 
 TOKENS = Usage(20_000, 13)
 """As many as hold the tools; with fewer the proxy would try whether the server ignores them."""

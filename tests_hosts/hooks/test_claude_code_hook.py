@@ -11,8 +11,8 @@ from msgspec import json
 from hooks.hooking import POLICY, hook_command, project, recorded
 from rightcall.record.sqlite import SqliteStore
 from rightcall.server.hooks import HookServer
-from serve.claude_code import TOKENS, Conversation, Turn, run
-from serve.scripted import Answer, NativeCall, Received, ScriptedUpstream
+from support.claude_code import TOKENS, Conversation, Turn, run
+from support.scripted.server import Answer, NativeCall, Received, ScriptedUpstream
 
 pytestmark = pytest.mark.promise("H-05")
 

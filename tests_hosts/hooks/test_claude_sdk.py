@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hooks.hooking import SOURCE
-from serve.claude_code import TOKENS, Conversation
-from serve.scripted import Answer, NativeCall, ScriptedUpstream
+from support.claude_code import TOKENS, Conversation
+from support.scripted.server import Answer, NativeCall, ScriptedUpstream
 
 MISSING = (
     "⚠️ Invalid mcp__desk__book_table call. Missing required fields: guests. "

@@ -12,7 +12,7 @@ from msgspec import json
 
 from hooks.hooking import hook, hook_command, project, recorded
 from rightcall.cli import main
-from serve.scripted import Answer, NativeCall, Received, ScriptedUpstream, Text
+from support.scripted.server import Answer, NativeCall, Received, ScriptedUpstream, Text
 
 pytestmark = pytest.mark.promise("H-05")
 

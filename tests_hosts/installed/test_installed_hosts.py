@@ -10,8 +10,8 @@ from mcp import Client, StdioServerParameters
 from msgspec import json
 
 from hooks.hooking import SOURCE, recorded
-from serve.claude_code import TOKENS, Conversation, Result, run
-from serve.scripted import Answer, NativeCall, ScriptedUpstream
+from support.claude_code import TOKENS, Conversation, Result, run
+from support.scripted.server import Answer, NativeCall, ScriptedUpstream
 
 pytestmark = pytest.mark.promise("H-08")
 

@@ -16,7 +16,7 @@ from msgspec import json
 
 from rightcall.hosts.litellm import MOST_DOORS, RightCall
 from rightcall.record.calls import CallRecord, find_calls
-from serve.scripted import Answer, NativeCall, ScriptedUpstream, Text
+from support.scripted.server import Answer, NativeCall, ScriptedUpstream, Text
 
 pytestmark = pytest.mark.promise("H-07")
 

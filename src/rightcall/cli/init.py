@@ -182,6 +182,8 @@ starter = true
 #deny = ["code/blame"]
 #dry_run = false
 #records = "all"
+# Rooms that it shares with other callers, whatever their contexts (pack "room").
+#rooms = ["debug"]
 #limits = { minute = 20, hour = 500 }
 #budgets = { seconds = 60 }
 

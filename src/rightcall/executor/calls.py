@@ -48,7 +48,7 @@ def checked_caller(caller: object) -> str:
     raise CallError(f"a caller needs a name of 1 to {LONGEST_CALLER} printable characters, not {caller!r:.60}")
 
 
-def _label(name: str, value: object) -> str | None:
+def check_label(name: str, value: object) -> str | None:
     """An id that groups records: a text, or a whole number, which is common for chats."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -72,7 +72,7 @@ class Who(Struct, frozen=True):
 
 def who_of(caller: object, context: object, step: object, provider: str) -> Who:
     """Raises CallError for what no caller, chat or step can be called."""
-    return Who(checked_caller(caller), _label("context", context), _label("step", step), provider)
+    return Who(checked_caller(caller), check_label("context", context), check_label("step", step), provider)
 
 
 class Stopwatch:

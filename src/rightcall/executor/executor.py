@@ -26,12 +26,14 @@ from rightcall.executor.stores import Premises, existing_folder, found_folder, l
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.watch import PolicyInForce
 from rightcall.record.notes import (
+    PlanStep,
     Routed,
     confirm_routing,
     note_diagnosis,
     note_message,
     note_policy,
     note_routing,
+    note_step,
     packs_digest,
     policy_note,
 )
@@ -269,7 +271,7 @@ class Executor:
 
         def alone(written: Written) -> bool:
             found = equipped(written, toolbox)
-            return found is not None and found.side_effects
+            return found is not None and (found.side_effects or (found.local is not None and found.local.in_turn))
 
         outcomes: list[Outcome] = []
         for together in groups(writings(message, toolbox.gate, finish_reason, emission), alone):
@@ -335,6 +337,26 @@ class Executor:
         within = self._hidden(context)
         self.store.transact(lambda t: note_message(t, caller, within, task))
 
+    def note_turns(self, caller: str, context: str, task: str | None, turns: int, tool_turns: int) -> None:
+        """A loop tells of a message and the turns it took. Nobody waits for it, and nothing of it raises."""
+        within, store = self._hidden(context), self._store
+        if store is not None:
+            store.later(lambda t: note_message(t, caller, within, task, turns=(turns, tool_turns)))
+
+    def note_step(
+        self, context: str, step: Label, *, action: str | None = None, expected_outcome: str | None = None,
+        completed: bool | None = None, result: Any = None, error: str | None = None,
+    ) -> None:  # fmt: skip
+        """A host tells of a step of a plan, as often as there is news of it: what is to be done and to come of it, or
+        that it is done. `plan_steps` of `rightcall.record` shows the plan with the calls of each step."""
+        from rightcall.executor.calls import check_label  # late: with the first call
+
+        told = PlanStep(
+            *map(self._hidden, (check_label("context", context), check_label("step", step), action, expected_outcome)),
+            completed=completed, result=self._hidden(result), error=self._hidden(error),
+        )  # fmt: skip
+        self.store.transact(lambda t: note_step(t, told))
+
     def note_diagnosis(self, caller: str, context: str, correct: bool | None) -> None:
         """A host tells whether a diagnosis was found to be right."""
         within = self._hidden(context)
@@ -361,7 +383,7 @@ class Executor:
     def _hidden(self, told: Any, arguments: Any = None) -> Any:
         """As the records of its calls have it."""
         redactor = self._redactor
-        return redactor.beside(told, arguments) if redactor is not None and isinstance(told, str) else told
+        return redactor.beside(told, arguments) if redactor is not None else told
 
     async def _run(self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter) -> Outcome:
         outcome = await self._through(written, who, approval, tighter)
@@ -512,9 +534,15 @@ class SyncExecutor:
         import asyncio
 
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name="rightcall", daemon=True)
-            self._thread.start()
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="rightcall", daemon=True)
+            try:
+                thread.start()
+            except BaseException:  # where there is room for no more threads: in a loop that never runs all would wait
+                work.close()
+                loop.close()
+                raise
+            self._loop, self._thread = loop, thread
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:

@@ -355,6 +355,8 @@ class Pipeline(Struct, frozen=True, eq=False):
         given = dict(request.arguments) if local.rooted else placed(request.arguments, local.paths, self.root)
         if local.caller is not None:
             given[local.caller] = request.caller
+        if local.context is not None:
+            given[local.context] = request.context
         if local.expected is not None and bound:
             given[local.expected] = request.state
         return given

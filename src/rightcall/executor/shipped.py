@@ -247,7 +247,7 @@ def web_tools(root: str, policy: Policy) -> list[LocalTool]:
 
 # ── all of them ──
 
-GAIA, EDIT_FILES = "gaia", "edit-files"
+GAIA, EDIT_FILES, ROOM = "gaia", "edit-files", "room"
 _EDIT = "code/edit"
 
 
@@ -265,6 +265,10 @@ def shipped_tools(
         sight = Sight(root, rules)
         tools = [*code_tools(sight, policy.code), *tools, *hands.tools(sight, policy, desk, premises.guarded)]
     found = {tool.name: tool for tool in tools}
+    if ROOM in packs:
+        from rightcall.tools.rooms import room_tools
+
+        found |= {tool.name: tool for tool in room_tools(store, policy.settings)}
     if EDIT_FILES in packs and _EDIT in found:
         found[_EDIT] = _with_edit_files(found[_EDIT])
     if GAIA not in packs:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
@@ -238,13 +239,15 @@ class Gate:
             self.plain[tool.name] = tool.decides, self._counter(tool.name), tool.open
 
     def _judged(self, name: Any, arguments: Any, call_id: str | None) -> Verdict:
-        if self._uncompiled and isinstance(name, str) and (late := self._uncompiled.pop(name, None)) is not None:
-            self._make_ready(late)
-            return self.check(name, arguments, call_id=call_id)
-        from rightcall.gate.judge import judge  # late: a call that fits never needs it
-
         if issubclass(type(name), str):
             name = str.__str__(name)
+            late = self._uncompiled.pop(name, None) if self._uncompiled else None
+            if late is not None:
+                with suppress(Exception):  # what goes wrong does so again below, and is told there
+                    self._make_ready(late)
+                    return self.check(name, arguments, call_id=call_id)
+        from rightcall.gate.judge import judge  # late: a call that fits never needs it
+
         try:
             verdict = judge(name, arguments, self._terms(), call_id)
         except Exception as error:  # an error of ours must not become the host's

@@ -69,6 +69,9 @@ class Tools(Protocol):
 
     def definitions(self, caller: str, shape: Literal["openai", "anthropic"], /) -> list[dict[str, Any]]: ...
 
+    @property
+    def note_turns(self) -> Callable[..., None]: ...
+
 
 class LoopResult(Struct, frozen=True):
     """How a request ended. Nothing is lost: what was said and done until then is in it, however it ended."""
@@ -88,6 +91,16 @@ class LoopResult(Struct, frozen=True):
     """Under which the audit has the records of all its calls."""
     error: str | None = None
     """Why the model failed."""
+    turns: int = 0
+    """How often the model replied."""
+    tool_turns: int = 0
+    """In how many of its replies it called a tool."""
+
+    @property
+    def adoption(self) -> float | None:
+        """The share of its turns in which the model called a tool, in percent (design 002 §17); None without a turn.
+        `rightcall stats` and `analytics/tool-usage` have it for each caller, and for all."""
+        return 100 * self.tool_turns / self.turns if self.turns else None
 
     @property
     def approvals(self) -> tuple[str, ...]:
@@ -119,9 +132,10 @@ Course = Generator[Ask | Run, Any, LoopResult]
 def course(executor: Tools, messages: list[Message], context: str, step: str | None, rounds: int) -> Course:
     """One request from beginning to end. `messages` grows."""
     outcomes: list[Outcome] = []
+    turns = tool_turns = 0
 
     def ended(stopped: Stopped, text: str, rounds: int, error: str | None = None) -> LoopResult:
-        return LoopResult(text, messages, tuple(outcomes), rounds, stopped, context, error)
+        return LoopResult(text, messages, tuple(outcomes), rounds, stopped, context, error, turns, tool_turns)
 
     said, taken = "", set[str]()
     for number in range(1, rounds + 1):
@@ -129,6 +143,7 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
         if (failure := failure_of(written)) is not None:
             return ended("model", said, number - 1, failure)
         reading = executor.gate.read(written)
+        turns, tool_turns = turns + 1, tool_turns + bool(reading.calls)
         turn = turn_of(written, reading, taken)
         taken.update(native.id for native in turn.natives)
         said, retry = _extract_answer(executor.gate, turn, reading), unread(turn, reading)
@@ -145,6 +160,7 @@ def course(executor: Tools, messages: list[Message], context: str, step: str | N
     written = yield Ask(messages, last=True, tools=rounds > 0)
     if (failure := failure_of(written)) is not None:
         return ended("model", said, rounds, failure)
+    turns += 1  # calls in it are not run
     reading = executor.gate.read(written)
     turn = turn_of(written, reading)
     said = _extract_answer(executor.gate, turn, reading)
@@ -179,6 +195,7 @@ class LoopOptions(TypedDict, total=False):
 
     context: str | None
     step: str | None
+    task: str | None
     rounds: int | None
     native: Native | None
     model_seconds: float | None
@@ -188,6 +205,7 @@ class LoopOptions(TypedDict, total=False):
 class _Terms(Struct, frozen=True, kw_only=True):
     context: str | None = None
     step: str | None = None
+    task: str | None = None
     rounds: int | None = None
     native: Native | None = None
     model_seconds: float | None = None
@@ -203,8 +221,9 @@ async def run_loop(
     definitions, in OpenAI's shape unless `native` says "anthropic"; any other gets the system prompt. `request` is a
     text or a list of messages, such as the `messages` of an earlier result. All calls are recorded under `context` (a
     fresh id when none is given), each round as a step of its own unless `step` names one. `rounds` can lower the
-    policy's number, never raise it. `model_seconds` limits each question to the model; `wait` says for how many
-    seconds a call may wait for a person's yes.
+    policy's number, never raise it. `task` is the kind of work, for the metrics: "debug" is the one that is measured.
+    `model_seconds` limits each question to the model; `wait` says for how many seconds a call may wait for a person's
+    yes.
     """
     terms = _Terms(**options)
     asking = asker(model, terms.native, terms.model_seconds)
@@ -216,7 +235,7 @@ async def run_loop(
         else:
             came = await executor.run_all(want.reading, step=want.step, emission=want.emission, **common)
         want = _advance(turns, came)
-    return want
+    return _noted(executor, want, caller, terms)
 
 
 def run_loop_sync(
@@ -236,7 +255,14 @@ def run_loop_sync(
         else:
             came = executor.run_all(want.reading, step=want.step, emission=want.emission, **common)
         want = _advance(turns, came)
-    return want
+    return _noted(tools, want, caller, terms)
+
+
+def _noted(executor: Tools, result: LoopResult, caller: str, terms: _Terms) -> LoopResult:
+    """A request is one message of its caller, for the metrics."""
+    if result.turns:
+        executor.note_turns(caller, result.context, terms.task, result.turns, result.tool_turns)
+    return result
 
 
 def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[Course, dict[str, Any]]:

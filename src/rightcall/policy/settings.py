@@ -365,6 +365,8 @@ class CallerSettings(Struct, frozen=True):
     dry_run: bool | None = None
     budgets: Budgets | None = None
     records: Records | None = None
+    rooms: tuple[str, ...] = ()
+    """In which it may read and post besides those of its own contexts."""
 
 
 class Audit(Struct, frozen=True):

@@ -352,6 +352,7 @@ _MEANINGS = (
     (("callers", "*", "stage"), "allows more tools"),
     (("callers", "*", "allow"), "allows more tools"),
     (("callers", "*", "only"), "allows these tools"),
+    (("callers", "*", "rooms"), "lets callers exchange messages"),
     (("gate", "reasoning"), "changes how model output is read"),
     (("gate", "models"), "changes how model output is read"),
     (("gate", "providers"), "changes how model output is repaired"),

@@ -358,5 +358,6 @@ _CALLER: Readers = {
     "deny": patterns,
     "dry_run": flag,
     "records": word(Records),
+    "rooms": exact_names,
 }
 _AUDIT: Readers = {"path": file_path, "redact": exact_names}

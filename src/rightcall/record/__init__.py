@@ -14,7 +14,7 @@ from rightcall import front
 if TYPE_CHECKING:
     from rightcall.record.admission import Reply, admit, answer, pause, resume
     from rightcall.record.analytics import Analytics, as_design, read_analytics
-    from rightcall.record.calls import CallFilter, CallRecord, Period, find_calls, steps
+    from rightcall.record.calls import CallFilter, CallRecord, Period, find_calls, plan_steps, steps
     from rightcall.record.memory import MemoryStore
     from rightcall.record.metrics import Metric, read_metrics
     from rightcall.record.notes import remember_tools
@@ -28,7 +28,7 @@ else:
         {
             "admission": "Reply admit answer pause resume",
             "analytics": "Analytics as_design read_analytics",
-            "calls": "CallFilter CallRecord Period find_calls steps",
+            "calls": "CallFilter CallRecord Period find_calls plan_steps steps",
             "memory": "MemoryStore",
             "metrics": "Metric read_metrics",
             "notes": "remember_tools",
@@ -42,6 +42,6 @@ else:
 __all__ = [
     "Analytics", "CallFilter", "CallRecord", "Clock", "ManualClock", "MemoryStore", "Metric", "Period", "Reply",
     "SqliteStore", "Store", "Tables", "TokenRequest", "Verification", "admit", "answer", "as_design", "find_calls",
-    "make_token", "pause", "prune", "read_analytics", "read_metrics", "remember_tools", "resume", "steps",
+    "make_token", "pause", "plan_steps", "prune", "read_analytics", "read_metrics", "remember_tools", "resume", "steps",
     "verify_audit",
 ]  # fmt: skip

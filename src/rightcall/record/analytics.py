@@ -128,6 +128,9 @@ class Counts:
         """Calls that began, by caller and context; None is the context of those that named none."""
         self.messages = 0
         self.messages_with_tools = 0
+        self.turns: Counter[str] = Counter()
+        self.tool_turns: Counter[str] = Counter()
+        """By caller, as a loop told them: how often models were asked, and how often they called a tool."""
         self.debugging: set[Asker] = set()
         self.diagnoses: dict[Asker, bool] = {}
         """Whether it was right; those that somebody has checked."""
@@ -222,6 +225,9 @@ class Counts:
             self._at_last_message[asker] = begun
             self.messages += 1
             self.messages_with_tools += used
+            if said.turns:
+                self.turns[said.caller] += said.turns
+                self.tool_turns[said.caller] += said.tool_turns
 
     def _begun_by(self, asker: Asker) -> int:
         """Calls that began in a context; for no context, those of the caller in any."""
@@ -355,6 +361,15 @@ class Repairs(Struct, frozen=True):
     """Of the repaired ones, how many by which."""
 
 
+class Adoption(Struct, frozen=True):
+    """Turns of models in the tool loop (design 002 §17)."""
+
+    turns: int
+    tool_turns: int
+    """Those in which a tool was called."""
+    rate: float | None
+
+
 class Passed(Struct, frozen=True):
     """Calls that went from a model to its client through the proxy, which ran them or did not."""
 
@@ -413,6 +428,9 @@ class Analytics(Struct, frozen=True):
     repairs_by_tool: Mapping[str, Repairs] = {}
     repairs_by_provider: Mapping[str, Repairs] = {}
     repairs_by_model: Mapping[str, Repairs] = {}
+    adoption: Adoption = Adoption(0, 0, None)
+    adoption_by_caller: Mapping[str, Adoption] = {}
+    """Those with the most turns first."""
 
 
 def read_analytics(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Analytics:
@@ -460,7 +478,15 @@ def analytics_of(counts: Counts) -> Analytics:
         repairs_by_tool=_repairs_by(counts, "tool"),
         repairs_by_provider=_repairs_by(counts, "provider"),
         repairs_by_model=_repairs_by(counts, "model"),
+        adoption=_adoption(counts.turns.total(), counts.tool_turns.total()),
+        adoption_by_caller={
+            caller: _adoption(turns, counts.tool_turns[caller]) for caller, turns in _most_first(counts.turns)
+        },
     )
+
+
+def _adoption(turns: int, tool_turns: int) -> Adoption:
+    return Adoption(turns, tool_turns, rate(tool_turns, turns))
 
 
 def as_design(figures: Analytics) -> dict[str, Any]:
@@ -601,6 +627,8 @@ class Usage(Report, frozen=True, rename="camel", kw_only=True):
     """UTC."""
     callers: dict[str, dict[str, Any]]
     """Empty where one was asked for."""
+    adoption: dict[str, dict[str, Any]]
+    """By caller: turns in the tool loop, and those in which a tool was called."""
     providers: dict[str, dict[str, Any]]
     repairs: dict[str, dict[str, dict[str, Any]]]
     """`byTool`, `byProvider` and `byModel`: calls that fitted, were repaired and failed to fit. Calls that went through
@@ -639,9 +667,11 @@ def tool_usage(store: Store, asking: str, persona: str | None, period: Period = 
         period=period,
         since=_moment(figures.since),
         until=_moment(figures.until),
-        stats=_stats(figures) | {"refused": figures.refused, "limitHits": figures.limit_hits},
+        stats=_stats(figures)
+        | {"refused": figures.refused, "limitHits": figures.limit_hits, "adoption": _adopted(figures.adoption)},
         tool_breakdown=_each(figures.tool_breakdown, _share_usage),
         callers=_each(figures.callers, _share_usage),
+        adoption=_each(figures.adoption_by_caller, _adopted),
         providers=_each(figures.providers, _share_usage),
         repairs={
             "byTool": _each(figures.repairs_by_tool, _repaired),
@@ -689,6 +719,10 @@ def _share_usage(share: Share) -> dict[str, Any]:
         "successRate": _rounded(share.success_rate),
         "avgTime": _rounded(share.avg_time),
     }
+
+
+def _adopted(adoption: Adoption) -> dict[str, Any]:
+    return {"turns": adoption.turns, "toolTurns": adoption.tool_turns, "rate": _rounded(adoption.rate)}
 
 
 def _repaired(repairs: Repairs) -> dict[str, Any]:

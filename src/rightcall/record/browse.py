@@ -19,7 +19,6 @@ from typing import Any, Final, TypeVar
 
 from msgspec import DecodeError, Struct
 from msgspec.json import decode, encode
-from msgspec.structs import asdict
 
 from rightcall.base.cut import AnswerRoom
 from rightcall.base.text import cut_end, escaped, render_json
@@ -199,7 +198,7 @@ def _message(entry: AuditEntry) -> Row:
         told = decode(entry.body, type=Told)
     except DecodeError:
         told = Told("damaged")
-    return {**_of_entry(entry), "what": told.what, **asdict(told.data)}
+    return {**_of_entry(entry), "what": told.what, **{name: getattr(told.data, name) for name in _MESSAGE[3:]}}
 
 
 def _of_entry(entry: AuditEntry) -> Row:

@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, get_args
 
 from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
 
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.policy.types import Status
+from rightcall.record.notes import STEP, PlanStep
 from rightcall.record.tables import (
     AuditEntry,
     CallBody,
@@ -163,6 +165,56 @@ def steps(tables: Tables, context: str) -> dict[str, list[dict[str, Any]]]:
         if record.status != "waiting":
             found.setdefault(record.step or "", []).append(snapshot(record))
     return found
+
+
+def plan_steps(tables: Tables, context: str) -> list[dict[str, Any]]:
+    """The steps of a plan as design 002 keeps them, `PlanStepSnapshot`: what a host said of each (`note_step`, the last
+    word counts) with its calls; those it named in that order, then those that only calls name. A step is completed when
+    the host said so. Times are milliseconds: `completedAt` since 1970, `duration` since it was first named."""
+    calls, found = steps(tables, context), dict[str, dict[str, Any]]()
+    began = dict[str, int]()
+    for at, said in _said_of_steps(tables, context):
+        began.setdefault(said.step, at)
+        told = found.setdefault(said.step, {})
+        new = {"action": said.action, "expectedOutcome": said.expected_outcome, "completed": said.completed}
+        new |= {"result": said.result, "error": said.error}
+        told.update({name: value for name, value in new.items() if value is not None})
+        if said.completed is not None:
+            ended = at if said.completed else None
+            told |= {"completedAt": ended, "duration": None if ended is None else ended - began[said.step]}
+    named = [step for step in dict.fromkeys((*found, *calls)) if step]
+    numbered = all(step.isascii() and step.isdecimal() and len(step) < _LONGEST_STEP for step in named)
+    return [
+        _NO_STEP
+        | {"stepNumber": int(step) if numbered else at, **found.get(step, {}), "toolCalls": calls.get(step, [])}
+        for at, step in enumerate(named, 1)
+    ]
+
+
+def _said_of_steps(tables: Tables, context: str) -> Iterator[tuple[int, PlanStep]]:
+    wanted = encode(context)
+    for entry in tables.entries():
+        if entry.kind != "message" or wanted not in entry.body:
+            continue
+        try:
+            told = _read_step(entry.body)
+        except DecodeError:  # another note
+            continue
+        if told.what == STEP and told.data.context == context:
+            yield _milliseconds(entry.at), told.data
+
+
+class _ToldStep(Struct, frozen=True):
+    what: str
+    data: PlanStep
+
+
+_read_step = Decoder(_ToldStep).decode
+_LONGEST_STEP = 10
+_NO_STEP: dict[str, Any] = {
+    "stepNumber": 0, "action": "", "expectedOutcome": "", "completed": False, "completedAt": None, "result": None,
+    "error": None, "duration": None, "toolCalls": [],
+}  # fmt: skip
 
 
 def snapshot(record: CallRecord) -> dict[str, Any]:

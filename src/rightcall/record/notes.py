@@ -1,6 +1,7 @@
 """What is noted beside the calls: definitions of known tools, which policy is in force, and what a host can tell: that
-a message was written, whether a diagnosis was right, and what a router decided. Two of the success metrics need the
-messages, one the diagnoses; without them these say "not reported"."""
+a message was written, whether a diagnosis was right, how far a plan is, and what a router decided; and what callers
+posted to their room. Two of the success metrics need the messages, one the diagnoses; without them these say "not
+reported"."""
 
 import logging
 import os
@@ -13,6 +14,7 @@ from threading import get_ident
 from typing import Any, Literal
 
 from msgspec import MsgspecError, Struct, json
+from msgspec.structs import replace
 
 from rightcall.base.text import render_json
 from rightcall.errors import ConfigError
@@ -30,6 +32,8 @@ class Said(Struct, frozen=True, gc=False):
     task: str | None = None
     used_tools: bool | None = None
     correct: bool | None = None
+    turns: int = 0
+    tool_turns: int = 0
 
 
 class Told(Struct, frozen=True):
@@ -38,16 +42,20 @@ class Told(Struct, frozen=True):
 
 
 def note_message(
-    tables: Tables, caller: str, context: str | None = None, task: str | None = None, used_tools: bool | None = None
-) -> int:
+    tables: Tables, caller: str, context: str | None = None, task: str | None = None, used_tools: bool | None = None,
+    turns: tuple[int, int] | None = None,
+) -> int:  # fmt: skip
     """A model has finished a message; returns the number of the record. `task` is the kind of work (`debug` is the one
-    that is measured). Whether it used tools is seen from the calls since its last one, unless `used_tools` says so."""
-    data = {
+    that is measured). Whether it used tools is seen from the calls since its last one, unless `used_tools` says so.
+    `turns` is how often the model was asked for it, and in how many of its replies it called a tool."""
+    data: dict[str, Any] = {
         "caller": _name("caller", caller),
         "context": None if context is None else _name("context", context),
         "task": None if task is None else _name("task", task),
         "used_tools": _yes_or_no("used_tools", used_tools),
     }
+    if turns is not None:
+        data |= {"turns": turns[0], "tool_turns": turns[1]}
     return tables.append("message", 0, encode(NoteBody("message", data=data)))
 
 
@@ -115,6 +123,46 @@ def _packet_name(routed: Routed) -> str:
 
 def _noted(tables: Tables, routed: Routed) -> int:
     return tables.append("message", 0, encode(NoteBody("routing", routed.by, routed)))
+
+
+POST = "post"
+
+
+class Post(Struct, frozen=True):
+    """What a caller told the others in its room, redacted. The room is the context."""
+
+    caller: str
+    context: str
+    kind: str
+    text: str
+
+
+def note_post(tables: Tables, post: Post) -> int:
+    """Returns the number of the record, in which order posts are read."""
+    return tables.append("message", 0, encode(NoteBody(POST, data=post)))
+
+
+STEP = "step"
+_LONGEST_RESULT = 20_000
+
+
+class PlanStep(Struct, frozen=True, omit_defaults=True):
+    """What a host tells of one step of a plan, redacted; None: nothing new. The plan is the context."""
+
+    context: str
+    step: str
+    action: str | None = None
+    expected_outcome: str | None = None
+    completed: bool | None = None
+    result: Any = None
+    error: str | None = None
+
+
+def note_step(tables: Tables, step: PlanStep) -> int:
+    """Returns the number of the record. Of a long result the beginning is kept."""
+    if len(encode(step.result)) > _LONGEST_RESULT:
+        step = replace(step, result=render_json(step.result, _LONGEST_RESULT))
+    return tables.append("message", 0, encode(NoteBody(STEP, data=step)))
 
 
 def _name(argument: str, value: Any) -> str:

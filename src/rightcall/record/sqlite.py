@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -438,6 +439,8 @@ class Writer:
         """Whether the thread waits for it, with what it has taken from the queue."""
         self._idle = False
         """Whether the thread sleeps until it is woken."""
+        self._locked = -inf
+        """When somebody has last waited in vain for another process."""
         self._closed = False
         self._last = False
         self._thread = threading.Thread(target=self._write, name=f"rightcall {path.name}", daemon=True)
@@ -525,10 +528,10 @@ class Writer:
                 wait = _GATHER
                 continue
             self._idle = True  # before the look: what is left from now on wakes the thread
-            left = next(iter(tuple(self._later)), None)
-            if left is None:
+            since = min((one.since for one in tuple(self._later)), default=inf)
+            if since == inf:
                 job = self._queue.get()
-            elif (wait := left.since + _GATHER - monotonic()) <= 0:
+            elif (wait := since + _GATHER - monotonic()) <= 0:
                 raise Empty
             self._idle = False
         return job
@@ -536,6 +539,8 @@ class Writer:
     def _serve(self, batch: list[Job]) -> None:
         later = tuple(self._later)
         patience = min(self._patience, _CLOSING_SECONDS) if self._last else self._patience
+        if batch and batch[0].since <= self._locked:
+            patience = 0.0  # it has waited for the same lock, with those before it
         jobs = (*later, *batch)
         try:
             deadline = monotonic() + patience
@@ -552,6 +557,8 @@ class Writer:
             self._session.commit()
         except Exception as error:  # noqa: BLE001  whatever it is, nobody may wait for ever
             self._session.give_up()
+            for job in later:
+                job.since = inf  # tried again with whoever comes next, and not all the time
             self._refuse(batch, fault_of(error, self._path))
         else:
             for job in later:
@@ -560,12 +567,8 @@ class Writer:
                     report(job.error)
 
     def _refuse(self, batch: list[Job], fault: StoreError) -> None:
-        is_writer = threading.current_thread() is self._thread  # nobody else takes from the queue
-        if fault.fault == "locked" and not self._last and is_writer:  # who came meanwhile has waited for the same lock
-            with suppress(Empty):
-                while (job := self._queue.get_nowait()) is not None:
-                    batch.append(job)
-                self._last = True
+        if fault.fault == "locked":
+            self._locked = monotonic()
         for job in batch:
             job.value, job.error = None, job.error or fault_of(fault, self._path)
 

@@ -303,6 +303,10 @@ class CutTools:
     def run_all(self) -> Callable[..., Any]:
         return self._executor.run_all
 
+    @property
+    def note_turns(self) -> Callable[..., None]:
+        return self._executor.note_turns
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._executor, name)
 

@@ -132,6 +132,10 @@ class LocalTool(Struct, frozen=True, eq=False):
     """It resolves its paths below the root itself, and gets them as they were written."""
     caller: str | None = None
     """The argument in which it is told who calls; no model can set it."""
+    context: str | None = None
+    """The argument in which it is told the call's context; no model can set it."""
+    in_turn: bool = False
+    """It only reads, and all the same runs alone and in its place among the calls of a message."""
     expected: str | None = None
     """The argument in which it is told the state that was judged and approved: it writes only onto that. No model can
     set it."""

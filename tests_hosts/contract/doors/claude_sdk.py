@@ -13,7 +13,7 @@ from contract.cases import Case, Definition, policy_for
 from contract.doors.hook_claude import Watched, text_last
 from contract.outcomes import Ran, Seen
 from rightcall.hosts.claude_sdk import RightCall
-from serve.scripted import ScriptedUpstream
+from support.scripted.server import ScriptedUpstream
 
 
 def drive(cases: Sequence[Case], tools: tuple[Definition, ...], guarded: bool) -> list[Seen | None]:

@@ -16,8 +16,8 @@ from contract.cases import Case, Definition, policy_text
 from contract.mcp_driving import Site
 from contract.outcomes import Seen
 from contract.places import OURS, environment
-from serve.claude_code import TOKENS, Conversation, run
-from serve.scripted import Answer, NativeCall, Received, ScriptedUpstream, Text
+from support.claude_code import TOKENS, Conversation, run
+from support.scripted.server import Answer, NativeCall, Received, ScriptedUpstream, Text
 
 
 class Watched(Conversation):

@@ -14,7 +14,7 @@ from contract.doors.hook_claude import hook_command, learnt
 from contract.mcp_driving import Site
 from contract.outcomes import Seen
 from contract.places import environment
-from serve.scripted import Raw, Received, ScriptedUpstream
+from support.scripted.server import Raw, Received, ScriptedUpstream
 
 CONFIG = """
 model = "scripted"

@@ -13,7 +13,7 @@ from contract.answers import answer
 from contract.cases import Case, Definition, policy_for
 from contract.outcomes import PlainClient, Ran, Seen
 from contract.places import environment
-from serve.scripted import ScriptedUpstream
+from support.scripted.server import ScriptedUpstream
 
 
 def drive(cases: Sequence[Case], tools: tuple[Definition, ...], guarded: bool) -> list[Seen | None]:

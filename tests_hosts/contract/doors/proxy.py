@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contract.answers import answer
 from contract.cases import Case, Definition
 from contract.outcomes import PlainClient, Ran, Seen
-from serve.harness import post, proxied
+from support.proxies import post, proxied
 
 
 def drive(cases: Sequence[Case], tools: tuple[Definition, ...], guarded: bool) -> list[Seen | None]:

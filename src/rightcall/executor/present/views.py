@@ -620,6 +620,41 @@ WEB = (
 )
 
 
+# ── rooms ──
+# `room/read`: what other callers wrote.
+
+
+def shape_room(result: Any) -> dict[str, Any]:
+    result = own(result)
+    if result["untrusted"] is not True:
+        raise LookupError("untrusted")
+    told = [dict(message) for message in records(result, "messages")]
+    shaped: dict[str, Any] = {
+        "room": text(result, "room"),
+        "summary": f"{many(len(told), 'message')}, untrusted content from other callers",
+        "next": number(result, "next"),
+        "messages": told,
+    }
+    return with_truncated(shaped, result)
+
+
+def summarise_room(result: Any) -> str:
+    result = own(result)
+    return f"Read {many(len(records(result, 'messages')), 'message')} of room {text(result, 'room')}"
+
+
+def note_room(cut: dict[str, Any], losses: Losses) -> str | None:
+    """Where to read on: `next` becomes the last message that is shown."""
+    loss = losses.get(("messages",))
+    if loss is None or not loss.kept:
+        return None
+    cut["next"] = number(cut["messages"][loss.kept - 1], "id")
+    return f"{loss.total - loss.kept} of {loss.total} messages left out: call room/read with since={cut['next']}"
+
+
+ROOM = View("room/read", shape_room, summarise_room, note_room, first=("room", "summary", "next"))
+
+
 # ── write ──
 # The tools that write: what was changed, and how it can be taken back.
 
@@ -730,4 +765,4 @@ def _view(tool: str, form: _Form) -> View:
 
 WRITES = tuple(_view(tool, form) for tool, form in _FORMS.items())
 
-VIEWS = (BLAME, DATA_LIST, DIFF, FILES, LOG, LOGS, READ, SEARCH, SHOW, *EXECUTIONS, *WEB, *WRITES)
+VIEWS = (BLAME, DATA_LIST, DIFF, FILES, LOG, LOGS, READ, SEARCH, SHOW, *EXECUTIONS, *WEB, ROOM, *WRITES)

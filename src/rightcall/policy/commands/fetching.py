@@ -32,7 +32,7 @@ _LOOKS = frozenset(
 _COPIES = frozenset(("hg", "svn", "bzr", "jj", "fossil", "degit", "tiged", "giget"))
 _BRINGING = FETCHERS | _COPIES | {"git", "lwp-download", "rsync"}
 _GIT_BRINGS = frozenset(("clone", "submodule", "pull", "FETCH_HEAD"))
-_ADDRESS = re.compile(r"(?:\w[\w+.-]*://|git@|[\w.-]+@[\w.-]+:)")
+_ADDRESS = Late(r"(?:\w[\w+.-]*://|git@|[\w.-]+@[\w.-]+:)")
 
 
 class Brought:

@@ -60,6 +60,8 @@ _LOADED = frozenset(
      "ZDOTDIR", "PS4", "BASH_FUNC_X")
 )  # fmt: skip
 """What they name is loaded or run by other programs."""
+_GUARDED_BY = frozenset(("RIGHTCALL_POLICY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"))
+"""They say where our own policy lies, and where a host looks for its hooks."""
 _REGISTRIES = Late(
     r"(?:PIP|UV)_(?:EXTRA_)?(?:DEFAULT_)?INDEX(?:_URL)?|PIP_FIND_LINKS|(?:NPM|YARN|BUN|PNPM)_(?:CONFIG_)?\w*REGISTRY\w*"
     r"|GOPROXY|GEM_HOST|BUNDLE_MIRROR\w*|CARGO_REGISTR\w*_INDEX|CONDA_CHANNELS|POETRY_REPOSITORIES_\w+",
@@ -87,6 +89,12 @@ def why_dangerous(name: str, value: str) -> str:
             "escalates"  # fmt: skip
     if name == "PATH":
         return "escalates" if any(_is_odd_entry(one) for one in value.split(":")) else ""
+    if name == "HISTFILE" or (name in ("HISTSIZE", "HISTFILESIZE") and value == "0"):
+        return "guards" if value in ("", "0", "/dev/null") else ""
+    if name in _GUARDED_BY:
+        return "guards"
+    if name == "DOCKER_HOST":
+        return "" if not value or value.startswith(("unix:", "npipe:", "fd:")) else "publishes"
     if name in ("MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS"):
         return "runs" if re.search(r"--eval|-f|SHELL=|--file|--makefile", value) else ""
     if name in ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "GOPATH", "LUA_PATH"):
@@ -219,9 +227,20 @@ def _named(*options: str) -> Callable[[Run], list[Word]]:
     return read
 
 
-def _second(run: Run) -> list[Word]:
-    """`uniq a b`, `xxd -r a b`."""
-    return run.operands("-f -s -w -c -g -l -o -n")[1:2]
+def _compiled_to(run: Run) -> list[Word]:
+    """`gcc -o x`; of its other options many have an `o` in them."""
+    return [word for at, word in enumerate(run.arguments[1:]) if run.values[at] == "-o"]
+
+
+def _made_by_python(run: Run) -> list[Word]:
+    return run.operands("-m --prompt")[:9] if run.values[:2] == ["-m", "venv"] else []
+
+
+def _installed_to(run: Run) -> list[Word]:
+    """`make install prefix=/usr`; with `DESTDIR` it goes elsewhere."""
+    if "install" not in run.values or any(one.startswith("DESTDIR=") for one in run.values):
+        return []
+    return [Word(one.partition("=")[2]) for one in run.values if one.casefold().startswith("prefix=")]
 
 
 def _written_by_git(run: Run) -> list[Word]:
@@ -294,12 +313,16 @@ def gives_pattern(program: str, values: list[str]) -> bool:
 
 
 _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
-    **dict.fromkeys(
-        ("cp", "mv", "ln", "install", "gcp", "gmv", "rsync", "scp"), _last("-t -S -m -o -g -e --exclude -i -P -p")
-    ),
-    **dict.fromkeys(
-        ("tee", "touch", "mkdir", "truncate", "rmdir", "patch", "mkfifo", "sponge"), _all("-s -r -d -m -t -p -i -S")
-    ),
+    **dict.fromkeys(("cp", "mv", "ln", "gcp", "gmv"), _last("-t -S --suffix")),
+    "install": _last("-t -S -m -o -g --suffix --mode --owner --group"),
+    "rsync": _last("-e -B -T -f -M --rsh --exclude --include --exclude-from --include-from --files-from --filter"),
+    "scp": _last("-P -i -o -c -F -l -S -J -D -X"),
+    **dict.fromkeys(("tee", "rmdir", "sponge"), _all()),
+    **dict.fromkeys(("mkdir", "mkfifo"), _all("-m --mode")),
+    "touch": _all("-d -r -t --date --reference --time"),
+    "truncate": _all("-s -r --size --reference"),
+    "patch": _all("-d -p -i -r --directory --strip --input --reject-file"),
+    "cpio": _named("-D", "--directory"),
     **dict.fromkeys(("sed", "gsed"), _written_by_sed),
     **dict.fromkeys(("perl", "ruby"), _in_place),
     **dict.fromkeys(("gawk", "awk"), lambda run: run.operands("-i -v -f -F")[1:] if "inplace" in run.values else []),
@@ -310,15 +333,19 @@ _WRITERS: dict[str, Callable[[Run], list[Word]]] = {
     "unzip": _named("-d"),
     "git": _written_by_git,
     **dict.fromkeys(("diff", "shuf", "tree", "jc", "pandoc", "dot", "pdftotext"), _named("-o", "--output")),
-    "uniq": _second,
-    "xxd": lambda run: _second(run) if run.has("-r", "-revert") else [],
+    "uniq": lambda run: run.operands("-f -s -w")[1:2],
+    "xxd": lambda run: run.operands("-c -g -l -o -s -n")[1:2] if run.has("-r", "-revert") else [],
     "ssh-keygen": _named("-f"),
     **dict.fromkeys(("sqlite3", "psql", "mysql", "duckdb"), _written_by_console),
     **dict.fromkeys(("pip", "pip3"), _named("-t", "--target", "--prefix", "--root")),
     "sort": _named("-o", "--output"),
     "openssl": _named("-out"),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "go", "rustc", "ld"), _compiled_to),
+    **dict.fromkeys(("python", "python3"), _made_by_python),
+    **dict.fromkeys(("make", "gmake"), _installed_to),
+    "cmake": _named("--prefix", "--install-prefix"),
     "gpg": _named("-o", "--output"),
-    "split": lambda run: run.operands("-l -b -n -a -d")[1:],
+    "split": lambda run: run.operands("-l -b -n -a -C -t")[1:],
     "ex": _all(),
 }
 
@@ -336,7 +363,15 @@ _GIT_SET = Late(
 )  # fmt: skip
 
 
-def git_rules(run: Run, _place: Place) -> Iterator[Found]:
+def _made_by_git(action: str, rest: list[Word]) -> list[Word]:
+    """The folder that a repository or a work tree is made in."""
+    if action not in ("clone", "worktree", "init", "submodule"):
+        return []
+    names = [word for word in rest if not word.value.startswith("-")]
+    return names[:1] if action == "init" else names[1:]
+
+
+def git_rules(run: Run, place: Place) -> Iterator[Found]:
     at = action_at("git", run.arguments)
     for option, word in options_of("git ", run.arguments[:at]) if at > 0 else ():
         name, _, value = word.value.partition("=") if word is not None else ("", "", "")
@@ -352,6 +387,9 @@ def git_rules(run: Run, _place: Place) -> Iterator[Found]:
     if at < 0:
         return
     action, rest = run.arguments[at].value, run.arguments[at + 1 :]
+    for word in _made_by_git(action, rest):
+        if any(place.is_started_from(path) for path in run.wholes(word, place)):
+            yield Found("persists", f"git {action} … {word.value}")
     rule = _GIT_RULES.get(action)
     if rule is not None:
         yield from rule(_Words(action, rest))
@@ -361,6 +399,7 @@ class _Words:
     """The words behind `git push` and the like."""
 
     def __init__(self, action: str, rest: list[Word]) -> None:
+        self.action = action
         self.rest = [word.value for word in rest]
         self.options = [name for name, _ in options_of(f"git {action}", rest)]
 
@@ -487,6 +526,13 @@ def _git_looks_back(words: _Words) -> Iterator[Found]:
         yield Found("credentials", f"git … {sought}")
 
 
+def _git_unchecked(words: _Words) -> Iterator[Found]:
+    """The checks that a project runs before a commit are left out."""
+    given = words.has("--no-verify") or ("-n" in words.options and "-n" if words.action == "commit" else "")
+    if given:
+        yield Found("escalates", f"git {words.action} {given}", (given,))
+
+
 _GIT_RULES: dict[str, Callable[[_Words], Iterator[Found]]] = {
     "branch": _git_branch,
     "symbolic-ref": _git_symbolic_ref,
@@ -501,4 +547,5 @@ _GIT_RULES: dict[str, Callable[[_Words], Iterator[Found]]] = {
     "clone": _git_clone,
     "remote": _git_remote,
     "rm": _git_rm,
+    **dict.fromkeys(("commit", "merge", "rebase", "am", "revert", "cherry-pick"), _git_unchecked),
 }

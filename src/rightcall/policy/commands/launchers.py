@@ -90,6 +90,31 @@ def _eval(arguments: list[Word]) -> Iterator[Inner]:
         yield Inner(code=Word(joined(arguments), None, True, inner=tuple(at for one in arguments for at in one.inner)))
 
 
+_SETS_UP = {
+    **dict.fromkeys(("pyenv", "rbenv", "nodenv", "goenv", "jenv", "starship", "zoxide", "atuin"),
+                    ("init", "virtualenv-init")),
+    **dict.fromkeys(("fnm", "opam", "volta", "docker-machine"), ("env",)),
+    **dict.fromkeys(("ssh-agent", "dircolors", "lesspipe", "resize"), ("", "-s", "-b", "-c")),
+    **dict.fromkeys(("conda", "mamba", "micromamba"), ("shell.bash", "shell.zsh", "shell")),
+    "brew": ("shellenv",), "direnv": ("hook",), "mise": ("activate",), "minikube": ("docker-env", "completion"),
+    "thefuck": ("--alias",),
+    **dict.fromkeys(("kubectl", "helm", "gh", "glab", "npm", "docker", "pip", "rustup", "poetry", "kind", "k3d", "oc",
+                     "argocd", "flux", "eksctl", "doctl", "yq", "deno", "rightcall"), ("completion", "completions")),
+    **dict.fromkeys(("uv", "uvx"), ("generate-shell-completion", "--generate-shell-completion")),
+}  # fmt: skip
+"""Programs whose output is meant to be run by the shell that starts them, and the word that they are told so by."""
+
+
+def sets_up(words: list[Word]) -> bool:
+    """Whether a command prints how a shell is set up for a program: `pyenv init -`, `ssh-agent -s`.
+
+    >>> sets_up([Word("pyenv"), Word("init"), Word("-")]), sets_up([Word("cat"), Word("init")])
+    (True, False)
+    """
+    told = _SETS_UP.get(words[0].value, ()) if words else ()
+    return (words[1].value if len(words) > 1 else "") in told and all(word.known for word in words)
+
+
 def _arithmetic(arguments: list[Word]) -> Iterator[Inner]:
     """`let 'x=a[$(rm y)]'`: what is quoted there is expanded once more."""
     for word in arguments:

@@ -38,6 +38,7 @@ _LETTERS = {
     "wget": "aABDeiIloOPQRtTUwX",
     **dict.fromkeys(("tar", "gtar", "bsdtar"), "bCfFgHIKLNTVX"),
     "sort": "koStT",
+    "git commit": "mFCct",
     "gh": "RXfFHqtpbBlamrsc",
     **dict.fromkeys(("sed", "gsed"), "efEl"),
     "rsync": "eBMTf",

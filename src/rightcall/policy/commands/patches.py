@@ -111,18 +111,17 @@ def read_small(run: Run, word: Word, written: dict[str, str]) -> str | None:
 # Patches as agents write them: which files one would touch. The envelope of `apply_patch` and unified, context and git
 # diffs are read; nothing is applied, and a name too many is better than one too few.
 
-_ENVELOPE = re.compile(
+_ENVELOPE = Late(
     r"\*\*\*\s*(?:(?:Add|Update|Delete|Create|Modify|Remove)\s+File|(?:Move|Rename)\s+to)\s*:\s*(.*)", re.IGNORECASE
 )
-_GIT = re.compile(r"(?:rename|copy) (?:from|to) (.+)|Index:\s*(.+)")
-_BOTH = re.compile(r"diff --git (.+)")
-_QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"')
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-_STAMP = re.compile(r"\t.*|\s\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
-_INDENT = re.compile(r"\A[ \tX]*(?:- )*")
+_GIT = Late(r"(?:rename|copy) (?:from|to) (.+)|Index:\s*(.+)")
+_BOTH = Late(r"diff --git (.+)")
+_QUOTED = Late(r'"((?:\\.|[^"\\])*)"')
+_STAMP = Late(r"\t.*|\s\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
+_INDENT = Late(r"\A[ \tX]*(?:- )*")
 """What `patch` passes over at the beginning of a line."""
-_HUNK = re.compile(r"@@ -\d*(?:,(\d{1,7}))? \+\d*(?:,(\d{1,7}))? @@")
-_CHANGES = re.compile(r"@@ -|\*{15}|\d+(?:,\d+)?[acdis](?:\d+(?:,\d+)?)?$")
+_HUNK = Late(r"@@ -\d*(?:,(\d{1,7}))? \+\d*(?:,(\d{1,7}))? @@")
+_CHANGES = Late(r"@@ -|\*{15}|\d+(?:,\d+)?[acdis](?:\d+(?:,\d+)?)?$")
 """Where the changes to the files begin that were named before: of a unified, a context and an old diff."""
 _NOTHING = ("/dev/null", "NUL")
 _MOST_ENDINGS = 64
@@ -158,7 +157,7 @@ def _endings(path: str) -> Iterator[str]:
 
 def _find_paths(text: str) -> Iterator[str]:
     rows = text.splitlines()
-    lines = [_INDENT.sub("", row.strip(), count=1) for row in rows]
+    lines = [_INDENT.sub("", row.strip()) for row in rows]
     waiting: list[str] = []
     left = [0, 0]
     for row, before, line, after in zip(rows, ("", *lines), lines, (*lines[1:], ""), strict=False):
@@ -247,7 +246,7 @@ def _plain(written: str) -> str:
     quoted = _QUOTED.fullmatch(written)
     if quoted is None:
         return written
-    return _ESCAPE.sub(_byte, quoted[1].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+    return re.sub(rb"(?s)\\([0-7]{3}|.)", _byte, quoted[1].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
 
 def _byte(found: re.Match[bytes]) -> bytes:

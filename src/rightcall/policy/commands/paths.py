@@ -65,10 +65,12 @@ MOST_PATHS = 2000
 """Of one command; what names more is not judged."""
 
 Use = Literal["names", "reads", "writes", "unknown"]
-"""What a command does with a path: it looks at the name alone, reads or writes what is in the file, or nobody knows."""
+"""What a command does with a path: it looks at the name alone (or shows nothing of the file but what is public), reads
+or writes what is in the file, or nobody knows."""
 _NAMES = frozenset(
     ("ls", "gls", "eza", "exa", "lsd", "ll", "dir", "vdir", "stat", "du", "test", "[", "[[", "realpath", "readlink",
-     "git check-ignore", "git check-attr", "git ls-files", "git status")
+     "git check-ignore", "git check-attr", "git ls-files", "git status", "openssl x509", "openssl verify",
+     "openssl crl")
 )  # fmt: skip
 _READS = frozenset(
     ("cat", "tac", "head", "tail", "bat", "batcat", "nl", "wc", "grep", "egrep", "fgrep", "zgrep", "rg",
@@ -93,11 +95,13 @@ def use_of(run: Run, word: Word) -> Use:
     """What a program does with its operands; `writes_to` knows those that it writes."""
     program = run.program
     names = {program}
-    if program in ("git", "rightcall") and (at := action_at(program, run.arguments)) >= 0:
+    if program in ("git", "rightcall", "openssl") and (at := action_at(program, run.arguments)) >= 0:
         action = run.values[at]
         names = {f"{program} {action}"}
         if action == "rm" and "--cached" in run.values and not word.value.endswith("rightcall.toml"):
             return "names"
+        if program == "openssl" and any(re.fullmatch(r"-(?!pub)\w*key", one) for one in run.values):
+            return "unknown"  # it signs with one
     if not names.isdisjoint(_NAMES):
         return "names"
     if not names.isdisjoint(_READS) or (word.glob is not None and names.isdisjoint(_CHANGES)):

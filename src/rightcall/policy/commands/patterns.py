@@ -20,13 +20,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from rightcall.base.json.marks import Late
 from rightcall.base.patterns import matches
 from rightcall.policy.commands.options import VALUED, abbreviates, is_meant
 from rightcall.policy.commands.words import alternatives, basename, unversioned
 from rightcall.policy.commands.wrappers import SHELLS
 
 _LONGEST = 500
-_PROGRAM = re.compile(r"[^\s'\"`$;&<>()\\]+")
+_PROGRAM = Late(r"[^\s'\"`$;&<>()\\]+")
 
 _RECURSIVE = (("-r", "-R", "--recursive"), ("-f", "--force"), ("-v", "--verbose"))
 TWINS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -64,7 +65,7 @@ _ONE_DASH = frozenset(
      "ffmpeg", "convert", "magick", "packer", "vault", "consul", "nomad", "xcodebuild", "adb", "erl", "screen")
 )  # fmt: skip
 """Their long options have one dash, so `-delete` is no bundle."""
-_BUNDLE = re.compile(r"-[A-Za-z]{2,4}")
+_BUNDLE = Late(r"-[A-Za-z]{2,4}")
 _KEYWORDS = frozenset(
     ("time", "if", "then", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "!", "coproc",
      "function", "select", "{", "}", "[[", "]]")
@@ -209,7 +210,7 @@ def _choices(word: str) -> tuple[str, ...]:
             'has an empty choice in it: `|` separates choices, as in "npm publish|unpublish"; '
             "of a pipe, each command is judged by itself"
         )
-    if any(one != "[" and re.search(r"[?\[\]]", one) for one in found):
+    if any(one != "[" and not {"?", "[", "]"}.isdisjoint(one) for one in found):
         better = re.sub(r"\?|\[[^\]]*\]?", "*", word)
         raise ValueError(f'has a `?` or brackets in it, and `*` is the only wildcard: write "{better}"')
     return found
@@ -220,14 +221,15 @@ def _can_match(words: list[str]) -> None:
     first = words[0].casefold()
     if "/" in first and "*" not in first:
         raise ValueError(f'names a program by its folder, and can match nothing: write "{basename(first) or "ls"}"')
-    if re.match(r"[A-Za-z_]\w*=", words[0]):
+    if "=" in words[0] and re.match(r"[A-Za-z_]\w*=", words[0]):
         better = " ".join(words[1:]) or "env"
         raise ValueError(f'begins with a variable, and can match nothing: write "{better}"')
     if first in _KEYWORDS:
         better = " ".join(words[1:]) or "rm"
         raise ValueError(f'begins with `{first}`, a word of the shell: name the program, as in "{better}"')
-    code = next((at for at, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word)), 0) + 1
-    if first in SHELLS and 1 < code < len(words) and words[code] not in ("*", "**"):
+    shell = first in SHELLS
+    code = next((at for at, word in enumerate(words) if shell and re.fullmatch(r"-[a-z]*c", word)), 0) + 1
+    if 1 < code < len(words) and words[code] not in ("*", "**"):
         better = " ".join(words[code:])
         raise ValueError(f'names what a shell runs, and can match nothing: write "{better}", which covers `{first} -c`')
 

@@ -33,7 +33,7 @@ _MADE_AGAIN = Late(
 )  # fmt: skip
 _CREDENTIALS = Late(
     r"~/\.ssh(/(?!known_hosts|[^/]*\.pub$|config$).*)?|~/\.aws(/.*)?|~/\.azure(/.*)?|~/\.config/gcloud(/.*)?"
-    r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh/hosts\.ya?ml|~/\.docker/config\.json|~/\.kube(/config.*)?"
+    r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh(/hosts\.ya?ml)?|~/\.docker/config\.json|~/\.kube(/config.*)?"
     r"|~/\.config/(op|rclone|hub|glab-cli|doctl|heroku|netlify|configstore)(/.*)?|~/\.terraform\.d/credentials.*"
     r"|~/\.cargo/credentials.*|~/\.(config/)?composer/auth\.json|~/\.(cache/)?huggingface/(stored_)?tokens?|~/\.kaggle(/.*)?"
     r"|~/\.config/(pip/pip\.conf|gh-copilot|github-copilot|stripe|fly|sops|age|containers/auth\.json|atuin)(/.*)?"
@@ -115,6 +115,14 @@ _MOST_READ = 2000
 def is_cut(names: tuple[str, ...]) -> bool:
     """Whether a folder may hold more names than were read."""
     return len(names) >= _MOST_READ
+
+
+class SeenPath(Struct, frozen=True):
+    """A path in a command: as it is written, and from the root of the file system, not yet followed through links."""
+
+    written: str
+    whole: str
+    writes: bool
 
 
 class Place(Struct, frozen=True):

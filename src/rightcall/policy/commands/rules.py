@@ -65,6 +65,7 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
         yield Found("publishes", script)
     yield from verb_rules(run, is_listed)
     yield from started_by_options(run)
+    yield from switch_rules(run)
     if run.program in PACKAGING:
         yield from package_rules(run, place)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
@@ -216,17 +217,20 @@ def _kill(run: Run, _place: Place) -> Iterator[Found]:
         operands = run.values[1:] if run.values[:1] and run.values[0].startswith("-") else run.values
         if any(one in ("-1", "1", "0") for one in operands if one != "--") and "-l" not in run.values:
             yield Found("destroys", "kill " + " ".join(run.values[:3]))
+        elif not _AT_ONCE.isdisjoint(run.values) and {"pgrep", "pidof"}.issuperset(run.printed or ("",)):
+            yield Found("destroys", "kill -9 $(pgrep …)")
     elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
         one.value in (".", ".*", "", "*") or (run.has("-f", "--full") and interpreter(one.value) is not None)
         for one in run.operands()
     ):
         yield Found("destroys", run.program)
-    elif not {"-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"}.isdisjoint(run.values):  # all of a name, without a warning
+    elif not _AT_ONCE.isdisjoint(run.values):  # all of a name, without a warning
         yield Found("destroys", f"{run.program} -9")
 
 
+_AT_ONCE = frozenset(("-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"))
 KILLS = frozenset(("kill", "killall", "pkill", "skill", "killall5"))
-_OUR_PROCESS = Late(r"rightcall", re.IGNORECASE)
+_OUR_PROCESS = Late(r"rightcall|\bclaude\b|\bcodex\b", re.IGNORECASE)
 _NO_LETTERS = Late(r"[\[\](){}^$*?+|\\]")
 _FINDS_PROCESSES = frozenset(("pgrep", "pidof", "grep", "egrep", "rg", "awk", "gawk", "lsof", "fuser"))
 
@@ -235,7 +239,7 @@ def ends_us(run: Run, sought: bool) -> bool:
     """Whether a command ends RightCall's own processes; `sought`: its line looks for them."""
     if run.program in ("pkill", "killall", "skill"):
         return any(map(_is_our_name, run.values))
-    return run.program == "kill" and sought
+    return run.program == "kill" and (sought or any("PPID" in word.names for word in run.arguments))
 
 
 def seeks_us(words: list[Word]) -> bool:
@@ -264,6 +268,12 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
         or re.search(r"(?:^|,)[ug]*[oa][ugoa]*[+=][rx]*w", mode)
     ):
         yield Found("escalates", f"chmod {mode}")
+    elif run.has("-R", "--recursive") and re.fullmatch(r"0?[0-3][0-7]{2}|[ua]+-[wxX]*r[wxX]*|0+", mode):
+        yield Found("destroys", f"chmod -R {mode}")
+    if run.program != "chmod" and operands and re.match(r"(?:root|0)(?:[:.]|$)", operands[0].value):
+        yield Found("escalates", f"{run.program} {operands[0].value}")
+    if any(word.inner and basename(word.value) == "rightcall" for word in targets):
+        yield Found("guards", f"{run.program} … rightcall")
     for word in targets:
         if any("/.git/hooks/" in path for path in run.wholes(word, place)):
             yield Found("persists", f"{run.program} {word.value}")
@@ -273,9 +283,7 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
 
 
 def _crontab(run: Run, _place: Place) -> Iterator[Found]:
-    if (run.values and not run.has("-l", "--help") and not run.has("-r")) or (
-        not run.values and (run.fed or run.redirected)
-    ):
+    if not run.has("-l", "--help", "-r"):  # without a word it takes what it reads
         yield Found("persists", "crontab")
 
 
@@ -342,6 +350,13 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
                 if place.is_everything(path) or place.holds_credentials(path):
                     yield Found("escalates", f"{run.program} -v {source}")
                     return
+    if run.elsewhere and not {"up", "down", "restart", "start", "stop", "pull", "run"}.isdisjoint(run.values[:4]):
+        yield Found(
+            "publishes", f"ssh … {run.program} {' '.join(run.values[:2])}"
+        )  # what is a try here is one's work there
+    host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
+    if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
+        yield Found(kind, f"{run.program} -H {host.value}")
     if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
         yield Found("credentials", f"{run.program} inspect")
     if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
@@ -371,13 +386,17 @@ def _script_of(run: Run) -> str:
         looks = how.first or run.has("--check", "-m") or codes(run.program, run.arguments)
         scripts = [] if looks else run.operands(" ".join(how.valued))[:1]
         return next((basename(word.value) for word in scripts if word.value.endswith(_SCRIPTS)), "")
-    operands = [word.value for word in run.operands("-C -f -j --prefix -w --workspace --filter -F --cwd")]
+    valued = "-C -f -I -o -W" if run.program in ("make", "gmake", "just", "task") else \
+        "-C --prefix -w --workspace --filter -F --cwd"  # fmt: skip
+    operands = [word.value for word in run.operands(valued) if not word.value.isdigit()]
+    told = len(operands)
     while operands and operands[0] in ("run", "run-script", "task", "workspace", "-"):
         operands.pop(0)
     if run.program in SHELLS:
         only_reads = shell_code(run.arguments) is not None or run.has("-n")
         return operands[0].rpartition("/")[2] if operands and not only_reads else ""
-    if run.program in ("npm", "pnpm", "yarn", "bun") and operands[:1] and operands[0] in (
+    own = told == len(operands)  # and no script of the project
+    if own and run.program in ("npm", "pnpm", "yarn", "bun") and operands[:1] and operands[0] in (
         "install", "i", "add", "remove", "why", "view", "info", "list", "ls", "outdated", "audit", "exec", "dlx",
         "publish",
         "search", "uninstall", "link", "create", "init", "help", "docs", "show", "update", "upgrade", "version", "pack",
@@ -432,6 +451,60 @@ def _edits(run: Run, place: Place) -> Iterator[Found]:
         _may_go(run, word, place) for word in files
     ):
         yield Found("destroys", f"{run.program} … {files[-1].value}".replace(HOLE, "…"))
+
+
+_ANSWERED = frozenset(("echo", "printf", "true", ":", "yes", "sleep"))
+
+
+def _openssl(run: Run, _place: Place) -> Iterator[Found]:
+    """A connection that nothing is sent through shows the certificate of a site."""
+    sends = run.redirected or run.printed or run.carried or not _ANSWERED.issuperset(run.fed)
+    if run.values[:1] == ["s_client"] and sends:
+        yield Found("publishes", "… | openssl s_client")
+
+
+def _perl(run: Run, place: Place) -> Iterator[Found]:
+    """`perl -i -ne ''` prints nothing into the place of a file."""
+    scripts = [code.value for code in codes(run.program, run.arguments)]
+    silent = run.has("-n") and not any(re.search(r"print|say|write|puts|\$_", one) for one in scripts)
+    if scripts and (silent or any(_SED_ALL.fullmatch(one) for one in scripts)):
+        for word in writes_to(run):
+            if not _may_go(run, word, place):
+                yield Found("destroys", f"{run.program} -i on {word.value}".replace(HOLE, "…"))
+                return
+
+
+_SERVES = frozenset(("serve", "http-server", "live-server", "miniserve", "darkhttpd", "webfsd"))
+
+
+def _serves(run: Run, place: Place) -> Iterator[Found]:
+    """A home folder that anybody who reaches this machine may read."""
+    named = run.option("-d", "--directory", "-t")
+    if run.program in _SERVES:
+        given = run.operands("-p -l -a --port --listen --host")[:1]
+    elif "http.server" in run.values[:3] or "-S" in run.values:
+        given = [named] if named is not None else []
+    else:
+        return
+    if any(place.is_home_of_many(path) for word in given or [Word(".")] for path in run.wholes(word, place)):
+        yield Found("publishes", f"{run.program} {' '.join(run.values[:3])}")
+
+
+_SWITCHES = {
+    "kubectl": ("config", "use-context"), "kubectx": (), "docker": ("context", "use"),
+    "gcloud": ("config", "set", "project"), "az": ("account", "set"), "terraform": ("workspace", "select"),
+    "tofu": ("workspace", "select"), "firebase": ("use",), "heroku": ("git:remote",),
+}  # fmt: skip
+_PRODUCTION = Late(r"(?:^|[-_./:@])(?:prod|production|live)(?:$|[-_./:@\d])", re.IGNORECASE)
+
+
+def switch_rules(run: Run) -> Iterator[Found]:
+    """What comes later, and looks as harmless as ever, would be done in production."""
+    words = _SWITCHES.get(run.program)
+    if words is not None and tuple(run.values[: len(words)]) == words:
+        to = next((one for one in run.values[len(words) :] if _PRODUCTION.search(one)), "")
+        if to:
+            yield Found("persists", f"{run.program} {' '.join(words)} {to}")
 
 
 def _pager(run: Run, _place: Place) -> Iterator[Found]:
@@ -600,6 +673,9 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
     "parallel": _parallel,
     **dict.fromkeys(("docker", "podman", "nerdctl"), _container),
     "rightcall": _rightcall,
+    "openssl": _openssl,
+    **dict.fromkeys(("python", "php", *_SERVES), _serves),
+    **dict.fromkeys(("perl", "ruby"), _perl),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
     "xclip": _clipboard,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from rightcall.base.json.marks import Late
 from rightcall.policy.commands.git import SECRET_NAME, Found, Run
 from rightcall.policy.commands.options import is_meant, options_of
+from rightcall.policy.commands.paths import is_plain
 from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.urls import Address, canonical_host, parsed
 from rightcall.policy.commands.words import HOLE, Word, braces
@@ -145,11 +146,17 @@ def curl_rules(run: Run, _place: Place) -> Iterator[Found]:
     if (changes or (sends and not (asks_only and method is None))) and _reaches_out(run):
         word = (files or [one for one, _ in sends] or [f"-X {method.value if method else ''}"])[0]
         yield Found("publishes", f"curl {word}")
+    elif (changes or sends) and any(_MEANS_ALL.search(one.path) for one in _named_addresses(run)):
+        yield Found("destroys", f"curl {' '.join(run.values[-1:])}")
     if any(_given(run, "-K", "--config")):
         yield Found("runs", "curl -K", ("-K",))
     if any(_is_away(value) for _, value in _given(run, "-x", "--proxy", "--preproxy")):
         yield Found("publishes", "curl --proxy")
     yield from _sends_credentials(run)
+
+
+_MEANS_ALL = Late(r"/(?:_all|\*|%2a)(?:[/?]|$)|_delete_by_query", re.IGNORECASE)
+"""Of a store that is spoken to by its address: all that is in it, also where it runs on this machine."""
 
 
 def _is_away(host: str) -> bool:
@@ -250,6 +257,10 @@ def bucket_rules(run: Run, _place: Place) -> Iterator[Found]:
     if words[: len(copies)] != copies:
         return
     action, *places = words[len(copies) :] or [""]
+    if action in ("cp", "sync", "copy", "copyto", "rsync", "cat", "mv") and places and not is_plain(
+        places[0].partition(":")[2].lstrip("/")
+    ):  # fmt: skip
+        yield Found("credentials", f"{run.program} {action} {places[0]}")
     if (
         action in ("cp", "sync", "copy", "copyto", "rsync")
         and places

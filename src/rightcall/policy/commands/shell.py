@@ -47,6 +47,8 @@ class Simple(Struct):
     depth: int = 0
     fed: tuple[int, ...] = ()
     """The commands whose output it reads, as positions in the list of all."""
+    ways: tuple[list[Word], ...] = ()
+    """Its words for each value that a loop gives to its variable, where `words` has all values beside each other."""
     called: bool = False
     """It stands in a function that is called later, where it is read again with the words that are given."""
 
@@ -380,6 +382,7 @@ class Reader(Scanner):
     def simple(self, fed: tuple[int, ...]) -> None:
         made = Simple([], [], [], self.folders, self.depth, fed)
         begun = self.at
+        written: list[Pieces] = []
         while True:
             self.blanks()
             if self._redirect(made):
@@ -391,6 +394,9 @@ class Reader(Scanner):
                 made.assigned.append(found)
             else:
                 made.words += pieces.words(self.home)
+                written.append(pieces)
+        if any(len(values) > 1 for pieces in written for values in pieces.texts):
+            made.ways = self._ways(written)
         if self.at == begun:
             raise Unreadable(f"`{self.peek() or 'the end'}` is not expected there")
         self._add(made)
@@ -400,6 +406,17 @@ class Reader(Scanner):
         if made.words and made.words[0].value in self.functions:
             self._call(made)
         self._keep(made)
+
+    def _ways(self, written: list[Pieces]) -> tuple[list[Word], ...]:
+        """`for h in a b; do ssh $h reboot; done` is `ssh a reboot` and `ssh b reboot`."""
+        ways = [pieces.ways() for pieces in written]
+        found: list[list[Word]] = []
+        for at in range(max(map(len, ways))):
+            self.budget.command()
+            words = [word for one in ways for word in one[min(at, len(one) - 1)].words(self.home)]
+            if words and all(word.value != HOLE or word.inner for word in words):  # else a wildcard says more of it
+                found.append(words)
+        return tuple(found)
 
     def _call(self, made: Simple) -> None:
         """The body of a function with the words that it is given in their places."""
@@ -446,6 +463,11 @@ class Reader(Scanner):
                     self.variables[name] = None if referred else (value,)
         elif program in ("cd", "pushd", "chdir"):
             self._change(made.words[1:])
+        elif program == "unset":
+            self.variables.update((word.value, None) for word in made.words[1:])
+        elif program == "eval":  # what it does is judged; what it changes is not known here
+            text = " ".join(word.value for word in made.words)
+            self.variables.update([(name, None) for name in self.variables if f"{name}=" in text])
         elif program == "read":
             names = [word.value for word in made.words[1:] if not word.value.startswith("-")]
             text = made.redirects[0].text if len(made.redirects) == 1 and len(names) == 1 else None
@@ -627,6 +649,10 @@ def printed(command: Simple, variables: dict[str, Values | None]) -> str | None:
         return arguments[-1]
     if program in ("dirname", "basename", "realpath", "readlink"):
         return _of_path(program, arguments)
+    if program == "mktemp" and all(
+        one in ("-d", "-q", "-t", "--directory", "--tmpdir", "--quiet") for one in arguments
+    ):
+        return "/tmp/tmp.made"
     if program == "command" and len(arguments) == 2 and arguments[0] == "-v":
         return arguments[1]
     return None

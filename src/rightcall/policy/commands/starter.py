@@ -199,6 +199,9 @@ _LISTS: dict[Kind, str] = {
         borg delete|prune|compact
         duplicity remove*|cleanup
         rsync --delete*|--remove-source-files
+        zip -m|--move
+        7z|7za|7zz -sdel
+        dotnet ef database drop|update
         del|erase|rd|deltree|format|diskpart|bcdedit|vssadmin|wbadmin|cipher|fsutil|sdelete
         reg delete
         schtasks /delete
@@ -207,6 +210,7 @@ _LISTS: dict[Kind, str] = {
         remove-item|clear-content|clear-item|clear-recyclebin|format-volume|clear-disk|initialize-disk *
         remove-partition|remove-volume|remove-itemproperty|stop-computer|restart-computer|remove-aduser|remove-vm *
         remove-item|clear-disk|format-volume|stop-computer|restart-computer|clear-recyclebin
+        stop-process|spps -force|-Force
         launchctl remove|bootout|unload
         dscl . -delete
         userdel|groupdel|deluser|delgroup
@@ -263,6 +267,8 @@ _LISTS: dict[Kind, str] = {
         gradle|gradlew ** publish*|*:publish*|upload*|release|deploy|bintrayUpload|appDistributionUpload*
         sbt publish*|release
         dotnet nuget push|delete
+        dotnet publish -p:PublishProfile*|-p:DeployOnBuild*|-t:PublishContainer
+        dotnet publish ** /p:PublishProfile*|/p:DeployOnBuild*|/t:PublishContainer
         nuget push|delete
         pod trunk|repo push|delete
         pod trunk push
@@ -320,6 +326,7 @@ _LISTS: dict[Kind, str] = {
         kubeadm *
         terraform|tofu|terragrunt apply|import|login
         terragrunt run-all apply
+        packer build
         pulumi up|import|refresh
         cdk deploy|bootstrap|import
         cdktf deploy
@@ -376,7 +383,6 @@ _LISTS: dict[Kind, str] = {
         dvc push
         clearml-task|neptune|comet|modal|sky *
         databricks|snowsql|dbt-cloud *
-        openssl s_client
         gitleaks|trufflehog|sonar-scanner --upload
         sentry-cli *
         codecov|coveralls
@@ -470,7 +476,8 @@ _LISTS: dict[Kind, str] = {
         dscl . -read
         nmcli ** -s|--show-secrets
         wpa_passphrase *
-        strings|gcore /proc/*
+        strings /proc/*
+        gcore *
         huggingface-cli|hf whoami|auth token|list
         tailscale|headscale cert|preauthkeys
         launchctl getenv|export
@@ -506,12 +513,20 @@ _LISTS: dict[Kind, str] = {
         setcap|capsh|setfacl *
         setenforce|aa-disable|aa-complain|aa-teardown|semanage *
         iptables|ip6tables|nft|ufw|firewall-cmd|pfctl|ipfw|netsh|ipset *
+        ip ** add|del|delete|set|flush|change|replace|append
+        nmcli ** up|down|add|modify|delete|disconnect|off|on|edit|clone|import|hotspot
+        ifconfig ** up|down|add|del
+        route add|del|delete|change|flush
+        networksetup -set*|-add*|-remove*|-create*
+        resolvectl dns|domain|flush-caches|revert
+        powershell|pwsh -ExecutionPolicy|-executionpolicy|-ep|-Ep|-EP|-ex|-exec bypass|Bypass|unrestricted|Unrestricted
         sysctl -w|--write|-p|--load
         modprobe|insmod|rmmod|kexec|depmod *
         mount|umount|losetup|swapoff|swapon *
         useradd|usermod|groupadd|groupmod|adduser|addgroup|passwd *
         chpasswd|gpasswd|chsh|chfn|vipw|newgrp|dscl|sysadminctl *
-        passwd|visudo
+        passwd|visudo|chpasswd|iptables-restore|ip6tables-restore
+        mknod *
         chroot|nsenter|unshare|pivot_root *
         docker run --privileged|--pid*|--cap-add*|--device*|--security-opt*|--userns*|--ipc*|--uts*
         podman run --privileged
@@ -534,6 +549,7 @@ _LISTS: dict[Kind, str] = {
     "persists": """
         at|batch|atrm *
         batch
+        systemd-run *
         systemctl start|stop|restart|reload|enable|disable|mask
         systemctl unmask|daemon-reload|kill|edit|set-*|isolate|reset-failed|link
         systemctl reboot|poweroff|halt|suspend|hibernate
@@ -606,6 +622,8 @@ _LISTS: dict[Kind, str] = {
         git fetch|pull|clone|ls-remote|fetch-pack --upload-pack*|--exec*
         vim|vi|nvim|gvim|view|ex ** *!*
         wmic ** call
+        just --shell*
+        aria2c --on-*
     """,
 }
 

@@ -14,7 +14,7 @@ from rightcall.policy.commands.words import Word, basename
 DEPLOYS = Late(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
     r"|tear-down"
-    r"|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
+    r"|uninstall|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
     r"|test|lint|info|status|preview)\b))", re.IGNORECASE,
 )  # fmt: skip
 """Names of tasks and scripts that deploy or destroy."""
@@ -36,7 +36,7 @@ _ABOUT_FILES = frozenset(
      "rightcall", "bat", "eza", "exa", "realpath", "readlink", "ln", "trap", "unset", "set", "return", "exit", "cut",
      "printenv", "uniq", "comm", "tee", "yes", "seq", "expr", "let", "pytest", "jest", "vitest", "mocha", "ruff",
      "eslint", "prettier", "black", "mypy", "pyright", "tsc", "yq", "emacs", "nvim", "cargo", "go", "rspec", "phpunit",
-     "rustup", "conda", "mamba", "gem", "apt", "apt-get", "dnf", "yum", "psql", "mysql", "sqlite3", "history")
+     "rustup", "conda", "mamba", "gem", "apt", "apt-get", "dnf", "yum", "psql", "mysql", "sqlite3", "history", "dotnet")
 )  # fmt: skip
 """Their words are files, names and texts, or they have lists of their own."""
 _ENDS = Late(
@@ -181,7 +181,8 @@ _SQL_DESTROYS = Late(
     r"|dropIndexes|updateMany"
     r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,
 )  # fmt: skip
-_SQL_RIGHTS = Late(r"\b(?:GRANT|REVOKE)\s|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
+_SQL_RIGHTS = Late(r"\b(?:GRANT|REVOKE)\s|\bSET\s+(?:GLOBAL|PERSIST)\b"
+                         r"|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
                          r"|INTO\s+(?:OUT|DUMP)FILE|xp_cmdshell|pg_read_file|lo_import"
                          r"|createUser\(", re.IGNORECASE)  # fmt: skip
 _SQL_RUNS = Late(
@@ -209,9 +210,19 @@ def is_sql_client(run: Run) -> bool:
     return run.program in CLIENTS
 
 
+DUMPS = frozenset(
+    ("pg_dump", "pg_dumpall", "mysqldump", "mariadb-dump", "zcat", "gunzip", "gzip", "bzcat", "xzcat", "zstdcat")
+)
+"""What they print, nobody has looked at: fed to a client it takes the place of what is in a database."""
+
+
 def is_named_dangerously(file: str) -> bool:
-    """A script that nobody can look into, named after what it does: `wipe.sql`."""
-    return DEPLOYS.search(basename(file)) is not None
+    """A script that nobody can look into, named after what it does or is: `wipe.sql`, `backup.sql`."""
+    return DEPLOYS.search(basename(file)) is not None or _RESTORES.search(basename(file)) is not None
+
+
+_RESTORES = Late(r"dump|backup|restore|snapshot", re.IGNORECASE)
+"""What was saved of a database takes the place of what is in it now."""
 
 
 def console_rules(run: Run) -> Iterator[Found]:

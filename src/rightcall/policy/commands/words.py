@@ -97,6 +97,19 @@ class Pieces:
             self.texts.append(tuple(CUT.join(value.split()) if " " in value or "\t" in value or "\n" in value else value
                                     for value in values))  # fmt: skip
 
+    def ways(self) -> list["Pieces"]:
+        """One word for each value that its variables may have, where they have several."""
+        most = max(map(len, self.texts), default=0)
+        if most < 2:
+            return [self]
+        found: list[Pieces] = []
+        for at in range(min(most, MOST_WORDS)):
+            one = Pieces()
+            one.texts = [(values[min(at, len(values) - 1)],) for values in self.texts]
+            one.names, one.inner, one.quoted = self.names, self.inner, self.quoted
+            found.append(one)
+        return found
+
     def plain(self) -> str | None:
         """The word as it is written, where nothing in it was quoted or expanded."""
         if self.quoted or self.names or self.inner or len(self.texts) != 1:
@@ -107,7 +120,7 @@ class Pieces:
         """All words that this one turns into."""
         if len(self.texts) == 1 and not self.quoted and len(self.texts[0]) == 1:
             text = self.texts[0][0]
-            if text.isalnum() and not self.names:
+            if text.isalnum() and not self.names and not self.inner:
                 return [Word(text)]
         names, inner = tuple(dict.fromkeys(self.names)), tuple(self.inner)
         found: list[Word] = []
@@ -278,12 +291,12 @@ _ALIASES = {
     "sls": "select-string", "ls": "get-childitem", "dir": "get-childitem", "gci": "get-childitem", "echo": "echo",
     "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
 }  # fmt: skip
-_TOKEN = re.compile(
+_TOKEN = Late(
     r"(?P<blank>[ \t\r]+)|(?P<end>[;\n{}()]|&&|\|\||&)|(?P<pipe>\|)|(?P<single>'(?:[^']|'')*')"
     r"|(?P<double>\"(?:[^\"`]|`.)*\")"
     r"|(?P<comment>(?<![^\s;{}()])#[^\n]*)|(?P<word>(?:`.|[^\s;{}()|&'\"`])+)|(?P<odd>.)", re.DOTALL,
 )  # fmt: skip
-_VARIABLE = re.compile(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
+_VARIABLE = Late(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
 _KEYWORDS = frozenset(
     ("if", "else", "elseif", "foreach", "for", "while", "do", "try", "catch", "finally", "return", "param",
      "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")

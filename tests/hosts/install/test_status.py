@@ -1,0 +1,135 @@
+"""`rightcall status`: what is installed where, and whether it really works."""
+
+from pathlib import Path
+
+import pytest
+
+from rightcall.hosts.install import trying
+from rightcall.server.hooks import HookServer
+from support.cli import Runner
+from support.host_settings import program, real_program
+
+
+@pytest.mark.promise("H-08")
+def test_a_hook_that_answers_works_and_leaves_no_trace(home: Path, run: Runner) -> None:
+    real_program(home)
+    run("install", "gemini", "--yes")
+    done = run("status", "--json")
+    assert done.code == 0
+    (one,) = done.json["installed"]
+    assert (one["host"], one["mode"], one["works"], one["why"]) == ("gemini", ["observe"], True, "")
+    assert one["milliseconds"] > 0
+    assert sorted(file.name for file in (home / "state" / "rightcall").iterdir()) == [
+        "installed.json",
+        "installed.lock",
+    ]
+    assert done.json["server"] == {"policy": None, "running": False, "answers": None}
+
+
+@pytest.mark.promise("H-08")
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("exit 3", "ends with code 3"),
+        ("echo out of order >&2; exit 1", "ends with code 1: out of order"),
+        ("echo hello", "no answer"),
+        ("echo '[]'", "no answer"),
+        ('echo \'{"reason": "RightCall could not judge this call, so it was not made: x."}\'', "not made: x."),
+        ("exec sleep 60", "does not answer within 0.2 seconds"),
+    ],
+)
+def test_a_hook_that_does_not_answer_as_it_should_is_told_of(
+    home: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, body: str, why: str
+) -> None:
+    if "sleep" in body:
+        monkeypatch.setattr(trying, "DEADLINE", 0.2)
+    program(home, body)
+    run("install", "claude-code", "--yes")
+    done = run("status")
+    assert done.code == 1
+    assert "does not work: " in done.out
+    assert why in done.out
+
+
+def test_a_program_that_is_gone_is_told_of(home: Path, run: Runner) -> None:
+    run("install", "claude-code", "--yes")
+    (home / "my bin" / "rightcall").unlink()
+    assert "ends with code 127" in run("status").out
+
+
+@pytest.mark.promise("H-08")
+def test_the_command_that_is_run_is_the_one_in_the_settings_with_a_louder_mode(home: Path, run: Runner) -> None:
+    program(home, 'echo "$@" > "$HOME/words"; cat > "$HOME/event"')
+    run("install", "claude-code", "--yes")
+    assert "works (answers in " in run("status").out
+    assert (home / "words").read_text() == "hook claude --mode observe --mode block\n"
+    assert '"tool_name":"rightcall_status"' in (home / "event").read_text()
+
+
+@pytest.mark.parametrize("tail", ["; touch pwned", " $(touch pwned)", " --policy x & touch pwned"])
+def test_a_command_that_others_wrote_into_a_project_is_never_run(home: Path, run: Runner, tail: str) -> None:
+    program(home, "touch pwned")
+    run("install", "claude-code", "--project", "--yes")
+    file = home / "work" / ".claude" / "settings.json"
+    file.write_text(file.read_text().replace("--mode observe", f"--mode observe{tail}"))
+    done = run("status")
+    assert "it was not run" in done.out
+    assert not (home / "work" / "pwned").exists()
+    file.write_text(file.read_text().replace(f"--mode observe{tail}", "--mode observe").replace("my bin", "bin2"))
+    assert "it was not run" in run("status").out
+
+
+def test_a_policy_that_is_wrong_is_told_of(home: Path, run: Runner) -> None:
+    run("install", "claude-code", "--yes")
+    (home / "work" / "rightcall.toml").write_text("nonsense = 1\n")
+    done = run("status")
+    assert done.code == 1
+    assert "the policy is wrong" in done.out
+
+
+def test_hooks_that_are_switched_off_or_missing_are_told_of(home: Path, run: Runner) -> None:
+    run("install", "claude-code", "--yes")
+    file = home / ".claude" / "settings.json"
+    text = file.read_text()
+    file.write_text(text.replace("{\n", '{\n  "disableAllHooks": true,\n', 1))
+    assert "disableAllHooks is true" in run("status").out
+    file.write_text(text.replace('"PostToolUse"', '"Other"'))
+    assert "the hooks for PostToolUse are not there" in run("status").out
+
+
+def test_of_servers_it_is_told_whether_their_programs_are_there(home: Path, run: Runner) -> None:
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {"good": {"command": "sh"}, "bad": {"command": "no-such-program"}}}')
+    run("install", "cursor", "--yes")
+    done = run("status", "--json")
+    assert done.code == 1
+    assert [(one["server"], one["works"]) for one in done.json["installed"]] == [("good", True), ("bad", False)]
+    assert "there is no program 'no-such-program'" in run("status").out
+
+
+def test_where_nothing_is_installed_that_is_said(home: Path, run: Runner) -> None:
+    done = run("status")
+    assert done.code == 0
+    assert done.out.startswith("Nothing is installed.")
+
+
+def test_settings_of_ours_that_broke_are_told_of(home: Path, run: Runner) -> None:
+    run("install", "gemini", "--yes")
+    (home / ".gemini" / "settings.json").write_text("{")
+    done = run("status")
+    assert done.code == 1
+    assert "cannot be understood" in done.out
+
+
+def test_a_running_server_is_asked_whether_it_answers(home: Path, run: Runner) -> None:
+    policy = home / "work" / "rightcall.toml"
+    policy.write_text("version = 1\n")
+    server = HookServer(str(policy))
+    assert server.start()
+    try:
+        assert run("status", "--json").json["server"] == {"policy": str(policy), "running": True, "answers": True}
+        assert "server: answers, for" in run("status").out
+    finally:
+        server.stop()
+    assert run("status", "--json").json["server"]["running"] is False

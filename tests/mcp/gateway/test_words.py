@@ -1,0 +1,251 @@
+"""What the gateway says to clients, to people and in the record: by the right names, and safe to act on."""
+
+import asyncio
+import os
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from rightcall.executor.door import Door
+from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.mcp.upstream.links import ProcessLink
+from rightcall.policy.loader import load_policy
+from rightcall.proxy.gates import Options
+from rightcall.record.memory import MemoryStore
+from rightcall.server.access import Access
+from rightcall.server.app import Parts, assemble
+from rightcall.server.mcp import Endpoint
+from rightcall.server.recording import Backlog, Recording
+from support.gateways import (
+    TOOL,
+    ScriptedLink,
+    Wrong,
+    asked,
+    gateway_of,
+    greeted,
+    old_server,
+    once,
+    policy,
+    shared_of,
+    text_of,
+)
+
+pytestmark = pytest.mark.promise("H-04")
+
+
+def git(method: str, params: dict[str, Any]) -> Any:
+    if method == "tools/list":
+        return {"tools": [{**TOOL, "name": name} for name in ("git_log", "git_push", "edit_file")]}
+    return old_server(method, params)
+
+
+def records(door: Door, *kinds: str) -> list[Any]:
+    door.store.transact(lambda _: None)
+    entries = door.store.look(lambda tables: list(tables.entries()))
+    return [json.decode(entry.body) for entry in entries if entry.kind in kinds]
+
+
+@pytest.mark.promise("P-04")
+@pytest.mark.parametrize("names", [("edit_file", "read_file"), ("NAME", "edit_file")])
+def test_the_advice_on_effects_copied_as_it_stands_declares_no_tool(names: tuple[str, ...]) -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        tools = {"tools": [{**TOOL, "name": name} for name in names]}
+        return tools if method == "tools/list" else old_server(method, params)
+
+    async def main() -> str:
+        told: list[str] = []
+        rules = {"version": 1, "servers": {"files": {"command": ["files"]}}}
+        async with gateway_of(rules, {"news": told.append}, files=ScriptedLink(answering)) as gateway:
+            await greeted(gateway)
+        return told[0]
+
+    told = asyncio.run(main())
+    assert f"what 2 of them do, so each call asks a person: {', '.join(names)}\n" in told
+    assert "in the table [servers.files] of the policy:" in told
+    advice = told.splitlines()[-1]
+    copied = f'[servers.files]\ncommand = ["files"]\n{advice}\n'
+    server = load_policy({"version": 1, **tomllib.loads(copied)}).servers["files"]
+    assert server.effects
+    assert [server.effects_of(name) for name in names] == [None, None]
+
+
+def test_a_refusal_calls_the_tool_as_the_client_knows_it_and_a_denied_one_is_recorded_as_denied() -> None:
+    async def main() -> tuple[list[str], list[Any]]:
+        rules = policy("git", policy={"deny": ["git/git_push"], "approval": {"tools": ["git/edit_file"]}})
+        async with gateway_of(rules, git=ScriptedLink(git)) as gateway:
+            client = await greeted(gateway)
+            calls = [("git_git_log", {}), ("git_git_push", {"text": "x"}), ("git_edit_file", {"text": "x"})]
+            answers = [await asked(client, "tools/call", name=name, arguments=given) for name, given in calls]
+            return [text_of(one) for one in answers], records(gateway.door, "refused")
+
+    (wrong, denied, waits), (_, refused) = asyncio.run(main())
+    assert wrong == '⚠️ Invalid git_git_log call. Missing required fields: text. Example: {"text": "<text>"}'
+    assert denied == "Error: Tool 'git_git_push' is not whitelisted for AI use"
+    assert waits.startswith("Error: 'git_edit_file' always asks")
+    assert (refused["tool"], refused["rule"], refused.get("problems")) == ("git/git_push", "policy:deny", None)
+
+
+def test_a_name_that_only_resembles_a_hidden_tool_is_answered_with_names_that_the_client_knows() -> None:
+    names = ("commit_everything", "log_everything")
+
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        tools = {"tools": [{**TOOL, "name": name} for name in names]}
+        return tools if method == "tools/list" else old_server(method, params)
+
+    async def main() -> tuple[str, list[Any]]:
+        rules = policy("git", policy={"deny": ["git/commit_everything"]})
+        async with gateway_of(rules, git=ScriptedLink(answering)) as gateway:
+            client = await greeted(gateway)
+            answer = await asked(client, "tools/call", name="git_commit_everythng", arguments={"text": "x"})
+            return text_of(answer), records(gateway.door, "refused")
+
+    told, (refused,) = asyncio.run(main())
+    assert told == "There is no tool 'git_commit_everythng'. Did you mean git_log_everything?"
+    assert (refused["tool"], refused["rule"]) == ("git/commit_everythng", "unknown_tool")
+
+
+@pytest.mark.parametrize("answered", ["foo", 7, [], [{}]])
+def test_a_result_that_is_no_object_is_an_error_of_the_server_and_recorded_as_failed(answered: Any) -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        return answered if method == "tools/call" else old_server(method, params)
+
+    async def main() -> tuple[Any, list[Any]]:
+        async with gateway_of(policy("a"), a=ScriptedLink(answering)) as gateway:
+            client = await greeted(gateway)
+            answer = await asked(client, "tools/call", name="a_echo", arguments={"text": "x"})
+            return answer, records(gateway.door, "end")
+
+    answer, (end,) = asyncio.run(main())
+    assert answer == {"code": -32603, "message": "the server's answer is no result: that must be an object"}
+    assert (end["status"], end["error"]) == ("failed", answer["message"])
+
+
+def test_health_counts_the_calls_of_the_gateway_too() -> None:
+    async def main() -> Any:
+        store = MemoryStore()
+        async with shared_of(policy("a"), lambda _: ScriptedLink()) as shared:
+            recording = Recording(store, backlog=Backlog(0.0))
+            access = Access(None, bound_to="127.0.0.1")
+            endpoint = Endpoint(shared)
+            service = assemble(
+                "http://127.0.0.1:1", load_policy(None), Options(), access, Parts(recording, mcp=endpoint)
+            )
+            for capabilities in ({}, {"elicitation": {}}):
+                client = await greeted(shared, capabilities=capabilities)
+                for arguments in ({"text": "x"}, {}):
+                    await asked(client, "tools/call", name="a_echo", arguments=arguments)
+            await asked(client, "tools/call", name="nothing_like_it", arguments={})
+            try:
+                return await health(service.app)
+            finally:
+                endpoint.stop()
+                await service.proxy.aclose()
+                await asyncio.to_thread(recording.stop)
+
+    told = asyncio.run(main())
+    assert told["audit"]["recorded"] == 5
+
+
+async def health(app: Any) -> Any:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"127.0.0.1")]
+    scope = {"type": "http", "method": "GET", "path": "/health", "query_string": b"", "headers": headers}
+    await app({**scope, "raw_path": b"/health", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80)}, receive, send)
+    return json.decode(b"".join(one.get("body", b"") for one in sent))
+
+
+@pytest.mark.promise("P-14")
+@pytest.mark.skipif(os.name != "posix", reason="the server is a shell's")
+def test_what_a_server_wrote_to_standard_error_is_for_the_operator_and_without_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MINE", "a-value-of-our-own")
+    key = "sk-0123456789abcdefABCDEF0123"
+    script = f'echo "ada asked for 4711 with {key}" >&2; echo "MINE is $MINE" >&2; exit 3'
+    rules = {"version": 1, "servers": {"s": {"command": ["sh", "-c", script], "env": {"MINE": "${MINE}"}}}}
+
+    async def main() -> tuple[str, str, str]:
+        told: list[str] = []
+        with Door.open("gateway", rules, strict=True, store="memory") as door:
+            shared = SharedGateway(door, ProcessLink, news=told.append)
+            shared.start()
+            try:
+                client = await greeted(shared)
+                answer = await asked(client, "tools/call", name="s_echo", arguments={"text": "x"})
+                to_client = [answer, shared.first.upstreams()[0].told()]
+                return json.encode(to_client).decode(), str(shared.state()), told[0]
+            finally:
+                await shared.aclose()
+
+    to_client, to_operator, in_log = asyncio.run(main())
+    assert "it ended with exit code" in to_client
+    assert not [word for word in ("4711", "ada", key, "MINE", "last words") if word in to_client]
+    for shown in (to_operator, in_log):
+        assert "its last words: ada asked for 4711 with [redacted" in shown
+        assert key not in shown
+        assert "a-value-of-our-own" not in shown
+
+
+def shelf(scheme: str, code: int) -> Callable[[str, dict[str, Any]], Any]:
+    """A server of resources that says in its own words that it has none of an address."""
+
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        match method:
+            case "initialize":
+                return {**old_server(method, params), "capabilities": {"resources": {}}}
+            case "resources/list":
+                return {"resources": [{"uri": f"{scheme}://one", "name": "one"}]}
+            case "resources/templates/list":
+                return {"resourceTemplates": [{"uriTemplate": f"{scheme}://by/{{id}}", "name": "by"}]}
+            case "resources/read":
+                raise Wrong(code, f"{scheme} has no {params['uri']}", uri=params["uri"])
+        raise LookupError(method)
+
+    return answering
+
+
+@pytest.mark.promise("H-34")
+@pytest.mark.parametrize(
+    ("uri", "code", "who"),
+    [
+        ("b://nothing", -32602, "b"),
+        ("b://by/7", -32602, "b"),
+        ("a://nothing", -32002, "a"),
+        ("other://x", -32002, "a"),
+    ],
+)
+def test_a_resource_that_nobody_has_is_refused_in_the_words_of_the_likeliest_server(
+    uri: str, code: int, who: str
+) -> None:
+    async def main() -> list[Any]:
+        links = {"a": ScriptedLink(shelf("a", -32002)), "b": ScriptedLink(shelf("b", -32602))}
+        async with gateway_of(policy("a", "b"), **links) as gateway:
+            client = await greeted(gateway)
+            return [await asked(client, "resources/read", uri=uri), await once(gateway, "resources/read", uri=uri)]
+
+    expected = {"code": code, "message": f"{who} has no {uri}", "data": {"uri": uri}}
+    assert asyncio.run(main()) == [expected, expected]
+
+
+@pytest.mark.promise("H-34")
+def test_without_any_server_of_resources_the_words_are_those_of_the_clients_revision() -> None:
+    async def main() -> list[Any]:
+        async with gateway_of(policy("a"), a=ScriptedLink()) as gateway:
+            client = await greeted(gateway)
+            found = [
+                await asked(client, "resources/read", uri="x://1"),
+                await once(gateway, "resources/read", uri="x://1"),
+            ]
+            return [(one["code"], one["message"]) for one in found]
+
+    assert asyncio.run(main()) == [(-32002, "Resource not found"), (-32602, "Resource not found")]
