@@ -104,7 +104,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     )
 
 
-UNSURE = (0.07, 0.65)
+UNSURE = (0.07, 0.6)
 """Between these probabilities it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer
 than "call", which a model selects and another reviews."""
 
