@@ -16,9 +16,9 @@ from bench.table import Figure
 from bench.timing import all_cores
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.conversation import PLACE, Language, NoSandbox, Scratch, Tier, job_for, node_program
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.scratch import put
-from rightcall.tools.sandbox.types import PLACE, Language, NoSandbox, Scratch, Tier, job_for, node_program
 
 TIMES = 30
 AT_ONCE = 8

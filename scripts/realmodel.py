@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rightcall.doctor.doctor import SEED
-from rightcall.doctor.judgement import Emission, Outcome, judged, read
+from rightcall.doctor.judgement import Emission, Outcome, judge_answer, read
 from rightcall.doctor.questions import QUICK, STEPS, DoctorQuestion, Patient, find, request_of
 from rightcall.policy.settings import Policy
 from rightcall.proxy.gates import Gates
@@ -140,7 +140,7 @@ async def _outcome(upstream: Upstream, gates: Gates, patient: Patient, question:
     if incoming.status >= 300:
         return Outcome()
     is_stream = any(name == b"content-type" and b"event-stream" in value for name, value in incoming.headers)
-    return judged(patient.wire, gate, read(patient.wire, Emission(200, raw, is_stream)), question)
+    return judge_answer(patient.wire, gate, read(patient.wire, Emission(200, raw, is_stream)), question)
 
 
 # ── the three programs ───────────────────────────────────────────────────────────────────────────────────────────────

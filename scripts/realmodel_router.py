@@ -46,6 +46,8 @@ _MARKUP = re.compile(
     r"<\||</?tool_call|</?function|</?invoke|\[/?TOOL_CALLS|\[TOOL_CALL\]|</?think|<\W?DSML|"
     r'```\w*\s*\{\s*"(?:name|tool|function|selected_tool)"\s*:'
 )
+_QUOTED = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
+"""Code within a line is shown as the model wrote it: it talks about a marker."""
 _SHORT = {
     "selection_temperature": HOT, "review_temperature": HOT, "answer_temperature": HOT, "top_p": 1.0, "candidates": 3,
     "selection_tokens": 180, "review_tokens": 80, "answer_tokens": 40, "reinjections": 2, "seconds": SECONDS,
@@ -200,7 +202,9 @@ async def _one(house: House, wish: Wish, tally: Tally) -> None:
     tally.reviews += Counter(one.word for one in world.happened if one.what == "review")
     tally.wrong += [f"{wish.text!r}: {fault}" for fault in _faults(house, packet, head, tally)]
     gate = Gate([tool.definition for tool in world.tools()])
-    tally.markup += [f"{wish.text!r}: {text!r}" for text in texts if _MARKUP.search(text) or gate.read(text).calls]
+    tally.markup += [
+        f"{wish.text!r}: {text!r}" for text in texts if _MARKUP.search(_QUOTED.sub("", text)) or gate.read(text).calls
+    ]
     tool = routing.selected_tool.tool_name if routing.selected_tool else "-"
     stands = f"{routing.execution_status:<19} {routing.confidence:.2f} {tool:<16}"
     print(f"{tally.requests:>4} {house.name:<8} {wish.kind:<12} {stands} {wish.text[:50]}", flush=True)

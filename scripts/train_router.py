@@ -7,8 +7,8 @@ tool_catalogue.jsonl (BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench) and e
 text.json under src/rightcall/router/weights. No line is kept: only numbers, and words with their weights.
 
 What is learned here stands on the vectors, and the vectors that ship have seen these very requests: on them they look
-better than they are. So `--vectors` names a table that was learned from every second set of data/everyday alone, without
-any corpus (scripts/train_vectors.py --half), and only the other sets are learned from here. The sets that are held out
+better than they are. So `--vectors` names a table that was learned from every second set of data/everyday alone,
+without any corpus (scripts/train_vectors.py --half), and only the other sets are learned from here. The sets that are held out
 (`held_out`) are never learned from; the figures on them are those of the vectors that ship.
 """
 
@@ -31,7 +31,7 @@ from rightcall.router import ranking, vectors
 from rightcall.router.index import ToolIndex
 from rightcall.router.intent import ask_numbers, marked_words, need_numbers, plain_words
 from rightcall.router.lexical import ToolText, tool_texts
-from rightcall.router.ranking import BY_WORDS, FOUND, Found, Linear, Ranker, compare, ordered, related
+from rightcall.router.ranking import BY_WORDS, FOUND, Found, Linear, Ranker, compare, order_tools, relate_rows
 from rightcall.router.slots import FILLED
 
 HOME = Path(__file__).parent.parent
@@ -48,7 +48,9 @@ LEAST_FILLED = BY_WORDS.index("least_filled")
 MADE_WEIGHT = 0.3
 ASK_AMONG_BFCL = 0.1
 """What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing."""
-MADE_FROM = "data/everyday; development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
+MADE_FROM = (
+    "data/everyday; development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
+)
 
 
 def lines(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -160,7 +162,7 @@ class Data:
         asked = self.ranker.ask(case.text)
         known = [self.ranker.know(tool) for tool in tool_texts(case.tools)]
         numbers = [compare(asked, one) for one in known]
-        return asked, ordered(known, numbers, [few.score(one) for one in related(numbers)])
+        return asked, order_tools(known, numbers, [few.score(one) for one in relate_rows(numbers)])
 
 
 class Case(NamedTuple):
@@ -337,7 +339,9 @@ def ranked(data: Data) -> dict[str, Any]:
 
 
 def _fitted(requests: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    return fits.ranking([related_array(rows) for rows, _ in requests], [right for _, right in requests], RANKING_STRENGTH)
+    return fits.ranking(
+        [related_array(rows) for rows, _ in requests], [right for _, right in requests], RANKING_STRENGTH
+    )
 
 
 def alone_data(data: Data, seen: np.ndarray | None = None) -> tuple[list[str], np.ndarray]:
@@ -351,7 +355,7 @@ def alone_data(data: Data, seen: np.ndarray | None = None) -> tuple[list[str], n
 
 
 def related_array(rows: np.ndarray) -> np.ndarray:
-    return np.array(related(rows.tolist()))
+    return np.array(relate_rows(rows.tolist()))
 
 
 def linear(weights: np.ndarray) -> dict[str, Any]:

@@ -65,6 +65,7 @@ class Words:
 
 def meaning(vectors: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
     """Whether a request sounds like one for a tool, by its vector; and the same by models that had not seen its set."""
+
     def fitted(rows: np.ndarray, wanted: np.ndarray) -> LogisticRegression:
         return LogisticRegression(C=2.0, max_iter=3000, class_weight="balanced").fit(rows, wanted)
 

@@ -383,6 +383,13 @@ def test_no_command_needs_the_extra_for_the_server_before_it_runs() -> None:
     assert loaded & MAY_LOAD_IN_SERVE == set()
 
 
+@pytest.mark.parametrize("command", ["ask", "call", "demo", "install", "pause", "status", "warm"])
+def test_a_command_starts_without_what_only_its_work_needs(command: str) -> None:
+    loaded = modules_after(f"import rightcall.cli.{command}")
+    ours = {"executor.executor", "policy.loader", "record.sqlite", "tools.git", "tools.run", "tools.write"}
+    assert loaded & {"asyncio", *(f"rightcall.{module}" for module in ours)} == set()
+
+
 def test_a_right_call_never_loads_what_only_broken_ones_need() -> None:
     loaded = modules_after(f"from rightcall import Gate; assert Gate([{TOOL}]).check('add', {{'n': 1}}).ok")
     assert "rightcall.gate.gate" in loaded

@@ -59,6 +59,9 @@ class CallError(RightCallError, ValueError):
 class ToolFailure(RightCallError):
     """A tool cannot do what was asked, and says so in words that the model may read as they are."""
 
+    plain: bool = True
+    """False: the words are somebody else's, and are marked as data."""
+
 
 class PacketError(RightCallError, ValueError):
     """A packet cannot be saved, or what was saved is none; the message names the file and the reason."""

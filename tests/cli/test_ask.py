@@ -1,4 +1,4 @@
-"""`rightcall ask`: the whole loop from the shell, with a real server as the model and a person at a real terminal."""
+"""`rightcall ask --route`: the whole way from the shell, with a real server and a person at a real terminal."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: ScriptedUpst
 
 @pytest.fixture
 def ask(run: Runner, folder: Path) -> Ask:
-    return lambda *arguments, **more: run("ask", *arguments, **more)
+    return lambda *arguments, **more: run("ask", *([] if "--resume" in arguments else ["--route"]), *arguments, **more)
 
 
 def packets() -> PacketStore:
@@ -142,7 +142,7 @@ def test_a_call_that_needs_a_person_waits_for_that_person(
 def test_at_a_terminal_every_question_is_asked_there_and_then(folder: Path, server: ScriptedUpstream) -> None:
     write_policy(folder, server, ASKS)
     server.play(says(reads(), UNAPPROVED, NONE, f"Done. {EVIL}"))
-    with Terminal("ask", READING, "--by", "anna") as terminal:
+    with Terminal("ask", "--route", READING, "--by", "anna") as terminal:
         terminal.until("run it? [y/n")
         terminal.type("y\n")
         shown = terminal.until("? [y/N")
@@ -155,7 +155,7 @@ def test_at_a_terminal_every_question_is_asked_there_and_then(folder: Path, serv
 
 def test_ctrl_c_saves_the_request_and_says_how_it_goes_on(folder: Path, server: ScriptedUpstream) -> None:
     server.play([Stalls(Answer([Text("hm")]), after=0)])
-    process = start("ask", READING)
+    process = start("ask", "--route", READING)
     server.wait_for_stall()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.cli.display import BLOCKS
+from rightcall.cli.persons import BLOCKS
 from rightcall.cli.stats import drawn, look
 from rightcall.cli.terminal import Style
 from rightcall.record.tables import CallBody, encode

@@ -90,10 +90,10 @@ def test_nothing_leaves_a_hostile_folder_by_any_command(
 
 
 def hook_output(event: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
-    from rightcall.hosts.hooks.hook import judged, read_options
+    from rightcall.hosts.hooks.hook import judge_event, read_options
 
     monkeypatch.setattr("sys.stderr", io.StringIO())
-    return judged(read_options(["claude"]), event, lambda _: None)
+    return judge_event(read_options(["claude"]), event, lambda _: None)
 
 
 @pytest.mark.promise("P-13")

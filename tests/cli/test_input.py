@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from rightcall.cli.corpora import cases, json_schema, read_flags
-from rightcall.cli.jsonl import merged
-from rightcall.cli.lines import InputError, bounded_lines, read_text
-from rightcall.cli.options import load_tools
+from rightcall.cli.options import InputError, bounded_lines, load_tools, read_text
+from rightcall.cli.read import add_statistics
 
 
 def test_lines_come_with_their_numbers_and_a_long_one_is_skipped_whole() -> None:
@@ -162,8 +161,8 @@ def test_statistics_of_several_gates_add_up() -> None:
 
     one = stats(1, 1, {"a": stats(1, 1)})
     other = stats(2, 0, {"a": stats(1, 0), "b": stats(1, 0)})
-    assert merged(None, one) == one
-    assert merged(one, other) == {
+    assert add_statistics(None, one) == one
+    assert add_statistics(one, other) == {
         "total_calls": 4,
         "normalizations": {"direct": 3, "failed": 1},
         "failures": 1,

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Gate
-from rightcall.cli.jsonl import LineGates, answer_lines
-from rightcall.cli.read import MAX_BYTES, line_reader, place_records
+from rightcall.cli.read import MAX_TEXT, LineGates, answer_lines, line_reader, place_records
 from rightcall.gate.stream import Stream
 from rightcall.types import Call, Place, Reading, Verdict
 from support.cli import TOOLS, Runner, start
@@ -250,9 +249,9 @@ def test_twenty_megabytes_are_read_and_more_than_the_limit_is_refused(run: Runne
     done = run("read", "--file", str(file))
     assert done.code == 0
     assert done.out.startswith("✓ get_weather may run")
-    done = run("read", stdin=b"x" * (MAX_BYTES + 1))
+    done = run("read", stdin=b"x" * (MAX_TEXT + 1))
     assert done.code == 2
-    assert f"standard input: holds more than {MAX_BYTES:,} bytes" in done.err
+    assert f"standard input: holds more than {MAX_TEXT:,} bytes" in done.err
 
 
 # a native message
@@ -378,7 +377,7 @@ def test_lines_come_from_a_file_as_well_and_can_be_streamed(run: Runner, tmp_pat
 def test_a_line_beyond_the_limit_is_refused_clearly_and_the_next_is_answered(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rightcall.cli.read.MAX_BYTES", 1000)
+    monkeypatch.setattr("rightcall.cli.read.MAX_TEXT", 1000)
     done = run("read", "--jsonl", "--stats", stdin=json.dumps("x" * 1000) + "\n" + json.dumps(RIGHT))
     assert done.code == 0
     assert done.lines[0] == {"id": None, "line": 1, "error": "the line is longer than 1,000 bytes"}

@@ -108,7 +108,7 @@ def test_with_a_model_all_evidence_is_shown_and_nothing_runs(
     ]  # fmt: skip
     assert '{"arguments":{"path":"docs/design.md"},"name":"code/read"}' in done.out
     assert "reaches the threshold, which is 0.01 now" in done.out
-    assert "made of: needs 1.00" in done.out
+    assert "made of: reads 1.00, needs 1.00" in done.out
     assert "\x1b" not in done.out
     assert not (folder / ".rightcall").exists()
 

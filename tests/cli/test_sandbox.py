@@ -17,8 +17,8 @@ from rightcall.cli import sandbox as sandbox_run
 from rightcall.cli.canaries import CANARIES, world
 from rightcall.cli.sandbox import copy_name, is_system, status
 from rightcall.tools.sandbox import scratch as scratch_module
+from rightcall.tools.sandbox.conversation import Ended, Language, NoSandbox
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Ended, Language, NoSandbox
 from support.cli import Runner, environment, start
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.cli.serving import program
+from rightcall.cli.serve import program
 from rightcall.server import app as running
 from support.cli import Runner, write_trusted
 from support.proxies import post, request

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from rightcall.base.redact import Redactor
-from rightcall.cli.serving import Lines, lines_and_log, teller
+from rightcall.cli.serve import Lines, lines_and_log, teller
 from rightcall.cli.terminal import Style
 from rightcall.proxy.prose import Did
 from rightcall.server.recording import Facts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.cli.display import ASCII, BLOCKS, Row, Signs, bar, chart, fitted, levels, signs_for
+from rightcall.cli.persons import ASCII, BLOCKS, Row, Signs, bar, chart, fit_columns, levels, signs_for
 from rightcall.cli.stats import drawn, duration, look, percent, watch
 from rightcall.cli.terminal import Style, visible_width
 from rightcall.record.calls import Period
@@ -305,9 +305,9 @@ def test_a_chart_puts_its_text_below_where_there_is_no_room() -> None:
 
 
 def test_texts_are_cut_by_columns_and_say_so() -> None:
-    assert fitted("漢字漢字", 8) == "漢字漢字"
-    assert fitted("漢字漢字", 7) == "漢字漢…"
-    assert fitted("abcdef", 3, ASCII) == "ab~"
+    assert fit_columns("漢字漢字", 8) == "漢字漢字"
+    assert fit_columns("漢字漢字", 7) == "漢字漢…"
+    assert fit_columns("abcdef", 3, ASCII) == "ab~"
 
 
 @pytest.mark.parametrize(("encoding", "signs"), [("utf-8", BLOCKS), ("ascii", ASCII), ("latin-1", ASCII)])

@@ -7,7 +7,7 @@ from threading import Event, active_count
 import pytest
 
 from rightcall.cli import doctor, warm
-from rightcall.cli.display import waiting
+from rightcall.cli.persons import waiting
 
 pytestmark = pytest.mark.promise("H-02")
 

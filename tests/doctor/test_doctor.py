@@ -11,7 +11,7 @@ import pytest
 
 from rightcall.base.http.errors import HttpError
 from rightcall.doctor.doctor import Examination, Findings, Settings, advice, findings, record
-from rightcall.doctor.judgement import TOLD, Emission, Treating, judged, read, same
+from rightcall.doctor.judgement import TOLD, Emission, Treating, judge_answer, read, same
 from rightcall.doctor.questions import STEPS, TOOLS, DoctorQuestion, Patient, Speech, Step, request_of
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import Policy
@@ -509,7 +509,7 @@ def strict_client(address: str, speech: Speech) -> int:
             assert gate is not None
             response = client.post(patient.target, content=body, headers={"content-type": "application/json"})
             message = read(patient.wire, Emission(response.status_code, response.content, question.stream))
-            usable += judged(patient.wire, gate, message, question).usable
+            usable += judge_answer(patient.wire, gate, message, question).usable
     return usable
 
 

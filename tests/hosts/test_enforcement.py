@@ -7,8 +7,8 @@ import pytest
 
 from rightcall.executor.door import Door
 from rightcall.hosts.enforcement import GAPS, hosts_named, table_lines, unenforced
-from rightcall.hosts.hooks.codex import said_before
 from rightcall.hosts.hooks.events import builtin_tools
+from rightcall.hosts.hooks.wires import CODEX
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import HOSTS
 from support.cli import ROOT, Runner
@@ -78,7 +78,7 @@ def test_a_host_that_cannot_ask_denies() -> None:
     policy = {"policy": {"approval": {"tools": ["Bash"]}}}
     passage = at_hook(policy, "Bash", {"command": "ls"}, "codex")
     assert passage.action == "ask"
-    told = said_before(passage)
+    told = CODEX.answer_before(passage)
     assert told is not None
     assert told["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert any("`ask`" in one for one in rules(policy, "codex"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall import Event, Gate, Verdict
-from rightcall.hosts.guardrail import SchemaGuardrail
+from rightcall.hosts.normalizer import SchemaGuardrail
 
 WRITE_EXAMPLE = '{"file_path": "notes/today.md", "content": "# Today\\n\\nWrote the first draft."}'
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rightcall.errors import ConfigError
-from rightcall.models.asking import Failed, ask, ask_sync, asker
+from rightcall.models.replies import Failed, ask, ask_sync, asker
 from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
 
 TOOLS = [{"name": "add"}]

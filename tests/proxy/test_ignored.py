@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.proxy.teaching import CHARACTERS_PER_TOKEN, MOST_READ, UNCALLED, ignored, least_tokens, refused_tools
+from rightcall.proxy.teaching import CHARACTERS_PER_TOKEN, MOST_READ, UNCALLED, least_tokens, refused_tools, why_ignored
 from rightcall.proxy.wires.common import Asked, Choice, Usage, WireName
 from support.every import every
 
@@ -40,7 +40,7 @@ def why(
     given = CHAT if request is None else request
     tools = given.get("tools")
     asked = Asked("m", False, json.encode(tools) if tools else b"", choice)
-    return ignored(asked, given, Usage(prompt, completion), wire=wire)
+    return why_ignored(asked, given, Usage(prompt, completion), wire=wire)
 
 
 # ── required, and not called ─────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,16 @@ from rightcall.gate.gate import Gate
 from rightcall.policy.loader import load_policy
 from rightcall.proxy import teaching
 from rightcall.proxy.gates import Gates
-from rightcall.proxy.teaching import MOST_LESSONS, Pupils, as_text, is_copied, lessons, result_text, taught, tool_prompt
+from rightcall.proxy.teaching import (
+    MOST_LESSONS,
+    Pupils,
+    as_text,
+    is_copied,
+    lessons,
+    result_text,
+    teach_tools,
+    tool_prompt,
+)
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Wire
 
@@ -142,7 +151,7 @@ def test_only_a_few_tools_are_shown_in_use() -> None:
 def test_over_every_api_the_examples_come_before_the_conversation(wire: Wire) -> None:
     asked = {"role": "user", "content": "Weather in Rome?"}
     name = "input" if wire.name == "openai_responses" else "messages"
-    request = taught(wire, {"model": "m", name: [asked]}, gate_of(WEATHER).catalog)
+    request = teach_tools(wire, {"model": "m", name: [asked]}, gate_of(WEATHER).catalog)
     written = json.encode(request).decode()
     assert written.index("Example: Get the weather") < written.index("Weather in Rome?")
     assert "You can call these tools" in written
@@ -151,7 +160,7 @@ def test_over_every_api_the_examples_come_before_the_conversation(wire: Wire) ->
 def test_examples_follow_the_instructions_of_the_client() -> None:
     chat = next(wire for wire in wires() if wire.name == "openai_chat")
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
-    first, *others, last = taught(chat, {"messages": messages}, gate_of(WEATHER).catalog)["messages"]
+    first, *others, last = teach_tools(chat, {"messages": messages}, gate_of(WEATHER).catalog)["messages"]
     assert first["content"].startswith("Be brief.")
     assert others == LESSON
     assert last == messages[1]
@@ -159,7 +168,7 @@ def test_examples_follow_the_instructions_of_the_client() -> None:
 
 def test_a_text_for_input_is_a_message_after_the_examples() -> None:
     responses = next(wire for wire in wires() if wire.name == "openai_responses")
-    request = taught(responses, {"input": "Weather in Rome?"}, gate_of(WEATHER).catalog)
+    request = teach_tools(responses, {"input": "Weather in Rome?"}, gate_of(WEATHER).catalog)
     assert [item["role"] for item in request["input"]] == ["user", "assistant", "user"]
 
 

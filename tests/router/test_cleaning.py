@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rightcall import Gate
 from rightcall.gate.recover.registry import REASONING, builtin_formats
 from rightcall.gate.recover.section import tagged
-from rightcall.router.cleaning import Cleaner, cleaned
+from rightcall.router.cleaning import Cleaner, clean_answer
 from support.cleaning_cases import CLEANED, UNCHANGED
 from support.every import every
 from support.recover.soup import EXAMPLES, TOOLS, fragments
@@ -29,20 +29,20 @@ def in_pieces(text: str, size: int, gate: Gate = GATE) -> str:
 
 @every("text", CLEANED)
 def test_an_answer_holds_no_markup(text: str) -> None:
-    assert cleaned(GATE, text)[0] == CLEANED[text]
+    assert clean_answer(GATE, text)[0] == CLEANED[text]
     assert {in_pieces(text, size) for size in (1, 3, 7)} == {CLEANED[text]}
 
 
 @every("text", [*UNCHANGED, *(one.replace("TOOL", "search") for one in SENTENCES)])
 def test_an_answer_without_markup_stays_byte_for_byte(text: str) -> None:
-    assert cleaned(GATE, text) == (text, 0)
+    assert clean_answer(GATE, text) == (text, 0)
     assert {in_pieces(text, size) for size in (1, 3, 7)} == {text}
 
 
 @every("text", EXAMPLES)
 def test_no_format_leaves_a_trace_of_its_call(text: str) -> None:
     gate = Gate([*TOOLS, {**TOOLS[0], "name": "get_time"}])
-    left, _ = cleaned(gate, f"It rains.\n{text}")
+    left, _ = clean_answer(gate, f"It rains.\n{text}")
     assert left.removeprefix("It rains.").strip() in ("", "Final Answer: 21 °C", "Thought: I need the weather.")
 
 
@@ -56,7 +56,7 @@ WORDS = sorted({
 
 @pytest.mark.parametrize("change", [lambda word: word, lambda word: word[:-1]], ids=["whole", "cut off"])
 def test_no_marker_of_any_format_is_left_at_the_end_whole_or_cut_off(change: Callable[[str], str]) -> None:
-    left = {word: cleaned(GATE, f"It rains. {change(word)}")[0] for word in WORDS}
+    left = {word: clean_answer(GATE, f"It rains. {change(word)}")[0] for word in WORDS}
     assert {word: text for word, text in left.items() if text != "It rains."} == {}
 
 
@@ -71,7 +71,7 @@ def test_whatever_a_model_writes_the_gate_finds_no_call_in_the_answer_and_pieces
     text: str, place: int, inside: str, size: int
 ) -> None:
     text = text[:place] + inside + text[place:]
-    answer, _ = cleaned(GATE, text)
+    answer, _ = clean_answer(GATE, text)
     assert GATE.read(answer).calls == ()
     assert in_pieces(text, size) == answer
 
@@ -81,7 +81,7 @@ def test_whatever_a_model_writes_the_gate_finds_no_call_in_the_answer_and_pieces
 def test_calls_and_markers_in_each_other_never_come_together(depth: int, halves: tuple[str, str]) -> None:
     first, second = halves
     whole = f"Hi. {first * depth}<tool_call>{CALL}</tool_call>{(second + CALL) * depth}"
-    answer, _ = cleaned(GATE, whole)
+    answer, _ = clean_answer(GATE, whole)
     assert answer.startswith("Hi.")
     assert first + second not in answer
     assert CALL not in answer
@@ -91,20 +91,20 @@ def test_calls_and_markers_in_each_other_never_come_together(depth: int, halves:
 
 def test_the_markers_of_a_format_of_ones_own_go_too() -> None:
     gate = Gate(TOOLS, formats=[tagged("mine", "<my:call>", "</my:call>")])
-    assert cleaned(gate, f"It rains. <my:call>{CALL}</my:call>") == ("It rains.", 1)
-    assert cleaned(gate, "It rains.</my:call>") == ("It rains.", 0)
+    assert clean_answer(gate, f"It rains. <my:call>{CALL}</my:call>") == ("It rains.", 1)
+    assert clean_answer(gate, "It rains.</my:call>") == ("It rains.", 0)
 
 
 def test_cleaning_counts_no_call_and_tells_of_none() -> None:
     events: list[object] = []
     gate = Gate(TOOLS, on_event=events.append)
-    assert cleaned(gate, '<tool_call>{"name": "nobody", "arguments": {}}</tool_call>') == ("", 1)
+    assert clean_answer(gate, '<tool_call>{"name": "nobody", "arguments": {}}</tool_call>') == ("", 1)
     assert (events, gate.stats(), dict(gate.counters)) == ([], Gate(TOOLS).stats(), dict(Gate(TOOLS).counters))
 
 
 def test_of_an_answer_with_more_markers_than_anybody_reads_the_rest_is_not_shown() -> None:
     text = "a<|im_end|>" * 1200
-    assert cleaned(GATE, text)[0] == in_pieces(text, 7) == "a" * 1001 + "..."
+    assert clean_answer(GATE, text)[0] == in_pieces(text, 7) == "a" * 1001 + "..."
 
 
 def test_prose_is_told_as_it_comes() -> None:
@@ -121,4 +121,4 @@ def test_reasoning_that_the_prompt_opened_is_not_shown_and_an_answer_without_any
     for text, shown in ((f"Hm, {call}.</think>\nIt rains.", "It rains."), ("It rains.", "It rains.")):
         cleaner = Cleaner(gate)
         pieces = "".join(cleaner.push(char) for char in text) + cleaner.close()
-        assert pieces.strip() == cleaned(gate, text)[0] == shown
+        assert pieces.strip() == clean_answer(gate, text)[0] == shown

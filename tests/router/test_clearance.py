@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall.models.scripted import ScriptedModel
-from rightcall.router.story import routed
+from rightcall.router.story import with_routing
 from rightcall.router.types import Packet, SelectedTool
 from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, within
 
@@ -50,7 +50,7 @@ def test_a_step_that_changes_the_arguments_runs_nothing(tmp_path: Path, step: st
     def change(packet: Packet) -> Packet:
         assert packet.tool_routing.selected_tool is not None
         packet.tool_routing.selected_tool.params["city"] = "Rome"
-        return routed(packet, review_approved=True, review_confidence=1.0)
+        return with_routing(packet, review_approved=True, review_confidence=1.0)
 
     class Saving:
         def save(self, packet: Packet) -> None:
@@ -68,8 +68,8 @@ def test_a_step_that_changes_the_arguments_runs_nothing(tmp_path: Path, step: st
 def test_a_review_of_the_programs_own_counts_for_the_call_it_was_shown(tmp_path: Path, swaps: bool) -> None:
     def own(packet: Packet) -> Packet:
         if swaps:
-            packet = routed(packet, selected_tool=SelectedTool("weather", {"city": "Rome"}, "", 0.9))
-        return routed(packet, review_approved=True, review_confidence=1.0)
+            packet = with_routing(packet, selected_tool=SelectedTool("weather", {"city": "Rome"}, "", 0.9))
+        return with_routing(packet, review_approved=True, review_confidence=1.0)
 
     async def waits(packet: Packet) -> Packet:
         return own(packet)

@@ -40,7 +40,8 @@ def test_examples_bring_a_tool_nearer_to_requests_of_their_kind() -> None:
     bare = ToolText("lookup", "Query the register.", {})
     shown = ToolText("lookup", "Query the register.", {}, ("who owns the red bicycle", "whose dog is this"))
     near = named("whose cat is that", shown)
-    assert near["nearest_example"] > near["near"] and near["near_examples"] > near["near"]
+    assert near["nearest_example"] > near["near"]
+    assert near["near_examples"] > near["near"]
     numbers = named("whose cat is that", bare)
     assert numbers["nearest_example"] == numbers["nearest_three"] == numbers["near_examples"] == numbers["near"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.models.asking import Failed, ask, asker
+from rightcall.models.replies import Failed, ask, asker
 from rightcall.router import respond
 from rightcall.router.respond import flowing
 from rightcall.tools import run

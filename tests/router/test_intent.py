@@ -11,7 +11,7 @@ from rightcall import Router
 from rightcall.router.intent import by_pattern, by_words, judge_intent
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import Ranker
-from rightcall.router.slots import FILLED, filled, values_in, wanted
+from rightcall.router.slots import FILLED, filled_shares, values_in, wanted_arguments
 from support.decisions import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS, tool
 from support.every import every
 
@@ -168,8 +168,8 @@ def test_a_megabyte_does_not_take_long() -> None:
 
 
 def missing(text: str, **kinds: str) -> list[str]:
-    needs = wanted(tool("x", "", **kinds))
-    return [one.name for one, held in zip(needs, filled(needs, values_in(text)), strict=True) if held < FILLED]
+    needs = wanted_arguments(tool("x", "", **kinds))
+    return [one.name for one, held in zip(needs, filled_shares(needs, values_in(text)), strict=True) if held < FILLED]
 
 
 @pytest.mark.parametrize(
@@ -197,18 +197,18 @@ def test_one_value_serves_one_argument() -> None:
 
 
 def test_only_what_is_required_and_described_is_wanted() -> None:
-    assert [one.name for one in wanted(TABLE)] == ["restaurant", "date", "time", "people"]
-    assert wanted(tool("x", "", "absent", a="string")) == ()
+    assert [one.name for one in wanted_arguments(TABLE)] == ["restaurant", "date", "time", "people"]
+    assert wanted_arguments(tool("x", "", "absent", a="string")) == ()
 
 
 def test_nothing_odd_raises_and_all_is_between_none_and_sure() -> None:
     for text in ODD_TEXTS:
         values = values_in(text)
         for one in ODD_TOOLS:
-            assert all(0.0 <= held <= 1.0 for held in filled(wanted(one), values))
+            assert all(0.0 <= held <= 1.0 for held in filled_shares(wanted_arguments(one), values))
 
 
 @settings(max_examples=30)
 @given(st.text(max_size=60))
 def test_any_text_can_be_looked_at(text: str) -> None:
-    assert len(filled(wanted(TABLE), values_in(text))) == 4
+    assert len(filled_shares(wanted_arguments(TABLE), values_in(text))) == 4

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.router.ranking import BY_MEANING, BY_WORDS, Linear, Tree, Wordy, alone, chance, forest, learned, shares
+from rightcall.router.ranking import (
+    BY_MEANING,
+    BY_WORDS,
+    Linear,
+    Tree,
+    Wordy,
+    alone,
+    chance,
+    forest,
+    load_weights,
+    shares,
+)
 from rightcall.router.vectors import SIZE
 
 #        x0 <= 1 ? (x1 <= -2 ? 10 : 20) : 30
@@ -61,7 +72,7 @@ def test_odds_become_a_probability(odds: float) -> None:
 
 @pytest.mark.promise("T-02", "T-03")
 def test_the_weights_fit_the_numbers_they_are_for() -> None:
-    weights = learned()
+    weights = load_weights()
     width = len(BY_WORDS) + len(BY_MEANING)
     assert len(weights.few.weights) == len(weights.shown.weights) == 2 * width
     assert len(weights.need.meaning.weights) == SIZE

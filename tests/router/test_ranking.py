@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rightcall import Router
 from rightcall.router.lexical import ToolText
-from rightcall.router.ranking import FEW, Linear, Ranker, related, scored
+from rightcall.router.ranking import FEW, Linear, Ranker, relate_rows, score_rows
 from support.decisions import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
 
 pytestmark = pytest.mark.promise("T-03")
@@ -102,9 +102,9 @@ NUMBERS = st.sampled_from((-1.0, 0.0, 0.25, 0.5, 1.0, 7.0))
 )
 def test_the_short_cut_is_the_sum_over_related_rows(rows: list[tuple[float, ...]], weights: list[float]) -> None:
     linear = Linear(weights, 0.5)
-    assert scored(linear, rows) == pytest.approx([linear.score(row) for row in related(rows)])
+    assert score_rows(linear, rows) == pytest.approx([linear.score(row) for row in relate_rows(rows)])
 
 
 def test_related_numbers_are_against_the_mean_and_the_best_of_the_others() -> None:
-    assert related([[1.0], [4.0], [4.0]]) == [[-2.0, -3.0], [1.0, 0.0], [1.0, 0.0]]
-    assert related([[1.0, 5.0]]) == [[0.0] * 4]
+    assert relate_rows([[1.0], [4.0], [4.0]]) == [[-2.0, -3.0], [1.0, 0.0], [1.0, 0.0]]
+    assert relate_rows([[1.0, 5.0]]) == [[0.0] * 4]

@@ -138,10 +138,10 @@ def test_a_stream_that_does_not_end_is_cut_where_an_answer_must(tmp_path: Path) 
 
 
 def test_a_question_back_is_asked_by_the_model_for_what_is_missing(tmp_path: Path) -> None:
-    model = ScriptedModel(["For which city?"])
+    model = ScriptedModel([NONE, "For which city?"])
     done = answered(Shop(tmp_path), model, needs_tool=looks("ask", missing=("city",)))
     assert (done.text, done.packet.status.state) == ("For which city?", "waiting")
-    assert "since something is missing: city." in model.asked[0].messages[0]["content"]
+    assert "since something is missing: city." in model.asked[1].messages[0]["content"]
 
 
 def test_a_model_that_answers_without_a_tool_knows_why(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_the_result_is_taken_in_as_the_design_says(tmp_path: Path) -> None:
     assert packet.tool_routing.reinjection_count == 1
 
 
+HESITANT = '{"approved": true, "confidence": 0.69}'
 FIRST = ranks("save", "weather", "fail")
 FAILING = ranks("fail", "weather", "save")
 BRANCHES: dict[str, tuple[Any, list[Any], dict[str, Any], tuple[str, str, str], list[Any]]] = {
@@ -84,7 +85,19 @@ BRANCHES: dict[str, tuple[Any, list[Any], dict[str, Any], tuple[str, str, str], 
     ),
     "the model chose none": (None, [NONE, WORDS], {}, ("answered", "skipped", ""), []),
     "ask back": (
-        None, ["Which city?"], {"needs_tool": looks("ask", missing=("city",))}, ("waiting", "pending", "city"), [],
+        None, [NONE, "Which city?"], {"needs_tool": looks("ask", missing=("city",))},
+        ("waiting", "pending", "city"), [],
+    ),
+    "the model knows what seems to be missing": (
+        None, [choice(), APPROVED, NONE, WORDS], {"needs_tool": looks("ask", missing=("city",))},
+        ("answered", "executed", ""), RAN,
+    ),
+    "hardly needed, but the model decides": (
+        None, [choice(), APPROVED, NONE, WORDS], {"needs_tool": looks("none", probability=0.03)},
+        ("answered", "executed", ""), RAN,
+    ),
+    "needed by nothing that is measured": (
+        None, [WORDS], {"needs_tool": looks("none", probability=0.005)}, ("answered", "pending", ""), [],
     ),
     "nothing fits": (None, [WORDS], {"candidates": ranks()}, ("answered", "skipped", "no fitting tool"), []),
     "unapproved, ask": (
@@ -92,11 +105,14 @@ BRANCHES: dict[str, tuple[Any, list[Any], dict[str, Any], tuple[str, str, str], 
     ),
     "unapproved, skip": (SKIP, [choice(), UNAPPROVED, WORDS], {}, ("answered", "skipped", "did not approve"), []),
     "low confidence": (
-        None, [choice(), APPROVED], {"candidates": ranks("weather", "fail", confidence=0.1)},
-        ("waiting", "awaiting_confidence", "too low"), [],
+        None, [choice(), HESITANT], {}, ("waiting", "awaiting_confidence", "too low"), [],
     ),
-    "not the first candidate": (
-        None, [choice("fail", reason="x"), APPROVED], {}, ("waiting", "awaiting_confidence", "too low"), [],
+    "unlikely, and two models agree on a read": (
+        None, [choice(), APPROVED, NONE, WORDS], {"candidates": ranks("save", "weather", confidence=0.99)},
+        ("answered", "executed", ""), RAN,
+    ),
+    "unlikely, and it would write": (
+        ALLOWED, [choice("save", path="a"), APPROVED], {}, ("waiting", "awaiting_confidence", "too low"), [],
     ),
     "a tool fails": (
         None, [choice("fail", reason="broken"), APPROVED, NONE, WORDS], {"candidates": FAILING},
@@ -173,12 +189,13 @@ def test_what_is_not_sure_enough_says_what_it_would_do_and_why_not(tmp_path: Pat
 
 
 @pytest.mark.promise("T-05")
-@pytest.mark.parametrize(("threshold", "runs"), [(0.9975, True), (0.9976, False), (0.0, True)])
+@pytest.mark.parametrize(("threshold", "runs"), [(0.7, True), (0.71, False), (0.0, True)])
 def test_at_the_threshold_it_runs_and_below_it_does_not(tmp_path: Path, threshold: float, runs: bool) -> None:
     shop = Shop(tmp_path, {"router": {"threshold": threshold, "below": "skip"}})
-    replies = [choice(), APPROVED, NONE, WORDS] if runs else [choice(), APPROVED, WORDS]
+    sure = '{"approved": true, "confidence": 0.7}'
+    replies = [choice(), sure, NONE, WORDS] if runs else [choice(), sure, WORDS]
     confidence = answered(shop, replies).packet.tool_routing.confidence
-    assert (confidence, bool(shop.trace)) == (0.9975, runs)
+    assert (confidence, bool(shop.trace)) == (0.7, runs)
 
 
 @pytest.mark.promise("T-05")

@@ -11,7 +11,7 @@ import pytest
 from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
 from rightcall.policy.settings import RouterSettings
 from rightcall.router.packets import PacketStore, new_packet
-from rightcall.router.story import Taken, budget_of, logged, starting
+from rightcall.router.story import Taken, budget_of, log_step, start_step
 from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-08")
@@ -54,7 +54,7 @@ def test_when_the_time_is_over_nothing_runs_any_more(tmp_path: Path) -> None:
     async def work() -> Any:
         packet = router.find(router.detect(router.open(REQUEST)))
         packet = router.decide(await router.review(await router.select(packet)))
-        late = logged(packet, "tool_routing", "a long pause", starting(), seconds=5.0)
+        late = log_step(packet, "tool_routing", "a long pause", start_step(), seconds=5.0)
         return await router.execute(late)
 
     packet = within(shop, work)
@@ -92,8 +92,8 @@ def test_the_room_for_an_answer_shrinks_with_what_is_left(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("seconds", "tokens"), [(float("nan"), 1), (-1e9, -(10**9)), (1e9, 10**9)])
 def test_no_log_that_a_file_holds_gains_time_or_tokens(seconds: float, tokens: int) -> None:
-    packet = logged(new_packet("x"), "response", "", Taken(0.0, tokens), seconds=seconds)
-    budget = budget_of(packet, RouterSettings(seconds=10, tokens=100), starting())
+    packet = log_step(new_packet("x"), "response", "", Taken(0.0, tokens), seconds=seconds)
+    budget = budget_of(packet, RouterSettings(seconds=10, tokens=100), start_step())
     assert not budget.seconds > 10
     assert budget.tokens <= 100
 

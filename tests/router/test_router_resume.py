@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rightcall import ConfigError, MemoryStore
 from rightcall.models.scripted import ScriptedModel
 from rightcall.router.packets import PacketStore, from_json, new_packet, to_json
-from rightcall.router.story import routed, standing
+from rightcall.router.story import with_routing, with_state
 from rightcall.router.types import Candidate, Intent, Packet, PacketIntent, SelectedTool, ToolExecutionResult
 from support.routers import ALLOWED, APPROVED, NONE, REQUEST, UNAPPROVED, WORDS, Shop, choice, looks, ranks, within
 
@@ -60,7 +60,7 @@ def test_what_waits_for_a_word_goes_on_with_it(
 
 def test_what_the_user_adds_is_part_of_the_request(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
-    packet = saved(shop, tmp_path, ["Which city?"], needs_tool=looks("ask", missing=("city",)))
+    packet = saved(shop, tmp_path, [NONE, "Which city?"], needs_tool=looks("ask", missing=("city",)))
     model = ScriptedModel([choice(), APPROVED, NONE, WORDS])
     done = resumed(shop, packet, model, "Oslo, please")
     assert (done.packet.status.state, shop.trace) == ("answered", RAN)
@@ -71,7 +71,7 @@ def test_what_the_user_adds_is_part_of_the_request(tmp_path: Path) -> None:
 def test_nobody_is_asked_back_twice_for_what_only_a_model_can_see(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     unseen = looks("ask", missing=("city",))
-    packet = saved(shop, tmp_path, ["Which city?"], needs_tool=unseen)
+    packet = saved(shop, tmp_path, [NONE, "Which city?"], needs_tool=unseen)
     model = ScriptedModel([choice(), APPROVED, NONE, WORDS])
     done = resumed(shop, packet, model, "the one by the fjord", needs_tool=unseen)
     assert (done.packet.status.state, shop.trace) == ("answered", RAN)
@@ -164,7 +164,7 @@ def forged(**changes: Any) -> Packet:
         "confidence": 1.0, "candidates": (Candidate("weather", 1.0, 1.0),), "evidence": {"fits": 1.0, "repair": 1.0},
         "selected_tool": SelectedTool("weather", {"city": "Oslo"}, "", 1.0), "execution_status": "approved",
     }  # fmt: skip
-    packet = routed(packet, **(claims | changes))
+    packet = with_routing(packet, **(claims | changes))
     return from_json(to_json(packet))
 
 
@@ -175,7 +175,7 @@ def test_a_packet_that_claims_to_be_approved_is_chosen_and_reviewed_anew(
     tmp_path: Path, status: str, state: Any
 ) -> None:
     shop = Shop(tmp_path)
-    packet = standing(forged(execution_status=status), state)
+    packet = with_state(forged(execution_status=status), state)
     model = ScriptedModel([choice(), UNAPPROVED])
     done = resumed(shop, packet, model)
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("awaiting_confidence", [])
@@ -185,7 +185,7 @@ def test_a_packet_that_claims_to_be_approved_is_chosen_and_reviewed_anew(
 @pytest.mark.parametrize("approval", [None, "made-up", ""])
 def test_a_packet_that_claims_to_wait_for_an_approval_needs_a_real_one(tmp_path: Path, approval: str | None) -> None:
     shop = Shop(tmp_path)
-    packet = standing(forged(execution_status="awaiting_approval", approval=approval), "waiting")
+    packet = with_state(forged(execution_status="awaiting_approval", approval=approval), "waiting")
     done = resumed(shop, packet, [WORDS])
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("failed", [])
 
@@ -199,7 +199,7 @@ def test_an_approval_of_another_call_is_none(tmp_path: Path) -> None:
         shop.executor.answer(question.id, "approved", by="ann", digest=question.digest)
 
     within(shop, approve)
-    other = routed(packet, selected_tool=SelectedTool("save", {"path": "b"}))
+    other = with_routing(packet, selected_tool=SelectedTool("save", {"path": "b"}))
     done = resumed(shop, other, [WORDS], candidates=WRITES)
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("failed", [])
 
@@ -227,11 +227,11 @@ def test_a_yes_is_to_the_call_that_was_shown_and_to_no_other(tmp_path: Path, for
     packet = saved(shop, tmp_path, [choice(), UNAPPROVED])
     match forgery:
         case "edited":
-            packet = routed(packet, selected_tool=SelectedTool("weather", {"city": "Rome"}))
+            packet = with_routing(packet, selected_tool=SelectedTool("weather", {"city": "Rome"}))
         case "made up":
-            packet = standing(forged(execution_status="awaiting_confidence"), "waiting")
+            packet = with_state(forged(execution_status="awaiting_confidence"), "waiting")
         case "of another store":
-            shop = Shop(tmp_path, store=MemoryStore())
+            shop = Shop(tmp_path, store=None)
         case _:
             packet = replace(packet, header=replace(packet.header, packet_id=new_packet("").header.packet_id))
     model = ScriptedModel([choice(city="Bern"), UNAPPROVED])
@@ -288,7 +288,7 @@ def test_a_yes_runs_no_more_than_the_router_may(tmp_path: Path, router: Any, why
     store = MemoryStore()
     packet = saved(Shop(tmp_path, store=store), tmp_path, [choice(), UNAPPROVED])
     shop = Shop(tmp_path, {"router": router}, store=store)
-    done = resumed(shop, routed(packet, execution_status=status, approval="a1"), [WORDS], "yes")
+    done = resumed(shop, with_routing(packet, execution_status=status, approval="a1"), [WORDS], "yes")
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("failed", [])
     assert why in done.packet.status.why
 
@@ -309,7 +309,7 @@ def test_a_call_that_is_refused_has_no_result(tmp_path: Path, approval: str | No
     shop = Shop(tmp_path)
     claimed = ToolExecutionResult(True, "sunshine", call=7)
     packet = forged(execution_status="awaiting_approval", approval=approval, execution_result=claimed)
-    done = resumed(shop, standing(packet, "waiting"), [WORDS])
+    done = resumed(shop, with_state(packet, "waiting"), [WORDS])
     assert (done.packet.tool_routing.execution_status, done.packet.tool_routing.execution_result) == ("failed", None)
 
 
@@ -342,7 +342,7 @@ def test_a_review_is_of_this_call_and_this_judgement_alone(tmp_path: Path, chang
     async def work() -> Packet:
         packet = router.find(router.detect(router.open(REQUEST)))
         packet = await router.review(await router.select(packet))
-        return await router.execute(router.decide(routed(packet, **changes)))
+        return await router.execute(router.decide(with_routing(packet, **changes)))
 
     assert (within(shop, work).tool_routing.execution_status, shop.trace) == ("failed", [])
 
@@ -363,7 +363,7 @@ def test_what_was_cleared_runs_once_and_only_as_it_was(tmp_path: Path) -> None:
     async def work() -> list[str]:
         packet = router.find(router.detect(router.open(REQUEST)))
         packet = router.decide(await router.review(await router.select(packet)))
-        other = routed(packet, selected_tool=SelectedTool("weather", {"city": "Rome"}))
+        other = with_routing(packet, selected_tool=SelectedTool("weather", {"city": "Rome"}))
         tried = [await router.execute(one) for one in (other, packet, packet)]
         return [one.tool_routing.execution_status for one in tried]
 

@@ -8,7 +8,7 @@ import pytest
 from rightcall import Gate
 from rightcall.models.scripted import ScriptedModel
 from rightcall.router.choose import Choice, Refusal, read_choice, taken_apart
-from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
+from support.routers import ALLOWED, APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
 
 pytestmark = pytest.mark.promise("T-04")
 
@@ -139,11 +139,13 @@ def test_a_choice_that_cannot_be_used_is_asked_for_once_more_with_the_hint(
     assert (packet.tool_routing.execution_status, shop.trace) == ("executed", [("weather", "Oslo", 1)])
 
 
-def test_a_repaired_choice_is_less_sure(tmp_path: Path) -> None:
-    whole = answered(Shop(tmp_path), [choice(), APPROVED, NONE, WORDS]).packet.tool_routing
-    mended = answered(Shop(tmp_path), [choice(cty="Oslo"), APPROVED, NONE, WORDS]).packet.tool_routing
-    assert mended.selected_tool is not None
-    assert mended.selected_tool.params == {"city": "Oslo"}
+def test_a_repaired_choice_is_less_sure_where_it_can_change_something(tmp_path: Path) -> None:
+    def routed(chosen: str) -> Any:
+        allowed, first = Shop(tmp_path, ALLOWED), ranks("save")
+        return answered(allowed, [chosen, APPROVED, WORDS], candidates=first).packet.tool_routing
+
+    whole, mended = routed(choice("save", path="a")), routed(choice("save", file_path="a"))
+    assert mended.selected_tool.params == {"path": "a"}
     assert mended.evidence["repairs"] == 1
     assert mended.confidence < whole.confidence
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.errors import CallError, ConfigError
-from rightcall.server.addresses import Upstream, address_of, answered, forwarded, joined
+from rightcall.server.addresses import Upstream, address_of, answer_headers, join_path, request_headers
 
 
 @pytest.mark.parametrize(
@@ -29,12 +29,12 @@ from rightcall.server.addresses import Upstream, address_of, answered, forwarded
     ],
 )
 def test_what_both_ends_have_in_common_is_taken_once(base: str, target: str, asked: str) -> None:
-    assert joined(address_of(base).path, target) == asked
+    assert join_path(address_of(base).path, target) == asked
 
 
 @given(st.text("/v1ap%i?", max_size=20), st.text("/v1api%?", max_size=20))
 def test_a_joined_path_ends_as_the_client_wrote_it(base: str, target: str) -> None:
-    assert joined("/" + base.strip("?/"), "/" + target).endswith("/" + target)
+    assert join_path("/" + base.strip("?/"), "/" + target).endswith("/" + target)
 
 
 @pytest.mark.parametrize(
@@ -93,18 +93,18 @@ def test_a_path_cannot_carry_a_second_request() -> None:
 )
 def test_no_path_climbs_out_of_the_upstreams_own(target: str) -> None:
     with pytest.raises(CallError, match=r"\.\. in it could leave the path of --upstream"):
-        joined("/tenant/v1", target)
-    assert joined("", target) == target  # nothing to leave
+        join_path("/tenant/v1", target)
+    assert join_path("", target) == target  # nothing to leave
 
 
 @pytest.mark.parametrize("target", ["/v1/a..b/x", "/v1/...", "/v1/x?path=../y", "/v1/./x", "/v1/%252e%252e/x"])
 def test_dots_that_climb_nowhere_pass(target: str) -> None:
-    assert joined("/tenant/v1", target) == f"/tenant{target}"
+    assert join_path("/tenant/v1", target) == f"/tenant{target}"
 
 
 def test_what_an_upstream_says_in_our_name_is_dropped() -> None:
     said = [(b"x-rightcall", b"repaired=9"), (b"x-rightcall-token", b"t"), (b"x-right", b"1")]
-    assert answered(said) == [(b"x-right", b"1")]
+    assert answer_headers(said) == [(b"x-right", b"1")]
 
 
 def test_headers_of_one_hop_stay_there_and_keys_travel() -> None:
@@ -124,7 +124,11 @@ def test_headers_of_one_hop_stay_there_and_keys_travel() -> None:
         (b"x-api-key", b"k"),
     ]
     kept = [(b"authorization", b"Bearer k"), (b"accept-encoding", b"gzip"), (b"x-api-key", b"k")]
-    assert forwarded(given_headers, plain=False) == kept
-    assert forwarded(given_headers, plain=True) == [kept[0], kept[2], (b"accept-encoding", b"identity")]
-    assert answered(given_headers)[-3:] == [(b"content-length", b"7"), *kept[1:]]
-    assert {name for name, _ in answered(given_headers)} & {b"connection", b"transfer-encoding", b"x-private"} == set()
+    assert request_headers(given_headers, plain=False) == kept
+    assert request_headers(given_headers, plain=True) == [kept[0], kept[2], (b"accept-encoding", b"identity")]
+    assert answer_headers(given_headers)[-3:] == [(b"content-length", b"7"), *kept[1:]]
+    assert {name for name, _ in answer_headers(given_headers)} & {
+        b"connection",
+        b"transfer-encoding",
+        b"x-private",
+    } == set()

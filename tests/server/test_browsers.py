@@ -10,7 +10,7 @@ import pytest
 from rightcall import load_policy
 from rightcall.proxy.gates import Options
 from rightcall.server.access import Access
-from rightcall.server.addresses import answered
+from rightcall.server.addresses import answer_headers
 from rightcall.server.app import assemble
 from support.proxies import Got, Rig, request, serving
 from support.scripted.server import Answer, Raw, ScriptedUpstream, Text
@@ -85,7 +85,7 @@ def test_what_a_browser_could_run_is_delivered_as_a_file(rig: Rig, kind: str) ->
 
 
 def test_two_types_are_none() -> None:
-    found = answered([(b"content-type", b"application/json"), (b"x-a", b"1"), (b"content-type", b"text/html")])
+    found = answer_headers([(b"content-type", b"application/json"), (b"x-a", b"1"), (b"content-type", b"text/html")])
     assert found == [
         (b"x-a", b"1"),
         (b"content-type", b"application/octet-stream"),

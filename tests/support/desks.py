@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight
 from rightcall.policy.settings import Check, WriteSettings
-from rightcall.tools.sandbox.types import Ended, Job, Scratch
+from rightcall.tools.sandbox.conversation import Ended, Job, Scratch
 from rightcall.tools.state import state_of
 from rightcall.tools.write.branches import BranchRecord, branch_record, branch_step, tree_of
 from rightcall.tools.write.commit import OpenArguments, Opened, open_pull

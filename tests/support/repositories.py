@@ -16,7 +16,7 @@ from rightcall.tools.code import diff, history
 from rightcall.tools.code.opening import CodeTool
 from rightcall.tools.git.private import private_for
 from rightcall.tools.git.repository import Repository
-from rightcall.tools.git.run import checked, comparing, git_in, snapshot
+from rightcall.tools.git.run import comparing, git_in, output_of, snapshot
 from rightcall.tools.process import run_program
 
 MOMENT = 1_700_000_000
@@ -83,7 +83,7 @@ def files_compared(repository: Repository, *arguments: str) -> bytes:
     """What `git diff` says of the files as they are now."""
     with snapshot(Sight(repository.root), repository, (), monotonic() + 10) as files:
         command = [*comparing(files), "-p", *arguments]
-        return checked(run_program(git_in(private_for(repository), command, files=files), seconds=10, most=1_000_000))
+        return output_of(run_program(git_in(private_for(repository), command, files=files), seconds=10, most=1_000_000))
 
 
 def run(tool: CodeTool, root: Path, arguments: dict[str, Any], deny: Iterable[str] = ()) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from rightcall.base.cut import leaves_out
 from rightcall.executor.question import Paper, value_rows
 from rightcall.policy.types import Result
 from rightcall.tools import run
-from rightcall.tools.diff import file_diff
+from rightcall.tools.diff import file_diff, preview, rehearsal
 from rightcall.tools.functions import local_tool, tool
-from rightcall.tools.preview import preview, rehearsal
 
 LINE = "DRY RUN: nothing was changed.\n"
 

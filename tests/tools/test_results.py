@@ -21,14 +21,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.tools.results import DEEPEST, shaped
+from rightcall.tools.results import DEEPEST, shape_result
 from support.every import every
 
 CAP = 100_000
 
 
 def plain(value: Any) -> Any:
-    result = shaped(value, CAP)
+    result = shape_result(value, CAP)
     assert result.cut is None
     return result.value
 
@@ -189,23 +189,23 @@ def test_what_is_nested_too_deeply_ends_with_a_word() -> None:
 
 @pytest.mark.promise("X-03")
 def test_text_over_the_cap_keeps_its_head_and_says_how_much_was_left_out() -> None:
-    assert shaped("x" * 100, 100).cut is None
-    result = shaped("x" * 150, 100)
+    assert shape_result("x" * 100, 100).cut is None
+    result = shape_result("x" * 150, 100)
     assert (result.value, result.cut) == ("x" * 100, "50 of 150 characters were left out")
-    wide = shaped("é" * 150, 101)
+    wide = shape_result("é" * 150, 101)
     assert (wide.value, wide.cut) == ("é" * 50, "100 of 150 characters were left out")
-    assert shaped(b"x" * 150, 100).value == "x" * 100
+    assert shape_result(b"x" * 150, 100).value == "x" * 100
 
 
 @pytest.mark.promise("X-03")
 def test_other_values_over_the_cap_become_the_head_of_their_json() -> None:
     value = {"rows": [{"n": n, "text": "a\nb"} for n in range(100)]}
     whole = msgspec.json.encode(value)
-    assert shaped(value, len(whole)).value == value
-    result = shaped(value, len(whole) - 1)
+    assert shape_result(value, len(whole)).value == value
+    result = shape_result(value, len(whole) - 1)
     assert result.value == whole[:-1].decode()
     assert result.cut == f"only the first {len(whole) - 1:,} of {len(whole):,} bytes were kept, as JSON text"
-    assert shaped(value, 50).value == whole[:50].decode()
+    assert shape_result(value, 50).value == whole[:50].decode()
 
 
 @pytest.mark.parametrize(
@@ -224,10 +224,10 @@ def test_other_values_over_the_cap_become_the_head_of_their_json() -> None:
 def test_at_every_cap_the_head_is_the_head_of_the_whole(value: Any) -> None:
     whole = msgspec.json.encode(plain(value))
     for cap in range(len(whole)):
-        result = shaped(value, cap)
+        result = shape_result(value, cap)
         assert result.cut is not None
         assert result.value == whole[:cap].decode(errors="ignore")
-    assert shaped(value, len(whole)).cut is None
+    assert shape_result(value, len(whole)).cut is None
 
 
 def bomb() -> Any:
@@ -259,7 +259,7 @@ def cycle() -> Any:
 def test_a_huge_value_takes_no_more_than_the_cap_allows(made: Callable[[], Any]) -> None:
     """The CPU limit of every test is the measure: whole, these would take from seconds to for ever."""
     for cap in (1_000, 100_000):
-        result = shaped(made(), cap)
+        result = shape_result(made(), cap)
         assert result.cut is not None
         assert cap - 5 <= len(result.value.encode()) <= cap
 
@@ -297,13 +297,13 @@ def only_plain(value: Any) -> bool:
 @pytest.mark.promise("X-03")
 @given(values(SCALARS), st.integers(0, 300))  # a set has an order only when it is whole
 def test_no_value_raises_passes_the_cap_or_stays_other_than_plain(value: Any, cap: int) -> None:
-    whole = shaped(value, 1_000_000)
+    whole = shape_result(value, 1_000_000)
     assert whole.cut is None
     assert only_plain(whole.value)
     data = msgspec.json.encode(whole.value)
     assert msgspec.json.decode(data) == whole.value
 
-    result = shaped(value, cap)
+    result = shape_result(value, cap)
     is_text = isinstance(whole.value, str)
     size = len(whole.value.encode()) if is_text else len(data)
     if size <= cap:
@@ -316,6 +316,6 @@ def test_no_value_raises_passes_the_cap_or_stays_other_than_plain(value: Any, ca
 
 @given(values(SCALARS | SETS))
 def test_plain_data_stays_as_it_is_when_it_is_made_plain_again(value: Any) -> None:
-    once = shaped(value, 1_000_000).value
-    assert shaped(once, 1_000_000).value == once
+    once = shape_result(value, 1_000_000).value
+    assert shape_result(once, 1_000_000).value == once
     assert json.loads(json.dumps(once)) == once

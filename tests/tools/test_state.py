@@ -11,7 +11,7 @@ import pytest
 from rightcall.tools import state as state_module
 from rightcall.tools.functions import LocalTool, local_tool, tool
 from rightcall.tools.places import values_at
-from rightcall.tools.state import keepable, placed, state_of
+from rightcall.tools.state import keepable, place_arguments, state_of
 
 
 @pytest.mark.parametrize(
@@ -251,16 +251,16 @@ def test_a_file_that_was_just_written_could_change_without_looking_different(
 )
 def test_relative_paths_are_joined_to_the_root(given: Any, place: str, expected: Any) -> None:
     before = json.dumps(given)
-    assert placed(given, (place,), "/r") == expected
+    assert place_arguments(given, (place,), "/r") == expected
     assert json.dumps(given) == before, "what was judged is not changed"
 
 
 @pytest.mark.promise("P-03")
 def test_paths_inside_json_text_are_too() -> None:
     text = json.dumps([{"path": "a"}, {"path": "/b"}])
-    (made,) = placed({"ops": text}, ("ops[].path",), "/r").values()
+    (made,) = place_arguments({"ops": text}, ("ops[].path",), "/r").values()
     assert json.loads(made) == [{"path": "/r/a"}, {"path": "/b"}]
-    assert placed({"ops": "no json"}, ("ops[].path",), "/r") == {"ops": "no json"}
+    assert place_arguments({"ops": "no json"}, ("ops[].path",), "/r") == {"ops": "no json"}
 
 
 @pytest.mark.promise("P-03")
@@ -268,4 +268,4 @@ def test_where_the_process_works_in_the_root_they_stay_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert placed({"path": "a"}, ("path",), str(tmp_path)) == {"path": "a"}
+    assert place_arguments({"path": "a"}, ("path",), str(tmp_path)) == {"path": "a"}

@@ -11,7 +11,7 @@ from mcp import Client
 from msgspec import Struct
 
 from rightcall.base.http.addresses import ServeLimits
-from rightcall.cli.serving import open_link
+from rightcall.cli.serve import open_link
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.gateway.shared import SharedGateway

@@ -258,8 +258,8 @@ def _definition(raw: dict[str, Any], number: int) -> Definition:
 
 
 def _examples(raw: dict[str, Any]) -> tuple[str, ...]:
-    """Requests that want the tool: `examples` beside its name, or what an MCP server says in `_meta`. What is no list of
-    texts is left out: others write such a key with another meaning."""
+    """Requests that want the tool: `examples` beside its name, or what an MCP server says in `_meta`. What is no list
+    of texts is left out: others write such a key with another meaning."""
     given = as_list(raw.get("examples")) or as_list(as_schema(raw.get("_meta")).get(EXAMPLES_META))
     return tuple(one[:LONGEST_EXAMPLE] for one in given[:MOST_EXAMPLES] if isinstance(one, str))
 

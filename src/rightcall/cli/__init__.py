@@ -5,9 +5,8 @@ whose options depend on what else is written has `parse(parser, arguments)` too.
 
     main ─▶ hook (alone, at once) or the module of the command ─▶ run ─▶ exit code
 
-What several commands share is in modules of its own: `options`, `stores`, `lines` and `jsonl` for what comes in,
-`terminal`, `display` and `render` for what is shown, `persons` for whoever answers, `serving` and `routing` for two
-families; `*_report` is the output of the command before it.
+What several commands share is in modules of its own: `options` for what comes in, `terminal` for what is shown,
+`persons` for whoever answers; `*_report` is the output of the command before it.
 """
 
 import gc
@@ -28,7 +27,7 @@ COMMANDS: Final = {
     "check": "check one call, or JSON lines of calls",
     "call": "run one tool call under the policy, with a record of it",
     "route": "show how a request would be routed: is a tool needed, which one, how sure is it",
-    "ask": "ask for something: a model answers, with the code tools on this folder where they are needed",
+    "ask": "ask about this folder: a model looks around with the code tools until it can answer",
     "tools": "show the catalogue of tools: arguments, aliases, effects",
     "packs": "list the rule packs, or show one",
     "init": "write a policy file with every key, its default and what it means",
@@ -122,9 +121,9 @@ def _hook(arguments: list[str]) -> int | None:
         gc.disable()
         return alone(arguments[1:])
     except KeyboardInterrupt:  # before it had begun
-        from rightcall.hosts.hooks.hook import interrupted, is_hook
+        from rightcall.hosts.hooks.hook import answer_interrupted, is_hook
 
-        return interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
+        return answer_interrupted(arguments[1:]) if is_hook(arguments) else INTERRUPTED
 
 
 def _main(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from contextlib import closing
+from secrets import token_hex
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,30 +14,36 @@ from msgspec import DecodeError, json, to_builtins
 from rightcall.base.letters import quoted, visible
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
+from rightcall.cli.options import (
+    InputError,
+    json_option,
+    open_store,
+    policy_of,
+    redactor_of,
+    store_options,
+    subcommands,
+)
 from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import (
     MOST_LISTED,
     YES,
-    answered,
     at_a_terminal,
-    denied_all,
+    deny_all,
     fair_part,
     found_approval,
+    give_answer,
     json_line,
     listing,
-    named,
     person_option,
+    read_word,
+    render_name,
     show_question,
     summary_record,
-    typed,
     waiting_ids,
     who,
     whole_record,
     whole_view,
 )
-from rightcall.cli.stores import open_store, policy_of, redactor_of, store_options
 from rightcall.cli.terminal import Style, count, say, style_for, table, wrap
 from rightcall.errors import AnswerError
 from rightcall.executor.question import time_left
@@ -67,12 +74,10 @@ _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    make, _ = subcommands(parser)
 
     def action(name: str, about: str, *, takes_id: bool = True) -> ArgumentParser:
-        made = actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
+        made = make(name, about)
         if takes_id:
             made.add_argument("id", metavar="ID", help="of the question, as `list` shows it")
         return made
@@ -174,7 +179,7 @@ def _approve(store: "Store", options: Namespace) -> int:
         raise AnswerError("--yes needs --digest: it stands below the whole call, `rightcall approvals show ID --full`")
     if at_a_terminal() and not options.yes:
         approval = show_question(store, options.id)
-        if typed(f"approve {approval.id}? [y/N] ") not in YES:
+        if read_word(f"approve {approval.id}? [y/N] ") not in YES:
             say(f"{approval.id} is not approved; it still waits.")
             return REFUSED
         digest = digest or approval.digest
@@ -183,7 +188,7 @@ def _approve(store: "Store", options: Namespace) -> int:
             "there is no terminal to ask at: look at the whole call with `rightcall approvals show ID --full` "
             f"and name at least {LEAST_DIGEST} characters of the digest below it: --digest HEX"
         )
-    say(answered(store, options, options.id, "approved", digest))
+    say(give_answer(store, options, options.id, "approved", digest))
     return OK
 
 
@@ -195,7 +200,7 @@ def _deny(store: "Store", options: Namespace) -> int:
             raise InputError(f"`--{'as' if name == 'caller' else name.replace('_', '-')}` needs `--all`")
     if options.id is None:
         raise InputError("name the question to deny, or pass `--all`")
-    say(answered(store, options, options.id, "denied", reason=options.reason))
+    say(give_answer(store, options, options.id, "denied", reason=options.reason))
     return OK
 
 
@@ -206,17 +211,17 @@ def _deny_all(store: "Store", options: Namespace) -> int:
     if options.caller is not None and not options.caller.strip():
         raise InputError("`--as` is empty; nothing was denied. Name a caller, or leave `--as` out for all callers")
     ids = waiting_ids(store, options.caller)
-    whose = "" if options.caller is None else f" of {named(options.caller)}"
+    whose = "" if options.caller is None else f" of {render_name(options.caller)}"
     if options.dry_run:
         say(_denied_text(ids, f"{count(ids, 'question')}{whose} would be denied; nothing was changed", options))
         return OK
     if ids and options.caller is None and not options.yes:
         if not at_a_terminal():
             raise InputError("cannot prompt without a terminal; pass `--yes`, or name a caller with `--as CALLER`")
-        if typed(f"deny {count(ids, 'question')} of all callers? [y/N] ") not in YES:
+        if read_word(f"deny {count(ids, 'question')} of all callers? [y/N] ") not in YES:
             say("Nothing was denied.")
             return REFUSED
-    done = denied_all(store, options, ids) if ids else []
+    done = deny_all(store, options, ids) if ids else []
     none = "" if ids else " `rightcall approvals list` shows what waits, and whose it is."
     say(_denied_text(done, f"{count(done, 'question')}{whose} denied.{none}", options))
     return OK
@@ -277,11 +282,11 @@ def _ask(store: "Store", options: Namespace, id: str) -> None:
     """A yes, a no, or anything else: the question stays. What goes wrong is told, and watching goes on."""
     try:
         approval = show_question(store, id)
-        said = typed(f"approve {id}? [y/N, Enter leaves it waiting] ")
+        said = read_word(f"approve {id}? [y/N, Enter leaves it waiting] ")
         if said in YES:
-            say(answered(store, options, id, "approved", approval.digest))
+            say(give_answer(store, options, id, "approved", approval.digest))
         elif said in NO:
-            say(answered(store, options, id, "denied"))
+            say(give_answer(store, options, id, "denied"))
         else:
             say(f"{id} still waits.")
     except AnswerError as error:
@@ -368,13 +373,7 @@ Arguments without a condition may be anything.
 
 
 def arguments_grants(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, _ = subcommands(parser)
     lists = action("list", "the grants that are in force")
     json_option(lists, "the grants")
     add = action("add", "say yes in advance")
@@ -417,8 +416,6 @@ def _list_grants(store: "Store", options: Namespace) -> int:
 
 
 def _add(store: "Store", options: Namespace) -> int:
-    from secrets import token_hex
-
     grant = Grant(
         id=token_hex(4),
         caller=options.caller,
@@ -453,7 +450,7 @@ def _describe_grant(grant: Grant, style: Style) -> list[str]:
 def _revoke(store: "Store", options: Namespace) -> int:
     by = who(options)
     gone = store.transact(lambda tables: revoke_grant(tables, options.id, by))
-    say(f"{gone.id} is taken back: {named(gone.caller)} has to ask again for {named(gone.tool)}.")
+    say(f"{gone.id} is taken back: {render_name(gone.caller)} has to ask again for {render_name(gone.tool)}.")
     return OK
 
 
@@ -473,8 +470,8 @@ def _record(grant: Grant, now: int) -> dict[str, Any]:
 
 def _listing(grants: list[Grant], now: int, style: Style) -> list[str]:
     rows = [
-        [one.id, named(one.caller), named(one.tool), condition_text(one.where) or "any arguments",
-         str(one.uses), time_left(one.expires_at, now), named(one.by)]
+        [one.id, render_name(one.caller), render_name(one.tool), condition_text(one.where) or "any arguments",
+         str(one.uses), time_left(one.expires_at, now), render_name(one.by)]
         for one in grants
     ]  # fmt: skip
     header = ["id", "caller", "tool", "where", "uses left", "time left", "by"]
@@ -498,14 +495,11 @@ _DIGEST = 12
 
 
 def arguments_quarantine(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    about = "the calls that are in quarantine"
-    shape = parser.formatter_class
-    lists = actions.add_parser("list", help=about, description=about, formatter_class=shape, allow_abbrev=False)
+    action, _ = subcommands(parser)
+    lists = action("list", "the calls that are in quarantine")
     lists.add_argument("--all", action="store_true", help="every call that was refused within the last hour")
     json_option(lists, "the calls")
-    about = "forget the refusals of a call, so that it is looked at again"
-    out = actions.add_parser("release", help=about, description=about, formatter_class=shape, allow_abbrev=False)
+    out = action("release", "forget the refusals of a call, so that it is looked at again")
     out.add_argument("caller", nargs="?", metavar="CALLER", help="whose call, as `list` shows it")
     out.add_argument("digest", nargs="?", metavar="DIGEST", help="of the call, at least 8 characters")
     out.add_argument("--all", action="store_true", help="every call, instead of one")
@@ -539,8 +533,8 @@ def _list_quarantine(store: "Store", options: Namespace) -> int:
 
 def _listing_quarantine(found: list[Held], most: int, style: Style) -> list[str]:
     rows = [
-        [named(one.caller), one.digest[:_DIGEST], named(one.tool) or "-", str(one.refusals),
-         named(one.rule), "yes" if 0 < most <= one.refusals else "no"]
+        [render_name(one.caller), one.digest[:_DIGEST], render_name(one.tool) or "-", str(one.refusals),
+         render_name(one.rule), "yes" if 0 < most <= one.refusals else "no"]
         for one in found
     ]  # fmt: skip
     header = ["caller", "digest", "tool", "refused", "last by", "quarantined"]

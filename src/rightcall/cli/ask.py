@@ -1,25 +1,34 @@
-"""Ask for something: the router finds out whether that needs a tool, a model chooses one of the code tools on this
-folder, another reviews the choice, and what is sure enough runs under the policy; the answer is built on what came of
-it. At a terminal you are asked what only a person can say. Every request is saved as a packet and can go on later."""
+"""Ask a question about this folder: a model looks around with the code tools, under the policy, until it can answer.
+Each step is shown on standard error, the answer on standard output. With --route one tool at a time is selected,
+reviewed by a second question and decided by the threshold; at a terminal you are asked what only a person can say, and
+every such request is saved as a packet that can go on later."""
 
 from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from typing import TYPE_CHECKING, Self
+
+from msgspec.json import decode
 
 from rightcall.base.text import escaped, render_json
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
-from rightcall.cli.display import waiting
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
-from rightcall.cli.packet import approval_ways, models, places, ways_on
-from rightcall.cli.persons import YES, answered, at_a_terminal, person_option, show_question, typed, typed_text, who
-from rightcall.cli.render import labelled
-from rightcall.cli.stores import policy_of, store_options
-from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
+from rightcall.cli.options import InputError, json_option, policy_of, store_options
+from rightcall.cli.packet import approval_ways, commands, models, places, ways_on
+from rightcall.cli.persons import (
+    YES,
+    at_a_terminal,
+    give_answer,
+    person_option,
+    read_word,
+    show_question,
+    typed_text,
+    waiting,
+    who,
+)
+from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 
 if TYPE_CHECKING:
@@ -33,15 +42,14 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
 examples:
-  rightcall ask "show me docs/design.md"
-  rightcall ask "where is the retry limit set?" --root ~/project
-  rightcall ask "what changed last week?" --url http://127.0.0.1:8080/v1 --model qwen3-4b
-  git diff | sed '1i Explain this change:' | rightcall ask - --json
+  rightcall ask "where do we compute taxes?"
+  rightcall ask --continue "and in the tests?"
+  rightcall ask "what changed last week?" --url http://127.0.0.1:11434/v1 --model qwen3:4b
+  echo "where is the retry limit set?" | rightcall ask - --json
+  rightcall ask --route "show me docs/design.md"
   rightcall ask --resume last
-  rightcall ask --resume p1k0aren3 yes
-  rightcall ask --resume p1k0aren3 "I mean the one in docs/"
 
-exit code 1: it waits for a person, or there is no whole answer.
+exit code 1: there is no whole answer, or it waits for a person.
 """
 
 
@@ -50,15 +58,20 @@ def arguments(parser: ArgumentParser) -> None:
 
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
+        "--continue", dest="go_on", action="store_true",
+        help="go on from the last question and answer here, of the same --root, --as and --session",
+    )  # fmt: skip
+    parser.add_argument("--route", action="store_true", help="select, review and run one tool at a time, as a packet")
+    parser.add_argument(
         "--resume", metavar="ID",
-        help="go on with a saved packet (`rightcall packet list`), or with `last`; REQUEST is then yes, no, or what "
-        "more there is to say",
+        help="go on with a saved packet of --route (`rightcall packet list`), or with `last`; REQUEST is then yes, no, "
+        "or what more there is to say",
     )  # fmt: skip
     tools_option(parser)
     parser.add_argument("--session", default="", metavar="ID", help="groups requests: a chat, a task")
     caller_option(parser)
     person_option(parser)
-    json_option(parser, "the answer and its packet")
+    json_option(parser, "the answer with its steps, or with its packet")
     model_options(parser)
     store_options(parser)
 
@@ -66,6 +79,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from asyncio import Runner
 
+    from rightcall.cli.investigate import investigate
     from rightcall.cli.routing import RouterAsGiven, given_model, has_model, no_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.stores import existing_folder
@@ -76,7 +90,12 @@ def run(options: Namespace) -> int:
     settings = policy_of(options).router
     model = given_model(options, settings)
     if not has_model(options, settings):
-        raise no_model(options, "ask")
+        from rightcall.models.endpoint import find_local
+
+        with Runner() as runner:
+            raise no_model(options, "ask", runner.run(find_local()))
+    if not options.route and options.resume is None:
+        return investigate(options, text, settings)
     with open_desk(options, runnable_tools(options)) as desk, Runner() as runner:
         router = RouterAsGiven(desk.executor, model, instead={}, caller=options.caller, packets=desk.packets)
         _ = router.models  # a key that is missing is told before anything is saved
@@ -89,7 +108,9 @@ def _text(options: Namespace) -> str:
     text = text_of(options.words)
     if not text.strip() and (options.words or options.resume is None):
         empty = "an empty request" if options.words else "no request"
-        raise InputError(f'{empty} was given; say what you want, as in: rightcall ask "show me docs/design.md"')
+        raise InputError(f'{empty} was given; say what you want, as in: rightcall ask "where do we compute taxes?"')
+    if options.go_on and (options.route or options.resume is not None):
+        raise InputError("--continue goes on with a session; a packet of --route goes on with --resume ID")
     if options.resume is not None and options.session:
         raise InputError("--session is for a new request; a packet that goes on stays in its own")
     refuse_too_long(text, policy_of(options).router)
@@ -133,8 +154,6 @@ class Asking:
 
     async def _followed(self, stream: AnswerStream) -> None:
         """The answer is shown as it comes; of a packet with nothing left to do, what it says already."""
-        from contextlib import aclosing
-
         if self._options.json:
             await stream.whole()
             return
@@ -153,9 +172,6 @@ class Asking:
         return OK if packet.status.state == "answered" else REFUSED
 
     def _print_json(self, packet: Packet) -> None:
-        from msgspec.json import decode
-
-        from rightcall.cli.packet import commands
         from rightcall.router.packets import to_json
 
         record = {
@@ -165,7 +181,7 @@ class Asking:
             "commands": commands(packet, self._options),
             "packet": decode(to_json(packet)),
         }
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
 
 
 # ── the answer ──
@@ -225,16 +241,6 @@ class Printer:
         return style_for(sys.stderr).tint(f"{seconds:.0f} s  {_DOING.get(log[-1].step if log else '', '')}", "dim")
 
 
-def harmless(text: str) -> str:
-    """A text as it is, but for what a terminal would obey or hide.
-
-    >>> harmless("one\\r\\ntwo\\x1b[31m")
-    'one\\ntwo\\\\u001b[31m'
-    """
-    lines = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
-    return "\n".join(map(escaped, lines))
-
-
 def call_line(packet: Packet) -> str:
     """The call that a packet waits with, in one line."""
     selected = packet.tool_routing.selected_tool
@@ -287,12 +293,12 @@ def _approved(store: Store, options: Namespace, id: str) -> str | None:
     """As `approvals watch` asks: the question is shown whole, and a yes is said to exactly that."""
     try:
         approval = show_question(store, id)
-        said = typed(f"approve {id}? [y/N, {_LEAVES}] ")
+        said = read_word(f"approve {id}? [y/N, {_LEAVES}] ")
         if said in YES:
-            say(answered(store, options, id, "approved", approval.digest))
+            say(give_answer(store, options, id, "approved", approval.digest))
             return "yes"
         if said in NO:
-            say(answered(store, options, id, "denied"))
+            say(give_answer(store, options, id, "denied"))
             return "no"
     except AnswerError as error:
         say(f"not answered: {error}")

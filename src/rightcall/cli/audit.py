@@ -3,7 +3,7 @@ oldest records go."""
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +17,22 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import plain_file
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.audit_report import Table, records
-from rightcall.cli.display import ago, moment
-from rightcall.cli.options import json_option
+from rightcall.cli.audit_report import Table, export, records
+from rightcall.cli.options import (
+    Looking,
+    database_of,
+    found_in,
+    json_option,
+    look_into,
+    open_store,
+    store_options,
+    subcommands,
+)
 from rightcall.cli.pause import paused_line
-from rightcall.cli.persons import at_a_terminal, person_option, typed, who
-from rightcall.cli.stores import database_of, found_in, look_into, open_store, store_options
-from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
+from rightcall.cli.persons import ago, at_a_terminal, moment, person_option, read_word, who
+from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, say_json, style_for, wrap
 from rightcall.errors import AnswerError, ConfigError, StoreError
+from rightcall.policy.ledger import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
 from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls
@@ -34,7 +42,6 @@ from rightcall.record.verify import Cut, Pruned, Verification, plan, prune_in_st
 from rightcall.router.packets import is_packet_id
 
 if TYPE_CHECKING:
-    from rightcall.cli.stores import Looking
     from rightcall.record.tables import Store, Tables
 
 
@@ -55,13 +62,7 @@ STATUSES = (*get_args(Status), "proxied")
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, every = subcommands(parser)
     tail = action("tail", "the last calls, the newest at the end")
     tail.add_argument("-n", type=_count, default=20, metavar="N", help="how many (default: %(default)s)")
     tail.add_argument("--follow", "-f", action="store_true", help="go on with every new call, until Ctrl-C")
@@ -95,7 +96,7 @@ def arguments(parser: ArgumentParser) -> None:
     adopt.add_argument("--yes", action="store_true", help="do not ask")
     person_option(adopt)
     json_option(adopt, "what holds now")
-    for one in actions.choices.values():
+    for one in every.values():
         store_options(one)
 
 
@@ -119,8 +120,6 @@ def run(options: Namespace) -> int:
 
 def _warn_of_another(store: "Looking") -> None:
     """What is shown of a copy that was put back is not the whole story."""
-    from rightcall.policy.ledger import speak_on_stderr, warn
-
     speak_on_stderr()
     with suppress(StoreError):  # whoever reads on is told
         if problem := store.look(store.strangeness):
@@ -158,8 +157,6 @@ def _head(store: "Looking", _options: Namespace) -> int:
 
 
 def _export(store: "Looking", options: Namespace) -> int:
-    from rightcall.cli.audit_report import export
-
     return export(store, options)
 
 
@@ -175,8 +172,6 @@ def number(text: str) -> int:
 
 
 def _count(text: str) -> int:
-    from argparse import ArgumentTypeError
-
     if not text.isdecimal() or len(text) > 12:
         raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of records; give 0 or more")
     return int(text)
@@ -230,7 +225,7 @@ def _agreed(cut: Cut, options: Namespace) -> bool:
     if options.json or not at_a_terminal():
         raise ConfigError(f"{would} There is no terminal to ask at: say --yes")
     say(would[0].upper() + would[1:], *_spared(cut))
-    if typed("remove them? [y/N] ") in YES:
+    if read_word("remove them? [y/N] ") in YES:
         return True
     say("Nothing was removed.")
     return False
@@ -394,7 +389,7 @@ def _print(records: list[CallRecord], table: Table, options: Namespace) -> None:
     for record in records:
         if options.json:
             line: dict[str, Any] = to_builtins(record)
-            say(json_text(line, ascii_only=not is_unicode(sys.stdout)))
+            say_json(line)
         else:
             say(table.line(record))
 
@@ -436,7 +431,7 @@ def adopt_audit(options: Namespace) -> int:
     if not options.yes:
         if options.json or not at_a_terminal():
             raise AnswerError("cannot prompt without a terminal; pass --yes")
-        if typed("Go on with what is there now, and record that? [y/N] ") not in _YES:
+        if read_word("Go on with what is there now, and record that? [y/N] ") not in _YES:
             say("Nothing was changed.")
             return REFUSED
     aside = _move_aside(path) if problem.fault == "corrupt" else []
@@ -473,7 +468,7 @@ def _after(path: Path, record: dict[str, Any]) -> list[str]:
 
 def _tell_adopt(options: Namespace, record: dict[str, Any], lines: list[str]) -> None:
     if options.json:
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
     else:
         say(*lines)
 
@@ -491,8 +486,6 @@ def _problem(path: Path, *, found: bool) -> StoreError | None:
 
 def _was_a_store(path: Path) -> bool:
     """Whether a file is, or was, one of ours: a database, or a file with a key or a note of ours."""
-    from rightcall.policy.ledger import recall
-
     beside = any(path.with_name(f"{path.name}{end}").exists() for end in (".key", "-head"))
     if beside or recall("stores", str(path)) is not None:
         return True
@@ -517,8 +510,6 @@ def _move_aside(path: Path) -> list[str]:
 
 def _is_whole(path: Path) -> bool:
     """Whether it is the key beside it that is damaged, and not the database."""
-    from rightcall.cli.stores import Looking
-
     try:
         with closing(Looking(str(path), found=True)) as looking:
             looking.look(lambda tables: tables.head())

@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from csv import writer
 from io import TextIOWrapper
 from json import JSONEncoder
 from secrets import token_hex
@@ -16,10 +17,22 @@ from msgspec import DecodeError, Struct, json, to_builtins
 from rightcall.base.files.guarded import whole_file
 from rightcall.base.text import cut_counted, escaped, render_json
 from rightcall.cli import OK
-from rightcall.cli.display import moment
-from rightcall.cli.lines import InputError
-from rightcall.cli.render import brief, confidence, labelled, value_text, written_lines
-from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, many, pad, visible_width
+from rightcall.cli.options import InputError
+from rightcall.cli.persons import moment
+from rightcall.cli.terminal import (
+    Style,
+    Tint,
+    brief,
+    confidence,
+    harmless_lines,
+    json_text,
+    labelled,
+    many,
+    pad,
+    value_text,
+    visible_width,
+    written_lines,
+)
 from rightcall.executor.guesses import LOOP, how_to_allow
 from rightcall.record.calls import CALLS, CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
@@ -27,7 +40,7 @@ from rightcall.record.verify import checkpoints
 from rightcall.router.packets import is_packet_id
 
 if TYPE_CHECKING:
-    from rightcall.cli.stores import Looking
+    from rightcall.cli.options import Looking
     from rightcall.policy.types import Approval
 
 
@@ -421,8 +434,6 @@ def _jsonl(stream: TextIO, records: Iterator[Exported]) -> int:
 
 
 def _csv(stream: TextIO, records: Iterator[Exported]) -> int:
-    from csv import writer
-
     rows = writer(stream, lineterminator="\n")
     rows.writerow(COLUMNS)
     count = 0

@@ -13,19 +13,18 @@ from msgspec import Struct
 from rightcall.base.text import cut_counted, escaped, render_json
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import code_lines
-from rightcall.cli.lines import InputError, read_argument
-from rightcall.cli.options import json_option
-from rightcall.cli.render import labelled, repair_lines, value_text
-from rightcall.cli.stores import policy_file, store_options
+from rightcall.cli.options import InputError, json_option, policy_file, read_argument, store_options
 from rightcall.cli.terminal import (
     Style,
     call_record,
     harmless_lines,
-    is_unicode,
-    json_text,
+    labelled,
+    repair_lines,
     repair_record,
     say,
+    say_json,
     style_for,
+    value_text,
 )
 from rightcall.executor.present.messages import Outcome
 
@@ -87,7 +86,7 @@ def parse(parser: ArgumentParser, arguments: list[str]) -> Namespace:
 def run(options: Namespace) -> int:
     from contextlib import closing, redirect_stdout
 
-    from rightcall.cli.stores import open_store
+    from rightcall.cli.options import open_store
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.executor import Executor
     from rightcall.executor.stores import existing_folder
@@ -110,7 +109,7 @@ def run(options: Namespace) -> int:
                 sys.stderr.write(f"waiting up to {options.wait:g} s. {outcome.hint}\n")
                 outcome = executor.run(call, options.caller, **words, wait=options.wait)
     if options.json:
-        say(json_text(outcome_record(outcome), ascii_only=not is_unicode(sys.stdout)))
+        say_json(outcome_record(outcome))
     else:
         say(*report(outcome, style_for(sys.stdout, split=options.split), explain=options.explain))
     return OK if outcome.ok else REFUSED
@@ -363,14 +362,18 @@ def _types(form: Mapping[str, Any]) -> Sequence[str]:
 def _tool(known: Namespace) -> "Tool":
     """The tool of that name, as the policy and the packs in force define it."""
     import sys
-    from contextlib import redirect_stdout
+    from contextlib import closing, redirect_stdout
 
-    from rightcall.cli.stores import policy_file
+    from rightcall.cli.options import policy_file
     from rightcall.executor.executor import Executor
 
     with redirect_stdout(sys.stderr):  # what a module prints when it is loaded must not mix with what we print
-        gate = Executor.open(known.root, policy_file(known), tools=load_functions(known.tools), store="memory").gate
-    match = gate.catalog.find(known.tool)
+        executor = Executor.open(known.root, policy_file(known), tools=load_functions(known.tools), store="memory")
+        match = executor.gate.catalog.find(known.tool)
+        if match.kind in ("typo", "none") and executor.has_servers:  # it may be a tool of a server
+            executor.start()
+            with closing(executor):
+                match = executor.gate.catalog.find(known.tool)
     if match.tool is None:
         near = match.suggestions[:1]
         hint = f"did you mean `{near[0]}`?" if near else "run `rightcall tools --pack code` to see those that ship"

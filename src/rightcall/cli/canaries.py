@@ -12,7 +12,7 @@ from secrets import token_hex
 
 from msgspec import Struct
 
-from rightcall.tools.sandbox.types import Limits
+from rightcall.tools.sandbox.conversation import Limits
 
 VARIABLE = "RIGHTCALL_CANARY"
 _SMALL = Limits(seconds=3.0, memory=96, processes=32, scratch=8, output=200_000)

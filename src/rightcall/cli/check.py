@@ -5,9 +5,8 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.lines import InputError, read_argument
-from rightcall.cli.options import build_gate, gate_options, json_option, stats_option
-from rightcall.cli.terminal import Style, is_unicode, json_text, print_stats, say, style_for, verdict_record
+from rightcall.cli.options import InputError, build_gate, gate_options, json_option, read_argument, stats_option
+from rightcall.cli.terminal import Style, print_stats, say, say_json, style_for, verdict_record
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
@@ -55,7 +54,7 @@ def run(options: Namespace) -> int:
     verdict = gate.check(options.tool, written)
     if options.json:
         record = verdict_record(verdict, options.tool)
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
     else:
         _show(options, gate, verdict, written)
     if options.stats:
@@ -64,7 +63,7 @@ def run(options: Namespace) -> int:
 
 
 def _show(options: Namespace, gate: "Gate", verdict: "Verdict", written: str) -> None:
-    from rightcall.cli.render import report
+    from rightcall.cli.terminal import report
 
     style: Style = style_for(sys.stdout)
     say(*report(verdict, options.tool, written, style))
@@ -75,8 +74,8 @@ def _show(options: Namespace, gate: "Gate", verdict: "Verdict", written: str) ->
 
 
 def _run_lines(options: Namespace) -> int:
-    from rightcall.cli.jsonl import LineGates, answer_lines
-    from rightcall.cli.lines import open_lines
+    from rightcall.cli.options import open_lines
+    from rightcall.cli.read import LineGates, answer_lines
 
     if options.args is not None:
         raise InputError("--jsonl takes one file (or nothing for standard input), the arguments stand in its lines")

@@ -1,18 +1,31 @@
 """Results of the tools that run here, as a person wants to see them: lines with their numbers, matches below their
 file, changes as a diff, and of what was written how to take it back. What a result is, and the sentence that sums it
-up, come from the view that models get. Whatever stands in it is escaped; what is cut says so, and how to go on."""
+up, come from the view that models get. Whatever stands in it is escaped; what is cut says so, and how to go on.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+And pull requests. Everything in them was written by somebody: nothing is shown as it is, and since a person decides
+about it, nothing hides.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
-from rightcall.cli.terminal import Style, Tint, fold, many, visible_width
+from rightcall.cli.persons import Row, chart, signs_for, spell_out, spelled_lines
+from rightcall.cli.terminal import Style, Tint, fold, many, table, visible_width
+from rightcall.errors import ToolFailure
 from rightcall.executor.present import views
 from rightcall.executor.present.shape import view_of
 from rightcall.tools.sandbox.charts import LIBRARY
+
+if TYPE_CHECKING:
+    from rightcall.policy.settings import WriteSettings
+    from rightcall.tools.write.desk import Desk
+    from rightcall.tools.write.pulls import CheckRun, Commit, Counts, PullRecord, Remark
+    from rightcall.tools.write.review import Standing
 
 # ── text ──
 # What all reports of results have in common: text that cannot harm a terminal, and how much of it is shown.
@@ -32,7 +45,7 @@ def safe(value: Any) -> str:
     return escaped(str(value).removesuffix("\r").replace("\t", "    "), _WIDEST)
 
 
-def marked(text: str, spans: Sequence[Sequence[int]], style: Style) -> str:
+def mark_matches(text: str, spans: Sequence[Sequence[int]], style: Style) -> str:
     """The same with the parts that match in colour. Each part is made harmless by itself, so that the only sequences a
     terminal obeys are ours."""
     if not style.colour or not spans:
@@ -58,7 +71,7 @@ def some(shown: int, total: int, thing: str) -> str:
     return f"{shown:,} of {many(total, thing)}" if shown < total else many(total, thing)
 
 
-def tinted(line: str, style: Style) -> str:
+def tint_diff(line: str, style: Style) -> str:
     """A line of a diff, in its colour where there are any."""
     tints: list[Tint] = [tint for start, tint in _DIFF.items() if line.startswith(start)]
     return style.tint(line, *tints[:1])
@@ -325,7 +338,7 @@ def _line(number: int | None, text: str, match: Fields | None, style: Style, mar
     if match is None:
         return style.tint(f"{place}- {safe(text)}", "dim")
     spans = match.get("highlights") or ()
-    return f"{style.tint(place + mark, 'dim')}{marked(str(match['matchedText']), spans, style)}"
+    return f"{style.tint(place + mark, 'dim')}{mark_matches(str(match['matchedText']), spans, style)}"
 
 
 def _numbered(matches: list[Fields]) -> Iterator[list[Line]]:
@@ -382,7 +395,7 @@ def _written(tool: str) -> tuple[Show, None]:
         view = view_of(tool)
         yield safe(view.shape(result)["summary"] if view is not None else "")
         yield from (style.tint(line, tint) for line, tint in _besides(result))
-        yield from (tinted(line, style) for line in lines_of(result.get("diff", "")))
+        yield from (tint_diff(line, style) for line in lines_of(result.get("diff", "")))
         if result["undo"]:
             yield style.tint(f"to take it back: {safe(result['undo'])}", "dim")
 
@@ -434,10 +447,7 @@ _USAGE = ("stats", "toolBreakdown", "callers", "providers", "repairs")
 
 def _usage(result: Fields, style: Style, _arguments: Fields) -> Iterator[str]:
     """The figures that `rightcall stats` has more of."""
-    import sys
-
-    from rightcall.cli.display import Row, chart, signs_for  # late: no other report needs charts
-    from rightcall.cli.stats import duration, percent
+    from rightcall.cli.stats import duration, percent  # late: no other report needs figures
 
     def about(share: Fields, repairs: Fields | None) -> str:
         told = [many(share["calls"], "call")]
@@ -484,3 +494,169 @@ _FORMS: Mapping[str, tuple[Show, More | str | None]] = {
     **{tool: _written(tool) for tool in _WRITE},
 }
 """How the result of each tool is shown, and how to go on where it is cut."""
+
+
+_STATUS: dict[str, Tint] = {"open": "green", "merged": "cyan", "closed": "red"}
+_KIND: dict[str, Tint] = {"approve": "green", "reject": "red", "check": "yellow", "merge": "cyan", "close": "red"}
+_SAID = {
+    "opened": "opened it",
+    "comment": "says",
+    "approve": "approves",
+    "reject": "rejects",
+    "check": "ran the checks",
+    "merge": "on the merge",
+    "close": "closed it",
+}
+_SHORT = 10
+_TITLE = 60
+_MOST_TAIL = 30
+
+
+def summary(record: "PullRecord") -> dict[str, Any]:
+    """As `list --json` prints it."""
+    return {
+        "id": record.id,
+        "title": record.title,
+        "author": record.author,
+        "branch": record.branch,
+        "base": record.base,
+        "status": record.status,
+        "made": record.made,
+        "remarks": len(record.discussion),
+    }
+
+
+def whole(view: "View", needed: int) -> dict[str, Any]:
+    """As `show --json` prints it."""
+    now = view.now
+    return to_builtins(view.record) | {
+        "status": view.record.status,
+        "head": view.head,
+        "commits": to_builtins(view.commits),
+        "totals": None if view.totals is None else to_builtins(view.totals),
+        "approved_by": [] if now is None else list(now.approved),
+        "rejected_by": [] if now is None else [one.by for one in now.rejected],
+        "void": [] if now is None else [{"by": one.by, "commit": one.commit} for one in now.void],
+        "needed": needed,
+        "missing": view.missing,
+    }
+
+
+def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
+    rows = [
+        [
+            one.id,
+            style.tint(one.status, _STATUS[one.status]),
+            spell_out(one.author, 30),
+            f"{spell_out(one.branch, 40)} → {spell_out(one.base, 40)}",
+            spell_out(one.made[:16].replace("T", " "), 16),
+            spell_out(one.title, _TITLE),
+        ]
+        for one in found
+    ]
+    return table(["id", "status", "by", "branch", "opened (UTC)", "title"], rows, style, left=6)
+
+
+def story(view: "View", settings: "WriteSettings", style: Style) -> list[str]:
+    record = view.record
+    branches = f"{spell_out(record.branch)} → {spell_out(record.base)}"
+    by = f"by {spell_out(record.author)}, {spell_out(record.made)}"
+    return [
+        f"{style.tint(f'#{record.id}', 'yellow')}  {style.tint(spell_out(record.title), 'bold')}",
+        f"{style.tint(record.status, _STATUS[record.status])}  {branches}, {by}",
+        *(f"  {line}" for line in spelled_lines(record.body, most=200) if record.body),
+        *_commits(view, style),
+        *_reviews(view, settings.reviews, style),
+        *_checks(record.checks, style),
+        *_discussion(record.discussion, style),
+        *_next(record, view),
+    ]
+
+
+def diff_lines(text: str, style: Style) -> Iterator[str]:
+    """A diff in which nothing hides, with colours where there are any."""
+    for line in spelled_lines(text.removesuffix("\n")):
+        yield tint_diff(line, style)
+
+
+def _commits(view: "View", style: Style) -> Iterator[str]:
+    if view.missing:
+        yield style.tint(escaped(view.missing), "dim")  # a message of ours
+    for one in view.commits:
+        yield f"  {style.tint(one.hash[:_SHORT], 'yellow')}  {spell_out(one.subject, 100)}  ({_names(one.names)})"
+    if view.totals is not None:
+        told = view.totals
+        yield style.tint(f"  {many(told.files, 'file')}, +{told.insertions} -{told.deletions}", "dim")
+
+
+def _reviews(view: "View", needed: int, style: Style) -> Iterator[str]:
+    if view.now is None:
+        return
+    now = view.now
+    yield f"approvals: {len(now.approved)} of {needed}" + (f" ({_names(now.approved)})" if now.approved else "")
+    for one in now.rejected:
+        yield style.tint(f"rejected by {spell_out(one.by, 60)}", "red")
+    for one in now.void:
+        yield style.tint(f"void: {spell_out(one.by, 60)} approved {one.commit[:_SHORT]}, an earlier commit", "yellow")
+
+
+def _checks(runs: "Sequence[CheckRun]", style: Style) -> Iterator[str]:
+    if not runs:
+        return
+    last = runs[-1]
+    word = style.tint("passed", "green") if last.ok else style.tint("failed", "red")
+    ended = f"exit {last.exit}" if last.exit is not None else "ended"
+    limits = f", limit: {', '.join(last.limits)}" if last.limits else ""
+    yield f"checks: {word} ({ended}{limits}, {last.seconds:g} s, {spell_out(last.at)}; {many(len(runs), 'run')})"
+    if not last.ok:
+        tail = "\n".join(last.tail.split("\n")[-_MOST_TAIL:]).replace("\t", "    ")
+        yield from (f"  | {line}" for line in spelled_lines(tail))
+
+
+def _discussion(remarks: "Sequence[Remark]", style: Style) -> Iterator[str]:
+    for one in remarks:
+        who = spell_out(one.by, 60) + (" (a person)" if one.person else "")
+        at = f" at {one.commit[:_SHORT]}" if one.kind in ("approve", "reject") else ""
+        said = style.tint(f"{_SAID[one.kind]}{at}", _KIND.get(one.kind, "dim"))
+        yield f"{style.tint(spell_out(one.at), 'dim')}  {who} {said}"
+        yield from (f"    {line}" for line in spelled_lines(one.text, most=100) if one.text)
+
+
+def _next(record: "PullRecord", view: "View") -> list[str]:
+    if record.status != "open" or view.missing:
+        return []
+    return [f"rightcall pr diff {record.id} shows what it changes; rightcall pr merge {record.id} merges it"]
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(spell_out(name, 60) for name in names)
+
+
+# ── one pull request ──
+# A pull request as it is now: its record, and what git says of it, as far as its branches are still there.
+
+
+class View(Struct, frozen=True):
+    record: "PullRecord"
+    head: str
+    commits: "tuple[Commit, ...]" = ()
+    totals: "Counts | None" = None
+    now: "Standing | None" = None
+    """Where its reviews stand, while it is open."""
+    missing: str = ""
+    """Why less is known of it."""
+
+
+def view_pull(desk: "Desk", record: "PullRecord") -> View:
+    # late: `call` and `demo` show results, and most of them are no pull requests
+    from rightcall.tools.write.pulls import commits_between, counts
+    from rightcall.tools.write.review import case_of, span_of
+
+    try:
+        span = span_of(desk, record)
+        commits = commits_between(span.writer, span.old, span.head)
+        totals = counts(span.writer, span.old, span.new)
+        now = case_of(desk, record.id).now if record.status == "open" else None
+    except ToolFailure as error:
+        return View(record, record.head, missing=str(error))
+    return View(record, span.head, commits, totals, now)

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
-from rightcall.cli.lines import MAX_BYTES, InputError, bounded_lines, decoded, open_lines
+from rightcall.cli.options import MAX_BYTES, InputError, bounded_lines, decoded, open_lines
 
 Shape = Literal["calls", "json", "emissions"]
 _NEEDED: dict[Shape, tuple[str, ...]] = {  # in this order: what has all fields of emissions is no broken JSON
@@ -124,7 +124,10 @@ def equal(one: Any, other: Any, *, null_is_absent: bool = False) -> bool:
             equal(a, b, null_is_absent=null_is_absent) for a, b in zip(one, other, strict=True)
         )
     if kind == "object":
-        mine, theirs = (_members(value, null_is_absent) for value in (one, other))
+        mine, theirs = (
+            ({key: item for key, item in value.items() if item is not None} if null_is_absent else value)
+            for value in (one, other)
+        )
         return mine.keys() == theirs.keys() and all(
             equal(item, theirs[key], null_is_absent=null_is_absent) for key, item in mine.items()
         )
@@ -154,10 +157,6 @@ def _same_number(one: float, other: float) -> bool:
         return math.isclose(one, other, rel_tol=1e-12, abs_tol=0.0)
     except OverflowError:  # an integer beyond every float
         return False
-
-
-def _members(value: Mapping[str, Any], null_is_absent: bool) -> Mapping[str, Any]:
-    return {key: item for key, item in value.items() if item is not None} if null_is_absent else value
 
 
 def fits(arguments: Any, accepted: Mapping[str, Sequence[Any]]) -> bool:

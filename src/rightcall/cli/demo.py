@@ -9,17 +9,22 @@ from msgspec import Struct
 
 from rightcall.cli import OK
 from rightcall.cli.call import report
-from rightcall.cli.render import headline, labelled, problem_lines, repair_lines, value_text, written_lines
 from rightcall.cli.terminal import (
     Style,
     beside,
     harmless_lines,
-    is_unicode,
+    headline,
     json_text,
+    labelled,
+    problem_lines,
+    repair_lines,
     say,
+    say_json,
     style_for,
+    value_text,
     verdict_record,
     wrap,
+    written_lines,
 )
 
 if TYPE_CHECKING:
@@ -222,11 +227,17 @@ def run(options: Namespace) -> int:
     for number, case in enumerate(CASES, 1):
         verdict = gate.check(case.tool, case.wrote)
         if options.json:
-            say(json_text(_record(case, verdict), ascii_only=not is_unicode(sys.stdout)))
+            say_json(_record(case, verdict))
         else:
             say(*_render_case(number, case, verdict, style))
     if not options.json:
-        say(*_summary(gate.stats(), style), *demonstration(style), *_closing(style))
+        say(
+            *_summary(gate.stats(), style),
+            *demonstration(style),
+            "",
+            style.tint("Try next:", "bold"),
+            *(f"  {command}" for command in _NEXT),
+        )
     return OK
 
 
@@ -245,7 +256,11 @@ def _render_case(number: int, case: DemoCase, verdict: "Verdict", style: Style) 
     title = f"{number:>2}. {case.title}  ({case.model}, tool {case.tool})"
     left = [style.tint("what the model wrote", "dim"), *written_lines(case.wrote)]
     right = [style.tint("what comes out", "dim"), *_outcome(verdict)]
-    pair = beside(left, right, style.width) if style.width >= _NARROWEST_PAIR else _stacked(left, right, style)
+    pair = (
+        beside(left, right, style.width)
+        if style.width >= _NARROWEST_PAIR
+        else [piece for line in (*left, *right) for piece in wrap(line, style.width)]
+    )
     heading = [style.tint(piece, "bold", "cyan") for piece in wrap(title, style.width)]
     lines = ["", style.tint("─" * style.width, "dim"), *heading, *pair]
     lines += [headline(verdict, case.tool, style)]
@@ -265,10 +280,6 @@ def _outcome(verdict: "Verdict") -> list[str]:
     return [verdict.call.name, *rows, *cut_off]
 
 
-def _stacked(left: list[str], right: list[str], style: Style) -> list[str]:
-    return [piece for line in (*left, *right) for piece in wrap(line, style.width)]
-
-
 def _summary(stats: dict[str, Any], style: Style) -> list[str]:
     ways = ", ".join(f"{count} {way}" for way, count in stats["normalizations"].items() if count and way != "failed")
     total, failures = stats["total_calls"], stats["failures"]
@@ -278,10 +289,6 @@ def _summary(stats: dict[str, Any], style: Style) -> list[str]:
         style.tint(f"{total} calls: {total - failures} may run, {failures} are refused with a hint.", "bold"),
         *wrap(f"How they were made to fit: {ways}.", style.width),
     ]
-
-
-def _closing(style: Style) -> list[str]:
-    return ["", style.tint("Try next:", "bold"), *(f"  {command}" for command in _NEXT)]
 
 
 # ── calls that run ──

@@ -4,6 +4,7 @@ it on. Usable: the right tool, and arguments that fit. Right: also the values th
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -12,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, USAGE
-from rightcall.cli.display import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
 from rightcall.cli.options import json_option
-from rightcall.cli.terminal import Style, is_unicode, json_text, many, pad, say, style_for, table, wrap
-from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way
+from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
+from rightcall.cli.terminal import Style, many, pad, say, say_json, style_for, table, wrap
+from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way, advice, findings, record
 from rightcall.doctor.judgement import TOLD, Damage
 from rightcall.errors import ConfigError
 
@@ -62,7 +63,7 @@ def run(options: Namespace) -> int:
         from rightcall.doctor.doctor import Examination, Settings
         from rightcall.doctor.questions import QUICK, STEPS
     except ImportError as missing:
-        from rightcall.cli.serving import missing_package
+        from rightcall.cli.serve import missing_package
 
         raise missing_package(missing) from missing
 
@@ -84,8 +85,6 @@ def run(options: Namespace) -> int:
 
 def _examined(examination: Examination) -> bool:
     """Whether somebody interrupted it. What is known until then is told all the same."""
-    import asyncio
-
     try:
         asyncio.run(examination.run())
     except KeyboardInterrupt:
@@ -94,12 +93,10 @@ def _examined(examination: Examination) -> bool:
 
 
 def _tell(examination: Examination, *, as_json: bool) -> None:
-    from rightcall.doctor.doctor import advice, findings, record
-
     found = findings(examination)
     advised = advice(examination, found)
     if as_json:
-        say(json_text(record(examination, found, advised), ascii_only=not is_unicode(sys.stdout)))
+        say_json(record(examination, found, advised))
         return
 
     say(*report(examination, found, advised, style_for(sys.stdout), signs_for(sys.stdout)))
@@ -208,7 +205,13 @@ def _cells(row: Row, ways: Sequence[Way]) -> list[str]:
 
 def _bars(found: Findings, style: Style, signs: Signs) -> list[str]:
     """Each way's share of all questions: a full bar is every one of them."""
-    rows = [(_label(way), found.total.shares[way]) for way in found.ways]
+    rows = [
+        (
+            {"without": "without RightCall", "with": "with RightCall"}.get(way, f"with {WAYS[way]}"),
+            found.total.shares[way],
+        )
+        for way in found.ways
+    ]
     label = max(len(name) for name, _ in rows)
     width = min(WIDEST_BAR, style.width - label - max(len(_of(share)) for _, share in rows) - 4)
     if width < LEAST_BAR:
@@ -218,10 +221,6 @@ def _bars(found: Findings, style: Style, signs: Signs) -> list[str]:
 
 def _drawn(share: Share, width: int, style: Style, signs: Signs) -> str:
     return style.tint(pad(bar(share.usable, share.asked, width, signs), width), "cyan")
-
-
-def _label(way: Way) -> str:
-    return {"without": "without RightCall", "with": "with RightCall"}.get(way, f"with {WAYS[way]}")
 
 
 def _of(share: Share) -> str:

@@ -31,11 +31,20 @@ from rightcall.cli.corpora import (
     judge_json,
     read_flags,
 )
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import build_gate, gate_options, json_option
+from rightcall.cli.options import InputError, build_gate, gate_options, json_option
 from rightcall.cli.read import pieces_of, read_pieces, reading_record
-from rightcall.cli.render import labelled, value_text, written_lines
-from rightcall.cli.terminal import Style, harmless_lines, is_unicode, json_text, say, style_for, table
+from rightcall.cli.terminal import (
+    Style,
+    harmless_lines,
+    json_text,
+    labelled,
+    say,
+    say_json,
+    style_for,
+    table,
+    value_text,
+    written_lines,
+)
 from rightcall.errors import ConfigError
 from rightcall.types import Reading
 
@@ -295,7 +304,7 @@ def run(options: Namespace) -> int:
         raise InputError(f"--limit is 0 (all) or more, not {options.limit}")
     scores = _scored(options)
     if options.json:
-        say(json_text(scores.record(), ascii_only=not is_unicode(sys.stdout)))
+        say_json(scores.record())
         return OK
 
     say(*report(scores, style_for(sys.stdout)))

@@ -88,7 +88,7 @@ def _learn(options: Namespace) -> int:
     from contextlib import closing
 
     from rightcall.base.text import escaped
-    from rightcall.cli.stores import found_policy
+    from rightcall.cli.options import found_policy
     from rightcall.cli.terminal import say
     from rightcall.executor.stores import found_folder, open_store, store_path
     from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy

@@ -8,7 +8,7 @@ from typing import get_args
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.lines import InputError
+from rightcall.cli.options import InputError
 from rightcall.cli.terminal import say
 from rightcall.policy.settings import PRESETS, Limits, Preset, StageName, Window
 

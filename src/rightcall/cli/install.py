@@ -11,7 +11,7 @@ from typing import Any
 from rightcall.base.files.guarded import state_folder
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.lines import InputError
+from rightcall.cli.options import InputError
 from rightcall.cli.terminal import say
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note
@@ -21,15 +21,19 @@ from rightcall.hosts.install.plans import (
     Change,
     Done,
     Record,
+    hold_lock,
     install,
-    locked,
+    installed_in,
+    is_installed,
+    modes_in,
     planned_install,
     planned_removal,
+    policies_in,
     read_manifest,
     uninstall,
     write_manifest,
 )
-from rightcall.hosts.install.trying import notes_on, settings_of
+from rightcall.hosts.install.trying import notes_on, settings_of, why_not_run
 
 # ── options ──
 # What `install` and `uninstall` share: where the settings are, the difference, and the question.
@@ -93,15 +97,15 @@ def _text(data: bytes | None) -> str:
     return (data or b"").decode("utf-8", "backslashreplace").replace("\r\n", "\n")
 
 
-def agreed(options: Namespace, question: str) -> bool:
+def ask_to_write(options: Namespace, question: str) -> bool:
     """Asks somebody at a terminal. Without one, only --yes counts."""
-    from rightcall.cli.persons import at_a_terminal, typed
+    from rightcall.cli.persons import at_a_terminal, read_word
 
     if options.yes:
         return True
     if not at_a_terminal():
         raise InputError("nothing was written: there is no terminal to ask at. Say --yes to write it, or --dry-run")
-    return typed(question) in YES
+    return read_word(question) in YES
 
 
 def write_options(parser: ArgumentParser) -> None:
@@ -159,10 +163,10 @@ def run(options: Namespace) -> int:
     if options.dry_run:
         say("Nothing was written (--dry-run).")
         return OK
-    if not agreed(options, "write this? [y/N] "):
+    if not ask_to_write(options, "write this? [y/N] "):
         say("Nothing was written.")
         return REFUSED
-    with locked(state):
+    with hold_lock(state):
         fresh = planned_install(host, path, wish, read_manifest(state))
         if fresh.is_none:
             return _nothing(fresh, wish)
@@ -175,14 +179,14 @@ def run(options: Namespace) -> int:
 
 def _offer_trust(path: str) -> None:
     """Codex asks its user itself whether hooks are trusted. That is one start away, which can be now."""
-    from rightcall.cli.persons import at_a_terminal, typed
+    from rightcall.cli.persons import at_a_terminal, read_word
 
     folder = os.path.dirname(os.path.dirname(os.path.abspath(path)))
     here = folder if os.path.basename(os.path.dirname(path)) == ".codex" and os.path.isdir(folder) else os.getcwd()
     program = shutil.which("codex")
     if program is None or not at_a_terminal() or os.path.dirname(os.path.abspath(program)) == os.getcwd():
         return
-    if typed(f"start {escaped(program)} now, to trust the hooks? [y/N] ") in YES:
+    if read_word(f"start {escaped(program)} now, to trust the hooks? [y/N] ") in YES:
         subprocess.run([program], cwd=here, check=False)
 
 
@@ -201,8 +205,6 @@ def _same(shown: Change, fresh: Change) -> Change:
 
 
 def _nothing(change: Change, wish: Wish) -> int:
-    from rightcall.hosts.install.plans import is_installed
-
     where = f"{change.host.title}: {escaped(change.path)}"
     if is_installed(change.host, change.path):
         say(f"{where} has it already; nothing was changed.", *_indented(notes_on(change, wish)))
@@ -220,9 +222,6 @@ def _untrusted(change: Change) -> list[str]:
     """What is left to do, where the host does not run what is installed."""
     if change.host.name != "codex":
         return []
-    from rightcall.hosts.install.plans import installed_in
-    from rightcall.hosts.install.trying import why_not_run
-
     installed = installed_in(change.host, change.path)
     return [] if installed is None or not (why := why_not_run(installed, os.environ)) else [f"{why}."]
 
@@ -245,8 +244,6 @@ def _only(wish: Wish) -> str:
 
 
 def _modes(host: Host, change: Change, options: str) -> list[str]:
-    from rightcall.hosts.install.plans import modes_in
-
     settings = settings_of(change)
     modes, recorded = modes_in(host, settings), _is_recorded(host, settings)
     if modes == ["block"]:
@@ -268,8 +265,6 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
 
 def _is_recorded(host: Host, settings: Any) -> bool:
     """Hooks always record; a wrapped server only where a policy file says where."""
-    from rightcall.hosts.install.plans import policies_in
-
     return host.kind == "hooks" or all(policies_in(settings))
 
 
@@ -307,10 +302,10 @@ def put_in(options: Namespace) -> int:
     if options.dry_run:
         say("Nothing was written (--dry-run).")
         return OK
-    if not agreed(options, "write these files? [y/N] "):
+    if not ask_to_write(options, "write these files? [y/N] "):
         say("Nothing was written.")
         return REFUSED
-    with locked(state):
+    with hold_lock(state):
         written = agent_zero_install.install(folder)
         write_manifest(state, read_manifest(state).with_record(Record(_NAME, folder, "", created=True)))
     say(
@@ -339,10 +334,10 @@ def _take_out(folder: str, options: Namespace, state: str) -> int:
         say(f"Agent Zero: {escaped(folder)}", *(f"  - {escaped(os.path.relpath(file, folder))}" for file in files))
     if options.dry_run:
         return OK
-    if files and not agreed(options, "remove these files? [y/N] "):
+    if files and not ask_to_write(options, "remove these files? [y/N] "):
         say("Nothing was removed.")
         return REFUSED
-    with locked(state):
+    with hold_lock(state):
         removed = agent_zero_install.uninstall(folder)
         write_manifest(state, read_manifest(state).without(_NAME, folder))
     if removed:
@@ -374,16 +369,16 @@ def run_uninstall(options: Namespace) -> int:
     if host.kind == "files":
         return take_out(options)
     state = lock_folder()
-    paths = _noted(host, state) if options.all else (place_of(host, options),)
+    paths = _files_of(host, state) if options.all else (place_of(host, options),)
     if not paths:
         say(f"{host.title}: nothing of rightcall is installed there; nothing was changed.")
     codes = [_take_out_uninstall(host, path, options, state) for path in paths]
-    for other in set(_noted(host, state)) - {os.path.realpath(path) for path in paths}:
+    for other in set(_files_of(host, state)) - {os.path.realpath(path) for path in paths}:
         say(f"It is also in {escaped(other)}: --file FILE or --all takes it out there too.")
     return max(codes, default=OK)
 
 
-def _noted(host: Host, state: str) -> tuple[str, ...]:
+def _files_of(host: Host, state: str) -> tuple[str, ...]:
     """Every file that we know we are in."""
     return tuple(one.file for one in read_manifest(state).files if one.host == host.name)
 
@@ -398,12 +393,12 @@ def _take_out_uninstall(host: Host, path: str, options: Namespace, state: str) -
         if options.dry_run:
             say("Nothing was written (--dry-run).")
             return OK
-        if not agreed(options, "write this? [y/N] "):
+        if not ask_to_write(options, "write this? [y/N] "):
             say("Nothing was written.")
             return REFUSED
     elif options.dry_run:
         return OK
-    with locked(state):
+    with hold_lock(state):
         fresh = planned_removal(host, path, read_manifest(state))
         done = uninstall(change if change.before != fresh.before else fresh, state)
     say(*_describe_removal(change, done))

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.cli import OK
-from rightcall.cli.stores import policy_file
+from rightcall.cli.options import policy_file
 from rightcall.errors import ConfigError
 
 EXAMPLES = """\
@@ -42,7 +42,7 @@ def run(options: Namespace) -> int:
 
     if options.no_code and not options.servers:
         raise ConfigError("--no-code leaves nothing to serve: it goes with --servers")
-    from rightcall.cli.serving import lines_and_log
+    from rightcall.cli.serve import lines_and_log
 
     source, target = protocol_files()
     with (
@@ -57,16 +57,16 @@ def run(options: Namespace) -> int:
 async def _serve(options: Namespace, source: object, target: object, tell: Callable[[str], None]) -> None:
     from typing import BinaryIO, cast
 
-    from rightcall.cli.serving import open_link
     from rightcall.executor.door import Door
     from rightcall.executor.executor import Executor
     from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
     from rightcall.mcp.serving import StdioServer
+    from rightcall.mcp.upstream.links import open_link
 
     own = None if options.no_code else CodeTools()
     policy = policy_file(options)
     ask = None if own is None else own.ask
-    async with Executor.open(options.root, policy, ask=ask, code=own is not None) as executor:
+    async with Executor.open(options.root, policy, ask=ask, code=own is not None, servers=False) as executor:
         if own is not None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)
@@ -127,8 +127,8 @@ def arguments_wrap(parser: ArgumentParser) -> None:
 
 
 def run_wrap(options: Namespace) -> int:
-    from rightcall.cli.serving import lines_and_log
-    from rightcall.cli.stores import found_policy
+    from rightcall.cli.options import found_policy
+    from rightcall.cli.serve import lines_and_log
     from rightcall.executor.door import Door
     from rightcall.mcp.gateway.names import server_name
     from rightcall.mcp.wrap.wrap import Pump

@@ -8,33 +8,37 @@ from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
+
+from rightcall.base.files.guarded import packets_folder
 from rightcall.base.redact import Redactor
 from rightcall.base.text import cut_counted, escaped
 from rightcall.cli import OK
 from rightcall.cli.audit_report import TINTS, column, fitting, took
-from rightcall.cli.options import json_option
-from rightcall.cli.render import labelled, value_text
-from rightcall.cli.stores import database_of, look_into, policy_of, store_options
+from rightcall.cli.options import database_of, json_option, look_into, policy_of, store_options, subcommands
 from rightcall.cli.terminal import (
     Style,
     Tint,
     count,
     harmless_lines,
-    is_unicode,
     json_text,
+    labelled,
     pad,
     say,
+    say_json,
     style_for,
     table,
+    value_text,
     visible_width,
 )
 from rightcall.errors import StoreError
-from rightcall.router.packets import story_of
+from rightcall.record.calls import CallFilter, find_calls
+from rightcall.router.packets import PacketStore, story_of
 
 if TYPE_CHECKING:
     from rightcall.record.calls import CallRecord
     from rightcall.record.tables import Tables
-    from rightcall.router.packets import Listed, PacketStore
+    from rightcall.router.packets import Listed
     from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
 
 
@@ -51,13 +55,7 @@ _MOST_RECORDS = 200
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, every = subcommands(parser)
     show = action("show", "one packet's story, and its calls in the audit; without secrets")
     remove = action("remove", "remove a packet; its calls stay in the audit")
     for one in (show, remove):
@@ -69,25 +67,18 @@ def arguments(parser: ArgumentParser) -> None:
     prune = action("prune", "remove packets that nothing happened to for some time; their calls stay in the audit")
     prune.add_argument("--days", type=_days, required=True, metavar="N", help="for so many days")
     prune.add_argument("--all", action="store_true", help="also those that wait for a person, which cannot go on then")
-    for one in actions.choices.values():
+    for one in every.values():
         store_options(one)
 
 
 def run(options: Namespace) -> int:
-    from rightcall.base.files.guarded import packets_folder
-    from rightcall.router.packets import PacketStore
-
     return _ACTIONS[options.action](PacketStore(packets_folder(database_of(options))), options)
 
 
 def _show(store: "PacketStore", options: Namespace) -> int:
     packet = store.load(store.find(options.id))
     if options.json:
-        from msgspec import to_builtins
-
-        from rightcall.router.packets import story_of
-
-        say(_json(to_builtins(story_of(packet, _redactor(options)))))
+        say_json(to_builtins(story_of(packet, _redactor(options))))
         return OK
 
     policy = policy_of(options)
@@ -113,21 +104,15 @@ def _records(packet: "Packet", options: Namespace) -> list[str]:
 
 
 def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
-    from rightcall.record.calls import CallFilter, find_calls
-
     header = packet.header
     found = find_calls(tables, CallFilter(context=header.packet_id, since=header.created or None), limit=_MOST_RECORDS)
     return found[::-1]
 
 
 def _list(store: "PacketStore", options: Namespace) -> int:
-    from rightcall.router.packets import PacketStore
-
     found = PacketStore(store.folder, _redactor(options)).list(options.n)
     if options.json:
-        from msgspec import to_builtins
-
-        say(_json({"packets": to_builtins(found)}))
+        say_json({"packets": to_builtins(found)})
     elif found:
         say(*listing(found, style_for(sys.stdout)))
     else:
@@ -136,8 +121,6 @@ def _list(store: "PacketStore", options: Namespace) -> int:
 
 
 def _redactor(options: Namespace) -> "Redactor":
-    from rightcall.base.redact import Redactor
-
     return Redactor(os.urandom(32), policy_of(options).settings.audit.redact)
 
 
@@ -165,10 +148,6 @@ def _prune(store: "PacketStore", options: Namespace) -> int:
 
 
 _ACTIONS = {"show": _show, "list": _list, "remove": _remove, "prune": _prune}
-
-
-def _json(record: object) -> str:
-    return json_text(record, ascii_only=not is_unicode(sys.stdout))
 
 
 def _whole(text: str) -> int:
@@ -297,7 +276,7 @@ def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[
     yield "to go on", ways_on(packet, where)
     yield "result", result_lines(routing)
     yield "answer", _text(packet.content.answer or "")
-    yield "steps", _steps(packet.reasoning.reflection_log)
+    yield "steps", [line for one in packet.reasoning.reflection_log for line in _step(one)]
 
 
 def _text(text: str) -> list[str]:
@@ -378,10 +357,6 @@ def result_lines(routing: "ToolRouting") -> list[str]:
     if result.output is not None:
         lines += _text(result.output) if isinstance(result.output, str) else [value_text(result.output)]
     return lines
-
-
-def _steps(log: "tuple[ReflectionLog, ...]") -> list[str]:
-    return [line for one in log for line in _step(one)]
 
 
 def _step(step: "ReflectionLog") -> list[str]:

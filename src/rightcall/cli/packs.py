@@ -7,22 +7,23 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import build_gate, gate_options, json_option
+from rightcall.cli.options import InputError, build_gate, gate_options, json_option, policy_file
 from rightcall.cli.read import reading_record
-from rightcall.cli.render import labelled, value_text
 from rightcall.cli.terminal import (
     Style,
     count,
     harmless_lines,
-    is_unicode,
     json_text,
+    labelled,
     pad,
     say,
+    say_json,
     style_for,
+    value_text,
     visible_width,
     wrap,
 )
@@ -75,7 +76,7 @@ def effect_words(effects: Iterable[str] | None) -> str:
     return "any effect (none declared)" if effects is None else ", ".join(sorted(effects)) or "no effects"
 
 
-def grouped(mapping: Mapping[str, Any]) -> str:
+def render_mapping(mapping: Mapping[str, Any]) -> str:
     """`bash, sh → terminal; py → python`: what maps to the same is said once."""
     groups: dict[str, list[str]] = {}
     for source, target in mapping.items():
@@ -92,7 +93,7 @@ def conditions(rules: Any) -> list[str]:
     return lines
 
 
-def stated(rules: Any) -> dict[str, Any]:
+def stated_rules(rules: Any) -> dict[str, Any]:
     """Only what the rules say, as plain data."""
     import msgspec
 
@@ -187,7 +188,7 @@ def run(options: Namespace) -> int:
     packs = [load_pack(name) for name in ([options.name] if options.name else available_packs())]
     if options.json:
         record = {"packs": [pack_record(pack, whole=bool(options.name)) for pack in packs]}
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
         return OK
     style = style_for(sys.stdout)
     for pack in packs:
@@ -207,7 +208,7 @@ def tool_record(tool: Any) -> dict[str, Any]:
         "description": tool.description,
         "effects": None if tool.effects is None else sorted(tool.effects),
         "parameters": tool.schema,
-        "rules": stated(tool.rules),
+        "rules": stated_rules(tool.rules),
     }
 
 
@@ -247,8 +248,8 @@ def _rule_lines(tool: Any) -> list[str]:
         *_line("also called:", rules.names),
         *_line("arguments:", [one.name + ("*" if one.required else "") for one in given]),
         *conditions(rules),
-        *_line("aliases:", [grouped(rules.aliases)] if rules.aliases else []),
-        *(f"values of {escaped(argument)}: {grouped(values)}" for argument, values in rules.values.items()),
+        *_line("aliases:", [render_mapping(rules.aliases)] if rules.aliases else []),
+        *(f"values of {escaped(argument)}: {render_mapping(values)}" for argument, values in rules.values.items()),
         *_line("defaults:", [json_text(dict(rules.defaults))] if rules.defaults else []),
         *_line("at least:", lengths),
         *_line("holds JSON as text:", rules.json_text),
@@ -284,13 +285,20 @@ def arguments_tools(parser: ArgumentParser) -> None:
 
 
 def run_tools(options: Namespace) -> int:
+    if options.policy is None and not options.tools and not options.pack:
+        options.policy = policy_file(Namespace(policy=None, root="."))
     catalog = build_gate(options).catalog
-    if not catalog.tools:
-        raise InputError("there are no tools to show: give --tools FILE or --pack NAME (`rightcall packs` lists them)")
-    shown = list(catalog.tools.values()) if options.name is None else [_one(catalog, options.name)]
+    tools = {**catalog.tools, **_server_tools(options)}
+    if not tools:
+        raise InputError(
+            "there are no tools to show: give --tools FILE, --pack NAME (`rightcall packs` lists them), or a --policy "
+            "with [servers.NAME]"
+        )
+    catalog = replace(catalog, tools=tools, get=tools.get)
+    shown = list(tools.values()) if options.name is None else [_one(catalog, options.name)]
     if options.json:
         record = {"tools": [tool_record_tools(tool) for tool in shown]}
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
     elif options.name is None:
         style = style_for(sys.stdout)
         for tool in shown:
@@ -299,6 +307,25 @@ def run_tools(options: Namespace) -> int:
     else:
         say(*whole(shown[0], style_for(sys.stdout)))
     return OK
+
+
+def _server_tools(options: Namespace) -> "dict[str, Tool]":
+    """Those of the servers of the policy, as they are at this moment."""
+    if options.policy is None:
+        return {}
+    from contextlib import closing
+
+    from rightcall.executor.executor import Executor
+
+    executor = Executor.open(policy=options.policy, store="memory", packs=options.pack, code=False)
+    if not executor.has_servers:
+        return {}
+    executor.start()
+    with closing(executor):
+        found, away = executor.served()
+    for server, why in away.items():
+        sys.stderr.write(f"rightcall: the server {escaped(server, 100)} {escaped(why, 300)}\n")
+    return found
 
 
 def _one(catalog: Any, name: str) -> "Tool":
@@ -320,7 +347,7 @@ def tool_record_tools(tool: "Tool") -> dict[str, Any]:
         "deprecated": tool.deprecated,
         "replaced_by": tool.rules.replaced_by,
         "parameters": tool.schema,
-        "rules": stated(tool.rules),
+        "rules": stated_rules(tool.rules),
         "unchecked": list(tool.unchecked),
     }
 
@@ -366,7 +393,7 @@ def whole(tool: "Tool", style: Style) -> list[str]:
     if tool.description:
         lines += ["", *wrap(escaped(" ".join(tool.description.split())), style.width)]
     lines += ["", style.tint("schema", "bold"), *json_text(tool.schema, indent=2).split("\n")]
-    rules = stated(tool.rules)
+    rules = stated_rules(tool.rules)
     example = rules.pop("example", None)
     if rules:
         lines += ["", style.tint("rules", "bold"), *json_text(rules, indent=2).split("\n")]
@@ -403,7 +430,7 @@ def run_formats(options: Namespace) -> int:
     style = style_for(sys.stdout)
     if options.json:
         record = {"formats": [format_record(one, whole=options.name is not None) for one in shown]}
-        say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+        say_json(record)
     elif options.name is None:
         say(*listing(shown, style))
     else:

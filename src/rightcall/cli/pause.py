@@ -8,6 +8,7 @@ import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
@@ -15,15 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option
+from rightcall.cli.options import Looking, database_of, json_option, policy_of, policy_path, store_options
 from rightcall.cli.persons import person_option, who
-from rightcall.cli.stores import Looking, database_of, policy_of, policy_path, store_options
-from rightcall.cli.terminal import is_unicode, json_text, say
+from rightcall.cli.terminal import say, say_json
 from rightcall.errors import ConfigError, PolicyError, StoreError
-from rightcall.policy.ledger import put_stop, speak_on_stderr, stopped, warn
+from rightcall.policy.ledger import listed, put_stop, recall, speak_on_stderr, stopped, warn
 from rightcall.policy.types import Pause
+from rightcall.record.admission import LONGEST_REASON, check_operator, pause, resume
 
 if TYPE_CHECKING:
     from rightcall.base.redact import Redactor
@@ -226,8 +228,6 @@ def _is_there(path: str) -> bool:
 
 def _known_below(folder: str) -> Iterator[str]:
     """The stores that this user has used below a folder: what an earlier policy there has named."""
-    from rightcall.policy.ledger import listed
-
     with suppress(ConfigError):
         for one in listed("stores"):
             path = str(one.get("path", ""))
@@ -237,8 +237,6 @@ def _known_below(folder: str) -> Iterator[str]:
 
 def _has_policy_between(path: str, folder: str) -> bool:
     """Whether a store belongs to another project, which lies in this one."""
-    from rightcall.base.files.guarded import POLICY_FILE
-
     base, at = os.path.realpath(folder), os.path.dirname(path)
     while at != base and len(at) > len(base):
         if os.path.basename(at) != ".rightcall" and any(
@@ -250,8 +248,6 @@ def _has_policy_between(path: str, folder: str) -> bool:
 
 
 def _used_before(path: str) -> bool:
-    from rightcall.policy.ledger import recall
-
     return recall("stores", str(Path(path).resolve())) is not None
 
 
@@ -318,8 +314,6 @@ def run(options: Namespace) -> int:
     places = places_of(options, "pause")
     if options.status:
         return report_each(options, places, _state, only_looks=True)
-    from rightcall.record.admission import check_operator, pause
-
     callers = tuple(places.settings.callers)
     check_operator(who(options), "", callers)
     changed = False
@@ -339,8 +333,6 @@ def run(options: Namespace) -> int:
 
 def stop_everywhere(options: Namespace, places: Places) -> bool:
     """Before any store: what has one then finds the stop at once. Whether there was none yet."""
-    from datetime import UTC, datetime
-
     from rightcall.base.redact import Redactor
 
     if stopped() is not None:
@@ -386,8 +378,6 @@ def said_reason(options: Namespace, places: Places, store: "Store") -> str:
 
 
 def _plain_reason(reason: str, redactor: "Redactor") -> str:
-    from rightcall.record.admission import LONGEST_REASON
-
     plain = "".join(one if one.isprintable() else " " for one in str(redactor.value(reason))).strip()
     plain = str(redactor.value(plain))
     if len(plain) > LONGEST_REASON:
@@ -437,7 +427,7 @@ def report_each(
             faults.append(fault)
     whole = state_record(stopped()) | {"changed": changed}
     if options.json:
-        say(json_text({"stores": done, "everywhere": whole}, ascii_only=not is_unicode(sys.stdout)))
+        say_json({"stores": done, "everywhere": whole})
     else:
         say(*_describe_stores(done, whole))
     faults += [] if places.fault is None else [places.fault]
@@ -489,9 +479,6 @@ def arguments_resume(parser: ArgumentParser) -> None:
 
 
 def run_resume(options: Namespace) -> int:
-    from rightcall.policy.ledger import stopped
-    from rightcall.record.admission import check_operator, resume
-
     places = places_of(options, "resume")
     callers = tuple(places.settings.callers)
     check_operator(who(options), "", callers)

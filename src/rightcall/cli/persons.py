@@ -1,23 +1,233 @@
-"""Who answers on this machine, whether somebody sits at a terminal, and what they type."""
+"""A person at this terminal: who answers, whether somebody sits there, and what they type. And what others wrote,
+before a person who decides about it: nothing hides in it, as in approvals (`base/letters.py`)."""
 
 import os
+import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
-from rightcall.base.letters import visible
-from rightcall.base.text import cut_end
-from rightcall.cli.stores import policy_of, redactor_of
-from rightcall.cli.terminal import Style, count, is_unicode, json_text, say, style_for, table
-from rightcall.errors import AnswerError
-from rightcall.executor.question import LEAST_WIDTH, View, is_cut_off, state_of, view
+from msgspec import DecodeError, Struct, json
+from msgspec.structs import astuple
+
+from rightcall.base.letters import right_to_left_words, visible
+from rightcall.base.text import cut_end, escaped
+from rightcall.cli.options import policy_of, redactor_of
+from rightcall.cli.terminal import Style, count, is_unicode, json_text, pad, say, style_for, table, visible_width, wrap
+from rightcall.errors import AnswerError, ConfigError
+from rightcall.executor.question import LEAST_WIDTH, Paper, View, is_cut_off, state_of, view
 from rightcall.policy.types import SECOND, Approval
 from rightcall.record.admission import Reply, answer, answerable, approval_of, earlier_definition
+from rightcall.record.tables import written
 
 if TYPE_CHECKING:
     from rightcall.record.tables import Store, Tables
+
+
+def spell_out(line: str, most: int | None = None) -> str:
+    """One line with everything that could hide spelled out, cut to `most` characters."""
+    shown = _paper().visible(line if most is None else line[: most + 1])
+    return shown if most is None else cut_end(shown, most)
+
+
+def spelled_lines(text: str, most: int = sys.maxsize) -> Iterator[str]:
+    """The lines of a text; words that are written from the right once more as they are, behind `≈`. What is beyond
+    `most` lines is only counted."""
+    paper = _paper()
+    lines = text.split("\n", most)
+    for line in lines[:most]:
+        yield paper.visible(line)
+        if not paper.ascii_only and (words := right_to_left_words(line)):
+            yield f"≈ {' · '.join(words)}"
+    if len(lines) > most:
+        yield f"… and {lines[most].count(chr(10)) + 1} more lines"
+
+
+def _paper() -> Paper:
+    return Paper(0, ascii_only=not is_unicode(sys.stdout))
+
+
+# ── moments ──
+# Moments as people type them, `2026-01-31`, `2026-01-31T12:00+02:00` or `30d` ago, as the audit writes them: UTC.
+
+_AGO = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_RIGHT = (
+    "write a date (2026-01-31, or 2026-01-31T12:00; UTC unless it says otherwise) or how long ago (30m, 12h, 30d, 4w)"
+)
+
+
+def moment(text: str, option: str, now: datetime | None = None) -> str:
+    """The moment that an option names.
+
+    >>> moment("2026-01-31T12:00+02:00", "--since")
+    '2026-01-31 10:00:00.000'
+    """
+    if _AGO.fullmatch(text.strip()):
+        return ago(text, option, now)
+    try:
+        if not text[:4].isdigit():
+            raise ValueError
+        read = datetime.fromisoformat(text.strip())
+        read = read.replace(tzinfo=UTC) if read.tzinfo is None else read
+        return written(read.timestamp())
+    except (ValueError, OverflowError):
+        raise ConfigError(f"{option}: {escaped(text, 40)!r} is no moment; {_RIGHT}") from None
+
+
+def ago(text: str, option: str, now: datetime | None = None) -> str:
+    """The moment so long ago.
+
+    >>> ago("36h", "--older-than", datetime(2026, 1, 31, 12, tzinfo=UTC))
+    '2026-01-30 00:00:00.000'
+    """
+    found = _AGO.fullmatch(text.strip())
+    if found is None:
+        raise ConfigError(f"{option}: {escaped(text, 40)!r} is no length of time; write 30m, 12h, 30d or 4w")
+    try:
+        back = timedelta(**{_UNITS[found[2]]: int(found[1])})
+        return written(((now or datetime.now(UTC)) - back).timestamp())
+    except (OverflowError, ValueError):
+        raise ConfigError(f"{option}: {escaped(text, 40)!r} is longer ago than any date") from None
+
+
+# ── waiting ──
+# A line for somebody who waits at a terminal, written anew until the work is done; nothing where nobody looks.
+
+EVERY = 0.2
+"""Seconds."""
+_ANEW = "\r\x1b[K"
+
+
+@contextmanager
+def waiting(line: Callable[[float], str], every: float = EVERY) -> Generator[None]:
+    """`line` says, after so many seconds, what is being done. At the end it is gone from the screen."""
+    stream = sys.stderr
+    if not stream.isatty():
+        yield
+        return
+    over, began = Event(), monotonic()
+
+    def tell() -> None:
+        while not over.wait(every):
+            stream.write(_ANEW + line(monotonic() - began))
+            stream.flush()
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+        stream.write(_ANEW)
+        stream.flush()
+
+
+# ── bars ──
+# Small charts for the terminal: bars to eighths of a column, a line of levels, and ASCII where there is no better.
+
+WIDEST_BAR = 20
+LEAST_BAR = 6
+WIDEST_LABEL = 28
+
+
+class Signs(Struct, frozen=True):
+    """What charts are drawn with."""
+
+    full: str
+    parts: str
+    """A column that is partly full, from the emptiest on."""
+    levels: str
+    """For nothing, and then from little to most."""
+    rule: str
+    passed: str
+    missed: str
+    unknown: str
+    cut: str
+
+
+BLOCKS = Signs("█", "▏▎▍▌▋▊▉", "▁▂▃▄▅▆▇█", "━", "✓", "✗", "–", "…")
+ASCII = Signs("#", "", "_.:-=+*#", "=", "+", "x", "-", "~")
+
+
+def signs_for(stream: TextIO) -> Signs:
+    """Blocks where the stream's encoding has them all."""
+    try:
+        "".join(astuple(BLOCKS)).encode(stream.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return BLOCKS
+
+
+def bar(value: float, most: float, width: int, signs: Signs = BLOCKS) -> str:
+    """A bar as long as the value's share of `most`. Whatever is more than nothing is seen.
+
+    >>> bar(3, 8, 4), bar(1, 1000, 4), bar(0, 8, 4)
+    ('█▌', '▏', '')
+    """
+    steps = len(signs.parts) + 1
+    filled = 0 if most <= 0 or value <= 0 else max(1, round(width * steps * min(value / most, 1)))
+    whole, part = divmod(filled, steps)
+    return signs.full * whole + (signs.parts[part - 1] if part else "")
+
+
+def levels(values: Sequence[float], signs: Signs = BLOCKS) -> str:
+    """One sign for each value, as high as its share of the largest.
+
+    >>> levels([0, 1, 4, 8])
+    '▁▂▅█'
+    """
+    most = max(values, default=0)
+    top = len(signs.levels) - 1
+    return "".join(signs.levels[-int(-top * value // most) if value > 0 else 0] for value in values)
+
+
+def fit_columns(text: str, width: int, signs: Signs = BLOCKS) -> str:
+    """A text cut to so many columns, with a sign that something is missing.
+
+    >>> fit_columns("code/search", 8)
+    'code/se…'
+    """
+    if visible_width(text) <= width:
+        return text
+    while text and visible_width(text) > width - 1:
+        text = text[:-1]
+    return text + signs.cut
+
+
+class Row(Struct, frozen=True):
+    """A line of a chart; the label must be escaped already."""
+
+    label: str
+    value: float
+    text: str
+
+
+def chart(rows: Sequence[Row], style: Style, signs: Signs, *, indent: int = 0) -> list[str]:
+    """Label, bar and text in columns; where they do not fit beside each other, the text goes below."""
+    most = max((row.value for row in rows), default=0)
+    label = max((visible_width(row.label) for row in rows), default=0)
+    label = min(label, WIDEST_LABEL, style.width - LEAST_BAR - 2)
+    text = max((visible_width(row.text) for row in rows), default=0)
+    room = style.width - label - 2
+    beside = room - text - 2 >= LEAST_BAR
+    width = min(WIDEST_BAR, room - text - 2 if beside else room)
+    lines: list[str] = []
+    for row in rows:
+        drawn = style.tint(pad(bar(row.value, most, width, signs), width if beside else 0), "cyan")
+        line = f"{pad(fit_columns(row.label, label, signs), label)}  {drawn}"
+        if beside:
+            lines.append(f"{line}  {row.text}")
+        else:
+            lines += [line, *(" " * indent + piece for piece in wrap(row.text, style.width - indent))]
+    return lines
 
 
 def person_option(parser: ArgumentParser) -> None:
@@ -69,7 +279,7 @@ def typed_text(prompt: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def typed(prompt: str) -> str:
+def read_word(prompt: str) -> str:
     """The same for a word that is one of a few: in small letters."""
     return typed_text(prompt).lower()
 
@@ -132,7 +342,7 @@ def columns() -> int:
     return min(stated, real) if real else stated
 
 
-def named(text: str) -> str:
+def render_name(text: str) -> str:
     """A name in a list: spelled out, and cut where it is long."""
     return cut_end(visible(text[: _NAME + 1]), _NAME)
 
@@ -140,7 +350,17 @@ def named(text: str) -> str:
 def listing(approvals: Sequence[Approval], now: int, style: Style, most: int = 0) -> list[str]:
     """One line each, for at most so many. The digest is not among it: it belongs below the whole call."""
     shown = fair_part(approvals, most)
-    rows = [[one.id, named(one.caller), named(one.tool), state_of(one, now), _rule(one), _size(one)] for one in shown]
+    rows = [
+        [
+            one.id,
+            render_name(one.caller),
+            render_name(one.tool),
+            state_of(one, now),
+            _rule(one),
+            (f"{len(one.canonical):,}" if one.canonical else "-"),
+        ]
+        for one in shown
+    ]
     lines = table(["id", "who asks", "tool", "state", "because of", "characters"], rows, style, left=5)
     return [
         *lines,
@@ -156,18 +376,14 @@ def _left_out(approvals: Sequence[Approval], shown: Sequence[Approval]) -> list[
     callers = [(caller, number) for caller, number in left.most_common() if number]
     if not callers:
         return []
-    some = ", ".join(f"{number:,} of {named(caller)}" for caller, number in callers[:_MOST_CALLERS])
+    some = ", ".join(f"{number:,} of {render_name(caller)}" for caller, number in callers[:_MOST_CALLERS])
     others = f" and of {len(callers) - _MOST_CALLERS:,} other callers" if len(callers) > _MOST_CALLERS else ""
     return [f"not listed: {some}{others}; `--limit 0` lists all, `approvals deny --all --as CALLER` denies a caller's"]
 
 
-def _size(approval: Approval) -> str:
-    return f"{len(approval.canonical):,}" if approval.canonical else "-"
-
-
 def _rule(approval: Approval) -> str:
     rule, separated, _ = approval.why.partition(": ")
-    return named(rule if separated else approval.why)
+    return render_name(rule if separated else approval.why)
 
 
 def summary_record(approval: Approval, now: int) -> dict[str, Any]:
@@ -190,8 +406,6 @@ def summary_record(approval: Approval, now: int) -> dict[str, Any]:
 
 def whole_record(approval: Approval, before: str, now: int) -> dict[str, Any]:
     """Everything: `call` is the exact text that the digest covers."""
-    from msgspec import DecodeError, json
-
     try:
         details: Any = json.decode(approval.details)
     except DecodeError:
@@ -243,7 +457,7 @@ def _require_whole(approval: Approval) -> None:
         )
 
 
-def denied_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[str]:
+def deny_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[str]:
     """Deny all of these that still wait, each in the record, in one transaction: all of it or nothing. What somebody
     has answered meanwhile, or has expired, stays as it is. Returns those that were denied."""
     settings = policy_of(options).settings
@@ -261,7 +475,7 @@ def denied_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[s
     return store.transact(work)
 
 
-def answered(
+def give_answer(
     store: "Store", options: Namespace, id: str, said: Literal["approved", "denied"], digest: str = "", reason: str = ""
 ) -> str:
     """Give the answer; returns what to tell. Raises AnswerError when it is not taken."""

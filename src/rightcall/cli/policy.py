@@ -23,10 +23,16 @@ from rightcall.base.text import escaped
 from rightcall.catalog.packs import available_packs, load_pack
 from rightcall.catalog.toml import KeyPath, Source, dotted, line_of
 from rightcall.cli import OK, USAGE
-from rightcall.cli.lines import InputError, bounded_lines, standard_input
-from rightcall.cli.options import json_option
-from rightcall.cli.stores import policy_file, store_options
-from rightcall.cli.terminal import Style, Tint, hang, is_unicode, json_text, say, style_for
+from rightcall.cli.options import (
+    InputError,
+    bounded_lines,
+    json_option,
+    policy_file,
+    standard_input,
+    store_options,
+    subcommands,
+)
+from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
 from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
@@ -85,16 +91,11 @@ class _AnyOrder(ArgumentParser):
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_AnyOrder)
+    make, _ = subcommands(parser, parser_class=_AnyOrder)
 
     def action(name: str, about: str) -> ArgumentParser:
-        made = actions.add_parser(
-            name,
-            help=about,
-            description=f"{about[0].upper()}{about[1:]}.",
-            formatter_class=parser.formatter_class,
-            allow_abbrev=False,
-        )
+        made = make(name, about)
+        made.description = f"{about[0].upper()}{about[1:]}."
         json_option(made, "the answer")
         return made
 
@@ -398,7 +399,7 @@ def check(file: str | None, *, json: bool) -> int:
     """Prints the answer and returns the exit code: 0 when the file is right. None: the one that is found here."""
     answer = examine(FoundPolicy(POLICY_FILE) if file is None else file)
     if json:
-        say(json_text(_record(answer), ascii_only=not is_unicode(sys.stdout)))
+        say_json(_record(answer))
     elif answer.policy is None:
         raise PolicyError("\n".join(map(str, answer.mistakes)))
     else:
@@ -619,16 +620,16 @@ def run_command(options: Namespace) -> int:
     with _door(load_policy(policy_file(options)), options.root) as door:
         lines = iter([(options.command, "url" if options.url else "command")]) if options.command is not None else None
         for number, (value, kind) in enumerate(lines or _lines(standard_input())):
-            answer = judged(door, value, kind, f"line-{number}")
+            answer = judge_line(door, value, kind, f"line-{number}")
             if options.json or lines is None:
                 record = {key: getattr(answer, key) for key in answer.__struct_fields__}
-                say(json_text(record, ascii_only=not is_unicode(sys.stdout)))
+                say_json(record)
             else:
                 say(*_report_command(answer, style_for(sys.stdout)))
     return OK
 
 
-def judged(door: Door, value: Any, kind: str, caller: str) -> AnswerCommand:
+def judge_line(door: Door, value: Any, kind: str, caller: str) -> AnswerCommand:
     """The answer of a door to a tool with one argument of that name. Each line has a caller of its own: only so many
     questions of one caller may wait."""
     passage = door.judge(kind, {kind: value}, caller=caller)

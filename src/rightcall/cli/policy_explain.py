@@ -14,10 +14,9 @@ from msgspec import Struct
 from rightcall.base.text import escaped
 from rightcall.catalog.toml import dotted
 from rightcall.cli import OK
-from rightcall.cli.lines import InputError, read_argument
+from rightcall.cli.options import InputError, load_tools, open_store, policy_of, policy_path, read_argument
 from rightcall.cli.packs import effect_words
-from rightcall.cli.stores import open_store, policy_of, policy_path
-from rightcall.cli.terminal import Style, Tint, hang, is_unicode, json_text, say, style_for
+from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.stores import Premises, store_path
@@ -27,6 +26,7 @@ from rightcall.policy.settings import STAGES, Budgets, Policy, Rights
 from rightcall.policy.types import Decision, DecisionKind, Facts, Request, count_since
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store
+from rightcall.tools.functions import LocalTool, local_tool
 from rightcall.types import Verdict
 
 KNOWN_PACK = "code"
@@ -79,7 +79,7 @@ class Explanation(Struct, frozen=True):
 def run(options: Namespace) -> int:
     found = explain(options)
     if options.json:
-        say(json_text(record(found), ascii_only=not is_unicode(sys.stdout)))
+        say_json(record(found))
     else:
         say(*report(found, style_for(sys.stdout)))
     return OK
@@ -135,9 +135,6 @@ def _words(options: Namespace) -> tuple[str, str | None]:
 def _toolbox(policy: Policy, file: str | None, options: Namespace) -> Toolbox:
     """The functions and definitions that were named, the policy's packs, and the tools that ship with us as an executor
     has them: known by the same digest, and kept from the same files."""
-    from rightcall.cli.options import load_tools
-    from rightcall.tools.functions import LocalTool, local_tool
-
     given: list[Any] = load_tools(options.tools)
     ours = [one for one in given if isinstance(one, LocalTool) or (callable(one) and not isinstance(one, type))]
     others = [one for one in given if not any(one is other for other in ours)]

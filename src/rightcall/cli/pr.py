@@ -10,25 +10,69 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from rightcall.base.cut import leaves_out
+from rightcall.base.files.rules import path_rules
+from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.display import spelled, spelled_lines
-from rightcall.cli.options import json_option
-from rightcall.cli.persons import YES, at_a_terminal, json_line, named, person_option, typed, who
-from rightcall.cli.pr_report import diff_lines
-from rightcall.cli.stores import database_of, open_store, policy_of, policy_path, store_options
+from rightcall.cli.code_report import diff_lines, listing, story, summary, view_pull, whole
+from rightcall.cli.options import (
+    database_of,
+    json_option,
+    open_store,
+    policy_of,
+    policy_path,
+    store_options,
+    subcommands,
+)
+from rightcall.cli.persons import (
+    YES,
+    at_a_terminal,
+    json_line,
+    person_option,
+    read_word,
+    render_name,
+    spell_out,
+    spelled_lines,
+    who,
+)
 from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, wrap
 from rightcall.errors import ConfigError, ToolFailure
+from rightcall.executor.stores import desk_folder, existing_folder, guarded_paths
 from rightcall.record.admission import person
 from rightcall.record.notes import note_change
-from rightcall.tools.write.pulls import Decision, PullRecord, pull_of
-from rightcall.tools.write.review import FORGES
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.write.commit import close_pull
+from rightcall.tools.write.desk import Desk, adopt, distrust
+from rightcall.tools.write.merge import Checker, MergeArguments, approved_plan, merge, merge_plan, preview_lines
+from rightcall.tools.write.pulls import (
+    PULLS,
+    Decision,
+    PullRecord,
+    all_pulls,
+    damaged_pulls,
+    diff_preview,
+    exact_diff,
+    pull_of,
+    shown_diff,
+)
+from rightcall.tools.write.review import (
+    FORGES,
+    ReviewArguments,
+    case_of,
+    export,
+    has_approved,
+    refuse_second,
+    require_other,
+    review,
+    span_of,
+)
+from rightcall.tools.write.undo import preview, why_not
 
 if TYPE_CHECKING:
     from rightcall.policy.settings import Policy
     from rightcall.record.tables import Store
     from rightcall.tools.write.changes import Change, Filed
-    from rightcall.tools.write.desk import Desk, Worker
+    from rightcall.tools.write.desk import Worker
     from rightcall.tools.write.merge import Merge, Plan
 
 
@@ -43,7 +87,7 @@ def person_of(options: Namespace, policy: "Policy", author: str) -> str:
     return name
 
 
-def noted(options: Namespace, what: str, by: str, data: dict[str, Any]) -> None:
+def record_first(options: Namespace, what: str, by: str, data: dict[str, Any]) -> None:
     """Written before anything is done: where nothing can be recorded, nothing happens."""
     with closing(open_store(options, create=True)) as store:
         store.transact(lambda tables: note_change(tables, what, by, data))
@@ -71,9 +115,7 @@ def act(desk: "Desk", policy: "Policy", options: Namespace) -> int:
 def _say(
     desk: "Desk", options: Namespace, record: PullRecord, by: str, decision: Decision, at: str | None = None
 ) -> int:
-    from rightcall.tools.write.review import ReviewArguments, review
-
-    noted(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
+    record_first(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
     asked = ReviewArguments(id=record.id, decision=decision, comment=options.text, caller=by)
     done = review(desk, asked, person=True, at=at)
     told = {"comment": "Your comment stands", "approve": "It is approved", "reject": "It is rejected"}[decision]
@@ -83,9 +125,6 @@ def _say(
 
 
 def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
-    from rightcall.tools.write.pulls import diff_preview
-    from rightcall.tools.write.review import case_of, refuse_second, require_other
-
     case = case_of(desk, record.id)
     require_other(by, case.people, "An approval")
     refuse_second(case.record, case.now, case.head, by)
@@ -100,25 +139,20 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
         _require_terminal("approve it with --commit HEX, the commit that you have looked at, or --yes")
         instead = f"`rightcall pr diff {record.id}` shows all of it; then approve it with --commit {case.head[:_SHORT]}"
         _show_acting(diff_preview((), case.writer, case.fork, case.head, instead), instead)
-        if typed(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ") not in YES:
+        if read_word(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ") not in YES:
             say("It is not approved.")
             return REFUSED
     return _say(desk, options, record, by, "approve", case.head)
 
 
 def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
-    from rightcall.tools.write.commit import close_pull
-
-    noted(options, "pr close", by, {"pull": record.id, "branch": record.branch})
+    record_first(options, "pr close", by, {"pull": record.id, "branch": record.branch})
     change = close_pull(desk, record.id, by, options.text, person=True)
     say(f"Pull request {record.id} is closed; its branch stays. To take that back: rightcall undo {change.id}")
     return OK
 
 
 def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
-    from rightcall.tools.write.merge import merge_plan, preview_lines
-    from rightcall.tools.write.review import require_other
-
     plan = merge_plan(desk, options.id, approving=by if options.approve else None)
     if options.approve:
         require_other(by, plan.case.people, "An approval")
@@ -127,20 +161,16 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
         instead = f"`rightcall pr diff {plan.case.record.id}` shows all of it; then merge it with --yes"
         _show_acting(preview_lines(desk, plan), instead)
         word = "approve and merge" if options.approve else "merge"
-        if typed(f"{word} pull request {plan.case.record.id}? [y/N] ") not in YES:
+        if read_word(f"{word} pull request {plan.case.record.id}? [y/N] ") not in YES:
             say("It is not merged.")
             return REFUSED
-    return _merged(desk, policy, options, by, plan)
+    return _merge_now(desk, policy, options, by, plan)
 
 
-def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
-    from rightcall.tools.sandbox.sandbox import Sandbox
-    from rightcall.tools.write.merge import Checker, MergeArguments, approved_plan, merge
-    from rightcall.tools.write.review import ReviewArguments, has_approved, review
-
+def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
     record, head = plan.case.record, plan.case.head
     data = {"pull": record.id, "commit": head, "branch": record.branch, "base": record.base}
-    noted(options, "pr merge", by, data | {"approve": options.approve})
+    record_first(options, "pr merge", by, data | {"approve": options.approve})
     if options.approve and not has_approved(plan.case.now, by):
         review(desk, ReviewArguments(id=record.id, decision="approve", caller=by), person=True, at=head)
         plan = approved_plan(desk, plan, by)
@@ -151,14 +181,14 @@ def _merged(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "
         asked = MergeArguments(id=record.id, caller=by, expected=plan.state)
         done = merge(desk, asked, Checker(lambda: sandbox, policy.sandbox.visible), person=True)
     except ToolFailure:
-        noted(options, "pr not merged", by, data)
+        record_first(options, "pr not merged", by, data)
         raise
     except KeyboardInterrupt:
         _interrupted(desk, options, by, data)
         raise
     finally:
         sandbox.close()
-    noted(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
+    record_first(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
     say(json_line(to_builtins(done)) if options.json else _describe_merge(done))
     return OK
 
@@ -169,10 +199,10 @@ def _interrupted(desk: "Desk", options: Namespace, by: str, data: dict[str, Any]
         pass  # whatever was half done has been rolled back now
     record = pull_of(desk, options.id)
     if record.status == "merged":
-        noted(options, "pr merged", by, data | {"merge": record.merge})
+        record_first(options, "pr merged", by, data | {"merge": record.merge})
         sys.stderr.write(f"rightcall: interrupted, after it was merged as {record.merge[:_SHORT]}\n")
         return
-    noted(options, "pr not merged", by, data)
+    record_first(options, "pr not merged", by, data)
     approved = f"; your approval stands (rightcall pr show {record.id})" if options.approve else ""
     sys.stderr.write(f"rightcall: interrupted: nothing was merged, pull request {record.id} is open{approved}\n")
 
@@ -181,7 +211,7 @@ def _describe_merge(done: "Merge") -> str:
     counted = f"{many(done.files_changed, 'file')}, +{done.insertions} -{done.deletions}"
     where = "; your checkout shows it" if done.checkout else ""
     return (
-        f"Pull request {done.id} is merged into {spelled(done.base)} as {done.commit[:_SHORT]} ({counted}){where}. "
+        f"Pull request {done.id} is merged into {spell_out(done.base)} as {done.commit[:_SHORT]} ({counted}){where}. "
         f"The checks passed in {done.check_seconds:g} s. To take it back: {done.undo}"
     )
 
@@ -204,11 +234,6 @@ def _require_terminal(instead: str) -> None:
 
 def desk_of(options: Namespace) -> "Desk":
     """Where changes are kept. Nothing is made by asking for it."""
-    from rightcall.base.files.rules import path_rules
-    from rightcall.base.files.sight import Sight
-    from rightcall.executor.stores import desk_folder, existing_folder, guarded_paths
-    from rightcall.tools.write.desk import Desk
-
     policy, database, root = policy_of(options), database_of(options), existing_folder(options.root)
     paths = policy.settings.paths
     denied = (*paths.deny, *guarded_paths(root, policy_path(options), database))
@@ -218,8 +243,6 @@ def desk_of(options: Namespace) -> "Desk":
 def believed_desk(options: Namespace) -> "Desk":
     """The same, for whoever tells what is on it. ConfigError where one is there and cannot be read or believed: it must
     not look like one on which nothing has happened."""
-    from rightcall.tools.write.desk import distrust
-
     desk = desk_of(options)
     if why := distrust(desk.folder):
         raise ConfigError(why)
@@ -242,12 +265,10 @@ exit code 1: it was not done; standard error says why.
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    make, every = subcommands(parser)
 
     def action(name: str, about: str, *, takes_id: bool = True, acts: bool = False) -> ArgumentParser:
-        made = actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
+        made = make(name, about)
         if takes_id:
             made.add_argument("id", metavar="ID", help="of the pull request, as `list` shows it")
         if acts:
@@ -275,7 +296,7 @@ def arguments(parser: ArgumentParser) -> None:
     export = action("export", "write what a forge's own command line takes, and print that command line")
     export.add_argument("--to", choices=FORGES, default=FORGES[0], help="which forge (default: %(default)s)")
     export.add_argument("--out", metavar="DIR", help="a new folder for its files (default: pull-request-ID, here)")
-    for one in actions.choices.values():
+    for one in every.values():
         store_options(one)
 
 
@@ -291,9 +312,6 @@ def run(options: Namespace) -> int:
 
 
 def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
-    from rightcall.cli.pr_report import listing, summary
-    from rightcall.tools.write.pulls import PULLS, all_pulls, damaged_pulls
-
     found = [one for one in all_pulls(desk) if options.all or one.status == "open"]
     damaged = damaged_pulls(desk)
     if options.json:
@@ -310,10 +328,7 @@ def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 
 
 def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
-    from rightcall.cli.pr_report import story, view_of, whole
-    from rightcall.tools.write.pulls import pull_of
-
-    view = view_of(desk, pull_of(desk, options.id))
+    view = view_pull(desk, pull_of(desk, options.id))
     if options.json:
         say(json_line(whole(view, policy.write.reviews)))
     else:
@@ -322,10 +337,6 @@ def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
 
 
 def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
-    from rightcall.cli.pr_report import diff_lines
-    from rightcall.tools.write.pulls import exact_diff, pull_of, shown_diff
-    from rightcall.tools.write.review import span_of
-
     span = span_of(desk, pull_of(desk, options.id))
     if sys.stdout.isatty():
         say(*diff_lines(shown_diff(span.writer, span.old, span.new, _MOST_DIFF), style_for(sys.stdout)))
@@ -336,9 +347,6 @@ def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 
 
 def _export(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
-    from rightcall.tools.write.pulls import pull_of
-    from rightcall.tools.write.review import export
-
     record = pull_of(desk, options.id)
     folder = options.out or f"pull-request-{record.id}"
     say(*export(desk, record, options.to, folder))
@@ -397,8 +405,6 @@ def run_undo(options: Namespace) -> int:
 
 
 def _adopt(desk: "Desk", options: Namespace) -> int:
-    from rightcall.tools.write.desk import adopt, distrust
-
     if not os.path.isdir(desk.folder) or os.path.islink(desk.folder):
         unread = "" if os.path.lexists(desk.folder) else distrust(desk.folder)
         raise ConfigError(unread or f"there is no desk at {desk.folder}")
@@ -409,7 +415,7 @@ def _adopt(desk: "Desk", options: Namespace) -> int:
 
 
 def _list_undo(desk: "Desk", options: Namespace) -> int:
-    found = [(one, _why_not(desk, one.id)) for one in desk.changes(options.limit)]
+    found = [(one, why_not(desk, desk.filed(one.id))) for one in desk.changes(options.limit)]
     damaged = desk.damaged()
     if options.json:
         say(json_line({"changes": [_record(change, why) for change, why in found], "damaged": damaged}))
@@ -419,14 +425,11 @@ def _list_undo(desk: "Desk", options: Namespace) -> int:
     elif not damaged:
         say("Nothing was changed yet.")
     if damaged:
-        say("Interrupted, damaged and not taken back; what is left of each:", *(f"  {spelled(one)}" for one in damaged))
+        say(
+            "Interrupted, damaged and not taken back; what is left of each:",
+            *(f"  {spell_out(one)}" for one in damaged),
+        )
     return OK
-
-
-def _why_not(desk: "Desk", id: str) -> str:
-    from rightcall.tools.write.undo import why_not
-
-    return why_not(desk, desk.filed(id))
 
 
 def _record(change: "Change", why: str) -> dict[str, Any]:
@@ -439,29 +442,27 @@ def _record(change: "Change", why: str) -> dict[str, Any]:
 
 def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
     rows = [
-        [one.id, one.at.replace("T", " ").rstrip("Z"), named(one.caller), spelled(one.summary, _SUMMARY),
+        [one.id, one.at.replace("T", " ").rstrip("Z"), render_name(one.caller), spell_out(one.summary, _SUMMARY),
          "yes" if not why else "undone" if one.undone else "no"]
         for one, why in found
     ]  # fmt: skip
     lines = table(["id", "when (UTC)", "by", "what", "can be undone"], rows, style, left=5)
     reasons = [f"{one.id}: {why}" for one, why in found if why and not one.undone]
-    lines += [piece for reason in reasons for piece in wrap(spelled(reason), style.width)]
+    lines += [piece for reason in reasons for piece in wrap(spell_out(reason), style.width)]
     return [*lines, "`rightcall undo ID` shows what it would change, and asks."]
 
 
 def _undo(desk: "Desk", options: Namespace) -> int:
-    from rightcall.tools.write.undo import preview, why_not
-
     filed = desk.filed(options.id)
     why = why_not(desk, filed)
     if why:
-        return _refused(options, why)
-    if not options.yes and not _agreed(options, filed, preview(desk, filed)):
+        return _say_refusal(options, why)
+    if not options.yes and not _ask_to_merge(options, filed, preview(desk, filed)):
         return REFUSED
     shown = preview(desk, filed) if options.json else ""
     with desk.working() as worker:
         if why := why_not(desk, desk.filed(options.id)):
-            return _refused(options, why)
+            return _say_refusal(options, why)
         done = _done(worker, options, filed)
     if options.json:
         say(json_line({"ok": True, "undone": options.id, "change": done.id, "diff": shown}))
@@ -470,21 +471,25 @@ def _undo(desk: "Desk", options: Namespace) -> int:
     return OK
 
 
-def _refused(options: Namespace, why: str) -> int:
+def _say_refusal(options: Namespace, why: str) -> int:
     if options.json:
         say(json_line({"ok": False, "undone": None, "why": why}))
     else:
-        say(f"{spelled(options.id)} cannot be undone: {spelled(why)}.")
+        say(f"{spell_out(options.id)} cannot be undone: {spell_out(why)}.")
     return REFUSED
 
 
-def _agreed(options: Namespace, filed: "Filed", diff: str) -> bool:
+def _ask_to_merge(options: Namespace, filed: "Filed", diff: str) -> bool:
     entry = filed.entry
     if options.json or not at_a_terminal():
         raise ConfigError(f"there is no terminal to ask at: say --yes to undo {options.id}")
-    say(f"{entry.id}, {entry.at}, {named(entry.caller)}: {spelled(entry.summary, 200)}", "This would be changed:", "")
+    say(
+        f"{entry.id}, {entry.at}, {render_name(entry.caller)}: {spell_out(entry.summary, 200)}",
+        "This would be changed:",
+        "",
+    )
     say(*spelled_lines(diff), "")
-    if typed("undo it? [y/N] ") in YES:
+    if read_word("undo it? [y/N] ") in YES:
         return True
     say("Nothing was changed.")
     return False
@@ -504,9 +509,6 @@ def _done(worker: "Worker", options: Namespace, filed: "Filed") -> "Change":
 
 def _note(options: Namespace, what: str, about: dict[str, Any]) -> str:
     """Note in the audit what a person does; returns who. The only place where this command writes to it."""
-    from rightcall.record.admission import person
-    from rightcall.record.notes import note_change
-
     by, callers = who(options), tuple(policy_of(options).settings.callers)
     person(by, "", callers)
     store: Store = open_store(options, create=True)

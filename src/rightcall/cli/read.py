@@ -1,27 +1,48 @@
 """Find the calls in what a model wrote, in whatever format, and check each; the prose that is left follows."""
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast, get_args
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast, get_args
 
+import msgspec
+
+from rightcall.base.json.strict import attempt, duplicate_keys
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.jsonl import Answer, LineError, LineGates, value_of
-from rightcall.cli.lines import InputError, read_text
-from rightcall.cli.options import build_gate, gate_options, json_option, stats_option
-from rightcall.cli.render import advice, headline, labelled, outcome, reasons, retry_text, value_text, written_lines
+from rightcall.cli.options import (
+    MAX_BYTES,
+    InputError,
+    bounded_lines,
+    build_gate,
+    gate_options,
+    gate_settings,
+    json_option,
+    read_text,
+    stats_option,
+)
 from rightcall.cli.terminal import (
     Style,
+    advice,
     call_record,
     count,
+    headline,
     is_unicode,
     json_text,
+    labelled,
+    outcome,
     print_stats,
     problem_record,
+    reasons,
+    retry_text,
     say,
+    say_json,
     style_for,
+    value_text,
     verdict_record,
+    written_lines,
 )
 from rightcall.errors import RightCallError
 from rightcall.types import Note, Place, Reading, ReasoningMode, Verdict
@@ -29,8 +50,208 @@ from rightcall.types import Note, Place, Reading, ReasoningMode, Verdict
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
 
+# ── statistics of several gates ──
+# Statistics of several gates added up, in the shape that `Gate.stats()` has.
 
-MAX_BYTES = 32 * 1024 * 1024
+
+def add_statistics(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
+    """The sum of two statistics; the provider is that of the first."""
+    if one is None:
+        return other
+    total = {**one, **_counts(one, other)}
+    tools: dict[str, Any] = dict(one.get("tools", {}))
+    for name, stats in other.get("tools", {}).items():
+        tools[name] = {**tools[name], **_counts(tools[name], stats)} if name in tools else stats
+    return {**total, "tools": tools}
+
+
+def _counts(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    calls = one["total_calls"] + other["total_calls"]
+    failures = one["failures"] + other["failures"]
+    ways = {**one["normalizations"], **other["normalizations"]}
+    return {
+        "total_calls": calls,
+        "normalizations": {
+            way: one["normalizations"].get(way, 0) + other["normalizations"].get(way, 0) for way in ways
+        },
+        "failures": failures,
+        "success_rate": 100.0 * (calls - failures) / calls if calls else 0.0,
+    }
+
+
+_MOST_GATES = 64
+_ARGUMENTS = ("arguments", "args", "emitted")
+_NAMES = ("name", "tool")
+
+
+class LineError(RightCallError, ValueError):
+    """A line that is no call. `id` is the line's own, where it could be read."""
+
+    def __init__(self, message: str, id: Any = None) -> None:
+        super().__init__(message)
+        self.id = id
+
+
+class LineGates:
+    """The gates a run needs: one for all lines, and one for each set of tools that a line brings along."""
+
+    def __init__(self, options: Namespace, gate: "Gate") -> None:
+        self._options = options
+        self._gate = gate
+        self._own: OrderedDict[str, Gate] = OrderedDict()
+        self._past: dict[str, Any] | None = None
+
+    def gate_for(self, tools: Any) -> "Gate":
+        if tools is None:
+            return self._gate
+        key = json_text(tools)
+        gate = self._own.get(key)
+        if gate is None:
+            gate = self._own[key] = self._build(tools)
+            if len(self._own) > _MOST_GATES:
+                self._forget(self._own.popitem(last=False)[1])
+        else:
+            self._own.move_to_end(key)
+        return gate
+
+    def _forget(self, gate: "Gate") -> None:
+        if self._options.stats:
+            self._past = add_statistics(self._past, gate.stats())
+
+    def _build(self, tools: Any) -> "Gate":
+        from rightcall.gate.gate import Gate
+
+        options = self._options
+        return Gate(tools, policy=self._gate.policy, packs=tuple(options.pack), **gate_settings(options))
+
+    def stats(self) -> dict[str, Any]:
+        """The statistics of all gates of this run together."""
+        total = self._gate.stats()
+        for stats in (self._past, *(gate.stats() for gate in self._own.values())):
+            total = add_statistics(total, stats) if stats else total
+        return total
+
+
+Answer = Callable[[bytes, LineGates], dict[str, Any]]
+
+
+def check_line(line: bytes, gates: LineGates) -> dict[str, Any]:
+    """The verdict on the call of one line."""
+    fields = _call_fields(line)
+    line_id = fields.get("id")
+    name = _tool_name(fields, line_id)
+    try:
+        gate = gates.gate_for(_tools_or_schema(fields, name))
+    except (RightCallError, TypeError, ValueError, RecursionError) as error:
+        raise LineError(str(error), line_id) from error
+    verdict = gate.check(name, _arguments(fields, line_id), call_id=line_id if isinstance(line_id, str) else None)
+    record = verdict_record(verdict, name)
+    return {"id": line_id, **record} if "id" in fields else record
+
+
+def answer_lines(
+    stream: BinaryIO, gates: LineGates, out: TextIO, answer: Answer = check_line, *, limit: int = MAX_BYTES
+) -> None:
+    """Answers every line of the stream, in order."""
+    answer_each(stream, out, lambda line: answer(line, gates), limit=limit)
+
+
+def answer_each(
+    stream: BinaryIO, out: TextIO, answer: Callable[[bytes], dict[str, Any]], *, limit: int = MAX_BYTES
+) -> None:
+    """The same with whatever makes an answer of a line; what it raises of ours is the answer to that line alone."""
+    ascii_only = not is_unicode(out)
+    for number, line in bounded_lines(stream, limit):
+        if line is not None and not line.strip():
+            continue
+        try:
+            if line is None:
+                raise LineError(f"the line is longer than {limit:,} bytes")
+            record = answer(line)
+        except RightCallError as error:
+            record = {"id": getattr(error, "id", None), "line": number, "error": str(error)}
+        out.write(json_text(record, ascii_only=ascii_only) + "\n")
+        out.flush()
+
+
+def _call_fields(line: bytes) -> dict[str, Any]:
+    """The members of a line. Arguments that are an object stay text, so that the gate sees a key that stands twice."""
+    try:
+        raw = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        _refuse_twice(line.decode(), raw)
+        return {key: _member(key, value) for key, value in raw.items()}
+    except msgspec.ValidationError as error:
+        raise LineError("the line is JSON, but no object") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _fields_of_odd_json(line)
+
+
+def _refuse_twice(line: str, raw: dict[str, msgspec.Raw]) -> None:
+    """A member of the line that stands twice is refused; what is inside the arguments is the gate's business."""
+    for path in duplicate_keys(line, attempt(line)):
+        if path in raw:
+            raise LineError(f"the line has `{path}` twice")
+
+
+def _member(key: str, raw: msgspec.Raw) -> Any:
+    data = bytes(raw)
+    if key in _ARGUMENTS and data[:1] in (b"{", b"["):
+        return data.decode()
+    return msgspec.json.decode(data)
+
+
+def _fields_of_odd_json(line: bytes) -> dict[str, Any]:
+    """What the strict reader refuses and Python's own still reads: NaN, lone surrogates."""
+    value = value_of(line)
+    if not isinstance(value, dict):
+        raise LineError("the line is JSON, but no object")
+    return cast(dict[str, Any], value)
+
+
+def value_of(line: bytes) -> Any:
+    """The JSON value of a line, in which no key stands twice."""
+    try:
+        return json.loads(line.decode("utf-8-sig"), object_pairs_hook=refuse_twice)
+    except UnicodeDecodeError as error:
+        raise LineError(f"the line is not UTF-8 (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        raise LineError(f"the line is not JSON: {error.msg} (column {error.colno})") from error
+    except (ValueError, RecursionError) as error:
+        raise LineError(f"the line cannot be read: {error}") from error
+
+
+def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For `object_pairs_hook`: an object in which no key stands twice."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice")
+    return members
+
+
+def _tool_name(fields: Mapping[str, Any], id: Any) -> str:
+    name = next((fields[key] for key in _NAMES if key in fields), None)
+    if not isinstance(name, str):
+        raise LineError('the line needs "name" (or "tool"): the name of the tool, as text', id)
+    return name
+
+
+def _arguments(fields: Mapping[str, Any], id: Any) -> Any:
+    given = [key for key in _ARGUMENTS if key in fields]
+    if len(given) > 1:
+        raise LineError(f"the line has both {given[0]} and {given[1]}; which one is meant?", id)
+    return fields[given[0]] if given else {}
+
+
+def _tools_or_schema(fields: Mapping[str, Any], name: str) -> Any:
+    tools, schema = _tools(fields), fields.get("schema")
+    if schema is None:
+        return tools
+    if not isinstance(schema, dict):
+        raise ValueError('"schema" is the JSON Schema of the arguments, an object')
+    return [{"name": name, "parameters": schema}]
+
+
+MAX_TEXT = 32 * 1024 * 1024
 """Of one text or line. A whole conversation may stand in it, which arguments alone never are."""
 
 EXAMPLES = """\
@@ -110,12 +331,12 @@ def _refuse_contradictions(options: Namespace) -> None:
 
 def _text(options: Namespace) -> str:
     if options.file is not None:
-        return read_text(options.file, limit=MAX_BYTES)
+        return read_text(options.file, limit=MAX_TEXT)
     if options.text is not None and options.text != "-":
         return options.text
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
         sys.stderr.write("rightcall: reading what you type; end it with Ctrl-D\n")
-    return read_text("-", limit=MAX_BYTES)
+    return read_text("-", limit=MAX_TEXT)
 
 
 def _reading(gate: "Gate", text: str | None, options: Namespace) -> "Reading":
@@ -131,12 +352,10 @@ def _message(path: str) -> Any:
     """The native message of a JSON file, decoded."""
     import json
 
-    from rightcall.cli.jsonl import once
-
     source = "standard input" if path == "-" else path
-    text = read_text(path, limit=MAX_BYTES)
+    text = read_text(path, limit=MAX_TEXT)
     try:
-        return json.loads(text, object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=refuse_twice)
     except json.JSONDecodeError as error:
         message = f"is not JSON: {error.msg} (column {error.colno})"
         raise InputError(message, source=source, line=error.lineno) from error
@@ -146,19 +365,18 @@ def _message(path: str) -> Any:
 
 def _print_json(reading: "Reading", text: str | None) -> None:
 
-    say(json_text(reading_record(reading, text), ascii_only=not is_unicode(sys.stdout)))
+    say_json(reading_record(reading, text))
 
 
 def _run_lines(options: Namespace) -> int:
-    from rightcall.cli.jsonl import LineGates, answer_lines
-    from rightcall.cli.lines import open_lines
+    from rightcall.cli.options import open_lines
 
     gates = LineGates(options, build_gate(options))
     path = options.file or options.text or "-"
     stream = open_lines(path)
     try:
         answer = line_reader(options.finish_reason, options.stream or 0)
-        answer_lines(stream, gates, sys.stdout, answer, limit=MAX_BYTES)
+        answer_lines(stream, gates, sys.stdout, answer, limit=MAX_TEXT)
     finally:
         if path != "-":
             stream.close()
@@ -254,7 +472,7 @@ def line_reader(finish_reason: str | None, stream: int) -> Answer:
     """What answers a line; a line's own finish reason comes before the one given for all."""
 
     def read_line(line: bytes, gates: LineGates) -> dict[str, Any]:
-        fields = _fields(line)
+        fields = _text_fields(line)
         line_id = fields.get("id")
         try:
             gate = gates.gate_for(_tools(fields))
@@ -262,14 +480,16 @@ def line_reader(finish_reason: str | None, stream: int) -> Answer:
             raise LineError(str(error), line_id) from error
         ended = _finish_reason(fields, line_id) or finish_reason
         record = (
-            _message_lines(fields, gate, ended) if "message" in fields else _text_lines(fields, gate, ended, stream)
+            reading_record(gate.read(fields["message"], ended), None)
+            if "message" in fields
+            else _text_lines(fields, gate, ended, stream)
         )
         return {"id": line_id, **record} if "id" in fields else record
 
     return read_line
 
 
-def _fields(line: bytes) -> dict[str, Any]:
+def _text_fields(line: bytes) -> dict[str, Any]:
     value = value_of(line)
     if isinstance(value, str):
         return {"text": value}
@@ -291,10 +511,6 @@ def _text_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | No
     else:
         reading = gate.read(text, finish_reason)
     return reading_record(reading, text)
-
-
-def _message_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | None) -> dict[str, Any]:
-    return reading_record(gate.read(fields["message"], finish_reason), None)
 
 
 def _tools(fields: Mapping[str, Any]) -> Any:
@@ -321,17 +537,18 @@ def report(reading: Reading, text: str | None, style: Style, *, explain: bool) -
     """Everything about one reading, line by line. `text` is what was read, None for a native message."""
     lines: list[str] = []
     for verdict, place in zip(reading.calls, place_records(reading.places, text), strict=True):
-        lines += [headline(verdict, _name(verdict), style)]
+        lines += [headline(verdict, verdict.found.name if verdict.found else _NAMELESS, style)]
         lines += _explained(verdict, place, text, style) if explain else [*outcome(verdict, style)]
-        lines += [*advice(verdict, style), *(_retry(verdict, style) if explain else [])]
+        lines += [
+            *advice(verdict, style),
+            *(([] if verdict.ok else labelled("trying again", [retry_text(verdict)], style)) if explain else []),
+        ]
     if not reading.calls:
         lines.append(style.tint("no call found", "bold"))
-    lines += labelled("text left", _prose(reading.text), style)
+    lines += labelled(
+        "text left", written_lines(reading.text.strip("\r\n")) if reading.text.strip() else ["(none)"], style
+    )
     return lines + _notes(reading.notes, text, style, explain=explain)
-
-
-def _name(verdict: Verdict) -> str:
-    return verdict.found.name if verdict.found else _NAMELESS
 
 
 def _explained(verdict: Verdict, place: Mapping[str, Any], text: str | None, style: Style) -> list[str]:
@@ -344,19 +561,11 @@ def _explained(verdict: Verdict, place: Mapping[str, Any], text: str | None, sty
     return [*lines, *outcome(verdict, style), *reasons(verdict, style)]
 
 
-def _retry(verdict: Verdict, style: Style) -> list[str]:
-    return [] if verdict.ok else labelled("trying again", [retry_text(verdict)], style)
-
-
 def where(place: Mapping[str, Any]) -> str:
     """`line 3, characters 40 to 92`; a native message has neither."""
     if place["line"] is None:
         return "in the message"
     return f"line {place['line']:,}, characters {place['start']:,} to {place['end']:,}"
-
-
-def _prose(text: str) -> list[str]:
-    return written_lines(text.strip("\r\n")) if text.strip() else ["(none)"]
 
 
 def _notes(notes: tuple[Note, ...], text: str | None, style: Style, *, explain: bool) -> list[str]:

@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import ExitStack
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,15 +17,13 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, REFUSED
-from rightcall.cli.jsonl import LineError, value_of
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
-from rightcall.cli.stores import policy_file, policy_of, store_options
-from rightcall.cli.terminal import is_unicode, json_text, say, style_for
+from rightcall.cli.options import InputError, json_option, policy_file, policy_of, store_options
+from rightcall.cli.read import LineError, value_of
+from rightcall.cli.terminal import json_text, say, say_json, style_for
 from rightcall.errors import RightCallError
 from rightcall.router.respond import plain_answer, question_for, waiting_for
 from rightcall.router.router import Router
-from rightcall.router.story import logged, standing, starting
+from rightcall.router.story import log_step, start_step, with_state
 from rightcall.router.types import Packet
 
 if TYPE_CHECKING:
@@ -96,14 +95,15 @@ def run(options: Namespace) -> int:
         raise no_model(options, "route")
     if options.run:
         return _run(options, text, model)
-    router = _router(options, loaded_tools(options), model)
-    if asks:
-        from asyncio import run as waiting_for
+    with ExitStack() as opened:
+        router = _router(options, opened, loaded_tools(options), model)
+        if asks:
+            from asyncio import run as waiting_for
 
-        packet = waiting_for(_decided(router, text))
-    else:
-        packet = router.find(router.detect(router.open(text)))
-    _tell(options, router, packet, asks=asks)
+            packet = waiting_for(_decide_only(router, text))
+        else:
+            packet = router.find(router.detect(router.open(text)))
+        _tell(options, router, packet, asks=asks)
     failed = asks and packet.tool_routing.execution_status == "failed"
     return REFUSED if failed else OK
 
@@ -130,7 +130,7 @@ def _run(options: Namespace, text: str, model: Any) -> int:
     return OK if packet.tool_routing.execution_status == "executed" else REFUSED
 
 
-async def _decided(router: RouterAsGiven, text: str) -> Packet:
+async def _decide_only(router: RouterAsGiven, text: str) -> Packet:
     """Every step up to the decision, and none after it."""
     packet = router.find(router.detect(router.open(text)))
     if router.settings.enabled and packet.tool_routing.routing_requested and packet.tool_routing.candidates:
@@ -141,28 +141,28 @@ async def _decided(router: RouterAsGiven, text: str) -> Packet:
 
 
 def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bool) -> None:
-    from rightcall.cli.route_report import Shown, expected, not_allowed, record, report
+    from rightcall.cli.routing import Shown, foresee, not_allowed, record, report
 
     would = None
     if not options.run and packet.tool_routing.execution_status == "approved":
-        would = expected(options, packet, router.settings)
+        would = foresee(options, packet, router.settings)
     candidates = router.candidates(packet.content.original_prompt, options.limit)
     shown = Shown(packet, tuple(candidates), router.settings, asks, options.run, would, not_allowed(options))
     if options.json:
-        say(json_text(record(shown, options), ascii_only=not is_unicode(sys.stdout)))
+        say_json(record(shown, options))
     else:
         say(*report(shown, options, style_for(sys.stdout)))
 
 
 def _router(
-    options: Namespace, tools: list[Any] | None, model: Any = None, policy: Policy | None = None
+    options: Namespace, opened: ExitStack, tools: list[Any] | None, model: Any = None, policy: Policy | None = None
 ) -> RouterAsGiven:
-    """Of the tools that were given, else of those that the executor on this folder has."""
-    from rightcall.cli.routing import RouterAsGiven, folder_executor
+    """Of the tools that were given, else of those that the executor on this folder has, which `opened` closes."""
+    from rightcall.cli.routing import RouterAsGiven, listed_executor
 
     more: dict[str, Any] = {"instead": _instead(options), "caller": options.caller}
     if tools is None:
-        return RouterAsGiven(folder_executor(options), model, **more)
+        return RouterAsGiven(opened.enter_context(listed_executor(options)), model, **more)
     return RouterAsGiven(tools, model, policy=policy or policy_file(options), **more)
 
 
@@ -171,8 +171,8 @@ def _instead(options: Namespace) -> dict[str, Any]:
 
 
 def _judge_lines(options: Namespace) -> int:
-    from rightcall.cli.jsonl import answer_each
-    from rightcall.cli.lines import open_lines
+    from rightcall.cli.options import open_lines
+    from rightcall.cli.read import answer_each
     from rightcall.cli.routing import RouterAsGiven, loaded_tools
 
     if len(options.words) > 1:
@@ -181,18 +181,20 @@ def _judge_lines(options: Namespace) -> int:
     if contrary is not None:
         raise InputError(f"--jsonl asks no model and runs nothing; it does not go with --{contrary.replace('_', '-')}")
     given, policy = loaded_tools(options), policy_of(options)
-    of_all = None if given is None else _router(options, given, policy=policy)
+    opened = ExitStack()
+    of_all = None if given is None else _router(options, opened, given, policy=policy)
 
     def made(tools: list[Any] | None) -> RouterAsGiven:
         if tools == []:  # nothing is known of the tools: the text alone is judged
             return RouterAsGiven(None, policy=policy, instead=_instead(options), caller=options.caller)
-        return of_all if tools is None and of_all is not None else _router(options, tools, policy=policy)
+        return of_all if tools is None and of_all is not None else _router(options, opened, tools, policy=policy)
 
     path = options.words[0] if options.words else "-"
     stream = open_lines(path)
     try:
-        answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=MAX_BYTES)
+        answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=LONGEST_LINE)
     finally:
+        opened.close()
         if path != "-":
             stream.close()
     return OK
@@ -210,7 +212,7 @@ def _limit(text: str) -> int:
 # No model is asked. A router is kept for each of the last sets of tools, so that many requests to the same tools build
 # one index; a line's tools are not even decoded where they are known already.
 
-MAX_BYTES = 32 * 1024 * 1024
+LONGEST_LINE = 32 * 1024 * 1024
 """Of one line: thousands of tools may stand in it."""
 MOST_ROUTERS = 16
 _SMALL = 1000
@@ -276,14 +278,14 @@ def line_judge(routers: LineRouters, limit: int) -> Callable[[bytes], dict[str, 
             raise LineError('the line needs "text": the request, a string', line_id)
         try:
             router = routers.router_for(tools)
-            return {"id": line_id, **judged(router, text, limit)}
+            return {"id": line_id, **judge_request(router, text, limit)}
         except (RightCallError, TypeError, ValueError, RecursionError) as error:
             raise LineError(str(error), line_id) from error
 
     return judge
 
 
-def judged(router: Router, text: str, limit: int) -> dict[str, Any]:
+def judge_request(router: Router, text: str, limit: int) -> dict[str, Any]:
     """What can be said of a request without a model, as a plain object."""
     return {
         "intent": msgspec.to_builtins(router.needs_tool(text)),
@@ -319,18 +321,18 @@ _WAITS = ("awaiting_confidence", "awaiting_approval")
 
 
 def plainly(packet: Packet) -> Packet:
-    taken, status = starting(), packet.tool_routing.execution_status
+    taken, status = start_step(), packet.tool_routing.execution_status
     detected = packet.intent.detected
     if status in _WAITS:
-        said, packet = waiting_for(packet), standing(packet, "waiting", packet.status.why)
+        said, packet = waiting_for(packet), with_state(packet, "waiting", packet.status.why)
     elif packet.intent.user_intent == "ask_back":
         missing = detected.missing if detected is not None else ()
         said = question_for(missing)
-        packet = standing(packet, "waiting", f"waits for what is missing: {', '.join(missing) or 'details'}")
+        packet = with_state(packet, "waiting", f"waits for what is missing: {', '.join(missing) or 'details'}")
     elif not packet.tool_routing.needs_tool:
-        said, packet = "", standing(packet, "answered", "no tool was needed, and no answer was asked for")
+        said, packet = "", with_state(packet, "answered", "no tool was needed, and no answer was asked for")
     else:
         state = "failed" if status == "failed" else "answered"
-        said, packet = plain_answer(packet, ""), standing(packet, state, packet.status.why)
+        said, packet = plain_answer(packet, ""), with_state(packet, state, packet.status.why)
     packet = replace(packet, content=replace(packet.content, answer=said))
-    return logged(packet, "response", "Said what came of it, without a model", taken)
+    return log_step(packet, "response", "Said what came of it, without a model", taken)

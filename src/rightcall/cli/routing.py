@@ -1,32 +1,49 @@
-"""What `route` and `ask` have in common: a router on this folder, and what it needs to run calls."""
+"""The router of `route` and `ask` on this folder, what it needs to run calls, and its decision on the terminal."""
 
 from __future__ import annotations
 
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import POLICY_FILE
-from rightcall.base.text import escaped, estimate
-from rightcall.cli.lines import InputError, read_text
-from rightcall.cli.packet import models, places, resume_command
-from rightcall.cli.stores import database_of, open_store, policy_file, policy_path, redactor_of
-from rightcall.errors import ConfigError
+from rightcall.base.text import cut_counted, escaped, estimate
+from rightcall.cli.options import InputError, database_of, open_store, policy_file, policy_path, read_text, redactor_of
+from rightcall.cli.packet import (
+    alternative_lines,
+    approval_ways,
+    chosen_lines,
+    commands,
+    confidence_lines,
+    intent_lines,
+    models,
+    places,
+    result_lines,
+    resume_command,
+    review_lines,
+    tools_lines,
+    ways_on,
+)
+from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, labelled, pad, visible_width
+from rightcall.errors import ConfigError, RightCallError
+from rightcall.executor.request import canonical
+from rightcall.policy.settings import RouterSettings
+from rightcall.policy.types import DecisionKind
 from rightcall.router.router import Router
+from rightcall.router.trip import ASKED, NOBODY, rehearsed_effects
+from rightcall.router.types import Candidate, Packet, SelectedTool
 
 if TYPE_CHECKING:
     from rightcall.executor.executor import Executor
-    from rightcall.models.endpoint import Endpoint
-    from rightcall.policy.settings import RouterSettings
+    from rightcall.models.endpoint import Endpoint, LocalServer
     from rightcall.record.tables import Store
     from rightcall.router.packets import PacketStore
-    from rightcall.router.types import Packet
 
 
 class RouterAsGiven(Router):
@@ -66,17 +83,32 @@ def open_desk(options: Namespace, functions: list[Any] | None = None) -> Generat
             yield Desk(store, executor, packets)
 
 
-def folder_executor(options: Namespace, functions: list[Any] | None = None, store: Store | None = None) -> Executor:
-    """Not open yet, which is enough to see its tools."""
+def folder_executor(
+    options: Namespace, functions: list[Any] | None = None, store: Store | Literal["memory"] | None = None
+) -> Executor:
+    """Not open yet, which is enough to see the tools that run here."""
     from rightcall.executor.executor import Executor
 
     own = functions is not None
-    return Executor.open(options.root, policy_file(options), tools=functions or (), store=store, code=not own)
+    return Executor.open(
+        options.root, policy_file(options), tools=functions or (), store=store, code=not own, servers=not own
+    )
+
+
+@contextmanager
+def listed_executor(options: Namespace) -> Generator[Executor]:
+    """The executor on this folder, to see all its tools and to run none: servers start only where there are any."""
+    executor = folder_executor(options, store="memory")
+    if executor.has_servers:
+        executor.start()
+    with closing(executor):
+        yield executor
 
 
 # ── options ──
 # The options of `route` and `ask`: the request, and the model that is asked.
 
+_MOST_MODELS = 5
 _EXAMPLE_URL = "http://127.0.0.1:8080/v1"
 
 
@@ -141,8 +173,15 @@ def has_model(options: Namespace, settings: RouterSettings) -> bool:
     return options.url is not None or settings.light is not None or settings.prime is not None
 
 
-def no_model(options: Namespace, command: str) -> ConfigError:
-    return ConfigError(f"there is no model to ask. {how_to_configure(options, command)}")
+def no_model(options: Namespace, command: str, found: Sequence[LocalServer] = ()) -> ConfigError:
+    """What to do where no model is named; `found` are servers that run on this machine."""
+    here = [
+        f"  {server.name}: rightcall {command} … --url {server.url} --model {escaped(model, 100)}"
+        for server in found
+        for model in server.models[:_MOST_MODELS]
+    ]
+    running = "\n".join(("Running on this machine:\n", *here, "", "")) if here else ""
+    return ConfigError(f"there is no model to ask. {running}{how_to_configure(options, command)}")
 
 
 def how_to_configure(options: Namespace, command: str) -> str:
@@ -191,3 +230,260 @@ def tell_interrupted(packet: Packet, packets: PacketStore, options: Namespace) -
         sys.stderr.write(f"\nrightcall: interrupted; the request is saved as it stood, and goes on with: {command}\n")
     else:
         sys.stderr.write("\nrightcall: interrupted, before anything of the request was saved\n")
+
+
+# ── what the policy would say ──
+# What would become of the chosen call, before it is tried: the policies that would decide are asked.
+
+_SWITCHES = {"write": "allow_write_tools", "execute": "allow_execute_tools"}
+
+
+class Expected(Struct, frozen=True):
+    """The call as it would run, and what would be decided of it."""
+
+    call: str
+    kind: DecisionKind
+    rule: str
+    reason: str = ""
+
+
+def foresee(options: Namespace, packet: Packet, settings: RouterSettings) -> Expected | None:
+    """None where no tool is chosen."""
+    selected = packet.tool_routing.selected_tool
+    if selected is None:
+        return None
+    call = _canonical(selected)
+    if options.tools and not _are_functions(options):
+        return Expected(call, "deny", "tools", NOBODY)
+    from rightcall.cli.policy_explain import explain
+
+    live = os.path.exists(database_of(options))
+    asked = Namespace(
+        words=[selected.tool_name, json_text(selected.params)], caller=options.caller, policy=options.policy,
+        root=options.root, db=options.db if live else None, live=live, tools=options.tools, pack=[],
+    )  # fmt: skip
+    try:
+        found = explain(asked)
+    except InputError as error:
+        return Expected(call, "deny", "unknown", str(error))
+    decision = found.decision
+    held_back = [one for one in rehearsed_effects(settings) if one in found.tool.tool.effects]
+    if decision.kind in ("allow", "ask") and held_back:
+        switches = " and ".join(f"{_SWITCHES[effect]} = false" for effect in held_back)
+        return Expected(call, "dry_run", "router", f"[router] of the policy says {switches}")
+    asking = next((one for one in ASKED if one in found.tool.tool.effects), None)
+    if decision.kind == "allow" and asking is not None and decision.grant is None and decision.approval is None:
+        return Expected(call, "ask", f"approval:{asking}", "the router has a person asked, unless a grant covers it")
+    return Expected(call, decision.kind, decision.rule, decision.reason)
+
+
+def not_allowed(options: Namespace) -> tuple[str, ...]:
+    """Of the functions that were given, those that the policy does not let this caller use."""
+    if not options.tools or not _are_functions(options):
+        return ()
+    from rightcall.cli.options import load_tools
+    from rightcall.router.lexical import tool_texts
+
+    try:
+        executor = folder_executor(options, load_tools(options.tools))
+    except RightCallError:  # definitions are among them, which nobody here runs
+        return ()
+    usable = {one.name for one in tool_texts(executor.definitions(options.caller, "mcp"))}
+    return tuple(name for name in executor.gate.catalog.tools if name not in usable)
+
+
+def _are_functions(options: Namespace) -> bool:
+    return all(":" in source and not os.path.exists(source) for source in options.tools)
+
+
+def _canonical(selected: SelectedTool) -> str:
+    try:
+        return canonical(selected.tool_name, selected.params).raw.decode("utf-8", "replace")
+    except (TypeError, ValueError, OverflowError, RecursionError):  # shown all the same; such a call is refused
+        return json_text({"arguments": selected.params, "name": selected.tool_name})
+
+
+_NAME = 40
+_LONGEST = 4000
+_WOULD: dict[str, tuple[str, str, Tint]] = {
+    "allow": ("✓", "would run", "green"),
+    "dry_run": ("○", "would only be rehearsed: a dry run", "yellow"),
+    "ask": ("…", "would wait for a person's approval", "yellow"),
+    "deny": ("✗", "would be refused", "red"),
+}
+_DID: dict[str, tuple[str, str, Tint]] = {
+    "executed": ("✓", "ran", "green"),
+    "awaiting_approval": ("…", "waits for a person's approval", "yellow"),
+    "awaiting_confidence": ("?", "is not sure enough: you are asked", "yellow"),
+    "user_denied": ("✗", "was refused by a person", "red"),
+    "failed": ("✗", "failed, or was not run", "red"),
+}
+
+_NO_TOOL = "there is no tool to choose from"
+
+
+class Shown(Struct, frozen=True):
+    """Everything that is shown of a decision."""
+
+    packet: Packet
+    candidates: tuple[Candidate, ...]
+    settings: RouterSettings
+    asks: bool
+    """Whether there is a model to ask."""
+    ran: bool
+    """Whether it went on from the decision, with --run."""
+    expected: Expected | None = None
+    not_allowed: tuple[str, ...] = ()
+    """Tools that were given, but that the policy does not let this caller use."""
+
+    @property
+    def margin(self) -> float | None:
+        """How far the first candidate is ahead of the second."""
+        if len(self.candidates) < 2:
+            return None
+        return self.candidates[0].confidence - self.candidates[1].confidence
+
+
+def report(shown: Shown, options: Namespace, style: Style) -> list[str]:
+    """Line by line."""
+    mark, words, tint = headline(shown)
+    lines = [style.tint(f"{mark} {words}", tint, "bold")]
+    for label, texts in _sections(shown, options):
+        lines += labelled(label, texts, style)
+    return lines if shown.asks else [*lines, "", *_no_model(options)]
+
+
+def headline(shown: Shown) -> tuple[str, str, Tint]:
+    """The decision in few words."""
+    packet, routing = shown.packet, shown.packet.tool_routing
+    found = packet.intent.detected
+    if not shown.settings.enabled:
+        return "–", "the router is switched off: [router] enabled = false", "yellow"
+    if not packet.context.available_mcp_tools:
+        return "–", "the policy allows none of the tools" if shown.not_allowed else _NO_TOOL, "yellow"
+    if found is not None and packet.intent.user_intent != "tool_routing":
+        missing = ", ".join(escaped(one, _NAME) for one in found.missing)
+        asked = ("?", f"a value is missing: {missing or 'the request does not say enough'}", "yellow")
+        if found.answer == "ask":
+            return asked
+        of_fewer = shown.ran and shown.not_allowed
+        return "–", "no tool that the policy allows is needed" if of_fewer else "no tool is needed", "cyan"
+    if not shown.asks:
+        if found is not None and not found.sure:
+            return "?", "too close to tell: a model would decide whether a tool is needed", "yellow"
+        likeliest = f": most likely {escaped(shown.candidates[0].name, 100)}" if shown.candidates else ""
+        return "✓", f"a tool is needed{likeliest}", "green"
+    if routing.selected_tool is None:
+        if routing.execution_status == "failed":
+            return "✗", "no tool was chosen", "red"
+        return "–", "the model wants no tool", "cyan"
+    mark, words, tint = _of_the_chosen(shown)
+    return mark, f"{escaped(routing.selected_tool.tool_name, 100)} {words}", tint
+
+
+def _not_allowed(names: tuple[str, ...], options: Namespace) -> list[str]:
+    if not names:
+        return []
+    few = ", ".join(escaped(name, _NAME) for name in names[:8])
+    are = "is" if len(names) == 1 else "are"
+    return [
+        f"{few}{', …' if len(names) > 8 else ''}",
+        f"{are} not whitelisted for {escaped(options.caller, 100)}: [policy] allow of the policy says which may run",
+    ]
+
+
+def _of_the_chosen(shown: Shown) -> tuple[str, str, Tint]:
+    routing = shown.packet.tool_routing
+    status = routing.execution_status
+    if status == "skipped":
+        if routing.execution_result is not None:
+            return "○", "was only rehearsed: a dry run, nothing was changed", "yellow"
+        return "–", "is not sure enough: it is left out", "yellow"
+    if shown.ran:
+        return _DID.get(status, _DID["failed"])
+    if status == "awaiting_confidence":
+        return "?", "is not sure enough: you would be asked", "yellow"
+    return _WOULD[shown.expected.kind] if shown.expected is not None else _DID["failed"]
+
+
+def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]]]:
+    packet, routing = shown.packet, shown.packet.tool_routing
+    waits = packet.status.state == "waiting" and shown.ran
+    yield "why", harmless_lines(cut_counted(packet.status.why, _LONGEST)) if packet.status.why else []
+    yield "intent", intent_lines(packet)
+    yield "tools", tools_lines(packet.context.available_mcp_tools)
+    yield "not allowed", _not_allowed(shown.not_allowed, options)
+    yield "candidates", _candidates(shown)
+    yield "chosen", chosen_lines(routing.selected_tool) if routing.selected_tool else []
+    yield "alternatives", [line for tool in routing.alternative_tools for line in alternative_lines(tool)]
+    yield "review", review_lines(routing)
+    yield "confidence", confidence_lines(routing, shown.settings.threshold) if routing.selected_tool else []
+    yield "would run", _expected(shown.expected) if shown.expected else []
+    yield "result", result_lines(routing)
+    yield "approval", approval_ways(routing.approval, places(options)) if routing.approval else []
+    yield "to go on", ways_on(packet, models(options) + places(options)) if waits else []
+    yield "packet", [f"rightcall packet show {packet.header.packet_id}{places(options)}"] if shown.ran else []
+
+
+def _candidates(shown: Shown) -> list[str]:
+    found = shown.candidates
+    width = min(_NAME, max((visible_width(escaped(one.name, _NAME)) for one in found), default=0))
+    lines = [
+        f"{pad(escaped(one.name, _NAME), width)}  {one.confidence:.2f}  score {one.score:.2f}  "
+        f"{escaped('; '.join(one.why), 300)}".rstrip()
+        for one in found
+    ]
+    return lines if shown.margin is None else [*lines, f"margin between the first two: {shown.margin:.2f}"]
+
+
+def _expected(expected: Expected) -> list[str]:
+    _, words, _ = _WOULD[expected.kind]
+    why = f": {escaped(expected.reason, 300)}" if expected.reason else ""
+    return [escaped(cut_counted(expected.call, _LONGEST)), f"{words}, by rule {escaped(expected.rule, 100)}{why}"]
+
+
+def _no_model(options: Namespace) -> list[str]:
+    said = "No model is configured, so none has chosen a tool and nothing was reviewed. "
+    return harmless_lines(said + how_to_configure(options, "route"))
+
+
+def record(shown: Shown, options: Namespace) -> dict[str, Any]:
+    """The plain object that `--json` prints."""
+    packet, routing = shown.packet, shown.packet.tool_routing
+    reviewed = routing.review_approved is not None or bool(routing.review_reasoning)
+    found: dict[str, Any] = {
+        "text": packet.content.original_prompt,
+        "outcome": headline(shown)[1],
+        "why": packet.status.why,
+        "intent": to_builtins(packet.intent.detected),
+        "not_allowed": list(shown.not_allowed),
+        "candidates": to_builtins(shown.candidates),
+        "margin": shown.margin,
+        "model": shown.asks,
+        "selected": _plain(routing.selected_tool),
+        "alternatives": [_plain(one) for one in routing.alternative_tools],
+        "review": {
+            "approved": routing.review_approved,
+            "confidence": routing.review_confidence,
+            "reasoning": routing.review_reasoning,
+        } if reviewed else None,
+        "confidence": routing.confidence if routing.selected_tool else None,
+        "evidence": dict(routing.evidence),
+        "threshold": shown.settings.threshold,
+        "status": routing.execution_status,
+        "would_run": _plain(shown.expected),
+    }  # fmt: skip
+    if shown.ran:
+        found |= {
+            "packet": packet.header.packet_id,
+            "state": packet.status.state,
+            "result": _plain(routing.execution_result),
+            "approval": routing.approval,
+            "commands": commands(packet, options),
+        }
+    return found
+
+
+def _plain(thing: Struct | None) -> dict[str, Any] | None:
+    """One level only: what a model or a tool gave stays as it is, `json_text` carries anything."""
+    return None if thing is None else {name: getattr(thing, name) for name in thing.__struct_fields__}

@@ -21,16 +21,14 @@ from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.canaries import CANARIES, Canary, World, world
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
-from rightcall.cli.stores import policy_file, policy_of
-from rightcall.cli.terminal import Style, is_unicode, json_text, say, style_for
+from rightcall.cli.options import InputError, json_option, policy_file, policy_of, subcommands
+from rightcall.cli.terminal import Style, say, say_json, style_for
 from rightcall.errors import PolicyError, ToolFailure
+from rightcall.executor.stores import existing_folder
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
+from rightcall.tools.sandbox import sandbox as probe
 from rightcall.tools.sandbox.charts import LIBRARY, is_missing, lend_library, library_version
-from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.scratch import Folder, Left
-from rightcall.tools.sandbox.types import (
+from rightcall.tools.sandbox.conversation import (
     PLACE,
     Ended,
     Job,
@@ -44,6 +42,8 @@ from rightcall.tools.sandbox.types import (
     job_for,
     language_of,
 )
+from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.scratch import Folder, Left
 
 EXAMPLES = """\
 examples:
@@ -62,13 +62,7 @@ _LANGUAGES = {"py": "python", "python": "python", "js": "javascript", "javascrip
 
 
 def arguments(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, _ = subcommands(parser)
     _run_arguments(action("run", "run a Python or JavaScript file in the sandbox"))
     doctor = action("doctor", "try the sandbox with a harmless program and with attacks, and say what works here")
     _policy_options(doctor)
@@ -198,8 +192,6 @@ def settings_of(options: Namespace) -> SandboxSettings:
 def _policys(options: Namespace) -> SandboxSettings:
     """A root that is not there, or a policy that is wrong, is a mistake: what it demands would go unheard."""
     if not os.path.isdir(options.root):
-        from rightcall.executor.stores import existing_folder  # says so as other commands do
-
         existing_folder(options.root)
     file = policy_file(options)
     if file is None:
@@ -424,7 +416,7 @@ def examine(options: Namespace) -> int:
     if options.json:
         found: dict[str, Any] = {"works": good, "tier": used.tier if used else None, "machine": machine(used)}
         found["tiers"] = to_builtins(tiers)
-        say(json_text(found, ascii_only=not is_unicode(sys.stdout)))
+        say_json(found)
     else:
         say(*_report(tiers, used, settings, style_for(sys.stdout)))
     return OK if good else REFUSED
@@ -496,8 +488,6 @@ def _run_doctor(sandbox: Sandbox, job: Job, heard: list[float] | None = None) ->
 
 def machine(used: Examined | None) -> dict[str, Any]:
     """What isolation is made of here, by what was tried: what the system says of itself need not hold for us."""
-    from rightcall.tools.sandbox import sandbox as probe
-
     found = probe.machine()
     return {
         "kernel": found.kernel,

@@ -1,5 +1,6 @@
 """How tools were used: calls, success, times, refusals, repairs, and the success metrics against their targets."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,9 +10,8 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.display import Row, Signs, chart, fitted, levels, signs_for
-from rightcall.cli.options import json_option
-from rightcall.cli.stores import open_store, store_options
+from rightcall.cli.options import json_option, open_store, store_options
+from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, json_text, many, pad, say, style_for, visible_width, wrap
 from rightcall.record.analytics import (
     UNTOLD,
@@ -215,7 +215,7 @@ def _metric_block(metric: Metric, style: Style, signs: Signs) -> list[str]:
     sign, word, tint = _state(metric, signs)
     value = "" if metric.value is None else f"{_value(metric, signs)}, "
     return [
-        fitted(f"{style.tint(sign, tint)} {metric.name}: {style.tint(word, tint)}", style.width, signs),
+        fit_columns(f"{style.tint(sign, tint)} {metric.name}: {style.tint(word, tint)}", style.width, signs),
         f"  {value}target {metric.target}",
         *(style.tint(f"  {piece}", "dim") for piece in wrap(metric.how, style.width - 2)),
     ]
@@ -385,8 +385,6 @@ def watch(draw: Callable[[], list[str]], stream: TextIO, pause: Callable[[float]
 
 def on_screen(lines: list[str], stream: TextIO) -> str:
     """Lines from the top of the screen on, as many as it has; what stood there before goes."""
-    import os
-
     try:
         height = os.get_terminal_size(stream.fileno()).lines
     except (OSError, ValueError):

@@ -7,23 +7,25 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.install import lock_folder
-from rightcall.cli.options import json_option
+from rightcall.cli.install import USUAL, lock_folder
+from rightcall.cli.options import Looking, json_option
 from rightcall.cli.terminal import Style, hang, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
+from rightcall.hosts import agent_zero_install
 from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
+from rightcall.hosts.install.places import mode_of
 from rightcall.hosts.install.plans import Installed, Manifest, Record, installed_in, places, read_manifest
-from rightcall.hosts.install.trying import switched_off
+from rightcall.hosts.install.trying import Tried, server_answers, switched_off, try_hook, try_server, why_not_run
+from rightcall.policy.ledger import stopped
 from rightcall.policy.types import Pause
-
-if TYPE_CHECKING:
-    from rightcall.hosts.install.trying import Tried
+from rightcall.record.identity import lost, refuse_leaving
+from rightcall.record.sqlite_file import unusable, way_out
 
 EXAMPLES = """\
 examples:
@@ -73,12 +75,10 @@ def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 
 def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, Any]]:
-    from rightcall.hosts.install.trying import Tried, try_hook, try_server
-
     name, path, policy = installed.host.name, installed.path, installed.policy
     for entry in installed.servers:
         tried = try_server(entry, os.environ)
-        modes = [mode for mode in (_mode(entry.ours),) if mode]
+        modes = [mode for mode in (mode_of(entry.ours),) if mode]
         yield _of(tried, name, path, mode=modes, policy=policy, server=entry.name, unenforced=_gaps("wrap", policy))
     if installed.hooks:
         off = switched_off(installed.host, path, installed.settings)
@@ -111,15 +111,7 @@ def _why_passed_over(installed: Installed) -> str:
     """Why the host runs none of our hooks although they work."""
     if installed.host.name != "codex":
         return ""
-    from rightcall.hosts.install.trying import why_not_run
-
     return why_not_run(installed, os.environ)
-
-
-def _mode(words: tuple[str, ...]) -> str | None:
-    from rightcall.hosts.install.places import mode_of
-
-    return mode_of(words)
 
 
 def _of(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]:
@@ -134,9 +126,6 @@ def _record(host: str, path: str, **more: Any) -> dict[str, Any]:
 
 
 def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    from rightcall.cli.install import USUAL
-    from rightcall.hosts import agent_zero_install
-
     noted = [one.file for one in manifest.files if one.host == "agent-zero"]
     # a script without our packages may have put it there, and could note nothing
     unnoted = [USUAL] if USUAL not in noted and agent_zero_install.installed(USUAL) else []
@@ -154,7 +143,6 @@ def _stores() -> Iterator[str]:
     from rightcall.executor.stores import found_folder, store_path
     from rightcall.policy.discovery import FoundPolicy
     from rightcall.policy.loader import load_policy
-    from rightcall.record.identity import refuse_leaving
 
     policy = policy_of_project(project_folder())
     with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere
@@ -196,7 +184,6 @@ def _paused(path: str) -> dict[str, Any] | None:
     if not os.path.exists(path):
         return None
     from rightcall.cli.pause import state_record
-    from rightcall.cli.stores import Looking
 
     with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
         held = store.look(lambda tables: tables.paused())
@@ -206,7 +193,6 @@ def _paused(path: str) -> dict[str, Any] | None:
 
 def _paused_everywhere() -> list[dict[str, Any]]:
     from rightcall.cli.pause import state_record
-    from rightcall.policy.ledger import stopped
 
     held = stopped()
     return [] if held is None else [{"store": "everywhere"} | state_record(held)]
@@ -214,10 +200,6 @@ def _paused_everywhere() -> list[dict[str, Any]]:
 
 def _fault(path: str) -> str | None:
     """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
-    from rightcall.cli.stores import Looking
-    from rightcall.record.identity import lost
-    from rightcall.record.sqlite_file import unusable, way_out
-
     file = Path(path).resolve()
     if problem := lost(file):
         return str(unusable(file, problem, way_out(file), "replaced"))
@@ -237,8 +219,6 @@ def _paused_lines(one: dict[str, Any]) -> list[str]:
 
 
 def _server() -> dict[str, Any]:
-    from rightcall.hosts.install.trying import server_answers
-
     policy = policy_of_project(project_folder())
     answers = server_answers(policy)
     return {"policy": policy, "running": answers is not None, "answers": answers}

@@ -7,7 +7,7 @@ bytes at this path: after a change you are asked again. It is kept in your state
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import closing, suppress
+from contextlib import closing, redirect_stdout, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,19 +17,31 @@ from rightcall.base.letters import visible
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.approvals import duration
-from rightcall.cli.lines import InputError
-from rightcall.cli.options import json_option
-from rightcall.cli.persons import json_line, named, person_option, who
-from rightcall.cli.stores import existing_place, look_into, open_store, policy_of, redactor_of, store_options
-from rightcall.cli.terminal import Style, count, is_unicode, json_text, many, say, style_for, table
-from rightcall.errors import ConfigError
+from rightcall.cli.options import (
+    InputError,
+    existing_place,
+    json_option,
+    look_into,
+    open_store,
+    policy_file,
+    policy_of,
+    redactor_of,
+    store_options,
+    subcommands,
+)
+from rightcall.cli.persons import YES, at_a_terminal, json_line, person_option, read_word, render_name, who
+from rightcall.cli.terminal import Style, count, many, say, say_json, style_for, table
+from rightcall.errors import ConfigError, PolicyError
+from rightcall.policy.discovery import FoundPolicy, refuse_leaving_link
+from rightcall.policy.ledger import listed
 from rightcall.policy.settings import HOSTS
+from rightcall.policy.trust import give, offer, state_of, take_back
 from rightcall.policy.types import Token
 from rightcall.record.browse import moment
 from rightcall.record.tokens import TokenRequest, has_expired, make_token, revoke_tokens
 
 if TYPE_CHECKING:
-    from rightcall.cli.stores import Looking
+    from rightcall.cli.options import Looking
     from rightcall.policy.trust import Offer
     from rightcall.record.tables import Store
 
@@ -67,16 +79,13 @@ def run(options: Namespace) -> int:
     if not os.path.lexists(file):
         here = "there is no policy file here; `rightcall init` writes one" if options.file is None else "no such file"
         raise InputError(here, source=file)
-    from rightcall.policy.discovery import refuse_leaving_link
-    from rightcall.policy.trust import give, offer
-
     if options.file is None:
         refuse_leaving_link(file)
     offered = offer(file)
     if options.json:
         if options.yes:
             give(offered)
-        say(json_text(_record(offered, trusted=options.yes or offered.trusted), ascii_only=not is_unicode(sys.stdout)))
+        say_json(_record(offered, trusted=options.yes or offered.trusted))
         return OK
     say(*render_offer(offered))
     if offered.trusted:
@@ -105,11 +114,9 @@ def render_offer(offered: "Offer") -> list[str]:
 
 
 def _agreed() -> bool:
-    from rightcall.cli.persons import YES, at_a_terminal, typed
-
     if not at_a_terminal():
         raise InputError("nothing was trusted: cannot prompt without a terminal; pass `--yes`")
-    return typed(_QUESTION) in YES
+    return read_word(_QUESTION) in YES
 
 
 def _record(offered: "Offer", *, trusted: bool) -> dict[str, Any]:
@@ -125,16 +132,13 @@ def _record(offered: "Offer", *, trusted: bool) -> dict[str, Any]:
 
 
 def _list(options: Namespace) -> int:
-    from rightcall.policy.ledger import listed
-    from rightcall.policy.trust import state_of
-
     found = [
         {"file": str(one.get("path", "")), "sha256": str(one.get("sha256", "")), "at": str(one.get("at", "")),
          "state": state_of(one)}
         for one in listed("policies")
     ]  # fmt: skip
     if options.json:
-        say(json_text({"files": found}, ascii_only=not is_unicode(sys.stdout)))
+        say_json({"files": found})
         return OK
     if not found:
         say("You trust no policy file. `rightcall trust FILE` shows one and asks.")
@@ -144,11 +148,9 @@ def _list(options: Namespace) -> int:
 
 
 def _remove(file: str, options: Namespace) -> int:
-    from rightcall.policy.trust import take_back
-
     removed, whole = take_back(file), os.path.abspath(file)
     if options.json:
-        say(json_text({"file": whole, "removed": removed}, ascii_only=not is_unicode(sys.stdout)))
+        say_json({"file": whole, "removed": removed})
     else:
         say(f"{escaped(whole)} is {'no longer trusted' if removed else 'not trusted; nothing was changed'}.")
     return OK if removed else REFUSED
@@ -157,20 +159,10 @@ def _remove(file: str, options: Namespace) -> int:
 def offer_trust(options: Namespace) -> None:
     """Where a person is at the terminal, and the command would have to do without what its policy asks for: show it
     and ask, once. Whatever the answer is, the command goes on."""
-    from rightcall.cli.persons import at_a_terminal
-    from rightcall.cli.stores import policy_file
-    from rightcall.policy.discovery import FoundPolicy
-
     found = policy_file(options)
     asks = at_a_terminal() and sys.stderr.isatty() and not getattr(options, "json", False)
     if not isinstance(found, FoundPolicy) or not asks:
         return
-    from contextlib import redirect_stdout
-
-    from rightcall.errors import PolicyError
-    from rightcall.policy.discovery import refuse_leaving_link
-    from rightcall.policy.trust import give, offer
-
     try:
         offered = offer(found.path)
         refuse_leaving_link(found.path)
@@ -203,13 +195,7 @@ _NO_ADDRESS: Final = "--address must be an address such as http://127.0.0.1:4141
 
 
 def arguments_token(parser: ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-
-    def action(name: str, about: str) -> ArgumentParser:
-        return actions.add_parser(
-            name, help=about, description=about, formatter_class=parser.formatter_class, allow_abbrev=False
-        )
-
+    action, _ = subcommands(parser)
     new = action("new", "make a token and print it once, with the base URLs to paste")
     new.add_argument("--as", dest="caller", required=True, metavar="CALLER", help="the caller it speaks for")
     new.add_argument(
@@ -322,7 +308,7 @@ def _revoke(store: "Store", options: Namespace) -> int:
     if options.json:
         say(json_line({"revoked": [_record_token(one) for one in gone]}))
     else:
-        say(*(f"Revoked token {one.id} of the caller {named(one.caller)}." for one in gone))
+        say(*(f"Revoked token {one.id} of the caller {render_name(one.caller)}." for one in gone))
     return OK
 
 
@@ -339,7 +325,14 @@ def _record_token(token: Token) -> dict[str, Any]:
 
 def _listing(tokens: list[Token], now: str, style: Style) -> list[str]:
     rows = [
-        [one.id, named(one.caller), moment(one.made)[:16], _until(one, now), named(one.by), visible(one.note)]
+        [
+            one.id,
+            render_name(one.caller),
+            moment(one.made)[:16],
+            _until(one, now),
+            render_name(one.by),
+            visible(one.note),
+        ]
         for one in tokens
     ]
     header = ["id", "caller", "made (UTC)", "expires (UTC)", "by", "note"]

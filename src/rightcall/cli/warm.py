@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.display import waiting
 from rightcall.cli.options import json_option
-from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, style_for, wrap
+from rightcall.cli.persons import waiting
+from rightcall.cli.terminal import Style, many, say, say_json, style_for, wrap
 from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
     with waiting(doing.line):
         report = write_graph(repository, _LONGEST, doing.at)
     if options.json:
-        say(json_text(_record(report), ascii_only=not is_unicode(sys.stdout)))
+        say_json(_record(report))
     else:
         say(*_lines(report, style_for(sys.stdout)))
     return OK

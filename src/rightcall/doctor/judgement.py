@@ -26,9 +26,9 @@ from rightcall.proxy.editor import Editor
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.prose import Did, Settler
-from rightcall.proxy.teaching import ignored, is_copied, refused_tools
-from rightcall.proxy.teaching import taught as as_taught
-from rightcall.proxy.wires.common import Delta, Kind, Redo, Usage, Wire, an_object, decoded
+from rightcall.proxy.teaching import is_copied, refused_tools, why_ignored
+from rightcall.proxy.teaching import teach_tools as as_taught
+from rightcall.proxy.wires.common import Delta, Kind, Redo, Usage, Wire, an_object, decode_object
 from rightcall.server.addresses import Upstream
 from rightcall.server.exchange import ENDED, replacement
 from rightcall.types import Call, Verdict
@@ -79,14 +79,14 @@ def read(wire: Wire, emission: Emission) -> Message:
     """The answer as a client of this API reads it."""
     if emission.stream:
         return _read_stream(wire, emission.raw)
-    answer = decoded(emission.raw)
+    answer = decode_object(emission.raw)
     event = wire.whole(answer) if answer is not None else None
     if event is None:
         return Message(readable=False)
     return _message(event.deltas, wire.usage(answer))
 
 
-def through(wire: Wire, gate: Gate, emission: Emission, *, lift: bool, taught: bool = False) -> Through:
+def pass_through(wire: Wire, gate: Gate, emission: Emission, *, lift: bool, taught: bool = False) -> Through:
     """The same answer, after the engine of the proxy."""
     flow = _flow(wire, gate, lift=lift, hold=False, taught=taught)
     edited = _edited(wire, flow, emission)
@@ -95,12 +95,12 @@ def through(wire: Wire, gate: Gate, emission: Emission, *, lift: bool, taught: b
     return Through(read(wire, edited), tuple(flow.did), held.redo() if held.broken else None)
 
 
-def replaced(
+def retry_answer(
     wire: Wire, gate: Gate, first: Emission, second: Emission, *, lift: bool, taught: bool = False
 ) -> Message | None:
     """What a client gets with --retry: what was right in the first answer stays, and the second stands in for what was
     broken. None where the second is no better, so that the first passes as it is."""
-    answer = decoded(second.raw) if second.status < 400 else None
+    answer = decode_object(second.raw) if second.status < 400 else None
     event = wire.whole(answer) if answer is not None else None
     if event is None:
         return None
@@ -127,7 +127,7 @@ def _edited(wire: Wire, flow: Flow, emission: Emission, other: Replacement | Non
         if flow.broken and other is not None:
             flow.replace(*other)
         return Emission(emission.status, raw + editor.close(), True)
-    answer = decoded(emission.raw)
+    answer = decode_object(emission.raw)
     event = wire.whole(answer) if answer is not None else None
     if event is None:
         return emission
@@ -213,7 +213,7 @@ class Outcome(Struct, frozen=True):
     right: bool = False
 
 
-def judged(wire: Wire, gate: Gate, message: Message, question: DoctorQuestion) -> Outcome:
+def judge_answer(wire: Wire, gate: Gate, message: Message, question: DoctorQuestion) -> Outcome:
     """What a strict client could do with the answer."""
     calls: list[tuple[str, dict[str, Any]]] = []
     for call in message.calls:
@@ -389,17 +389,17 @@ class Treating:
         if not message.readable:
             return Treated(damage=("error",), note="the answer is none of this API")
         lift = self._lift or taught
-        came = through(wire, gate, emission, lift=lift, taught=taught)
-        with_lift = came if lift else through(wire, gate, emission, lift=True)
-        treated = judged(wire, gate, came.message, question)
+        came = pass_through(wire, gate, emission, lift=lift, taught=taught)
+        with_lift = came if lift else pass_through(wire, gate, emission, lift=True)
+        treated = judge_answer(wire, gate, came.message, question)
         why = "" if taught or with_lift.did else self._ignored(wire, request, message)
         damage = _damage(wire, gate, message, _without_samples(with_lift) if taught else with_lift, question, why)
         again = await self._again(request, gate, emission, came, lift=lift, taught=taught)
         return Treated(
-            without=judged(wire, gate, message, question),
+            without=judge_answer(wire, gate, message, question),
             treated=treated,
-            retried=None if again is None else judged(wire, gate, again, question),
-            lifted=None if lift else judged(wire, gate, with_lift.message, question),
+            retried=None if again is None else judge_answer(wire, gate, again, question),
+            lifted=None if lift else judge_answer(wire, gate, with_lift.message, question),
             damage=tuple(sorted(damage - {"text"} if taught else damage)),  # a taught model is told to call in the text
             ignored=why,
         )
@@ -429,7 +429,7 @@ class Treating:
             second = await self._send(wire.again(request, came.redo))
         except HttpError:  # as the proxy: the first answer stays
             return came.message
-        return replaced(wire, gate, first, second, lift=lift, taught=taught) or came.message
+        return retry_answer(wire, gate, first, second, lift=lift, taught=taught) or came.message
 
     def _gate(self, wire: Wire, request: Object) -> Gate:
         asked = wire.asked(msgspec.json.encode(request))
@@ -443,7 +443,7 @@ class Treating:
         asked = wire.asked(msgspec.json.encode(request))
         if asked is None or message.finish not in ENDED:
             return ""
-        return ignored(asked, request, message.usage, wire=wire.name) or ""
+        return why_ignored(asked, request, message.usage, wire=wire.name) or ""
 
     def _failed(self, emission: Emission) -> Treated:
         status, body = emission.status, emission.raw
@@ -485,7 +485,7 @@ def _complaint(body: bytes) -> str:
     >>> _complaint(b'{"error": {"message": "no"}}'), _complaint(b'{"error": "no"}'), _complaint(b"<html>")
     ('no', 'no', '')
     """
-    error = (decoded(body) or {}).get("error")
+    error = (decode_object(body) or {}).get("error")
     told = (an_object(error) or {}).get("message", error)
     return told if isinstance(told, str) else ""
 
@@ -523,11 +523,14 @@ def _damage(wire: Wire, gate: Gate, message: Message, came: Through, question: D
 
 def _without_samples(came: Through) -> Through:
     """Without the examples of ours that a taught model only repeated: those are no calls."""
-    return replace(came, did=tuple(did for did in came.did if did.fate != "left" or not _is_sample(did.verdict)))
-
-
-def _is_sample(verdict: Verdict) -> bool:
-    return verdict.call is not None and is_copied(verdict.call.arguments)
+    return replace(
+        came,
+        did=tuple(
+            did
+            for did in came.did
+            if did.fate != "left" or not (did.verdict.call is not None and is_copied(did.verdict.call.arguments))
+        ),
+    )
 
 
 def _is_text(verdict: Verdict) -> bool:

@@ -553,7 +553,10 @@ def _chat(wire: PracticeWire, answers: "count[int]", calls: "count[int]") -> Cal
         question = question_of(body)
         number = next(answers)
         parts = answer(question, next(calls) if question.tools and question.result is None else 0)
-        tokens = (max(1, len(raw) // 4), estimate(_written(parts)))
+        tokens = (
+            max(1, len(raw) // 4),
+            estimate("".join(part.text if isinstance(part, Said) else part.name + part.arguments for part in parts)),
+        )
         if body.get("stream", wire.streams_unasked) is True:
             return StreamingResponse(wire.events(parts, number, tokens), media_type=wire.stream_type)
         return _json(wire.whole(parts, number, tokens))
@@ -577,10 +580,6 @@ def _decoded(raw: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return body if is_object(body) else None
-
-
-def _written(parts: list[Part]) -> str:
-    return "".join(part.text if isinstance(part, Said) else part.name + part.arguments for part in parts)
 
 
 def _json(value: Any, status: int = 200) -> Response:

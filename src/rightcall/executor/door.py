@@ -230,6 +230,16 @@ class Door:
         alike = tool in self._twins.get(space, ())
         return not alike and not hidden(self._rights_of(caller or self.caller, space), space, tool, server)
 
+    def here(self, caller: str, space: str) -> Here:
+        """Where a call of a server's tool is judged, for whoever runs it himself."""
+        self._look()
+        return self._here(caller, space)
+
+    def box(self, space: str) -> Toolbox:
+        """All tools of a server, also those that not every caller may know of."""
+        with self._lock:
+            return self._box_of(space, ())
+
     def gate(self, caller: str | None = None, space: str = "") -> Gate:
         """What reads and checks for a caller here, also text that comes in pieces. It decides and records nothing."""
         return self._box(caller or self.caller, space).gate
@@ -442,12 +452,16 @@ class Door:
             if self._policy.keep(str(new)):
                 self._note_policy("kept")
             return
+        self.take(new)
+        self._note_policy("loaded")
+
+    def take(self, policy: Policy) -> None:
+        """Another policy is in force, from the next call on."""
         with self._lock:
-            self._policy.take(new)
-            self._current = self._under(new)
+            self._policy.take(policy)
+            self._current = self._under(policy)
             self._boxes, self._rights, self._heres, self._origins = {}, {}, {}, {}
             self._renew_redactor()
-        self._note_policy("loaded")
 
     def _under(self, policy: Policy) -> Policy:
         return door_policy(policy, self.host, self._setup.mode, strict=self._setup.strict)
@@ -477,11 +491,7 @@ class Door:
             return ready
         with self._lock:
             rights = self._rights_of(caller, space)
-            key = space, self._hidden(rights, space)
-            box = self._boxes.get(key)
-            if box is None:
-                place = Place(self.host, space, self._setup.fixed_names, self._packs, self._setup.provider)
-                box = self._boxes[key] = box_of(self._current, place, self._known.get(space, []), key[1])
+            box = self._box_of(space, self._hidden(rights, space))
             if len(self._heres) >= _MOST_CALLERS:
                 self._heres = {}
             here = self._heres[caller, space] = Here(
@@ -491,6 +501,13 @@ class Door:
                 self._folders(space, None),
             )  # fmt: skip
             return here
+
+    def _box_of(self, space: str, hidden: tuple[str, ...]) -> Toolbox:
+        box = self._boxes.get((space, hidden))
+        if box is None:
+            place = Place(self.host, space, self._setup.fixed_names, self._packs, self._setup.provider)
+            box = self._boxes[space, hidden] = box_of(self._current, place, self._known.get(space, []), hidden)
+        return box
 
     def _origin(self, space: str) -> Origin:
         known = self._origins.get(space)

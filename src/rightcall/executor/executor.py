@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, cast, overload
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
@@ -46,11 +46,14 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
+    from rightcall.catalog.tool import PackTool, Tool
     from rightcall.executor.calls import OnStage, Who, Written
     from rightcall.executor.guesses import LoopNews
     from rightcall.executor.pipeline import Ask, Pipeline
     from rightcall.executor.present.messages import Outcome
     from rightcall.executor.request import Tighter
+    from rightcall.executor.servers import Servers
+    from rightcall.executor.toolbox import Equipped
     from rightcall.gate.gate import Gate
     from rightcall.policy.settings import Policy
     from rightcall.policy.types import Approval, Pause
@@ -77,6 +80,7 @@ class ExecutorSetup(Struct, frozen=True):
     gate: Mapping[str, Any]
     """The keywords of its gate."""
     code: bool
+    servers: bool
 
 
 class _Way(Struct, frozen=True):
@@ -87,6 +91,7 @@ class _Way(Struct, frozen=True):
     tighter: type[Tighter]
     pipeline: type[Pipeline]
     loops: LoopNews
+    equipped: Callable[[Written, Toolbox], Equipped | None]
 
 
 class Executor:
@@ -122,7 +127,10 @@ class Executor:
         self._setup = setup
         self._policy_file = os.path.abspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._policy = PolicyInForce(policy)
+        self._given = policy
         self._hands = Hands()
+        self._servers: Servers | None = None
+        self._alone = threading.Lock()
         self._tools = {one.name: one for one in map(local_tool, listed(tools))}
         self._toolbox = self._built(self._policy.current, self._tools)
         self._store: Store | None = None
@@ -136,16 +144,17 @@ class Executor:
         cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
         store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
         provider: str | None = None, on_event: Callable[[Event], object] | None = None, on_stage: OnStage | None = None,
-        code: bool = True,
+        code: bool = True, servers: bool = True,
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
-        entering. `code` False leaves out the tools that ship with us: then only those in `tools` are there."""
+        entering. `code` False leaves out the tools that ship with us, `servers` False those of the policy's servers,
+        which are started by the first call or listing that needs them."""
         if ask is not None and not callable(ask):
             raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
         laid_over = (packs,) if isinstance(packs, str) else tuple(packs)
         gate = {"packs": laid_over, "provider": provider, "on_event": on_event}
         opened = cls.__new__(cls)
-        opened._set_up(root, policy, tools, ExecutorSetup(store, clock, ask, on_stage, gate, code))
+        opened._set_up(root, policy, tools, ExecutorSetup(store, clock, ask, on_stage, gate, code, servers))
         return opened
 
     @classmethod
@@ -177,7 +186,12 @@ class Executor:
             self._note_policy("loaded")
 
     def close(self) -> None:
-        """Everything that was recorded is on disk; a store that was handed in stays open."""
+        """Everything that was recorded is on disk, the servers that were started have ended; a store that was handed in
+        stays open."""
+        with self._alone:
+            servers, self._servers = self._servers, None
+        if servers is not None:
+            servers.close()
         if self._store is not None and self._store is not self._setup.store:
             self._store.close()
         self._store = None
@@ -192,7 +206,7 @@ class Executor:
     @property
     def gate(self) -> Gate:
         """The gate that checks calls, for reading what a model wrote."""
-        return self._now().gate
+        return self._listing().gate if self._servers is None else self._now().gate
 
     @property
     def policy(self) -> Policy:
@@ -233,6 +247,15 @@ class Executor:
         self._tools = tools
         self._cache.clear()  # another function of the same name may give other results
 
+    async def join(self, seconds: float | None = None) -> None:
+        """Start the servers of the policy, and wait so long at most for their tools. Listing tools does it too; this
+        holds up no event loop."""
+        servers = self._begun()
+        if servers is not None:
+            from rightcall.executor.servers import LISTING
+
+            await servers.source.asettle(LISTING if seconds is None else seconds)
+
     async def run(
         self, call: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
         approval: str | None = None, wait: float = 0.0, rehearse: Iterable[Effect] = (),
@@ -244,7 +267,11 @@ class Executor:
         person's yes, also where the policy would not ask; and `seconds` may shorten what it may take. Never the other
         way round."""
         way = self._way or self._loaded_way()
-        written = way.one_call(call, self._now().gate)
+        toolbox = self._now()
+        if self.has_servers and not _names_one(call, toolbox):
+            await self._join_to_call()
+            toolbox = self._now()
+        written = way.one_call(call, toolbox.gate)
         who = way.who_of(caller, context, step, self._setup.gate.get("provider") or "")
         tighter = way.tighter(frozenset(rehearse), frozenset(ask), seconds)
         return await self._run(written, who, approval, wait, tighter)
@@ -261,6 +288,8 @@ class Executor:
         from rightcall.executor.calls import groups, writings
         from rightcall.executor.outcomes import equipped
 
+        if self.has_servers and self._servers is None:
+            await self.join()
         way, toolbox = self._way or self._loaded_way(), self._now()
         who = way.who_of(caller, context, step, self._setup.gate.get("provider") or "")
         slots = asyncio.Semaphore(toolbox.rights_of(caller).budgets.parallel)
@@ -284,7 +313,7 @@ class Executor:
         from rightcall.executor.present.prompt import system_prompt
         from rightcall.gate.examples import example
 
-        toolbox = self._now()
+        toolbox = self._listing()
         return system_prompt([one.tool for one in toolbox.usable(toolbox.rights_of(caller), only)], examples=example)
 
     def definitions(
@@ -295,7 +324,7 @@ class Executor:
         this order."""
         from rightcall.executor.present.messages import definition
 
-        toolbox = self._now()
+        toolbox = self._listing()
         return [definition(one.tool, shape) for one in toolbox.usable(toolbox.rights_of(caller), only)]
 
     def waiting(self) -> list[Approval]:
@@ -408,21 +437,80 @@ class Executor:
         pipeline = way.pipeline(
             toolbox, store, self._cache, self._redactor, self.root, self._setup.on_stage, tighter, until, way.loops
         )
-        return await pipeline.run(
-            written.checked_by(toolbox.gate), replace(who, policy=toolbox.policy.digest, packs=toolbox.packs), approval
-        )
+        written = written.checked_by(toolbox.gate)
+        who = replace(who, policy=toolbox.policy.digest, packs=toolbox.packs)
+        servers = self._servers
+        if servers is not None and (found := way.equipped(written, toolbox)) is not None and found.behind is not None:
+            return await servers.run(pipeline, written, found, who, approval)
+        return await pipeline.run(written, who, approval)
 
     def _loaded_way(self) -> _Way:
         from rightcall.executor.calls import one_call, who_of
         from rightcall.executor.guesses import LoopNews
+        from rightcall.executor.outcomes import equipped
         from rightcall.executor.pipeline import Pipeline
         from rightcall.executor.request import Tighter
 
-        self._way = _Way(one_call, who_of, Tighter, Pipeline, LoopNews())
+        self._way = _Way(one_call, who_of, Tighter, Pipeline, LoopNews(), equipped)
         return self._way
 
+    # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether the policy in force has servers whose tools are tools of this executor."""
+        servers = self._policy.current.servers
+        return bool(servers) and self._setup.servers and any(one.enabled for one in servers.values())
+
+    def _begun(self) -> Servers | None:
+        """The servers' tools; None where there are none, or the executor is not open."""
+        if not self.has_servers or self._store is None:
+            return self._servers
+        with self._alone:
+            if self._servers is None:
+                from rightcall.executor.door import Door  # late: an executor without servers has no door
+                from rightcall.executor.servers import Servers
+
+                gate = self._setup.gate
+                door = Door.open(
+                    "gateway", self._given, strict=True, root=self.root, store=self._store, packs=gate["packs"],
+                    provider=gate["provider"],
+                )  # fmt: skip
+                self._servers = Servers(door, self._policy.current, lambda: self._toolbox.tools)
+            return self._servers
+
+    def served(self) -> tuple[dict[str, Tool], Mapping[str, str]]:
+        """The tools of the policy's servers by the names they are listed under; and the servers that are not there,
+        with why."""
+        tools = self._listing().tools.items()
+        found = {name: replace(one.tool, source=f"server:{one.behind[0]}") for name, one in tools if one.behind}
+        return found, {} if self._servers is None else self._servers.source.away()
+
+    def _listing(self) -> Toolbox:
+        """All tools, also those of servers that have yet to start."""
+        now = self._now()
+        servers = self._begun()
+        if servers is None:
+            return now
+        from rightcall.executor.servers import LISTING
+
+        servers.source.settle(LISTING)
+        return self._now()
+
+    async def _join_to_call(self) -> None:
+        from rightcall.executor.servers import CALLING
+
+        await self.join(CALLING)
+
     def _now(self) -> Toolbox:
-        """The toolbox of the policy as its file is at this moment."""
+        """The toolbox of the policy as its file is at this moment, with the servers' tools that are known."""
+        own, servers = self._own_now(), self._servers
+        if servers is None:
+            return own
+        return servers.over(own, lambda known: self._built(own.policy, self._tools, known))
+
+    def _own_now(self) -> Toolbox:
+        """The same without any server's tools."""
         new = self._policy.changed()
         if new is None:
             return self._toolbox
@@ -441,13 +529,15 @@ class Executor:
         self._note_policy("loaded")
         return toolbox
 
-    def _built(self, policy: Policy, tools: Mapping[str, LocalTool]) -> Toolbox:
+    def _built(self, policy: Policy, tools: Mapping[str, LocalTool], known: Iterable[PackTool] = ()) -> Toolbox:
         premises = Premises(self.root, self._policy_file, store_path(policy, self._policy_file, self.root))
         packs = (*policy.packs, *self._setup.gate.get("packs", ()))
         shipped: Mapping[str, LocalTool] = {}
         if self._setup.code:
             shipped = shipped_tools(premises, policy, lambda: self.store, packs, self._hands)
-        box = build_toolbox(policy, (shipped | dict(tools)).values(), protected=premises.protected, **self._setup.gate)
+        box = build_toolbox(
+            policy, (shipped | dict(tools)).values(), known, protected=premises.protected, **self._setup.gate
+        )
         return replace(box, packs=packs_digest(pack_digests(packs)), guarded=premises.guarded)
 
     def _new_redactor(self) -> Redactor | None:
@@ -461,6 +551,12 @@ class Executor:
         packs = pack_digests((*self._policy.current.packs, *self._setup.gate.get("packs", ())))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
         self._store.later(lambda tables: note_policy(tables, note, digest))
+
+
+def _names_one(call: Any, toolbox: Toolbox) -> bool:
+    """Whether a call names a tool that is known, without a guess: then no server has to be there first."""
+    name = cast("Mapping[str, Any]", call).get("name") if isinstance(call, Mapping) else getattr(call, "name", None)
+    return isinstance(name, str) and toolbox.gate.catalog.find(name).kind not in ("typo", "none")
 
 
 # ── the synchronous executor ──

@@ -90,6 +90,7 @@ def _inside(verdict: Verdict, batch: Batch | None, toolbox: Toolbox) -> list[Inn
     return list(inner_calls(toolbox, batch, cast("dict[str, Any]", arguments)))
 
 
+_COMES_BACK = "It is started again by itself: make the same call again later, or go on without this tool."
 STUBBORN = 3
 """Refusals of the same call from which on the hint changes."""
 
@@ -138,6 +139,9 @@ def _unread(verdict: Verdict, toolbox: Toolbox, rights: Rights) -> Decision:
 
 
 def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
+    missing = "" if toolbox.servers is None else toolbox.servers.missing(name)
+    if missing:
+        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing}", _COMES_BACK)
     names = [one.tool.name for one in toolbox.usable(rights)]
     near = [one for one in toolbox.gate.catalog.find(name).suggestions if one in names]
     reason = f"Validation failed: There is no tool `{escaped(name, 100)}`"

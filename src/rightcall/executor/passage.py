@@ -171,18 +171,18 @@ def _unjudged(here: Here, who: Who, called: str, arguments: Any, fault: Decision
 
 def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallContext, at: int) -> Asked:
     verdict = _checked(here, called, arguments, around.call_id)
-    tool = _tool(here, verdict, called)
+    tool = tool_of(here, verdict, called)
     if here.rights.unset and unsure(verdict, tool, here.rights.rights.approval.confidence):
         verdict = as_it_was(verdict, tool, here.policy.mode_for(tool.tool.name, here.host))
     written = Written(verdict, full_name(here.space, called), gate=here.box.gate)
     try:
-        request = _request(here, written, tool, called, Occasion(at, around.approval, who.context))
+        request = request_of(here, written, tool, called, Occasion(at, around.approval, who.context))
     except Exception as error:
         log.exception("rightcall: judging a call failed")
         request = faulty(error)
     judged = None if isinstance(request, Decision) else request
     body = call_body(written, who, judged, here.redactor)
-    body = replace(body, tool=_recorded_name(here, body.tool, judged), wire=here.host)
+    body = replace(body, tool=recorded_name(here, body.tool, judged), wire=here.host)
     if isinstance(request, Decision):
         problems = body.problems if request.rule in _OF_THE_GATE else _known_ones(body.problems)
         body = replace(body, problems=problems, rights=here.rights.rights.digest, inputs=UNASKED)
@@ -237,14 +237,14 @@ def _moved(here: Here, verdict: Verdict, tool: Tool) -> Verdict:
     )  # fmt: skip
 
 
-def _tool(here: Here, verdict: Verdict, name: str) -> Equipped:
+def tool_of(here: Here, verdict: Verdict, name: str) -> Equipped:
     call = verdict.call or verdict.found
     called = call.name if call is not None else name
     known = here.box.tools.get(called)
     return known or unknown_tool(here.policy.servers.get(here.space), called, listed=here.listed and not here.fixed)
 
 
-def _request(here: Here, written: Written, tool: Equipped, name: str, occasion: Occasion) -> Request | Decision:
+def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion: Occasion) -> Request | Decision:
     verdict, rights = written.verdict, here.rights.rights
     call = verdict.call or verdict.found
     bare = call.name if call is not None else name
@@ -268,7 +268,7 @@ def _request(here: Here, written: Written, tool: Equipped, name: str, occasion: 
         if isinstance(judged, Decision):
             return judged
         request = judged
-    inner, called = request.inner, named.called
+    inner, called, rehearsed = request.inner, named.called, occasion.tighter.rehearse
     if inner:
         unoffered = _unoffered(here, inner)
         if unoffered is not None:
@@ -278,7 +278,7 @@ def _request(here: Here, written: Written, tool: Equipped, name: str, occasion: 
     return replace(
         request, tool=whole, scopes=here.box.scopes_of(rights, whole), own=False, permit=here.rights.permit,
         called=called, origin=here.origin, repeatable=tool.tool.rules.repeatable or named.repeatable, inner=inner,
-        dry_run=here.rights.dry_run and request.side_effects,
+        dry_run=(here.rights.dry_run and request.side_effects) or not request.effects.isdisjoint(rehearsed),
     )  # fmt: skip
 
 
@@ -399,7 +399,7 @@ def _is_named(path: str, rules: PathRules) -> bool:
     return path == NOWHERE or rules.named(path) is not None
 
 
-def _recorded_name(here: Here, tool: str, request: Request | None) -> str:
+def recorded_name(here: Here, tool: str, request: Request | None) -> str:
     if request is not None:
         return request.tool
     return tool if not here.space or tool.startswith(f"{here.space}/") else full_name(here.space, tool)

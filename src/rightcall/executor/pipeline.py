@@ -47,10 +47,10 @@ from rightcall.policy.settings import Budgets, Rights
 from rightcall.policy.types import PAUSED, UNKNOWN, Approval, Decision, DecisionKind, Metadata, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide, admit, finish_once, refuse
 from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
+from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
-from rightcall.tools.preview import preview, rehearsal
 from rightcall.tools.run import run
-from rightcall.tools.state import Cache, keepable, placed, state_of, telling, tracing
+from rightcall.tools.state import Cache, keepable, place_arguments, state_of, telling, tracing
 from rightcall.types import Call
 
 log = logging.getLogger("rightcall")
@@ -98,7 +98,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
             outcome = refused(written, admission, tool, rights, watch.taken)
             if self.loops is not None and admission.decision.rule == LOOP and tool is not None:
-                self.loops.tell(tool.tool.name)
+                self.loops.tell(tool.tool.name if isinstance(request, Decision) else request.tool)
             if not isinstance(request, Decision) and admission.decision.rule == "approval:mismatch":
                 outcome = await self._shown_anew(request, tool, outcome)
             watch.stage("")
@@ -189,7 +189,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             if isinstance(request, Decision) or found is None:
                 work = self._refusal(written, who, request if isinstance(request, Decision) else UNREADABLE)
             else:
-                body = call_body(written, who, request, self.redactor)
+                body = self._recorded(call_body(written, who, request, self.redactor), request)
                 asked = question(request, written.verdict, found.described, rehearsal)
                 work = partial(self._decided, request=request, body=body, asked=asked)
             return await self.store.atransact(lambda tables: _note_done(done, work(tables)))
@@ -205,7 +205,7 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     async def _admit_fault(self, written: Written, who: Who, decision: Decision) -> Admission:
         """The transaction in which a policy raised was undone, with its record: the refusal gets one of its own."""
-        body, now = fault_body(written, who, self.redactor), self.store.clock.now()
+        body, now = self._recorded(fault_body(written, who, self.redactor)), self.store.clock.now()
         try:
             return await self.store.atransact(partial(
                 refuse, caller=who.caller, digest=body.digest, decision=decision, body=body, at=now
@@ -215,6 +215,11 @@ class Pipeline(Struct, frozen=True, eq=False):
         except Exception:
             log.exception("rightcall: a refusal could not be recorded")
             return Admission(decision, 0)
+
+    def _recorded(self, body: CallBody, request: Request | None = None) -> CallBody:
+        """The record, with the tool called as policy and audit call it: here that is its own name."""
+        del request
+        return body
 
     def _decided(self, tables: Tables, request: Request, body: CallBody, asked: ApprovalQuestion) -> Admission:
         """The time that counts is that of the transaction: a call may have waited for it."""
@@ -256,7 +261,8 @@ class Pipeline(Struct, frozen=True, eq=False):
 
     def _refusal(self, written: Written, who: Who, decision: Decision) -> Callable[[Tables], Admission]:
         rights = self.toolbox.rights_of(who.caller)
-        body = replace(call_body(written, who, None, self.redactor), rights=rights.digest, inputs=UNASKED)
+        body = self._recorded(call_body(written, who, None, self.redactor))
+        body = replace(body, rights=rights.digest, inputs=UNASKED)
         decision = replace(decision, reason=reason_told(decision.reason, written.arguments, self.redactor))
         digest, most = written.digest, rights.quarantine
         now = self.store.clock.now()
@@ -352,7 +358,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _given(self, request: Request, local: LocalTool, *, bound: bool = True) -> dict[str, Any]:
         """What the function gets: the call as it was judged, its paths counted from the root; where it is `bound`, also
         the state for which it was."""
-        given = dict(request.arguments) if local.rooted else placed(request.arguments, local.paths, self.root)
+        given = dict(request.arguments) if local.rooted else place_arguments(request.arguments, local.paths, self.root)
         if local.caller is not None:
             given[local.caller] = request.caller
         if local.context is not None:

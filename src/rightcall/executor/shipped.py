@@ -27,8 +27,8 @@ from rightcall.tools.write.tools import write_tools
 
 if TYPE_CHECKING:
     from rightcall.policy.settings import LeastTier
+    from rightcall.tools.sandbox.conversation import Language
     from rightcall.tools.sandbox.sandbox import Sandbox
-    from rightcall.tools.sandbox.types import Language
 
 
 # ── small tools ──

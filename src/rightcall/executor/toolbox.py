@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -31,6 +31,22 @@ _MOST_CALLERS = 1000
 """Callers whose rights are kept ready; beyond that they are worked out anew."""
 
 
+Pair = tuple[str, str]
+"""A server of the policy, and what it calls its tool."""
+
+
+class Behind(Protocol):
+    """What a toolbox must know of the servers of the policy whose tools it holds."""
+
+    def offers(self, pair: Pair, caller: str) -> bool:
+        """Whether a caller may know of a tool."""
+        ...
+
+    def missing(self, name: str) -> str:
+        """Of a name that no tool has: which server it may be of that is not there, and why; else empty."""
+        ...
+
+
 class Equipped(Struct, frozen=True):
     """One tool: its compiled definition, its digest, and what runs it (None: nobody here can)."""
 
@@ -45,6 +61,8 @@ class Equipped(Struct, frozen=True):
     """A function of this program that is declared to only read."""
     touches: bool
     """Whether it says what it touches."""
+    behind: Pair | None = None
+    """The server that runs it, where one of the policy's does."""
 
 
 class Toolbox(Struct, frozen=True, eq=False):
@@ -63,6 +81,7 @@ class Toolbox(Struct, frozen=True, eq=False):
     """Our own files, which no command may touch, wherever they are."""
     packs: str = ""
     """Digest of the rule packs, for the record."""
+    servers: Behind | None = None
 
     def rights_of(self, caller: str) -> Rights:
         known = self.rights.get(caller)
@@ -136,7 +155,9 @@ class Toolbox(Struct, frozen=True, eq=False):
                 yield replace(one, tool=replace(one.tool, name=other))
 
     def _offers(self, one: Equipped, rights: Rights) -> bool:
-        """A denial of one of its other names hits the tool."""
+        """A denial of one of its other names hits the tool. A server's tool is permitted by the server's table."""
+        if one.behind is not None:
+            return self.servers is not None and self.servers.offers(one.behind, rights.caller)
         return may_use(rights, one.tool.name, own=one.own) and not any(
             denial(rights, name) for name in one.tool.rules.names
         )

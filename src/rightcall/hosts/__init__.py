@@ -6,8 +6,8 @@ import RightCallMiddleware`.
     langchain                                                   `RightCallMiddleware`
     smolagents                                                  `GuardedAgent`
     agent_zero, agent_zero_install     `MetaReasoningGate`: warns and lets run, changes the arguments in place
-    guardrail                          `SchemaGuardrail`: blocks with hint and example, as a PreToolUse hook
     normalizer                         `ArgumentNormalizer`: strategies, provider settings, statistics
+                                      `SchemaGuardrail`: blocks with hint and example, as a PreToolUse hook
 
 `adapter` is what the frameworks share, `enforcement` says which rules of a policy a host cannot keep. `hooks/` answers
 the events of Claude Code, Gemini CLI and Codex, `install/` writes the settings of hosts.
@@ -20,16 +20,19 @@ from rightcall import front
 if TYPE_CHECKING:
     from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate
     from rightcall.hosts.enforcement import Gap, Unenforced, unenforced
-    from rightcall.hosts.guardrail import SchemaGuardrail
-    from rightcall.hosts.normalizer import ArgumentNormalizer, NormalizationError, NormalizationStrategy
+    from rightcall.hosts.normalizer import (
+        ArgumentNormalizer,
+        NormalizationError,
+        NormalizationStrategy,
+        SchemaGuardrail,
+    )
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "agent_zero": "MetaReasoningGate agent_zero_gate",
             "enforcement": "Gap Unenforced unenforced",
-            "guardrail": "SchemaGuardrail",
-            "normalizer": "ArgumentNormalizer NormalizationError NormalizationStrategy",
+            "normalizer": "ArgumentNormalizer NormalizationError NormalizationStrategy SchemaGuardrail",
         },
     )
 

@@ -252,7 +252,7 @@ class Known:
         return frozenset(offered)
 
 
-def finished(steps: Steps[T]) -> T:
+def take_steps(steps: Steps[T]) -> T:
     """What comes of the steps, taken one after the other."""
     try:
         work = next(steps)
@@ -262,7 +262,7 @@ def finished(steps: Steps[T]) -> T:
         return end.value
 
 
-async def afinished(steps: Steps[T]) -> T:
+async def atake_steps(steps: Steps[T]) -> T:
     """The same from an event loop."""
     try:
         work = next(steps)
@@ -281,7 +281,7 @@ def run_recorded(
     try:
         result = run()
     except BaseException as error:
-        door.ended(passage, ok=False, error=described(error), seconds=perf_counter() - started)
+        door.ended(passage, ok=False, error=describe_error(error), seconds=perf_counter() - started)
         raise
     _ended(door, passage, result, failure(result) if failure else None, perf_counter() - started)
     return result
@@ -295,7 +295,7 @@ async def arun_recorded(
     try:
         result = await run()
     except BaseException as error:
-        door.ended(passage, ok=False, error=described(error), seconds=perf_counter() - started)
+        door.ended(passage, ok=False, error=describe_error(error), seconds=perf_counter() - started)
         raise
     _ended(door, passage, result, failure(result) if failure else None, perf_counter() - started)
     return result
@@ -308,7 +308,7 @@ def _ended(door: "Door", passage: "Passage", result: Any, failure: str | None, s
     door.ended(passage, ok=failure is None, summary=summary, error=failure, seconds=seconds, answer=failure or answer)
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An error in one line for the record."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 

@@ -84,7 +84,7 @@ class MetaReasoningGate:
             return  # only exact names: Agent Zero has already chosen the tool, we cannot rename it
         given = dict(tool_args)
         verdict = self._gate.check(tool_name, given)
-        aside = undeclared(verdict)
+        aside = undeclared_arguments(verdict)
         if aside:
             given = {key: value for key, value in given.items() if key not in aside}
             verdict = self._gate.check(tool_name, given)
@@ -122,7 +122,7 @@ class MetaReasoningGate:
                 logger.warning("%s", escaped(content))
 
 
-def undeclared(verdict: Verdict) -> frozenset[str]:
+def undeclared_arguments(verdict: Verdict) -> frozenset[str]:
     """Arguments that nobody declared and that would be taken for others without being sure: these tools take any
     keyword, so that they stay what they are."""
     return frozenset(
@@ -299,7 +299,9 @@ class Guard:
     def _undeclared(self, space: str, name: str, written: dict[str, Any]) -> frozenset[str]:
         """Only of Agent Zero's own tools, which take any keyword; those of servers say what they take."""
         gate = self.door.gate()
-        return frozenset() if space or gate.catalog.get(name) is None else undeclared(gate.check(name, written))
+        return (
+            frozenset() if space or gate.catalog.get(name) is None else undeclared_arguments(gate.check(name, written))
+        )
 
     def after(self, agent: Any, answer: str) -> None:
         self._end(agent, ok=True, summary=answer[:_LONGEST_SUMMARY], answer=answer)

@@ -191,12 +191,12 @@ HOST = "agent-zero"
 
 def note(folder: str, there: bool) -> None:
     """Whether a folder has it. Raises ConfigError, OSError, and ImportError without the packages that ours needs."""
-    from rightcall.hosts.install.plans import Record, locked, read_manifest, write_manifest
+    from rightcall.hosts.install.plans import Record, hold_lock, read_manifest, write_manifest
 
     state, real = state_folder(), os.path.abspath(folder)
     if (read_manifest(state).of(HOST, real) is not None) == there:
         return
-    with locked(state):
+    with hold_lock(state):
         known = read_manifest(state)
         record = Record(HOST, real, "", created=True)
         write_manifest(state, known.with_record(record) if there else known.without(HOST, real))

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from rightcall.errors import AnswerError
 from rightcall.executor.door import host_result
 from rightcall.hosts.adapter import door_for, missing
-from rightcall.hosts.hooks import claude
 from rightcall.hosts.hooks.events import Happened, WrongEvent, as_called, builtin_tools, label, tool_and_space
+from rightcall.hosts.hooks.wires import CLAUDE
 
 try:
     from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny, SdkMcpTool
@@ -90,12 +90,12 @@ class RightCall:
         """The callback for every event."""
         del tool_use_id, context  # the event holds it
         try:
-            happened = claude.happened(dict(event), self._servers)
+            happened = CLAUDE.read(dict(event), self._servers)
         except WrongEvent as wrong:
-            return claude.denied(f"RightCall could not read the event: {wrong}")
+            return CLAUDE.deny(f"RightCall could not read the event: {wrong}")
         if happened.kind == "before":
             passage = await self._judge(happened)
-            return claude.said_before(passage) or {}
+            return CLAUDE.answer_before(passage) or {}
         if happened.kind == "after":
             await self._ended(happened)
         return {}

@@ -78,10 +78,6 @@ def _repairs(policy: Policy, _host: str) -> bool:
     return any(one.aliases or one.values or one.defaults for one in rules)
 
 
-def _judges_unknown_tools(policy: Policy, host: str) -> bool:
-    return _here(policy, host).unknown_tool not in (None, "pass")
-
-
 def _judges_unknown_arguments(policy: Policy, host: str) -> bool:
     said = _here(policy, host).unknown_argument or policy.unknown_argument
     return said != "drop" or any(tool.rules.unknown_argument == "refuse" for tool in policy.tools.values())
@@ -89,34 +85,6 @@ def _judges_unknown_arguments(policy: Policy, host: str) -> bool:
 
 def _names_servers(policy: Policy, _host: str) -> bool:
     return bool(policy.servers) or any("/" in name or name.startswith("mcp__") for name in policy.tools)
-
-
-def _denies_paths(policy: Policy, _host: str) -> bool:
-    return bool(policy.settings.paths.deny)
-
-
-def _counts_repeats(policy: Policy, _host: str) -> bool:
-    return bool(policy.settings.repeats)
-
-
-def _limits_rounds(policy: Policy, _host: str) -> bool:
-    return policy.settings.rounds != DEFAULT_POLICY.settings.rounds
-
-
-def _sets_write(policy: Policy, _host: str) -> bool:
-    return policy.write != DEFAULT_POLICY.write
-
-
-def _sets_web(policy: Policy, _host: str) -> bool:
-    return policy.web != DEFAULT_POLICY.web
-
-
-def _sets_code(policy: Policy, _host: str) -> bool:
-    return policy.code != DEFAULT_POLICY.code
-
-
-def _sets_sandbox(policy: Policy, _host: str) -> bool:
-    return policy.sandbox != DEFAULT_POLICY.sandbox
 
 
 GAPS: tuple[Gap, ...] = (
@@ -158,7 +126,8 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "`[gate.hosts.HOST]` `unknown_tool`", _CHOSEN,
-        "a tool that RightCall does not know is the host's own business: its call passes", _judges_unknown_tools,
+        "a tool that RightCall does not know is the host's own business: its call passes",
+        lambda policy, host: _here(policy, host).unknown_tool not in (None, "pass"),
     ),
     Gap(
         "`unknown_argument`", (*HOOKS, "claude-agent-sdk"),
@@ -173,7 +142,7 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "`[policy.paths]` `deny`", (*_ELSEWHERE, "gateway"),
         "an argument that neither a pack nor `[gate.tools.NAME]` `paths` declares to be a path is known for one by its "
-        "name alone (`path`, `file`, …)", _denies_paths,
+        "name alone (`path`, `file`, …)", lambda policy, _: bool(policy.settings.paths.deny),
     ),
     Gap(
         "`[policy.approval]` `definitions`, of servers", ("claude-code", "claude-agent-sdk", "codex"),
@@ -183,23 +152,30 @@ GAPS: tuple[Gap, ...] = (
     Gap(
         "`[policy]` `repeats`, by answers", ("litellm",),
         "the client runs the tools, so answers are not seen: the third identical call is refused whatever it gave",
-        _counts_repeats,
+        lambda policy, _: bool(policy.settings.repeats),
     ),
     Gap(
         "`[policy]` `rounds`", _OTHERS,
         "the host decides how often its model may call tools; this holds for RightCall's own loop alone",
-        _limits_rounds,
+        lambda policy, _: policy.settings.rounds != DEFAULT_POLICY.settings.rounds,
     ),
     Gap(
         "`[write]` (`folders`, `locked`, `protected`, …)", _OTHERS,
-        f"{_OWN_TOOLS}; `[policy.paths]` `deny` and `[policy.commands]` hold there too", _sets_write,
+        f"{_OWN_TOOLS}; `[policy.paths]` `deny` and `[policy.commands]` hold there too",
+        lambda policy, _: policy.write != DEFAULT_POLICY.write,
     ),
-    Gap("`[web]`", _OTHERS, f"{_OWN_TOOLS}; `[policy.urls]` holds there too", _sets_web),
-    Gap("`[code]`", _OTHERS, f"{_OWN_TOOLS}; the host reads files by its own rules", _sets_code),
+    Gap(
+        "`[web]`", _OTHERS, f"{_OWN_TOOLS}; `[policy.urls]` holds there too",
+        lambda policy, _: policy.web != DEFAULT_POLICY.web,
+    ),
+    Gap(
+        "`[code]`", _OTHERS, f"{_OWN_TOOLS}; the host reads files by its own rules",
+        lambda policy, _: policy.code != DEFAULT_POLICY.code,
+    ),
     Gap(
         "`[sandbox]`", _OTHERS,
         f"{_OWN_TOOLS}; what the host runs is isolated by the host or not at all; "
-        "`[policy.commands]` holds there too", _sets_sandbox,
+        "`[policy.commands]` holds there too", lambda policy, _: policy.sandbox != DEFAULT_POLICY.sandbox,
     ),
     Gap(
         "every rule, for tools that the provider runs itself", _FRAMEWORKS,

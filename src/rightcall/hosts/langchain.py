@@ -18,18 +18,18 @@ from rightcall.hosts.adapter import (
     Steps,
     Turn,
     Written,
-    afinished,
     arun_recorded,
     as_written,
     asettle,
+    atake_steps,
     awas_asked,
     door_for,
     draft_of,
-    finished,
     missing,
     put_right,
     run_recorded,
     settle,
+    take_steps,
     was_asked,
 )
 
@@ -184,7 +184,7 @@ class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
         return self._corrected(request, await handler(request))
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Answer]) -> Answer:
-        passage = finished(self._judged(request))
+        passage = take_steps(self._judged(request))
         if isinstance(passage, ToolMessage):
             return passage
         answer = run_recorded(self.door, passage, lambda: handler(_to_run(request, passage)), failure)
@@ -193,7 +193,7 @@ class RightCallMiddleware(AgentMiddleware[Any, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Answer]]
     ) -> Answer:
-        passage = await afinished(self._judged(request))
+        passage = await atake_steps(self._judged(request))
         if isinstance(passage, ToolMessage):
             return passage
         answer = await arun_recorded(self.door, passage, lambda: handler(_to_run(request, passage)), failure)

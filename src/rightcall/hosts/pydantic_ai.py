@@ -24,7 +24,7 @@ from rightcall.hosts.adapter import (
     as_written,
     asettle,
     awas_asked,
-    described,
+    describe_error,
     digest,
     door_for,
     draft_of,
@@ -174,7 +174,7 @@ class RightCall(AbstractCapability[Any]):
     ) -> dict[str, Any]:
         passage = self._passages.pop(call.tool_call_id, None)
         if passage is not None:
-            await self.door.aended(passage, ok=False, error=described(error))
+            await self.door.aended(passage, ok=False, error=describe_error(error))
         raise error
 
     async def wrap_tool_execute(

@@ -11,20 +11,18 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.models.answers import names_in
-    from rightcall.models.asking import Model
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopOptions, LoopResult, run_loop, run_loop_sync
-    from rightcall.models.replies import Turn, answer_of, turn_of
+    from rightcall.models.replies import Model, Turn, answer_of, turn_of
     from rightcall.models.scripted import AsyncScriptedModel, OutOfReplies, ScriptedModel
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "answers": "names_in",
-            "asking": "Model",
             "endpoint": "Endpoint",
             "loop": "LoopOptions LoopResult run_loop run_loop_sync",
-            "replies": "Turn answer_of turn_of",
+            "replies": "Model Turn answer_of turn_of",
             "scripted": "AsyncScriptedModel OutOfReplies ScriptedModel",
         },
     )

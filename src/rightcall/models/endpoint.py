@@ -27,7 +27,7 @@ from rightcall.base.http.client import Incoming, Request, exchange
 from rightcall.base.http.errors import HttpError
 from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, wire_name
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, ModelError
 from rightcall.models.answers import (
     MOST_BODY,
     Pieces,
@@ -87,7 +87,7 @@ def options_of(temperature: float | None, max_tokens: int | None, top_p: float |
     return {name: value for name, value in options.items() if value is not None}
 
 
-def encoded(body: dict[str, Any]) -> bytes:
+def encode_body(body: dict[str, Any]) -> bytes:
     try:
         try:
             return msgspec.json.encode(body)
@@ -341,7 +341,7 @@ class Endpoint:
         model = self.model or await self._only_model()
         whom, manner, may_wait = self._whom(), self._manner, True
         while True:
-            body = encoded(manner.body(model, question))
+            body = encode_body(manner.body(model, question))
             async with self._sent(whom, "POST", CHAT, body) as response:
                 if response.status == 200:
                     self._manner = manner
@@ -390,3 +390,34 @@ class Endpoint:
                 yield response
         except HttpError as error:
             raise whom.failed(error.fault) from None
+
+
+# ── on this machine ──
+# Which of the usual servers answer on the loopback interface, and with which models.
+
+SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080, "vLLM": 8000}
+"""By the port that each listens on unless it is told otherwise."""
+_LOOK_SECONDS = 0.5
+
+
+class LocalServer(Struct, frozen=True):
+    """A server that answered, and the models that it lists."""
+
+    name: str
+    url: str
+    models: tuple[str, ...]
+
+
+async def find_local(seconds: float = _LOOK_SECONDS) -> list[LocalServer]:
+    """The servers that list a model within so many seconds; nothing beyond this machine is asked."""
+    found = await asyncio.gather(*(_look(name, port, seconds) for name, port in SERVERS.items()))
+    return [one for one in found if one is not None]
+
+
+async def _look(name: str, port: int, seconds: float) -> LocalServer | None:
+    url = f"http://127.0.0.1:{port}/v1"
+    try:
+        models = await Endpoint(url, seconds=seconds).models()
+    except ModelError:
+        return None
+    return LocalServer(name, url, models) if models else None

@@ -16,12 +16,18 @@ from msgspec import Struct
 
 from rightcall.errors import ConfigError
 from rightcall.executor.present.messages import Outcome
-from rightcall.models.asking import Asker, Model, Native, ask, ask_sync, asker, failure_of
 from rightcall.models.replies import (
+    Asker,
     Message,
+    Model,
+    Native,
     Turn,
     answer_of,
     answers,
+    ask,
+    ask_sync,
+    asker,
+    failure_of,
     last_turn,
     opening,
     turn_of,
@@ -227,6 +233,8 @@ async def run_loop(
     """
     terms = _Terms(**options)
     asking = asker(model, terms.native, terms.model_seconds)
+    if (join := getattr(executor, "join", None)) is not None:  # servers that start hold up this request alone
+        await join()
     turns, common = _begin(executor, request, caller, terms)
     want = _advance(turns, None)
     while not isinstance(want, LoopResult):

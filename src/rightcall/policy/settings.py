@@ -176,7 +176,7 @@ class RouterSettings(Struct, frozen=True):
     """Under the threshold: ask the user, or answer without the tool."""
     reinjections: int = 3
     candidates: int = 10
-    """Tools that the selecting model is shown."""
+    """Tools that the selecting model is shown where there are more than 40; of fewer it is shown all."""
     selection_temperature: float = 0.15
     selection_tokens: int = 500
     review_temperature: float = 0.3

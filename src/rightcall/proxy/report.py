@@ -110,7 +110,7 @@ def _body(did: Did, redactor: Redactor, observe: bool, exchange: Mapping[str, An
     verdict = did.verdict
     call = verdict.call or verdict.found
     given = None if call is None else call.arguments
-    small = shortened(given, redactor)
+    small = shorten_value(given, redactor)
     params = redactor.beside(small, small)
     from_text = call is None or call.origin == "text"  # a native call always has a name, whatever its server wrote
     tool = redactor.beside(call.name if call is not None else did.written, small)[:LONGEST_VALUE]
@@ -138,14 +138,14 @@ def _emission(did: Did, given: Any, redactor: Redactor) -> Any:
     """What the model wrote: the text of a call in the text, or the arguments of a native one; `written` is its name."""
     if isinstance(did.said, str):
         return redact_text(did.said, LONGEST_EMISSION, given, redactor)
-    return make_storable(redactor.beside(shortened(did.said, redactor), given))
+    return make_storable(redactor.beside(shorten_value(did.said, redactor), given))
 
 
 def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tuple[dict[str, Any], ...]:
     """All of them looked through at once, and only what a model wrote: that is most of what a record costs."""
     told, left_out = repairs[:MOST_TOLD], len(repairs) - MOST_TOLD
     written = [
-        {"path": one.path, "before": shortened(one.before, redactor), "after": shortened(one.after, redactor)}
+        {"path": one.path, "before": shorten_value(one.before, redactor), "after": shorten_value(one.after, redactor)}
         for one in told
     ]
     hidden: Any = redactor.beside(written, given)
@@ -180,7 +180,7 @@ def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:
     return digest if redactor is None else redactor.keyed(digest.encode())
 
 
-def shortened(value: Any, redactor: Redactor) -> Any:
+def shorten_value(value: Any, redactor: Redactor) -> Any:
     """The value, where it is much longer than a record keeps with its long texts cut: looking for secrets in a
     megabyte takes longer than an answer should wait. The same object where it is not."""
     if type(value) is str:

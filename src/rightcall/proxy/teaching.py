@@ -44,7 +44,7 @@ _WORDS = ("sample-one", "sample-two", "sample-three", "sample-four")
 _INSTRUCTS = ("system", "developer")
 
 
-def taught(wire: Wire, request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
+def teach_tools(wire: Wire, request: dict[str, Any], catalog: Catalog) -> dict[str, Any]:
     """The request for a model that knows no tools: they stand in its instructions, and examples before its messages."""
     return wire.taught(_with_lessons(request, catalog), tool_prompt(catalog))
 
@@ -185,7 +185,7 @@ def again_text(hints: Iterable[str]) -> str:
 # Whether a model's server left the tools of a request out, with or without a word: then they have to be taught.
 #
 # Some servers refuse (`refused_tools`). Others drop the tools where the model's template has no place for them and
-# answer as if nobody had offered any (`ignored`): only what the answer lacks, and the tokens of the prompt, give it
+# answer as if nobody had offered any (`why_ignored`): only what the answer lacks, and the tokens of the prompt, give it
 # away.
 
 UNCALLED: Final = "a tool had to be called, and the answer has no call"
@@ -207,7 +207,7 @@ _READ = ("system", "user", "developer")
 _MOST_COMPLETION = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
-def ignored(asked: Asked, request: Object, usage: Usage, *, wire: WireName) -> str | None:
+def why_ignored(asked: Asked, request: Object, usage: Usage, *, wire: WireName) -> str | None:
     """Why the server seems to have ignored the tools of a request whose answer has no call of any kind, however wrong;
     None where it does not seem so.
 
@@ -383,11 +383,10 @@ def _messages(answer: Any, depth: int = 3) -> Iterator[str]:
 def _is_surplus(answer: Any) -> bool:
     """A server that checks requests strictly, and has never heard of tools."""
     details = objects((an_object(answer) or {}).get("detail"))
-    return any(_is_tools(one) and one.get("type") in ("extra_forbidden", "value_error.extra") for one in details)
-
-
-def _is_tools(detail: Object) -> bool:
-    return a_list(detail.get("loc")) == ["body", "tools"]
+    return any(
+        (a_list(one.get("loc")) == ["body", "tools"]) and one.get("type") in ("extra_forbidden", "value_error.extra")
+        for one in details
+    )
 
 
 # ── pupils ──

@@ -13,7 +13,7 @@ from msgspec.json import decode, encode
 
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
-from rightcall.base.text import escaped, render_json
+from rightcall.base.text import escaped, estimate, render_json
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
 from rightcall.executor.present.messages import content, error_content, marked, neutral
@@ -21,21 +21,20 @@ from rightcall.executor.present.prompt import signature
 from rightcall.gate.loads import loads
 from rightcall.gate.recover.native import unpack
 from rightcall.gate.recover.registry import REASONING
-from rightcall.models.asking import Model
-from rightcall.models.replies import Turn, answer_of, turn_of
+from rightcall.models.replies import Model, Turn, answer_of, turn_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.router.story import (
     Message,
     RouterQuestion,
     Taken,
     budget_of,
-    logged,
+    log_step,
     put,
     request_of,
     results_of,
-    routed,
-    standing,
-    starting,
+    start_step,
+    with_routing,
+    with_state,
 )
 from rightcall.router.types import Packet, SelectedTool
 from rightcall.types import Reading, Verdict
@@ -104,7 +103,7 @@ PARAMETERS:
 {params}
 SELECTION REASONING:
 {reasoning}
-
+{doubts}
 Evaluate:
 1. Is this the right tool for the task?
 2. Are the parameters correct and safe?
@@ -116,6 +115,10 @@ Respond with JSON, the reasoning in one short sentence:
     "confidence": 0.0 to 1.0,
     "reasoning": "Your assessment"
 }}"""
+_DOUBTS = """
+DOUBTS (measured without reading the request as you can; they may be wrong):
+{doubts}
+"""
 
 _ANSWER = "Answer the user in plain words. You cannot use tools now: write no tool calls and no markup of any."
 _WITH_RESULTS = " Tools were used for this request; their results stand below it. Build your answer on them."
@@ -178,7 +181,10 @@ def broken(why: str, hint: str | None) -> str:
     return _BROKEN.format(why=why, hint=f"{hint}\n" if hint else "")
 
 
-def review(packet: Packet, selected: SelectedTool, tool: Tool | None = None) -> list[Message]:
+def review(
+    packet: Packet, selected: SelectedTool, tool: Tool | None = None, doubts: Iterable[str] = ()
+) -> list[Message]:
+    raised = "\n".join(f"- {_line(doubt)}" for doubt in doubts)
     about = _line(tool.description) if tool is not None else ""
     return _conversation(
         _REVIEWER,
@@ -187,6 +193,7 @@ def review(packet: Packet, selected: SelectedTool, tool: Tool | None = None) -> 
             tool=f"{_line(selected.tool_name)}{f' ({about})' if about else ''}",
             params=marked(encode(selected.params).decode(), "the parameters of the selected tool"),
             reasoning=marked(selected.selection_reasoning, "what the selector says of it"),
+            doubts=_DOUBTS.format(doubts=raised) if raised else "",
         ),
     )
 
@@ -390,6 +397,8 @@ def words(value: Any, most: int = 1000) -> str:
 
 
 TRIES = 2
+_CATALOGUE = 6
+"""A sixth of a request's tokens is for the tools that the model is shown: it may be asked four times."""
 _MOST_ALTERNATIVES = 5
 _UNSTATED = 0.5
 """The design's value for a model that does not say how sure it is."""
@@ -413,8 +422,8 @@ class Refusal(Struct, frozen=True):
 
 async def select(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Packet:
     """Ask for a choice, once more where it cannot be used; then there is none."""
-    taken = starting()
-    names = [one.name for one in packet.tool_routing.candidates if one.name in gate.catalog.tools]
+    taken = start_step()
+    names = _shown(packet, gate, settings)
     budget = budget_of(packet, settings, taken)
     question = RouterQuestion(
         selection(packet, (gate.catalog.tools[name] for name in names)),
@@ -436,6 +445,17 @@ async def select(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
         refusal = choice
         question = question.after(said.text, broken(refusal.why, refusal.hint))
     return _unselected(packet, f"the model's choice cannot be used: {refusal.why}", taken)
+
+
+def _shown(packet: Packet, gate: "Gate", settings: RouterSettings) -> list[str]:
+    """The candidates that the question has room for, likeliest first: the `candidates` of the settings always."""
+    names = [one.name for one in packet.tool_routing.candidates if one.name in gate.catalog.tools]
+    room = settings.tokens // _CATALOGUE
+    for at, name in enumerate(names):
+        room -= estimate(_described(gate.catalog.tools[name]))
+        if room < 0 and at >= settings.candidates:
+            return names[:at]
+    return names
 
 
 def read_choice(gate: "Gate", names: list[str], said: Said) -> Choice | Refusal:
@@ -523,13 +543,13 @@ def _selected(packet: Packet, choice: Choice, taken: Taken) -> Packet:
         return _ended(packet, f"No {_further(packet)}tool is needed. {choice.why}".strip(), taken)
     if any((one.get("tool"), one.get("params")) == (selected.tool_name, selected.params) for one in results_of(packet)):
         return _ended(packet, f"{selected.tool_name} was chosen again for the very same; its result is there", taken)
-    packet = routed(
+    packet = with_routing(
         packet, needs_tool=True, selected_tool=selected, alternative_tools=choice.alternatives,
         evidence=choice.evidence, review_approved=None, review_confidence=0.0, review_reasoning="", confidence=0.0,
         execution_status="pending", execution_result=None, approval=None,
     )  # fmt: skip
     summary = f"Selected {selected.tool_name}"
-    return logged(packet, "tool_selection", summary, taken, sure=selected.selection_confidence)
+    return log_step(packet, "tool_selection", summary, taken, sure=selected.selection_confidence)
 
 
 def _ended(packet: Packet, summary: str, taken: Taken) -> Packet:
@@ -537,13 +557,13 @@ def _ended(packet: Packet, summary: str, taken: Taken) -> Packet:
     changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "skipped"}
     if not packet.tool_routing.reinjection_count:
         changes["needs_tool"] = False
-    return logged(routed(packet, routing_requested=False, **changes), "tool_selection", summary, taken)
+    return log_step(with_routing(packet, routing_requested=False, **changes), "tool_selection", summary, taken)
 
 
 def _unselected(packet: Packet, why: str, taken: Taken) -> Packet:
     changes: dict[str, Any] = {} if _has_run(packet) else {"selected_tool": None, "execution_status": "failed"}
-    packet = standing(routed(packet, routing_requested=False, **changes), "processing", why)
-    return logged(packet, "tool_selection", f"No selection: {why}", taken)
+    packet = with_state(with_routing(packet, routing_requested=False, **changes), "processing", why)
+    return log_step(packet, "tool_selection", f"No selection: {why}", taken)
 
 
 def _has_run(packet: Packet) -> bool:

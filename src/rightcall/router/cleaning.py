@@ -93,11 +93,11 @@ class Cleaner:
         return text
 
 
-def cleaned(gate: "Gate", text: str) -> tuple[str, int]:
+def clean_answer(gate: "Gate", text: str) -> tuple[str, int]:
     """A whole answer without its calls, and how many there were.
 
     >>> from rightcall import Gate
-    >>> cleaned(Gate(), '<think>Hm.</think>It is <tool_call>{"name": "f", "arguments": {}}</tool_call>42.')
+    >>> clean_answer(Gate(), '<think>Hm.</think>It is <tool_call>{"name": "f", "arguments": {}}</tool_call>42.')
     ('It is 42.', 1)
     """
     cleaner = Cleaner(gate)

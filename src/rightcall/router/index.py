@@ -327,7 +327,9 @@ def _stems(tool: ToolText) -> Stems:
 def texts_of(tools: Mapping[str, Tool]) -> dict[str, ToolText]:
     """The tools of a catalogue as an index reads them."""
     return {
-        name: ToolText(tool.name, tool.description, tool.schema, tool.rules.examples or shipped_examples().get(name, ()))
+        name: ToolText(
+            tool.name, tool.description, tool.schema, tool.rules.examples or shipped_examples().get(name, ())
+        )
         for name, tool in tools.items()
     }
 
@@ -383,6 +385,6 @@ PARAMETERS: Final[dict[str, Any]] = {
 }
 
 
-def described(hit: Hit, description: str, parameters: Any) -> dict[str, Any]:
+def describe_hit(hit: Hit, description: str, parameters: Any) -> dict[str, Any]:
     """Enough to call it, and why it is here. The description is its author's, as in any list of tools."""
     return {"name": hit.name, "description": description, "parameters": parameters, "why": list(hit.why)}

@@ -10,8 +10,8 @@ from collections.abc import Collection, Container, Sequence
 from typing import TYPE_CHECKING
 
 from rightcall.router.lexical import STOP_WORDS, ToolText, stem
-from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, learned
-from rightcall.router.slots import FILLED, filled
+from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
+from rightcall.router.slots import FILLED, filled_shares
 from rightcall.router.types import Intent, Mode
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _by_text(text: str) -> Intent:
 
 def _learned(asked: Asked, found: Found, count: int) -> Intent:
     numbers = need_numbers(asked, found, count)
-    model = learned().need
+    model = load_weights().need
     theirs = set[str]().union(*(known.counted for known in found.known))
     words = model.words.score(marked_words(asked.request.text, theirs, found.known[0].name))
     odds = forest(model.trees, [*numbers, words, model.meaning.score(asked.vector)]) - model.shift
@@ -202,7 +202,9 @@ def _missing(asked: Asked, found: Found) -> tuple[str, ...]:
     if found.numbers[0][_LEAST_FILLED] >= FILLED:  # as most are: nothing is looked for twice
         return ()
     wanted = found.known[0].wanted
-    return tuple(one.name for one, held in zip(wanted, filled(wanted, asked.values), strict=True) if held < FILLED)
+    return tuple(
+        one.name for one, held in zip(wanted, filled_shares(wanted, asked.values), strict=True) if held < FILLED
+    )
 
 
 def _intent(

@@ -23,7 +23,7 @@ from rightcall.router.lexical import (
     read_request,
     stems_of,
 )
-from rightcall.router.slots import Values, Wanted, exact, filled, values_in, wanted
+from rightcall.router.slots import Values, Wanted, exact, filled_shares, values_in, wanted_arguments
 from rightcall.router.types import Candidate
 from rightcall.router.vectors import TOOL_PIECES, Vector, embed_request, embed_tool, mean, near, spoken_name, table
 
@@ -104,7 +104,7 @@ def know(tool: ToolText) -> Known:
         frozenset(stems.argument_texts),
         tuple(frozenset(name_words(name)) for name, _ in fields.arguments),
         impacts(stems),
-        wanted(tool),
+        wanted_arguments(tool),
         told_of(tool),
         embed_tool(fields),
         table().embed(spoken_name(fields.name), TOOL_PIECES),
@@ -145,7 +145,7 @@ def _by_words(asked: Asked, known: Known) -> list[float]:
             arguments_said += known.arguments[stem]
         if stem in known.argument_texts:
             texts += value
-    held = filled(known.wanted, asked.values)
+    held = filled_shares(known.wanted, asked.values)
     return [
         bm25 / asked.best, name / whole, description / whole, arguments / whole, texts / whole, anywhere / whole,
         name_said, description_said, arguments_said,
@@ -229,7 +229,7 @@ class Learned(Struct, frozen=True):
 
 
 @lru_cache(maxsize=1)
-def learned() -> Learned:
+def load_weights() -> Learned:
     return json.decode(_file("learned.json"), type=Learned)
 
 
@@ -319,12 +319,12 @@ class Ranker:
         numbers = [compare(asked, one) for one in known]
         if not known:
             return Found([], [], [], [])
-        weights = learned()
+        weights = load_weights()
         if hits is None:
             shown = 2 * sum([bool(one.examples) for one in known]) > len(known)
-            return ordered(known, numbers, scored(weights.shown if shown else weights.few, numbers))
+            return order_tools(known, numbers, score_rows(weights.shown if shown else weights.few, numbers))
         rows = [[*row, hit.score] for row, hit in zip(numbers, hits, strict=True)]
-        return ordered(known, numbers, scored(weights.many, rows), _INDEXED)
+        return order_tools(known, numbers, score_rows(weights.many, rows), _INDEXED)
 
     def rank(
         self, text: str, tools: Sequence[ToolText], limit: int, hits: "Sequence[Hit] | None" = None
@@ -343,7 +343,7 @@ class Ranker:
         ]  # fmt: skip
 
 
-def ordered(known: list[Known], numbers: list[list[float]], scores: list[float], certain: float = 1.0) -> Found:
+def order_tools(known: list[Known], numbers: list[list[float]], scores: list[float], certain: float = 1.0) -> Found:
     """Likeliest first; one of them is right with the probability `certain`."""
     order = sorted(range(len(known)), key=lambda at: (-scores[at], at))
     divided = shares(scores)
@@ -355,8 +355,8 @@ def ordered(known: list[Known], numbers: list[list[float]], scores: list[float],
     )
 
 
-def scored(weights: Linear, rows: Sequence[Sequence[float]]) -> list[float]:
-    """What `weights.score` says of each of the `related` rows, without writing those down."""
+def score_rows(weights: Linear, rows: Sequence[Sequence[float]]) -> list[float]:
+    """What `weights.score` says of each of the `relate_rows` rows, without writing those down."""
     if len(rows) == 1:
         return [weights.bias]
     half = len(rows[0])
@@ -372,7 +372,7 @@ def scored(weights: Linear, rows: Sequence[Sequence[float]]) -> list[float]:
     return [same + more + sum(map(float.__mul__, both, row)) for row, more in zip(rows, ahead, strict=True)]
 
 
-def related(rows: Sequence[Sequence[float]]) -> list[list[float]]:
+def relate_rows(rows: Sequence[Sequence[float]]) -> list[list[float]]:
     """Each number against the mean of all tools, and against the best of the others: what a ranking is learned from."""
     count = len(rows)
     if count == 1:

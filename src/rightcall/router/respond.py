@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped, estimate, render_json
 from rightcall.executor.present.messages import neutral
-from rightcall.models.asking import Failed, Model, failed
-from rightcall.models.replies import turn_of
+from rightcall.models.replies import Failed, Model, describe_failure, options_taken, turn_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose
 from rightcall.router.cleaning import Cleaner
@@ -25,13 +24,12 @@ from rightcall.router.story import (
     RouterQuestion,
     Taken,
     budget_of,
-    logged,
-    prepared,
+    log_step,
+    prepare_question,
     put,
     results_of,
-    standing,
-    starting,
-    taken_by,
+    start_step,
+    with_state,
 )
 from rightcall.router.types import Packet
 
@@ -89,7 +87,7 @@ async def _pumped(opened: Callable[[], Any], line: _Line) -> None:
         else:
             end = Failed(f"the model's `stream` gave a {type(source).__name__}, no asynchronous iterator")
     except Exception as error:  # noqa: BLE001 - whatever a model raises is a value here
-        end = failed(error)
+        end = describe_failure(error)
     except asyncio.CancelledError:
         if _was_told():
             raise
@@ -148,7 +146,7 @@ class _Answer(Struct):
 
 async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: RouterSettings) -> Spoken:
     """Say what is to be said where a packet stands: the answer, a question to the user, or what it waits for."""
-    taken = starting()
+    taken = start_step()
     routing = packet.tool_routing
     if routing.execution_status in _WAITS:
         said = waiting_for(packet)
@@ -209,7 +207,7 @@ async def _pieces(
             answer.calls += sum(place.format == "native" for place in reading.places)
             yield turn_of(reply.written, reading).prose
         return
-    ready = prepared(model, question, budget, answer.taken)
+    ready = prepare_question(model, question, budget, answer.taken)
     if isinstance(ready, Failed):
         answer.failed = ready.error
         return
@@ -217,7 +215,7 @@ async def _pieces(
     options = {name: value for name, value in ready.options.items() if name != "schema"}
     messages = [dict(message) for message in ready.messages]
     begun, most = answer.taken, _PATIENCE * int(options.get("max_tokens") or budget.settings.answer_tokens)
-    coming = flowing(lambda: stream(messages, **taken_by(stream, options)), budget.for_question())
+    coming = flowing(lambda: stream(messages, **options_taken(stream, options)), budget.for_question())
     async with aclosing(coming):
         async for piece in coming:
             if isinstance(piece, Failed):
@@ -299,7 +297,7 @@ def plain_answer(packet: Packet, why: str) -> str:
 def _answered(packet: Packet, text: str, state: Any, why: str, taken: Taken) -> Packet:
     packet = replace(packet, content=replace(packet.content, answer=text))
     summary = {"answered": "Answered", "waiting": "Asked the user"}.get(state, f"No full answer: {why}")
-    return logged(standing(packet, state, why), "response", summary, taken)
+    return log_step(with_state(packet, state, why), "response", summary, taken)
 
 
 def _line(text: str) -> str:

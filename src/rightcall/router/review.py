@@ -5,6 +5,7 @@ A review that fails, or that cannot be read to the letter, is no review: then no
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, json
@@ -12,9 +13,10 @@ from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_object
 from rightcall.base.text import render_json
+from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
 from rightcall.gate.loads import loads
-from rightcall.models.asking import Model
+from rightcall.models.replies import Model
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose
 from rightcall.router.choose import Broken, Said, exact_in, share, taken_apart, words
@@ -22,25 +24,27 @@ from rightcall.router.story import (
     Budget,
     RouterQuestion,
     budget_of,
-    logged,
+    log_step,
     put,
     results_of,
-    routed,
-    standing,
-    starting,
+    start_step,
+    with_routing,
+    with_state,
 )
 from rightcall.router.types import Candidate, Packet, SelectedTool
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
+    from rightcall.record.notes import Confirmation
 
 
 # ── confidence ──
-# One number from all evidence: how sure it is that this call is the one to run.
+# One number: how sure it is that this call is the one to run.
 #
-# A model's own word on that is badly calibrated, so it is never taken alone. The measured probabilities come first:
-# that a tool is needed, and that it is this one. Each model that was asked is a vote of limited weight. Nobody lifts
-# the number above what the reviewer said, and no review, or one that cannot be read, leaves nothing of it.
+# The models decide. Of a call that only reads, the number is the reviewer's own, as design 004 has it: what was
+# measured without a model has shortened the list, and is told to the reviewer as doubts. Where a call can change
+# something the measured probabilities count as well, and each model is a vote of limited weight. Nobody lifts the
+# number above what the reviewer said, and no review, or one that cannot be read, leaves nothing of it.
 
 SELECTOR_ODDS = 4.0
 """What the selecting model's choice is worth: as a voter who is right four times in five."""
@@ -55,11 +59,16 @@ UNAPPROVED = 0.5
 """The most that is left when the reviewer did not approve (design 004)."""
 
 _LEAST, _MOST = 0.001, 0.999
+_READ = frozenset(("read",))
+_LIKELY, _SURE_REPAIR = 0.5, 0.9
+"""From where on something measured is worth a word to the reviewer."""
 
 
 class Evidence(Struct, frozen=True):
     """What is known of a selected call."""
 
+    reads: bool = False
+    """Whether it only reads: then the models decide, and what was measured does not overrule them."""
     needs: float = 1.0
     """The probability that the request needs a tool."""
     tool: float = 1.0
@@ -91,6 +100,10 @@ def weigh(evidence: Evidence) -> Weighed:
     """
     >>> weigh(Evidence(needs=0.9, tool=0.9, approved=True, review=0.95)).confidence
     0.95
+    >>> weigh(Evidence(needs=0.9, tool=0.1, agrees=False, approved=True, review=0.95)).confidence
+    0.2835
+    >>> weigh(Evidence(reads=True, needs=0.9, tool=0.1, agrees=False, approved=True, review=0.95)).confidence
+    0.95
     >>> weigh(Evidence(needs=0.9, tool=0.9, approved=False, review=0.95)).confidence
     0.5
     >>> weigh(Evidence(needs=0.9, tool=0.9)).confidence
@@ -99,14 +112,15 @@ def weigh(evidence: Evidence) -> Weighed:
     measured = evidence.needs * evidence.tool
     selected = SELECTOR_ODDS if evidence.agrees else ALONE_ODDS
     voted = _raised(measured, selected * (REVIEW_ODDS if evidence.approved else 1.0))
-    confidence = voted * evidence.repair_confidence if evidence.fits else 0.0
     most = _most(evidence)
+    confidence = (most if evidence.reads else min(voted * evidence.repair_confidence, most)) if evidence.fits else 0.0
     parts = {
-        "needs": evidence.needs, "tool": evidence.tool, "margin": evidence.margin, "agrees": float(evidence.agrees),
-        "fits": float(evidence.fits), "repairs": float(evidence.repairs), "repair": evidence.repair_confidence,
-        "stated": evidence.stated, "measured": measured, "voted": voted, "review": evidence.review or 0.0, "most": most,
+        "reads": float(evidence.reads), "needs": evidence.needs, "tool": evidence.tool, "margin": evidence.margin,
+        "agrees": float(evidence.agrees), "fits": float(evidence.fits), "repairs": float(evidence.repairs),
+        "repair": evidence.repair_confidence, "stated": evidence.stated, "measured": measured, "voted": voted,
+        "review": evidence.review or 0.0, "most": most,
     }  # fmt: skip
-    return Weighed(round(min(confidence, most), 4), {name: round(value, 4) for name, value in parts.items()})
+    return Weighed(round(confidence, 4), {name: round(value, 4) for name, value in parts.items()})
 
 
 def _most(evidence: Evidence) -> float:
@@ -138,9 +152,9 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     selected = packet.tool_routing.selected_tool
     if selected is None:
         return packet
-    taken = starting()
+    taken = start_step()
     question = RouterQuestion(
-        choose.review(packet, selected, gate.catalog.get(selected.tool_name)),
+        choose.review(packet, selected, gate.catalog.get(selected.tool_name), doubts_of(packet)),
         settings.review_tokens,
         settings.review_temperature,
         settings.top_p,
@@ -148,10 +162,10 @@ async def review(packet: Packet, gate: "Gate", model: Model | None, settings: Ro
     )
     said, tokens = await _ask_for_review(question, gate, model, budget_of(packet, settings, taken))
     taken = taken.plus(tokens)
-    packet = routed(
+    packet = with_routing(
         packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
     )
-    return logged(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
+    return log_step(packet, "confidence_review", _summary(said, selected), taken, sure=said.confidence)
 
 
 async def _ask_for_review(
@@ -161,7 +175,7 @@ async def _ask_for_review(
     cannot be read has failed: nobody is asked until he says yes."""
     reply = await put(model, question, budget)
     if reply.failed is not None:
-        return failed(reply.failed), reply.tokens
+        return failed_review(reply.failed), reply.tokens
     told = taken_apart(gate, reply.written)
     said = _read(told)
     if said.approved is not None or not _seems_to_approve(told.text):
@@ -181,9 +195,9 @@ def _seems_to_approve(text: str) -> bool:
 
 def _read(said: Said) -> Review:
     if said.finish in _UNFINISHED:
-        return failed(f"it was cut off ({said.finish})")
+        return failed_review(f"it was cut off ({said.finish})")
     if any(place.format == "native" for place in said.reading.places):
-        return failed("it calls a tool")
+        return failed_review("it calls a tool")
     return read_review(said.text)
 
 
@@ -198,27 +212,51 @@ def read_review(text: str) -> Review:
     """
     found = exact_in(text)
     if isinstance(found, Broken):
-        return failed(found.why)
+        return failed_review(found.why)
     odd = next((key for key in found.value if key not in _KEYS), None)
     if odd is not None:
-        return failed(f"its key {render_json(odd, 60)} is none of those asked for")
+        return failed_review(f"its key {render_json(odd, 60)} is none of those asked for")
     approved, stated = found.value.get("approved"), found.value.get("confidence")
     if not isinstance(approved, bool):
-        return failed(f"`approved` is {render_json(approved)}, neither true nor false")
+        return failed_review(f"`approved` is {render_json(approved)}, neither true nor false")
     confidence = share(stated)
     if confidence is None:
-        return failed(f"`confidence` is {render_json(stated)}, no number from 0 to 1")
+        return failed_review(f"`confidence` is {render_json(stated)}, no number from 0 to 1")
     reasoning = found.value.get("reasoning", "")
     if not isinstance(reasoning, str):
-        return failed(f"`reasoning` is {render_json(reasoning, 60)}, no text")
+        return failed_review(f"`reasoning` is {render_json(reasoning, 60)}, no text")
     return Review(approved, confidence if approved else min(confidence, UNAPPROVED), words(reasoning))
 
 
-def failed(why: str) -> Review:
+def failed_review(why: str) -> Review:
     return Review(None, 0.0, f"Review failed: {why}")
 
 
-def weighed(packet: Packet) -> Weighed:
+def only_reads(tool: Tool | None) -> bool:
+    """Whether a call of this tool can do nothing but read. One that declares nothing can do everything, and one that
+    runs others can do what they do."""
+    return tool is not None and tool.effects <= _READ and tool.rules.batch is None
+
+
+def doubts_of(packet: Packet) -> list[str]:
+    """What was measured without a model and speaks against the choice, for the reviewer to look at."""
+    selected, detected = packet.tool_routing.selected_tool, packet.intent.detected
+    if selected is None or detected is None:
+        return []
+    ranked, known = _still_open(packet, selected), packet.tool_routing.evidence
+    doubts: list[str] = []
+    if detected.probability < _LIKELY and not any(True for _ in results_of(packet)):
+        doubts.append("the request may need no tool at all")
+    if detected.missing:
+        doubts.append(f"the request does not seem to say: {', '.join(detected.missing)}")
+    if ranked and ranked[0].name != selected.tool_name and ranked[0].confidence >= _LIKELY:
+        doubts.append(f"{ranked[0].name} may be the better tool")
+    if known.get("repairs") and known.get("repair", 1.0) < _SURE_REPAIR:
+        doubts.append("the parameters were broken and had to be repaired: are they still what was meant?")
+    return doubts
+
+
+def weigh_packet(packet: Packet, *, reads: bool = False) -> Weighed:
     """All that is known of the selected call, as one number."""
     routing = packet.tool_routing
     selected = routing.selected_tool
@@ -229,6 +267,7 @@ def weighed(packet: Packet) -> Weighed:
     chosen = next((one.confidence for one in ranked if one.name == selected.tool_name), 0.0)
     return weigh(
         Evidence(
+            reads=reads,
             needs=detected.probability if detected is not None else 0.0,
             tool=chosen,
             margin=ranked[0].confidence - ranked[1].confidence if len(ranked) > 1 else 1.0,
@@ -272,6 +311,7 @@ _encode = json.Encoder(order="deterministic").encode
 _MOST_CLEARANCE = 10_000
 """Marks and clearances that were never used go, the oldest first."""
 
+_USED = b"used "
 UNREVIEWED = "the call is not the one that was reviewed here"
 
 
@@ -301,6 +341,32 @@ class Clearances:
         selected = packet.tool_routing.selected_tool
         call = self._cleared.pop(call_of(packet), b"")
         return replace(selected, params=json.decode(call)[3]) if call and selected is not None else None
+
+
+class Shown:
+    """The calls that persons were shown in this process. A store in memory ends with its router, and the next router
+    has another: that a yes counts there too, and once, is known here. A store on the disk knows it by itself."""
+
+    def __init__(self) -> None:
+        self._calls: dict[bytes, bytes] = {}
+        self._alone = Lock()
+
+    def show(self, packet: Packet, call: bytes) -> None:
+        """From now on this packet waits for a yes to this call; with an empty one, for none any more."""
+        with self._alone:
+            _keep(self._calls, packet.header.packet_id.encode(), call)
+
+    def confirm(self, packet: Packet, call: bytes) -> "Confirmation":
+        with self._alone:
+            name = packet.header.packet_id.encode()
+            known = self._calls.get(name, b"")
+            if call and known == call:
+                self._calls[name] = _USED + call
+                return "confirmed"
+            return "used" if call and known == _USED + call else "unknown"
+
+
+SHOWN = Shown()
 
 
 def call_of(packet: Packet) -> bytes:
@@ -354,32 +420,35 @@ async def _marked(made: Awaitable[Any], call: bytes, clearances: Clearances) -> 
     return packet
 
 
-def decide(packet: Packet, settings: RouterSettings, clearances: Clearances) -> Packet:
-    """Is it sure enough? At or above the threshold, with an approving review, it may run; else as `below` says."""
-    taken = starting()
+def decide(packet: Packet, settings: RouterSettings, clearances: Clearances, tool: Tool | None = None) -> Packet:
+    """Is it sure enough? At or above the threshold, with an approving review, it may run; else as `below` says. `tool`
+    is the selected one; of one that nobody knows, everything is feared."""
+    taken = start_step()
     call, selected = call_of(packet), packet.tool_routing.selected_tool
     if selected is None:
         return packet
     if not clearances.was_reviewed(packet) and packet.tool_routing.review_approved is not None:
-        said = failed(UNREVIEWED)
-        packet = routed(
+        said = failed_review(UNREVIEWED)
+        packet = with_routing(
             packet, review_approved=said.approved, review_confidence=said.confidence, review_reasoning=said.reasoning
         )
-    found = weighed(packet)
-    packet = routed(packet, confidence=found.confidence, evidence=found.parts)
+    found = weigh_packet(packet, reads=only_reads(tool))
+    packet = with_routing(packet, confidence=found.confidence, evidence=found.parts)
     sure = f"{found.confidence:.2f}, {settings.threshold:g} is due"
     if packet.tool_routing.review_approved is True and found.confidence >= settings.threshold:
         clearances.give(call)
-        packet = standing(routed(packet, execution_status="approved"), "processing")
-        return logged(packet, "tool_routing", f"{selected.tool_name} may run ({sure})", taken, sure=found.confidence)
+        packet = with_state(with_routing(packet, execution_status="approved"), "processing")
+        return log_step(packet, "tool_routing", f"{selected.tool_name} may run ({sure})", taken, sure=found.confidence)
     why = _why_unsure(packet, sure)
     if settings.below == "ask":
-        packet = standing(routed(packet, execution_status="awaiting_confidence"), "waiting", why)
+        packet = with_state(with_routing(packet, execution_status="awaiting_confidence"), "waiting", why)
         summary = f"Tool {selected.tool_name} waits for the user: {why}"
     else:
-        packet = standing(routed(packet, execution_status="skipped"), "processing", why)
+        packet = with_state(with_routing(packet, execution_status="skipped"), "processing", why)
         summary = f"Tool {selected.tool_name} skipped due to low confidence ({found.confidence:.2f})"
-    return logged(routed(packet, routing_requested=False), "tool_routing", summary, taken, sure=found.confidence)
+    return log_step(
+        with_routing(packet, routing_requested=False), "tool_routing", summary, taken, sure=found.confidence
+    )
 
 
 def _why_unsure(packet: Packet, sure: str) -> str:

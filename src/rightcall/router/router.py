@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from rightcall import suggest
 from rightcall.errors import ConfigError
-from rightcall.router.story import logged, request_text, routed, standing, starting
+from rightcall.router.story import log_step, request_text, start_step, with_routing, with_state
 from rightcall.router.toolset import Toolset
 from rightcall.router.types import Candidate, Intent, Packet, PacketIntent
 
@@ -42,12 +42,23 @@ _INTENTS: dict[str, Literal["tool_routing", "ask_back", "answer"]] = {
     "call": "tool_routing", "ask": "ask_back", "none": "answer",
 }  # fmt: skip
 
+MOST_OFFERED = 40
+"""Up to so many tools are all shown to the selecting model; of more, the `candidates` likeliest of the settings."""
+
+_FINAL_NONE = 0.01
+"""Where there is a model, only a request that needs a tool with less than this probability is not put to it."""
+
 
 class Answered(Struct, frozen=True):
     """An answer and the packet that tells how it came about."""
 
     text: str
     packet: Packet
+
+
+def _is_final(found: Intent) -> bool:
+    """Whether what was found without a model is beyond doubt. That a value is missing never is: a model may know it."""
+    return found.answer == "call" or (found.answer == "none" and not _FINAL_NONE < found.probability < 0.5)
 
 
 class Packets(Protocol):
@@ -98,6 +109,7 @@ class Router:
 
     async def __aenter__(self) -> Self:
         await self._tools.running()
+        await self._tools.join()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -143,6 +155,7 @@ class Router:
 
     async def answer(self, text: str, session: str = "", caller: str | None = None) -> Answered:
         """The whole loop in one call: the answer, and the packet that tells its story."""
+        await self._tools.join()
         return await self.stream(text, session, caller).whole()
 
     def stream(self, text: str, session: str = "", caller: str | None = None) -> AnswerStream:
@@ -163,12 +176,12 @@ class Router:
         self, packet: Packet, said: str | None = None, *, caller: str | None = None, by: str = ""
     ) -> AnswerStream:
         """The same in pieces."""
-        from rightcall.router.trip import Trip, resumed
+        from rightcall.router.trip import Trip, resume_trip
 
         if packet.header.caller != (caller or self.caller):
             raise ConfigError(f"`caller`: this packet is of {packet.header.caller!r:.60}; go on in that caller's name")
         trip = Trip(self, packet)
-        return AnswerStream(trip, resumed(trip, said, by))
+        return AnswerStream(trip, resume_trip(trip, said, by))
 
     # The steps: each takes a packet and gives the next
 
@@ -181,27 +194,34 @@ class Router:
         return new_packet(text, session=session, caller=who, tools=names, limit=self.settings.reinjections)
 
     def detect(self, packet: Packet) -> Packet:
-        """Does it need a tool? Where that is too close to tell, the selecting model decides."""
+        """Does it need a tool? Where that is not beyond doubt, the selecting model decides, if there is one."""
         from rightcall.router.story import has_spoken, request_of
 
-        taken = starting()
+        taken = start_step()
         found = self.needs_tool(request_of(packet), packet.header.caller)
         answer = found.answer if found.sure else "call"
         if answer == "ask" and has_spoken(packet):  # asked once already: whether that was an answer, a model can tell
             answer = "call"
+        if not _is_final(found) and self.models.selecting is not None:
+            answer = "call"
         intent = PacketIntent(_INTENTS[answer], found)
         calls = answer == "call"
-        packet = standing(replace(packet, intent=intent), "processing")
-        packet = routed(packet, needs_tool=calls, routing_requested=calls)
-        return logged(packet, "intent_detection", f"{intent.user_intent}", taken, sure=found.probability)
+        packet = with_state(replace(packet, intent=intent), "processing")
+        packet = with_routing(packet, needs_tool=calls, routing_requested=calls)
+        return log_step(packet, "intent_detection", f"{intent.user_intent}", taken, sure=found.probability)
 
     def find(self, packet: Packet) -> Packet:
-        """The tools that the selecting model is shown."""
+        """The tools that the selecting model is shown: all of them, likeliest first, or the likeliest of very many."""
         from rightcall.router.story import request_of
 
-        found = self.candidates(request_of(packet), self.settings.candidates, packet.header.caller)
-        offered = self._tools.offer(packet.header.caller).by_name  # whoever has found them
-        return routed(packet, candidates=tuple(one for one in found if one.name in offered))
+        offered = self._tools.offer(packet.header.caller).by_name
+        every = len(offered) <= MOST_OFFERED
+        limit = max(len(offered), 1) if every else self.settings.candidates
+        found = self.candidates(request_of(packet), limit, packet.header.caller)
+        named = {one.name: one for one in found if one.name in offered}  # whoever has found them
+        if every and getattr(self.candidates, "__func__", None) is Router.candidates:  # else a program has cut the list
+            named |= {name: Candidate(name, 0.0, 0.0) for name in offered if name not in named}
+        return with_routing(packet, candidates=tuple(named.values()))
 
     async def select(self, packet: Packet) -> Packet:
         """A light model chooses one of the candidates, or none."""
@@ -222,16 +242,18 @@ class Router:
         """Whether all evidence together is enough. Only what was decided here, by this router, can run."""
         from rightcall.router.review import decide
 
-        return decide(packet, self.settings, self.clearances)
+        selected = packet.tool_routing.selected_tool
+        tool = self._gate(packet).catalog.get(selected.tool_name) if selected is not None else None
+        return decide(packet, self.settings, self.clearances, tool)
 
     async def execute(self, packet: Packet) -> Packet:
         """Run the selected call, under the policy, once it is decided that it may."""
-        from rightcall.router.trip import execute, refused
+        from rightcall.router.trip import execute, refuse_packet
 
         cleared = self.clearances.use(packet)
         if cleared is None:
-            return refused(packet, "the call was not reviewed and cleared here, so it may not run", starting())
-        packet = routed(packet, selected_tool=cleared)
+            return refuse_packet(packet, "the call was not reviewed and cleared here, so it may not run", start_step())
+        packet = with_routing(packet, selected_tool=cleared)
         return await execute(packet, await self._tools.running(), self.settings, self.wait)
 
     def inject(self, packet: Packet) -> Packet:
@@ -280,25 +302,34 @@ class Router:
         """A decision goes into the audit, where there is one: with the call that a person is asked about, where one is.
         Raises StoreError when it cannot be recorded."""
         from rightcall.router.packets import arguments_of
-        from rightcall.router.review import call_of
+        from rightcall.router.review import SHOWN, call_of
         from rightcall.router.trip import routed_note
 
         asks = packet.tool_routing.execution_status == "awaiting_confidence"
         executor = await self._tools.running() if asks else self._tools.executor
         if executor is not None:
             call = call_of(packet) if asks else b""
+            SHOWN.show(packet, call)
             await executor.note_routing(routed_note(packet, decision, by), arguments_of(packet), call)
 
     async def confirm(self, packet: Packet, call: bytes, by: str = "") -> Confirmation:
         """Whether a person's yes counts for this packet's call, which is recorded then; without an executor nothing
         can run, so nothing speaks against it. Raises StoreError when it cannot be recorded."""
+        from rightcall.record.memory import MemoryStore
         from rightcall.router.packets import arguments_of
+        from rightcall.router.review import SHOWN
         from rightcall.router.trip import routed_note
 
         executor = await self._tools.running()
         if executor is None:
             return "confirmed"
-        return await executor.confirm_routing(routed_note(packet, "confirmed", by), arguments_of(packet), call)
+        told, arguments = routed_note(packet, "confirmed", by), arguments_of(packet)
+        if not isinstance(executor.store, MemoryStore):
+            return await executor.confirm_routing(told, arguments, call)
+        counts = SHOWN.confirm(packet, call)
+        if counts == "confirmed":
+            await executor.note_routing(told, arguments, call)
+        return counts
 
     def _speak(self, packet: Packet) -> AsyncGenerator[str | Packet, None]:
         from rightcall.router.respond import speak

@@ -176,7 +176,7 @@ class Wanted(Struct, frozen=True):
     choices: tuple[str, ...] = ()
 
 
-def wanted(tool: ToolText) -> tuple[Wanted, ...]:
+def wanted_arguments(tool: ToolText) -> tuple[Wanted, ...]:
     """The required arguments of a tool, as far as its schema tells."""
     properties = as_schema(tool.parameters.get("properties"))
     required = [name for name in as_list(tool.parameters.get("required")) if isinstance(name, str)]
@@ -202,7 +202,7 @@ def _wanted(name: str, schema: dict[str, Any]) -> Wanted:
     return Wanted(name, next((kind for kind, names in _KINDS if pieces & names), "any"))
 
 
-def filled(arguments: tuple[Wanted, ...], values: Values) -> list[float]:
+def filled_shares(arguments: tuple[Wanted, ...], values: Values) -> list[float]:
     """For each argument how surely the request holds its value, 0 to 1."""
     left = _Left(values.counts)
     held: dict[str, float] = {}

@@ -1,6 +1,5 @@
 """Packets change by giving the next one: small steps from one to another, without asking or running anything."""
 
-import inspect
 from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import Any, Literal, cast
@@ -12,7 +11,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import estimate
 from rightcall.errors import CallError, ConfigError
 from rightcall.gate.recover.native import NativeCall, unpack
-from rightcall.models.asking import Failed, Model, ask, asker, failure_of, parameters_of
+from rightcall.models.replies import Failed, Model, as_model, ask, asker, failure_of, options_taken
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.tables import SystemClock
 from rightcall.router.types import DataField, Packet, ReflectionLog, Sketchpad, State
@@ -37,11 +36,11 @@ class Taken(Struct, frozen=True):
         return Taken(self.began, self.tokens + tokens)
 
 
-def starting() -> Taken:
+def start_step() -> Taken:
     return Taken(perf_counter())
 
 
-def logged(
+def log_step(
     packet: Packet, step: Step, summary: str, taken: Taken, *, sure: float | None = None, seconds: float | None = None
 ) -> Packet:
     """The packet with one more line in its story."""
@@ -51,12 +50,12 @@ def logged(
     return replace(packet, reasoning=replace(packet.reasoning, reflection_log=log))
 
 
-def routed(packet: Packet, **changes: Any) -> Packet:
+def with_routing(packet: Packet, **changes: Any) -> Packet:
     """The packet with another routing state."""
     return replace(packet, tool_routing=replace(packet.tool_routing, **changes))
 
 
-def standing(packet: Packet, state: State, why: str = "") -> Packet:
+def with_state(packet: Packet, state: State, why: str = "") -> Packet:
     return replace(packet, status=replace(packet.status, state=state, why=why))
 
 
@@ -222,9 +221,13 @@ def models_of(given: Any, settings: RouterSettings | None = None) -> Models:
 
 
 def _checked(model: Any, name: str) -> Model | None:
+    model = as_model(model)
     if model is not None and not callable(model):
         kind = type(model).__name__
-        raise ConfigError(f"`{name}` must be a function of a list of messages, or an Endpoint, not {kind}")
+        raise ConfigError(
+            f"`{name}` must be a function of a list of messages, an Endpoint, or have `create_chat_completion`, "
+            f"not {kind}"
+        )
     return model
 
 
@@ -239,19 +242,21 @@ def _configured(settings: RouterSettings | None) -> Models:
 
 async def put(model: Model | None, question: RouterQuestion, budget: Budget, spent: int = 0) -> Reply:
     """One question, within what is left. Options that a model does not take by its signature are not sent."""
-    ready = prepared(model, question, budget, spent)
+    ready = prepare_question(model, question, budget, spent)
     if isinstance(ready, Failed):
         return Reply(ready, 0)
     assert model is not None
     asking = asker(model, None, budget.for_question())
-    written = await ask(asking, [dict(message) for message in ready.messages], taken_by(model, ready.options))
+    written = await ask(asking, [dict(message) for message in ready.messages], options_taken(model, ready.options))
     failure = failure_of(written)
     if failure is not None:
         return Reply(Failed(failure), ready.tokens)
     return Reply(written, ready.tokens + _length(written))
 
 
-def prepared(model: Model | None, question: RouterQuestion, budget: Budget, spent: int) -> RouterQuestion | Failed:
+def prepare_question(
+    model: Model | None, question: RouterQuestion, budget: Budget, spent: int
+) -> RouterQuestion | Failed:
     """The question with the answer's room cut to what is left, or why it cannot be asked."""
     if model is None:
         return NO_MODEL
@@ -260,14 +265,6 @@ def prepared(model: Model | None, question: RouterQuestion, budget: Budget, spen
         return Failed(over)
     room = budget.for_answer(question.tokens, question.max_tokens, spent)
     return replace(question, max_tokens=room) if room else Failed(budget.no_tokens)
-
-
-def taken_by(model: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that a callable takes."""
-    kinds = parameters_of(model)
-    if not kinds or inspect.Parameter.VAR_KEYWORD in kinds.values():
-        return options
-    return {name: value for name, value in options.items() if name in kinds}
 
 
 def _length(written: Any) -> int:

@@ -21,7 +21,7 @@ from rightcall.errors import ConfigError
 from rightcall.gate.offering import Kept
 from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import Policy
-from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex, Hit, described, texts_of
+from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex, Hit, describe_hit, texts_of
 from rightcall.router.lexical import ToolText, tool_texts
 from rightcall.router.ranking import FEW, Ranker
 from rightcall.router.ranking import FOUND as FOUND_OF_MANY
@@ -144,6 +144,11 @@ class Toolset:
             await self.executor.__aenter__()  # does nothing where it is open
         return self.executor
 
+    async def join(self) -> None:
+        """Wait for the servers of an executor that was given, so that a list of its tools holds up nobody."""
+        if self._theirs is not None:
+            await self._theirs.join()
+
     async def close(self) -> None:
         """What was opened here is closed; an executor that was given stays open."""
         if self._own and self.executor is not None:
@@ -155,7 +160,9 @@ class Toolset:
         source = self._policy_source
         if source is None:  # who hands a function to a router means it to be used; what it may do is another question
             source = {"policy": {"allow": [one.name for one in self._texts]}}
-        return Executor.open(".", source, tools=self._functions, store="memory", ask=self._ask, code=False)
+        return Executor.open(
+            ".", source, tools=self._functions, store="memory", ask=self._ask, code=False, servers=False
+        )
 
     def _take(self, tools: Any) -> None:
         for one in _listed(tools):
@@ -254,7 +261,7 @@ class Offering:
     def found(self, query: str, caller: str = _DEFAULT, limit: int = FOUND) -> list[dict[str, Any]]:
         """What a search says of the tools it finds: enough to call them."""
         hits, tools = self._search(query, caller, limit, without=SEARCH)
-        return [described(hit, tools[hit.name].description, tools[hit.name].schema) for hit in hits]
+        return [describe_hit(hit, tools[hit.name].description, tools[hit.name].schema) for hit in hits]
 
     def _names(self, request: str, caller: str, limit: int) -> list[str]:
         """A model that can look for tools keeps that one, whatever the request is."""

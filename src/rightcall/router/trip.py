@@ -28,12 +28,13 @@ from rightcall.router.story import (
     SAID,
     Taken,
     budget_of,
-    logged,
-    routed,
-    standing,
-    starting,
+    has_spoken,
+    log_step,
+    start_step,
     with_field,
     with_note,
+    with_routing,
+    with_state,
 )
 from rightcall.router.types import DataField, ExecutionStatus, Packet, SelectedTool, Sketchpad, ToolExecutionResult
 from rightcall.types import Effect
@@ -71,6 +72,7 @@ class Trip:
             if self.packet.tool_routing.routing_requested:
                 await self.step("find")
                 await self.route()
+                self._ask_for_what_is_missing()
         async with aclosing(self.answer()) as pieces:
             async for piece in pieces:
                 yield piece
@@ -88,6 +90,16 @@ class Trip:
                 self.router.clearances.reviewed(call, self.packet)
                 self.packet = self.router.decide(self.packet)
                 await self.execute()
+
+    def _ask_for_what_is_missing(self) -> None:
+        """Where the model has chosen nothing either, what was seen without one is believed: a value is missing."""
+        packet, routing = self.packet, self.packet.tool_routing
+        found = packet.intent.detected
+        if found is None or (found.answer, found.sure) != ("ask", True) or has_spoken(packet):
+            return
+        if routing.selected_tool is None and not routing.reinjection_count:
+            packet = replace(packet, intent=replace(packet.intent, user_intent="ask_back"))
+            self.packet = with_state(with_routing(packet, execution_status="pending"), "processing")
 
     async def execute(self) -> None:
         """Run what is cleared, and take its result in."""
@@ -143,8 +155,10 @@ class Trip:
         if why is None:
             return True
         status = "skipped" if routing.execution_status in ("pending", "approved") else routing.execution_status
-        packet = standing(routed(self.packet, routing_requested=False, execution_status=status), "processing", why)
-        self.packet = logged(packet, "tool_routing", f"No further tool: {why}", starting())
+        packet = with_state(
+            with_routing(self.packet, routing_requested=False, execution_status=status), "processing", why
+        )
+        self.packet = log_step(packet, "tool_routing", f"No further tool: {why}", start_step())
         return False
 
     async def _note(self) -> None:
@@ -196,17 +210,17 @@ _MOST_OUTPUT = 50_000
 
 async def execute(packet: Packet, executor: "Executor | None", settings: RouterSettings, wait: float) -> Packet:
     """Run the selected call. Whoever calls this has seen to it that it was cleared."""
-    taken = starting()
+    taken = start_step()
     selected = packet.tool_routing.selected_tool
     if selected is None:
-        return refused(packet, "no tool was selected", taken)
+        return refuse_packet(packet, "no tool was selected", taken)
     budget = budget_of(packet, settings, taken)
     over = budget.over()
     if executor is None or over is not None:
-        return refused(packet, over or NOBODY, taken)
+        return refuse_packet(packet, over or NOBODY, taken)
     changed = _changed(executor, selected)
     if changed is not None:
-        return refused(packet, changed, taken)
+        return refuse_packet(packet, changed, taken)
     try:
         outcome = await executor.run(
             {"name": selected.tool_name, "arguments": selected.params},
@@ -215,16 +229,16 @@ async def execute(packet: Packet, executor: "Executor | None", settings: RouterS
             step=str(max(packet.tool_routing.reinjection_count, 0) + 1),
             approval=packet.tool_routing.approval,
             wait=wait,
-            rehearse=rehearsed(settings),
+            rehearse=rehearsed_effects(settings),
             ask=ASKED,
             seconds=budget.seconds_left,
         )
     except (CallError, StoreError) as error:
-        return refused(packet, str(error), taken)
+        return refuse_packet(packet, str(error), taken)
     return _after(packet, outcome, taken)
 
 
-def rehearsed(settings: RouterSettings) -> tuple[Effect, ...]:
+def rehearsed_effects(settings: RouterSettings) -> tuple[Effect, ...]:
     """Effects that the router only rehearses, whatever the policy allows."""
     allowed: tuple[tuple[Effect, bool], ...] = (
         ("write", settings.allow_write_tools), ("execute", settings.allow_execute_tools),
@@ -232,11 +246,11 @@ def rehearsed(settings: RouterSettings) -> tuple[Effect, ...]:
     return tuple(effect for effect, may in allowed if not may)
 
 
-def refused(packet: Packet, why: str, taken: Taken) -> Packet:
+def refuse_packet(packet: Packet, why: str, taken: Taken) -> Packet:
     """It did not run, and nothing more is tried."""
-    packet = routed(packet, execution_status="failed", execution_result=None, routing_requested=False)
-    packet = standing(packet, "processing", why)
-    return logged(packet, "tool_execution", f"Not run: {why}", taken, seconds=0.0)
+    packet = with_routing(packet, execution_status="failed", execution_result=None, routing_requested=False)
+    packet = with_state(packet, "processing", why)
+    return log_step(packet, "tool_execution", f"Not run: {why}", taken, seconds=0.0)
 
 
 def inject(packet: Packet) -> Packet:
@@ -252,7 +266,7 @@ def inject(packet: Packet) -> Packet:
     packet = with_field(packet, DataField(RESULT, value, "tool_execution_result", "executor"))
     shown = result.output if result.success else result.error
     packet = with_note(packet, Sketchpad("latest_tool_result", shown, "tool_output"))
-    return routed(packet, reinjection_count=max(routing.reinjection_count, 0) + 1)
+    return with_routing(packet, reinjection_count=max(routing.reinjection_count, 0) + 1)
 
 
 def _changed(executor: "Executor", selected: SelectedTool) -> str | None:
@@ -270,21 +284,23 @@ def _changed(executor: "Executor", selected: SelectedTool) -> str | None:
 def _after(packet: Packet, outcome: Outcome, taken: Taken) -> Packet:
     decision, metadata = outcome.decision, outcome.metadata
     if outcome.status == "waiting" and decision is not None:
-        packet = routed(
+        packet = with_routing(
             packet, execution_status="awaiting_approval", execution_result=None, routing_requested=False,
             approval=decision.approval or packet.tool_routing.approval,
         )  # fmt: skip
-        packet = standing(packet, "waiting", decision.reason)
-        return logged(
+        packet = with_state(packet, "waiting", decision.reason)
+        return log_step(
             packet, "tool_execution", f"Waits for approval {packet.tool_routing.approval}", taken, seconds=0.0
         )
     if outcome.status == "refused":
         by_person = decision is not None and decision.rule == "approval:denied"
         status: ExecutionStatus = "user_denied" if by_person else "failed"
         why = outcome.error or "it was refused"
-        packet = routed(packet, execution_status=status, execution_result=None, routing_requested=False, approval=None)
-        packet = standing(packet, "processing", why)
-        return logged(packet, "tool_execution", f"Refused: {why}", taken, seconds=0.0)
+        packet = with_routing(
+            packet, execution_status=status, execution_result=None, routing_requested=False, approval=None
+        )
+        packet = with_state(packet, "processing", why)
+        return log_step(packet, "tool_execution", f"Refused: {why}", taken, seconds=0.0)
     rehearsal = decision is not None and decision.kind == "dry_run"
     result = ToolExecutionResult(
         success=outcome.ok and not rehearsal,
@@ -294,14 +310,14 @@ def _after(packet: Packet, outcome: Outcome, taken: Taken) -> Packet:
         call=metadata.call,
     )
     status = "skipped" if rehearsal else "executed" if outcome.ok else "failed"
-    packet = routed(
+    packet = with_routing(
         packet, execution_status=status, execution_result=result, approval=None,
         routing_requested=packet.tool_routing.routing_requested and not rehearsal,
     )  # fmt: skip
-    packet = standing(packet, "processing", DRY_RUN if rehearsal else outcome.error or "")
+    packet = with_state(packet, "processing", DRY_RUN if rehearsal else outcome.error or "")
     words = "Rehearsed" if rehearsal else "Executed"
     end = "nothing was changed" if rehearsal else "success" if outcome.ok else "failed"
-    return logged(
+    return log_step(
         packet, "tool_execution", f"{words} {outcome.tool}: {end}", taken, sure=packet.tool_routing.confidence,
         seconds=metadata.execution_time / 1e3,
     )  # fmt: skip
@@ -334,7 +350,7 @@ def says_yes(packet: Packet, said: str | None) -> bool:
     return waits and (said or "").strip().lower() in _YES
 
 
-async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
+async def resume_trip(trip: Trip, said: str | None, by: str) -> Pieces:
     """The rest of a request's way."""
     packet, trip.by = trip.packet, by
     if packet.status.state == "answered":
@@ -348,11 +364,11 @@ async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
         case "waiting", "awaiting_confidence" if word in _YES:
             counts = await _confirmed(trip)
             if counts == "used":
-                trip.packet = _said_before(packet)
+                trip.packet = _leave_to_first(packet)
                 yield _TWICE
                 return
             if counts == "unknown":
-                trip.packet = _anew(logged(packet, "tool_routing", _NOT_SHOWN, starting()), None)
+                trip.packet = _anew(log_step(packet, "tool_routing", _NOT_SHOWN, start_step()), None)
                 async with aclosing(trip.run()) as pieces:
                     async for piece in pieces:
                         yield piece
@@ -374,17 +390,17 @@ async def resumed(trip: Trip, said: str | None, by: str) -> Pieces:
 async def _confirmed(trip: Trip) -> Confirmation:
     """A person's word is as good as a sure review, for the call that the person was shown and for one time. It stands
     in the audit first; the policy decides as ever."""
-    taken, call = starting(), call_of(trip.packet)
+    taken, call = start_step(), call_of(trip.packet)
     if _may_not(trip):
         return "confirmed"
     try:
         counts = await trip.router.confirm(trip.packet, call, trip.by)
     except RightCallError as error:
-        trip.packet = refused(trip.packet, f"the user's yes could not be recorded: {error}", taken)
+        trip.packet = refuse_packet(trip.packet, f"the user's yes could not be recorded: {error}", taken)
         return "confirmed"
     if counts == "confirmed":
-        packet = routed(trip.packet, approval=None)
-        trip.packet = logged(packet, "tool_routing", f"The user said yes{_named(trip)}", taken)
+        packet = with_routing(trip.packet, approval=None)
+        trip.packet = log_step(packet, "tool_routing", f"The user said yes{_named(trip)}", taken)
         await _run(trip, call)
     return counts
 
@@ -393,41 +409,43 @@ def _may_not(trip: Trip) -> bool:
     """Whether no tool may run any more; then that is told."""
     why = trip.why_no_more()
     if why is not None:
-        trip.packet = refused(trip.packet, why, starting())
+        trip.packet = refuse_packet(trip.packet, why, start_step())
     return why is not None
 
 
-def _said_before(packet: Packet) -> Packet:
+def _leave_to_first(packet: Packet) -> Packet:
     """Not saved: whoever said it before goes on with the packet."""
-    packet = refused(packet, "yes was said to this call before, and it counts once", starting())
-    return replace(standing(packet, "failed", packet.status.why), content=replace(packet.content, answer=_TWICE))
+    packet = refuse_packet(packet, "yes was said to this call before, and it counts once", start_step())
+    return replace(with_state(packet, "failed", packet.status.why), content=replace(packet.content, answer=_TWICE))
 
 
 async def _asked_again(trip: Trip) -> None:
     """The same call once more, under the approval that it waits for and no other: the executor knows whether a person
     has given it meanwhile, and for exactly this call."""
     if trip.packet.tool_routing.approval is None:
-        trip.packet = refused(trip.packet, "it waits for an approval, but does not say which", starting())
+        trip.packet = refuse_packet(trip.packet, "it waits for an approval, but does not say which", start_step())
         return
     if _may_not(trip):
         return
-    trip.packet = logged(trip.packet, "tool_routing", "Asked again whether it is approved", starting())
+    trip.packet = log_step(trip.packet, "tool_routing", "Asked again whether it is approved", start_step())
     await _run(trip, call_of(trip.packet))
 
 
 async def _run(trip: Trip, call: bytes) -> None:
-    trip.packet = standing(routed(trip.packet, execution_status="approved", routing_requested=True), "processing")
+    trip.packet = with_state(
+        with_routing(trip.packet, execution_status="approved", routing_requested=True), "processing"
+    )
     trip.router.clearances.give(call)
     trip.rounds += 1
     await trip.execute()
 
 
 def _denied(trip: Trip) -> None:
-    packet = routed(
+    packet = with_routing(
         trip.packet, execution_status="user_denied", execution_result=None, routing_requested=False, approval=None
     )
-    packet = standing(packet, "processing", f"the user said no{_named(trip)}")
-    trip.packet = logged(packet, "tool_routing", "The user said no", starting())
+    packet = with_state(packet, "processing", f"the user said no{_named(trip)}")
+    trip.packet = log_step(packet, "tool_routing", "The user said no", start_step())
 
 
 def _named(trip: Trip) -> str:
@@ -443,4 +461,4 @@ def _anew(packet: Packet, said: str | None) -> Packet:
         review_reasoning="", confidence=0.0, evidence={}, execution_status="pending", execution_result=None,
         approval=None, candidates=(), routing_requested=False,
     )  # fmt: skip
-    return standing(replace(packet, tool_routing=routing), "processing")
+    return with_state(replace(packet, tool_routing=routing), "processing")

@@ -1,8 +1,8 @@
 """What texts mean, as vectors: the sum of the vectors of their word pieces, made as long as one. No model runs.
 
 The table is ours: 22,000 pieces of words, 256 numbers each, learned so that a request lies near the tool it means
-(scripts/train_vectors.py, docs/routing.md). It is read in plain Python, a piece at a time. With the extra `route`, which
-is numpy, an index of thousands of tools is searched by meaning as well.
+(scripts/train_vectors.py, docs/routing.md). It is read in plain Python, a piece at a time. With the extra `route`,
+which is numpy, an index of thousands of tools is searched by meaning as well.
 """
 
 import re
@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from math import sqrt
 from operator import mul
 from sys import byteorder
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
 from rightcall.errors import RightCallError
@@ -106,7 +106,10 @@ class Pieces:
         rows, scales = self.rows, self.scales
         for number in self.pieces(text, most):
             scale = scales[number]
-            total = [sum_ + scale * value for sum_, value in zip(total, rows[number * SIZE : (number + 1) * SIZE], strict=True)]
+            total = [
+                sum_ + scale * value
+                for sum_, value in zip(total, rows[number * SIZE : (number + 1) * SIZE], strict=True)
+            ]
         length = sqrt(sum(map(mul, total, total)))
         return tuple([value / length for value in total]) if length > 0.0 else tuple(total)
 
@@ -163,6 +166,8 @@ def available() -> bool:
 def digest() -> str:
     """Names the table, so that vectors saved with another are not compared with these."""
     return f"{_KIND}:{zlib.crc32(table().rows):08x}" if available() else ""
+
+
 # ── the table ──
 # The vectors of an index's tools, and its sums over thousands of tools at once.
 

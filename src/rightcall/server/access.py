@@ -81,7 +81,7 @@ def enter(scope: Scope, entered: Entered) -> None:
     scope[_KEY] = entered
 
 
-def entered(scope: Scope) -> Entered:
+def entrance_of(scope: Scope) -> Entered:
     """Raises KeyError for a request that nobody has let in."""
     return scope[_KEY]
 

@@ -215,7 +215,7 @@ def address_of(url: str) -> Address:
     return read_address(url, _RULE, "keys come from the client, in a header")
 
 
-def joined(base: str, target: str) -> str:
+def join_path(base: str, target: str) -> str:
     """The client's path and query below the upstream's path, see above. Raises CallError for a path that would leave
     it."""
     path = target.partition("?")[0]
@@ -243,7 +243,7 @@ def _common(base: str, path: str) -> int:
     return 0
 
 
-def forwarded(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers:
+def request_headers(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers:
     """The headers of a client's request that go on to the upstream, keys and all. Names are in lower case.
 
     With `plain` the upstream is asked not to compress, since we must read its answer.
@@ -255,7 +255,7 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers
     return kept
 
 
-def answered(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+def answer_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """The headers of the upstream's answer that go back to the client. The length stays: drop it if you change the
     body. What we did is ours to say: an upstream's own `x-rightcall` does not pass. Nor does what would act on a
     browser in our name, and a type that is none of a model's API is delivered as a file."""
@@ -303,8 +303,8 @@ class Upstream(Client):
         self.is_local = self.address.is_local
 
     async def send(self, method: str, path: str, headers: Sequence[tuple[bytes, bytes]], body: bytes = b"") -> Incoming:
-        """`path` is path and query as the client sent them; `headers` are what `forwarded` left of its headers."""
-        return await super().send(method, joined(self.address.path, path), headers, body)
+        """`path` is path and query as the client sent them; `headers` what `request_headers` left of its own."""
+        return await super().send(method, join_path(self.address.path, path), headers, body)
 
     def error(self, fault: Fault) -> HttpError:
         return tell_upstream(self.host, fault)

@@ -33,11 +33,11 @@ from rightcall.policy.ledger import stopped
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import PolicyInForce, PolicyWatch
 from rightcall.proxy.gates import Gates, Options, provider_of
-from rightcall.server.access import Access, Callers, Guard, entered, error_body, send_error
+from rightcall.server.access import Access, Callers, Guard, entrance_of, error_body, send_error
 from rightcall.server.addresses import NEVER_A_PAGE, Upstream
 from rightcall.server.exchange import Proxy
 from rightcall.server.protocol import protocol_for
-from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, added
+from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, add_figures
 
 if TYPE_CHECKING:
     from rightcall.server.mcp import Endpoint
@@ -102,14 +102,14 @@ def build_app(
 
     async def tell_health(request: Request) -> Response:
         told: dict[str, Any] = {"status": "ok", **health.about, "ready": True, **health.state()}
-        if entered(request.scope).operator:
+        if entrance_of(request.scope).operator:
             told["uptime_seconds"] = round(monotonic() - started, 1)
         else:
             told = {key: told[key] for key in _PUBLIC if key in told}
         return Response(json.encode(told), media_type="application/json")
 
     async def figures(request: Request) -> Response:
-        if not entered(request.scope).operator:
+        if not entrance_of(request.scope).operator:
             metrics.refused("operator_only")
             return Response(error_body(403, "operator_only", _OPERATOR_ONLY), 403, media_type="application/json")
         return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})
@@ -239,7 +239,7 @@ class _Rules:
     def take(self, policy: Policy, proxy: Proxy) -> None:
         gates, old = self.gates(policy), proxy.gates
         proxy.gates = gates
-        self._earlier = added(self._earlier, old.stats())
+        self._earlier = add_figures(self._earlier, old.stats())
         if self._recording is not None:
             self._recording.under(policy)
 
@@ -248,7 +248,7 @@ class _Rules:
             self._recording.note_policy(what, policy, problem)
 
     def statistics(self, proxy: Proxy) -> Mapping[str, Any]:
-        return added(self._earlier, proxy.gates.stats())
+        return add_figures(self._earlier, proxy.gates.stats())
 
 
 def _tell(hooks: Iterable[Watcher], facts: Facts) -> None:
@@ -339,7 +339,11 @@ class Running(uvicorn.Server):
             return
         names = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")
         numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
-        before = {number: signal.signal(number, self.handle_exit) for number in numbers if not _is_ignored(number)}
+        before = {
+            number: signal.signal(number, self.handle_exit)
+            for number in numbers
+            if signal.getsignal(number) != signal.SIG_IGN
+        }
         try:
             yield
         finally:
@@ -355,8 +359,7 @@ class Running(uvicorn.Server):
             self.force_exit = True
 
 
-def _is_ignored(number: int) -> bool:
-    return signal.getsignal(number) == signal.SIG_IGN  # `nohup`
+# `nohup`
 
 
 def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config:

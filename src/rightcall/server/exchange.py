@@ -33,11 +33,11 @@ from rightcall.proxy.editor import Editor, collect_answer
 from rightcall.proxy.flow import Flow
 from rightcall.proxy.gates import HOSTED, Gates, Options, lifts
 from rightcall.proxy.prose import Did, Settler
-from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, ignored, refused_tools, taught
+from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus
-from rightcall.server.access import entered, error_body
-from rightcall.server.addresses import OWN, Upstream, answered, forwarded, tell_upstream
+from rightcall.server.access import entrance_of, error_body
+from rightcall.server.addresses import OWN, Upstream, answer_headers, request_headers, tell_upstream
 from rightcall.server.recording import Facts
 from rightcall.types import Call
 
@@ -122,7 +122,7 @@ class Asking:
         request = msgspec.json.decode(self.body)
         if self.asked.choice == "none":
             return self.wire.taught(request, NO_TOOLS)
-        return taught(self.wire, request, self.gate.catalog)
+        return teach_tools(self.wire, request, self.gate.catalog)
 
     async def is_untold(self, incoming: Incoming) -> bool:
         """Whether the model that begins to answer has never heard of its tools. llama.cpp drops them without a word
@@ -159,7 +159,7 @@ class Asking:
         if self.asked.choice != "required" and not self._pupils.is_new(model, self.gate.catalog.digest):
             return False
         request = msgspec.json.decode(self.body)
-        return ignored(self.asked, request, usage, wire=self.wire.name) is not None
+        return why_ignored(self.asked, request, usage, wire=self.wire.name) is not None
 
     def heard_out(self, flow: Flow, usage: Usage) -> None:
         """A stream has said all: too late to ask otherwise now, but the next request can be taught on trial."""
@@ -431,7 +431,7 @@ class Answering:
 
 def _unmeasured(incoming: Incoming) -> Headers:
     """The headers for the client, without a length, which may change."""
-    return [header for header in answered(incoming.headers) if header[0] != b"content-length"]
+    return [header for header in answer_headers(incoming.headers) if header[0] != b"content-length"]
 
 
 def _decoded(raw: bytes) -> Any:
@@ -567,16 +567,16 @@ class _Exchange:
         if self.scope["method"] not in _ASKING_NOTHING and self.proxy.is_paused():
             raise Paused
         given = self.scope["headers"]
-        self.facts.caller = entered(self.scope).caller
+        self.facts.caller = entrance_of(self.scope).caller
         headers = [header for header in given if not header[0].startswith(OWN)]
         target = _target(self.scope)
         asking = None
         if self.wire is not None:
-            plain = forwarded(headers, plain=True)
+            plain = request_headers(headers, plain=True)
             asking = await self.proxy.asking(self.wire, body, target, plain, self.facts)
         if asking is None:
             upstream = self.proxy.upstream
-            incoming = await upstream.send(self.scope["method"], target, forwarded(headers, plain=False), body)
+            incoming = await upstream.send(self.scope["method"], target, request_headers(headers, plain=False), body)
             await self.pass_on(incoming)
             return
         await Answering(self, asking).run()
@@ -620,7 +620,7 @@ class _Exchange:
                     "broken", await told_of_page(incoming), incoming.status if incoming.status > 399 else 502
                 )
                 return
-            await self.start(incoming.status, answered(incoming.headers))
+            await self.start(incoming.status, answer_headers(incoming.headers))
             send, read = self.send, incoming.read
             while data := await read():
                 await send({"type": "http.response.body", "body": data, "more_body": True})

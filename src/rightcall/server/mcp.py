@@ -41,7 +41,7 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client, new_context
-from rightcall.server.access import Entered, entered
+from rightcall.server.access import Entered, entrance_of
 from rightcall.server.mcp_channels import MOST_BYTES, RETRY, Channel, Ended, Room, place_of, retry
 
 # ── streams ──
@@ -144,7 +144,9 @@ async def stream(
                     return
             reply.is_followed = bool(channel.name)
             await send({"type": "http.response.start", "status": 200, "headers": [*_EVENTS, *headers]})
-            await _follow(channel, 0, watch, send, entered(scope).still, channel.priming() if manner.primed else b"")
+            await _follow(
+                channel, 0, watch, send, entrance_of(scope).still, channel.priming() if manner.primed else b""
+            )
     except (Gone, asyncio.CancelledError):
         if manner.cancels:
             reply.task.cancel()
@@ -168,7 +170,7 @@ async def _begun(reply: Reply, *, cancel: bool) -> None:
         timer.cancel()
 
 
-async def resumed(channel: Channel, number: int, receive: Receive, send: Send, still: Still) -> None:
+async def resume_stream(channel: Channel, number: int, receive: Receive, send: Send, still: Still) -> None:
     """A stream, from a number on: one of a request, or the standing one, for what has to do with none."""
     watch = asyncio.ensure_future(_left(receive))
     await send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
@@ -322,7 +324,7 @@ class Session:
     async def follow(self, place: tuple[Channel, int], receive: Receive, send: Send, still: Still) -> None:
         self._listens += 1
         try:
-            await resumed(*place, receive, send, still)
+            await resume_stream(*place, receive, send, still)
         finally:
             self._listens -= 1
             self.touch()
@@ -449,8 +451,8 @@ class Endpoint:
         if wrong := _mismatch(message, scope["headers"]):
             await _fail(send, 400, HEADER_MISMATCH, wrong, message.id)
             return
-        client = Client(self.gateway, entered(scope).caller, lambda _: None)
-        client.decides_for_all = entered(scope).operator
+        client = Client(self.gateway, entrance_of(scope).caller, lambda _: None)
+        client.decides_for_all = entrance_of(scope).operator
         client.headers = scope["headers"]
         reply = Reply(client, body, message, self.sessions.room)
         try:
@@ -462,7 +464,7 @@ class Endpoint:
 
     async def _old(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = header_of(scope["headers"], b"mcp-session-id").decode("latin-1")
-        session = self.sessions.find(given, entered(scope)) if given else None
+        session = self.sessions.find(given, entrance_of(scope)) if given else None
         if given and session is None:
             await _fail(send, 404, INVALID_REQUEST, "Session not found")
         elif scope["method"] == "POST":
@@ -478,7 +480,7 @@ class Endpoint:
             if place is None:
                 await _fail(send, 400, INVALID_REQUEST, "Last-Event-ID names no stream of this session, or no longer")
                 return
-            await session.follow(place, receive, send, entered(scope).still)
+            await session.follow(place, receive, send, entrance_of(scope).still)
 
     async def _post(self, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
         body = await body_of(receive)
@@ -490,7 +492,7 @@ class Endpoint:
             if message.method != "initialize" or not message.is_request:
                 await _fail(send, 400, INVALID_REQUEST, "Missing session ID: POST initialize first", message.id)
                 return
-            session = self.sessions.open(entered(scope))
+            session = self.sessions.open(entrance_of(scope))
             if session is None:
                 await _fail(send, 503, -32603, "too many sessions are open", message.id)
                 return

@@ -166,7 +166,7 @@ class Metrics:
                 yield _labels(provider=provider, tool=tool, strategy=strategy), count
 
 
-def added(one: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def add_figures(one: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """Two such figures as one, as far as they are shown here."""
     tools: dict[str, dict[str, Any]] = {}
     for figures in (one, more):

@@ -38,11 +38,11 @@ class Shaped(Struct, frozen=True):
     cut: str | None = None
 
 
-def shaped(value: Any, output: int) -> Shaped:
+def shape_result(value: Any, output: int) -> Shaped:
     """Plain data of at most `output` bytes as JSON. Text keeps its head; of any other value that is too large the head
     of its JSON is left, as text. Draws from an iterator until it ends or the cap is reached.
 
-    >>> shaped({"days": {3, 1}, "at": None}, 1000), shaped("abcdef", 4).value
+    >>> shape_result({"days": {3, 1}, "at": None}, 1000), shape_result("abcdef", 4).value
     (Shaped(value={'days': [1, 3], 'at': None}, cut=None), 'abcd')
     """
     if isinstance(value, str):
@@ -112,7 +112,9 @@ class Gatherer:
             return self._integer(value)
         if kind is float:
             self._left -= 2
-            return value if value - value == 0 else _no_number(value)
+            return (
+                value if value - value == 0 else ("NaN" if value != value else "Infinity" if value > 0 else "-Infinity")
+            )
         if depth >= DEEPEST:
             return self._text(_DEEPER)
         try:
@@ -221,10 +223,6 @@ def _decoded(value: bytes | bytearray | memoryview, most: int) -> str:
     """Bytes as text; those that are none are shown as `\\xff`."""
     head = bytes(value)[:most] if isinstance(value, memoryview) else bytes(value[:most])
     return head.decode(errors="backslashreplace")
-
-
-def _no_number(value: float) -> str:
-    return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
 def _order(plain: Any) -> tuple[bool, Any]:

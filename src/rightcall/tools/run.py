@@ -28,7 +28,7 @@ from rightcall.base.text import fault_text, message_of
 from rightcall.errors import ToolFailure
 from rightcall.policy.types import Result
 from rightcall.tools.functions import MARK, Function, LocalTool, fixed_arguments
-from rightcall.tools.results import COMMON, Gatherer, Shaped, is_iterator, shaped
+from rightcall.tools.results import COMMON, Gatherer, Shaped, is_iterator, shape_result
 from rightcall.tools.state import own_copy
 
 # ── call ──
@@ -82,7 +82,7 @@ def called_in_thread(tool: LocalTool, arguments: Mapping[str, Any], output: int)
         value = _called(tool, arguments)
         if type(value) not in COMMON and (inspect.isawaitable(value) or isinstance(value, AsyncIterator)):
             return Awaited(value)
-        return shaped(value, output)
+        return shape_result(value, output)
     except BaseException as error:  # noqa: BLE001 - a crash of a tool is a value, SystemExit too
         return _failed(error)
 
@@ -105,7 +105,7 @@ async def awaited_on_loop(found: Awaited, output: int) -> Shaped | Failed | Larg
 
 def shaped_in_thread(found: Large, output: int) -> Shaped | Failed:
     try:
-        return shaped(found.value, output)
+        return shape_result(found.value, output)
     except BaseException as error:  # noqa: BLE001 - an iterator may raise anything
         return _failed(error)
 
@@ -131,7 +131,7 @@ def _called(tool: LocalTool, arguments: Mapping[str, Any]) -> Any:
 
 def _failed(error: BaseException) -> Failed:
     if isinstance(error, ToolFailure):
-        return Failed(message_of(error), plain=True)
+        return Failed(message_of(error), plain=error.plain)
     return Failed(str(error) if isinstance(error, _UnfitError) else fault_text(error))
 
 
@@ -143,7 +143,7 @@ async def _awaited(value: Any, output: int) -> Shaped | Large:
             return await _drained(cast("AsyncIterator[Any]", value), output)
         if is_iterator(value):
             return Large(value)  # it may block, or never end
-    at_once = shaped(value, min(output, _AT_ONCE))
+    at_once = shape_result(value, min(output, _AT_ONCE))
     return at_once if at_once.cut is None or output <= _AT_ONCE else Large(value)
 
 

@@ -150,10 +150,10 @@ def _as_text(value: Any) -> str:
 # it was given would open another file than the one that was judged: so it is given the whole path.
 
 
-def placed(arguments: Mapping[str, Any], places: tuple[str, ...], root: str) -> dict[str, Any]:
+def place_arguments(arguments: Mapping[str, Any], places: tuple[str, ...], root: str) -> dict[str, Any]:
     """The arguments as a function gets them. Where the process works in the root they stay as they are.
 
-    >>> placed({"path": "notes.md"}, ("path",), "/somewhere/else")
+    >>> place_arguments({"path": "notes.md"}, ("path",), "/somewhere/else")
     {'path': '/somewhere/else/notes.md'}
     """
     if not places or _same_folder(root):

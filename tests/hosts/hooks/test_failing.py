@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.hosts.hooks.events import failure, unsaid
-from rightcall.hosts.hooks.hook import Options, judged
+from rightcall.hosts.hooks.hook import Options, judge_event
 from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks
 from rightcall.hosts.hooks.place import policy_of_project, record_without_policy
+from rightcall.hosts.hooks.wires import answer_unjudged, reason_unsaid
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import MOST_BYTES, remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
@@ -51,7 +51,7 @@ def test_a_hook_fails_as_it_is_configured(
     file = tmp_path / "rightcall.toml"
     if policy is not None:
         file.write_text(policy)
-    told = failure("claude", None if policy is None else str(file), mode, "the disk is full")
+    told = answer_unjudged("claude", None if policy is None else str(file), mode, "the disk is full")
     assert bool(told) is denies
     if denies:
         output = json.decode(told)["hookSpecificOutput"]
@@ -62,11 +62,11 @@ def test_a_hook_fails_as_it_is_configured(
 
 
 def test_a_policy_file_that_is_gone_is_no_reason_to_let_pass(tmp_path: Path) -> None:
-    assert failure("codex", str(tmp_path / "gone.toml"), None, "it is gone")
+    assert answer_unjudged("codex", str(tmp_path / "gone.toml"), None, "it is gone")
 
 
 def test_why_it_failed_is_told_on_one_line_however_it_reads(capfd: pytest.CaptureFixture[str]) -> None:
-    told = json.decode(failure("gemini", None, None, "a\nb\x1b[31m" + "c" * 10_000))
+    told = json.decode(answer_unjudged("gemini", None, None, "a\nb\x1b[31m" + "c" * 10_000))
     assert told["decision"] == "deny"
     (line,) = capfd.readouterr().err.splitlines()
     assert line.isprintable()
@@ -153,7 +153,7 @@ def test_a_record_in_memory_keeps_no_definitions() -> None:
     ],
 )
 def test_an_answer_that_does_not_arrive_lets_nothing_pass_that_it_did_not_let_pass(text: str, said: str) -> None:
-    why = unsaid(text, "the disk is full")
+    why = reason_unsaid(text, "the disk is full")
     assert said in why
     assert bool(said) is bool(why)
 
@@ -186,7 +186,9 @@ def test_no_model_is_told_a_command_where_the_record_is_lost(
     SqliteStore(record_without_policy()).close()
     os.unlink(record_without_policy())
     event = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}}
-    told = judged(Options("claude", None, str(tmp_path), None, None, False, True), json.encode(event), lambda _: None)
+    told = judge_event(
+        Options("claude", None, str(tmp_path), None, None, False, True), json.encode(event), lambda _: None
+    )
     assert '"deny"' in told
     assert "rightcall audit adopt" not in told
     assert "rightcall audit adopt" in capfd.readouterr().err

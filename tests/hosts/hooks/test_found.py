@@ -9,9 +9,9 @@ from msgspec import json
 
 from rightcall.errors import PolicyError, StoreError
 from rightcall.executor.door import Door
-from rightcall.hosts.hooks.events import failure
 from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks
 from rightcall.hosts.hooks.place import policy_of_project, project_folder
+from rightcall.hosts.hooks.wires import answer_unjudged
 from rightcall.policy.discovery import FoundPolicy
 from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten
@@ -114,7 +114,7 @@ def test_a_found_policy_does_not_make_a_failure_milder(
     policy: Path, mode: str | None, written: str, denies: bool
 ) -> None:
     policy.write_text(f"version = 1\n[gate.hosts.claude-code]\n{written}\n")
-    assert bool(failure("claude", str(policy), mode, "x", found=True)) is denies
+    assert bool(answer_unjudged("claude", str(policy), mode, "x", found=True)) is denies
     told = said(Hook("claude", str(policy), str(policy.parent), mode, found=True), b"{")  # type: ignore[arg-type]
     assert (told is not None) is denies
 
@@ -161,9 +161,9 @@ def test_what_is_no_file_is_no_missing_policy(policy: Path, kind: str) -> None:
     assert policy_of_project(str(policy.parent)) == str(policy)
     with pytest.raises(PolicyError, match=r"not a regular file|Is a directory"):
         Hooks(Hook("claude", str(policy), str(policy.parent), "warn", found=True), every_tool=False)
-    assert failure("claude", str(policy), "block", "x", found=True)
-    assert failure("claude", str(policy), None, "x")
-    assert not failure("claude", str(policy), "observe", "x", found=True)
+    assert answer_unjudged("claude", str(policy), "block", "x", found=True)
+    assert answer_unjudged("claude", str(policy), None, "x")
+    assert not answer_unjudged("claude", str(policy), "observe", "x", found=True)
 
 
 def test_definitions_that_somebody_planted_permit_nothing(policy: Path) -> None:

@@ -7,9 +7,8 @@ from msgspec import json
 
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
-from rightcall.hosts.hooks import claude as hook_claude
-from rightcall.hosts.hooks import codex, gemini
 from rightcall.hosts.hooks.events import WrongEvent, builtin_tools, text_of, tool_and_space
+from rightcall.hosts.hooks.wires import CLAUDE, CODEX, GEMINI
 
 pytestmark = pytest.mark.promise("H-05")
 
@@ -50,69 +49,69 @@ def claude(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_call_that_passes_gets_no_word() -> None:
-    for wire in (hook_claude, codex, gemini):
-        assert wire.said_before(passage(*FINE)) is None
-        assert wire.said_before(passage("Read", {"file_path": "/a", "of_a_later_version": 1})) is None
-        assert wire.said_before(passage("of_a_later_version", {})) is None
+    for wire in (CLAUDE, CODEX, GEMINI):
+        assert wire.answer_before(passage(*FINE)) is None
+        assert wire.answer_before(passage("Read", {"file_path": "/a", "of_a_later_version": 1})) is None
+        assert wire.answer_before(passage("of_a_later_version", {})) is None
 
 
 def test_a_denial_carries_its_reason_where_the_model_reads_it() -> None:
     denied = passage("Bash", {"command": "ls"})
     reason = "Error: Tool 'Bash' is not whitelisted for AI use"
-    assert hook_claude.said_before(denied) == claude(permissionDecision="deny", permissionDecisionReason=reason)
-    assert codex.said_before(denied) == claude(permissionDecision="deny", permissionDecisionReason=reason)
-    assert gemini.said_before(denied) == {"decision": "deny", "reason": reason}
-    assert hook_claude.said_before(passage(*LACKS)) == claude(permissionDecision="deny", permissionDecisionReason=HINT)
+    assert CLAUDE.answer_before(denied) == claude(permissionDecision="deny", permissionDecisionReason=reason)
+    assert CODEX.answer_before(denied) == claude(permissionDecision="deny", permissionDecisionReason=reason)
+    assert GEMINI.answer_before(denied) == {"decision": "deny", "reason": reason}
+    assert CLAUDE.answer_before(passage(*LACKS)) == claude(permissionDecision="deny", permissionDecisionReason=HINT)
 
 
 def test_input_that_was_put_right_leaves_the_decision_to_the_host_where_that_takes_it() -> None:
     changed = passage(*WRONG)
-    assert hook_claude.said_before(changed) == claude(updatedInput=RIGHT)
-    assert codex.said_before(changed) == claude(permissionDecision="allow", updatedInput=RIGHT)
-    assert gemini.said_before(changed) == {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": RIGHT}}
+    assert CLAUDE.answer_before(changed) == claude(updatedInput=RIGHT)
+    assert CODEX.answer_before(changed) == claude(permissionDecision="allow", updatedInput=RIGHT)
+    assert GEMINI.answer_before(changed) == {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": RIGHT}}
 
 
 def test_a_question_is_asked_in_each_hosts_own_way() -> None:
     asked = passage(*ASKED)
-    told = hook_claude.said_before(asked)
+    told = CLAUDE.answer_before(asked)
     assert told is not None
     assert told["hookSpecificOutput"]["permissionDecision"] == "ask"
     assert told["hookSpecificOutput"]["updatedInput"] == RIGHT
     assert "`file` is `path`" in told["hookSpecificOutput"]["permissionDecisionReason"]
-    told = codex.said_before(asked)
+    told = CODEX.answer_before(asked)
     assert told == claude(permissionDecision="deny", permissionDecisionReason=asked.message)
     assert f"approvals approve {asked.approval}" in asked.message
-    told = gemini.said_before(asked)
+    told = GEMINI.answer_before(asked)
     assert told is not None
     assert (told["decision"], told["systemMessage"]) == ("ask", asked.why)
-    assert gemini.said_before(asked, can_ask=False) == {"decision": "deny", "reason": asked.message}
+    assert GEMINI.answer_before(asked, can_ask=False) == {"decision": "deny", "reason": asked.message}
 
 
 def test_what_a_person_has_approved_is_allowed_without_another_question() -> None:
-    told = hook_claude.said_before(passage(*ASKED, approved=True))
+    told = CLAUDE.answer_before(passage(*ASKED, approved=True))
     assert told is not None
     assert told["hookSpecificOutput"]["permissionDecision"] == "allow"
     assert told["hookSpecificOutput"]["updatedInput"] == RIGHT
-    assert gemini.said_before(passage("send", RIGHT, "files", approved=True)) is None
+    assert GEMINI.answer_before(passage("send", RIGHT, "files", approved=True)) is None
 
 
 def test_a_warning_goes_beside_the_call() -> None:
     warned = passage(*LACKS, mode="warn")
-    assert hook_claude.said_before(warned) == claude(additionalContext=HINT)
-    assert codex.said_before(warned) == claude(additionalContext=HINT)
-    assert gemini.said_before(warned) is None
-    after = gemini.said_after(HINT)
+    assert CLAUDE.answer_before(warned) == claude(additionalContext=HINT)
+    assert CODEX.answer_before(warned) == claude(additionalContext=HINT)
+    assert GEMINI.answer_before(warned) is None
+    after = GEMINI.answer_after(HINT)
     assert after == {"hookSpecificOutput": {"hookEventName": "AfterTool", "additionalContext": HINT}}
 
 
 @pytest.mark.parametrize("call", [("Bash", {}, ""), LACKS, WRONG, ASKED], ids=["denied", "lacks", "wrong", "asked"])
 def test_observing_says_nothing(call: tuple[Any, ...]) -> None:
-    for wire in (hook_claude, codex, gemini):
-        assert wire.said_before(passage(*call, mode="observe")) is None
+    for wire in (CLAUDE, CODEX, GEMINI):
+        assert wire.answer_before(passage(*call, mode="observe")) is None
 
 
 def test_codex_takes_no_denial_without_a_reason() -> None:
-    assert codex.denied(" ")["hookSpecificOutput"]["permissionDecisionReason"]
+    assert CODEX.deny(" ")["hookSpecificOutput"]["permissionDecisionReason"]
 
 
 def test_a_server_and_its_tool_are_told_apart() -> None:
@@ -128,32 +127,32 @@ def event(name: str, **fields: Any) -> dict[str, Any]:
 
 def test_claude_codes_events_are_read() -> None:
     call = {"tool_name": "mcp__files__write", "tool_input": {"path": "a"}, "tool_use_id": "t1"}
-    before = hook_claude.happened(event("PreToolUse", **call))
+    before = CLAUDE.read(event("PreToolUse", **call))
     assert before[:6] == ("before", "write", {"path": "a"}, "files", "s", "t1")
     answer = [{"type": "text", "text": "written"}]
-    after = hook_claude.happened(event("PostToolUse", **call, tool_response=answer, duration_ms=1500))
+    after = CLAUDE.read(event("PostToolUse", **call, tool_response=answer, duration_ms=1500))
     assert (after.kind, after.ok, after.summary, after.seconds) == ("after", True, "written", 1.5)
-    failed = hook_claude.happened(event("PostToolUseFailure", **call, error="no such file"))
+    failed = CLAUDE.read(event("PostToolUseFailure", **call, error="no such file"))
     assert (failed.kind, failed.ok, failed.error) == ("after", False, "no such file")
-    assert hook_claude.happened(event("SessionEnd", reason="other")).kind == "over"
-    assert hook_claude.happened(event("Stop", background_tasks=[])).kind == "over"
-    assert hook_claude.happened(event("Stop", background_tasks=[{"id": "b1"}])).kind == "other"
-    assert hook_claude.happened(event("UserPromptSubmit", prompt="hi")).kind == "other"
+    assert CLAUDE.read(event("SessionEnd", reason="other")).kind == "over"
+    assert CLAUDE.read(event("Stop", background_tasks=[])).kind == "over"
+    assert CLAUDE.read(event("Stop", background_tasks=[{"id": "b1"}])).kind == "other"
+    assert CLAUDE.read(event("UserPromptSubmit", prompt="hi")).kind == "other"
 
 
 def test_geminis_events_name_the_server_beside_the_tool() -> None:
     call = {"tool_name": "mcp_my_files_write", "tool_input": {}, "mcp_context": {"server_name": "my_files", "tool_name": "write"}}  # fmt: skip  # noqa: E501
-    assert gemini.happened(event("BeforeTool", **call))[:4] == ("before", "write", {}, "my_files")
-    failed = gemini.happened(event("AfterTool", **call, tool_response={"error": {"message": "full"}}))
+    assert GEMINI.read(event("BeforeTool", **call))[:4] == ("before", "write", {}, "my_files")
+    failed = GEMINI.read(event("AfterTool", **call, tool_response={"error": {"message": "full"}}))
     assert (failed.kind, failed.ok, failed.error) == ("after", False, "full")
 
 
 def test_codexs_results_say_whether_they_are_errors() -> None:
     call = {"tool_name": "mcp__files__write", "tool_input": {}, "tool_use_id": "c1"}
     given = {"content": [{"type": "text", "text": "full"}], "isError": True}
-    failed = codex.happened(event("PostToolUse", **call, tool_response=given))
+    failed = CODEX.read(event("PostToolUse", **call, tool_response=given))
     assert (failed.kind, failed.ok, failed.error) == ("after", False, "full")
-    assert codex.happened(event("PostToolUse", **call, tool_response="fine")).ok
+    assert CODEX.read(event("PostToolUse", **call, tool_response="fine")).ok
 
 
 @pytest.mark.parametrize(
@@ -161,13 +160,13 @@ def test_codexs_results_say_whether_they_are_errors() -> None:
     [{}, {"hook_event_name": 3}, event("PreToolUse"), event("BeforeTool"), event("PreToolUse", tool_name=["Read"])],
 )
 def test_an_event_without_what_it_must_hold_is_wrong(wrong: dict[str, Any]) -> None:
-    for wire in (hook_claude, codex, gemini):
+    for wire in (CLAUDE, CODEX, GEMINI):
         name = wrong.get("hook_event_name")
-        if (wire is gemini and name == "PreToolUse") or (wire is not gemini and name == "BeforeTool"):
-            assert wire.happened(wrong).kind == "other"
+        if (wire is GEMINI and name == "PreToolUse") or (wire is not GEMINI and name == "BeforeTool"):
+            assert wire.read(wrong).kind == "other"
         else:
             with pytest.raises(WrongEvent):
-                wire.happened(wrong)
+                wire.read(wrong)
 
 
 def test_only_the_beginning_of_a_result_is_taken() -> None:
@@ -178,5 +177,5 @@ def test_only_the_beginning_of_a_result_is_taken() -> None:
 
 
 def test_what_is_printed_is_one_line_of_json() -> None:
-    told = json.encode(hook_claude.said_before(passage("Bash", {"command": "a\nb"})))
+    told = json.encode(CLAUDE.answer_before(passage("Bash", {"command": "a\nb"})))
     assert b"\n" not in told

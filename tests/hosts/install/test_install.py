@@ -13,7 +13,7 @@ import pytest
 from rightcall.base.files import guarded
 from rightcall.hosts.install import places, plans
 from rightcall.hosts.install.places import HOSTS, Wish, settings_file
-from rightcall.hosts.install.plans import install, locked, planned_install, read_manifest
+from rightcall.hosts.install.plans import hold_lock, install, planned_install, read_manifest
 from support.cli import Runner, Terminal
 from support.host_settings import as_host, our_commands
 
@@ -290,7 +290,7 @@ def test_what_was_written_between_the_question_and_the_answer_is_not_lost(home: 
     host, wish = HOSTS["claude-code"], Wish(("/opt/rightcall",))
     shown = planned_install(host, str(settings), wish, read_manifest(state))
     settings.write_bytes(b'{"other": 1}')
-    with locked(state), pytest.raises(ConfigError, match="changed by somebody else meanwhile"):
+    with hold_lock(state), pytest.raises(ConfigError, match="changed by somebody else meanwhile"):
         install(shown, state)
     assert settings.read_bytes() == b'{"other": 1}'
 
@@ -302,7 +302,7 @@ def test_many_at_once_install_it_once(home: Path, settings: Path) -> None:
 
     def work() -> None:
         ready.wait()
-        with locked(state):
+        with hold_lock(state):
             change = planned_install(host, str(settings), wish, read_manifest(state))
             if not change.is_none:
                 install(change, state)

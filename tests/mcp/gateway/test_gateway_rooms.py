@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_gateway_asking import gateway_of, once, text_of
 
 from rightcall.executor.executor import Executor
 from rightcall.mcp.gateway.gateway import CodeTools
+from support.gateways import gateway_of, once, text_of
 
 pytestmark = pytest.mark.promise("X-84")
 

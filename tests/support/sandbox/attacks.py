@@ -17,9 +17,9 @@ from functools import cache
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+from rightcall.tools.sandbox.conversation import PLACE, Ended, Language, Scratch, Tier, code_for, job_for
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.scratch import listing, read
-from rightcall.tools.sandbox.types import PLACE, Ended, Language, Scratch, Tier, code_for, job_for
 from support.sandbox.judging import Result, Snippet, faults, settings_for, snippets, works_in
 from support.sandbox.outside import Outside, inheritable
 

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.conversation import Ended, Job, Language, Limits, Scratch, code_for, job_for
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Ended, Job, Language, Limits, Scratch, code_for, job_for
 from support.sandbox.attacks import descendants
 
 PLACE = "/tmp/rightcall-place"

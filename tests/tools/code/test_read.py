@@ -18,7 +18,7 @@ from rightcall.errors import ToolFailure
 from rightcall.executor.present.shape import trim
 from rightcall.executor.present.views import READ
 from rightcall.policy.settings import CodeSettings
-from rightcall.tools.code.read import TOOL, ReadArguments, decoded, tool
+from rightcall.tools.code.read import TOOL, ReadArguments, decode_text, tool
 
 MOST_BYTES = CodeSettings().largest_file
 
@@ -440,12 +440,12 @@ def test_the_structure_can_come_with_every_read(tmp_path: Path) -> None:
     ],
 )
 def test_bytes_are_decoded_and_the_encoding_is_said(data: bytes, expected: tuple[str, str] | None) -> None:
-    assert decoded(data) == expected
+    assert decode_text(data) == expected
 
 
 @given(st.binary(max_size=50))
 def test_any_bytes_are_text_or_binary_and_a_nul_without_a_mark_means_binary(data: bytes) -> None:
-    found = decoded(data)
+    found = decode_text(data)
     if found is None:
         assert b"\0" in data
     else:

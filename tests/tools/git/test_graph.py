@@ -12,7 +12,7 @@ from rightcall.tools.git.layout import graph_file, graph_folder
 from rightcall.tools.git.private import Private, private_for
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import checked, run_git, write_graph
+from rightcall.tools.git.run import output_of, run_git, write_graph
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-09")
@@ -41,7 +41,7 @@ def linked(repository: Repository) -> bool:
 
 
 def log(repository: Repository, *more: str) -> list[str]:
-    return checked(run_git(repository, ["log", "--format=%H", *more], seconds=10, most=99_999)).decode().split()
+    return output_of(run_git(repository, ["log", "--format=%H", *more], seconds=10, most=99_999)).decode().split()
 
 
 def test_a_graph_is_written_outside_the_repository_and_used_at_once(it: Made, cache: Path) -> None:

@@ -15,7 +15,7 @@ from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import repository_for
-from rightcall.tools.git.run import checked, run_git
+from rightcall.tools.git.run import output_of, run_git
 from support.hostile_repositories import SECRET, SPRUNG_BY_PLAIN_GIT, TRAPS, Trap
 from support.repositories import clean_environment, files_compared
 
@@ -67,7 +67,7 @@ def everything(sight: Sight, victim: str) -> bytes:
     except ToolFailure as failure:
         return str(failure).encode()
     for arguments in LOOKS:
-        said += _said(lambda arguments=arguments: checked(run_git(repository, arguments, seconds=10, most=1_000_000)))
+        said += _said(lambda arguments=arguments: output_of(run_git(repository, arguments, seconds=10, most=1_000_000)))
     for arguments in IN_FILES:
         said += _said(lambda arguments=arguments: files_compared(repository, *arguments[1:]))
     for ref in (*REFS, victim, victim[:8]):
@@ -124,7 +124,7 @@ def test_its_honest_part_is_shown_all_the_same(name: str, tmp_path: Path) -> Non
     it = Trap(tmp_path)
     TRAPS[name](it)
     repository = repository_for(Sight(it.root))
-    log = checked(run_git(repository, ["log", "--format=%s"], seconds=10, most=10_000)).decode().split("\n")
+    log = output_of(run_git(repository, ["log", "--format=%s"], seconds=10, most=10_000)).decode().split("\n")
     assert log[-4:] == ["three", "two", "one", ""]
     diff = files_compared(repository, "HEAD", "--", "a.py")
     assert b"--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n 1\n 2\n-3\n+changed" in diff

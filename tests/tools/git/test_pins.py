@@ -9,7 +9,7 @@ from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.private import Private, private_for
 from rightcall.tools.git.repository import repository_for
-from rightcall.tools.git.run import checked, git_in
+from rightcall.tools.git.run import git_in, output_of
 from rightcall.tools.process import run_program
 from support.repositories import Made, files_compared, made
 
@@ -32,7 +32,7 @@ def victim(tmp_path: Path) -> Made:
 
 
 def log(private: Private) -> bytes:
-    return checked(run_program(git_in(private, ["log", "--format=%s", "-p", "--all"]), seconds=10, most=10_000))
+    return output_of(run_program(git_in(private, ["log", "--format=%s", "-p", "--all"]), seconds=10, most=10_000))
 
 
 @pytest.mark.parametrize("name", [".git", ".git/objects", ".git/refs", ".git/objects/pack"])

@@ -18,7 +18,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.git.private import Private, private_for
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import checked, run_git
+from rightcall.tools.git.run import output_of, run_git
 from support.repositories import Made, files_compared, made
 
 pytestmark = pytest.mark.promise("C-08")
@@ -123,7 +123,7 @@ def test_it_is_used_again_until_something_changes_and_then_kept_up_to_date(it: M
     assert (Path(private_for(repository).path) / "HEAD").read_text() == "ref: refs/heads/other\n"
     it.git("gc", "-q", "--prune=now")
     assert commit_of(repository, "HEAD") == new
-    assert checked(run_git(repository, ["log", "--format=%s"], seconds=10, most=100)) == b"two\none\n"
+    assert output_of(run_git(repository, ["log", "--format=%s"], seconds=10, most=100)) == b"two\none\n"
 
 
 def test_a_link_that_is_put_in_later_is_left_behind_too(it: Made, tmp_path: Path) -> None:

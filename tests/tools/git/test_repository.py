@@ -10,7 +10,7 @@ from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import NoRepository, Repository, repository_for
-from rightcall.tools.git.run import checked, run_git
+from rightcall.tools.git.run import output_of, run_git
 from support.repositories import Made, files_compared, made
 
 pytestmark = pytest.mark.promise("C-08")
@@ -97,7 +97,7 @@ def test_a_bare_repository_works(tmp_path: Path) -> None:
     found = repository_for(Sight(tmp_path / "bare"))
     assert found.bare
     assert head(found) == new
-    assert checked(run_git(found, ["show", "HEAD:a.py"], seconds=10, most=100)) == b"1\n"
+    assert output_of(run_git(found, ["show", "HEAD:a.py"], seconds=10, most=100)) == b"1\n"
 
 
 def test_a_bare_repository_in_a_folder_is_only_files(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_shallow_repository_works(tmp_path: Path) -> None:
     new = source.commit("two", a__py="2\n")
     source.git("clone", "-q", "--depth=1", f"file://{tmp_path}/r", str(tmp_path / "shallow"))
     found = repository_for(Sight(tmp_path / "shallow"))
-    assert checked(run_git(found, ["log", "--format=%H"], seconds=10, most=1000)).decode().split() == [new]
+    assert output_of(run_git(found, ["log", "--format=%H"], seconds=10, most=1000)).decode().split() == [new]
     with pytest.raises(ToolFailure, match="No such commit: HEAD~1"):
         commit_of(found, "HEAD~1")
 

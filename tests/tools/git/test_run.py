@@ -10,7 +10,7 @@ from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.private import history_state
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import checked, failure_of, run_git
+from rightcall.tools.git.run import failure_of, output_of, run_git
 from rightcall.tools.process import Finished
 from support.repositories import Made, files_compared, made
 
@@ -29,18 +29,20 @@ def of(it: Made) -> Repository:
 
 
 def test_a_mailmap_changes_no_names(it: Made) -> None:
-    assert checked(run_git(of(it), ["log", "--format=%aN %an", "--use-mailmap"], seconds=10, most=99)) == b"Ada Ada\n"
+    assert output_of(run_git(of(it), ["log", "--format=%aN %an", "--use-mailmap"], seconds=10, most=99)) == b"Ada Ada\n"
 
 
 def test_attributes_of_the_repository_are_not_read_where_no_work_tree_is_asked_for(it: Made) -> None:
     it.commit("two", a__py="1\n3\n", __gitattributes="*.py -diff\n")
-    assert b"-2\n+3\n" in checked(run_git(of(it), ["show", "HEAD", "--", "a.py"], seconds=10, most=9_999))
+    assert b"-2\n+3\n" in output_of(run_git(of(it), ["show", "HEAD", "--", "a.py"], seconds=10, most=9_999))
 
 
 def test_paths_are_names_and_no_patterns(it: Made) -> None:
     it.commit("two", **{"[a]__py": "odd\n", ":(top)a__py": "magic\n"})
     for path in ("[a].py", ":(top)a.py", "a.py"):
-        found = checked(run_git(of(it), ["log", "--format=", "--name-only", "-z", "--", path], seconds=10, most=9_999))
+        found = output_of(
+            run_git(of(it), ["log", "--format=", "--name-only", "-z", "--", path], seconds=10, most=9_999)
+        )
         assert found.strip(b"\0").decode() == path
 
 
@@ -48,12 +50,12 @@ def test_output_is_cut_at_the_limit(it: Made) -> None:
     it.commit("big", a__py="x" * 1_000_000)
     finished = run_git(of(it), ["cat-file", "-p", "HEAD:a.py"], seconds=10, most=1_000)
     assert (len(finished.out), finished.full) == (1_000, True)
-    assert checked(finished) == b"x" * 1_000
+    assert output_of(finished) == b"x" * 1_000
 
 
 def test_a_deadline_is_a_sentence(it: Made) -> None:
     with pytest.raises(ToolFailure, match="git took too long: ask for less"):
-        checked(run_git(of(it), ["cat-file", "--batch"], seconds=0.0, most=10, stdin=b"HEAD\n"))
+        output_of(run_git(of(it), ["cat-file", "--batch"], seconds=0.0, most=10, stdin=b"HEAD\n"))
 
 
 def test_a_pattern_without_end_is_stopped_by_the_deadline(it: Made) -> None:
@@ -134,7 +136,7 @@ def test_the_state_of_a_history_changes_with_every_ref(it: Made) -> None:
 def test_the_state_of_a_history_stays_as_long_as_nothing_happens(it: Made) -> None:
     sight, repository = Sight(it.folder), of(it)
     first = settled(it)
-    assert checked(run_git(repository, ["log", "-p"], seconds=10, most=9_999))
+    assert output_of(run_git(repository, ["log", "-p"], seconds=10, most=9_999))
     assert files_compared(repository, "HEAD") == b""
     assert history_state(sight, repository) == first
 

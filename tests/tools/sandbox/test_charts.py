@@ -14,8 +14,8 @@ from rightcall.executor.shipped import execute_tools
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.sandbox import charts
 from rightcall.tools.sandbox.charts import png_size
+from rightcall.tools.sandbox.conversation import Job, NoSandbox, Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Job, NoSandbox, Tier
 
 pytestmark = pytest.mark.promise("X-81")
 

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from msgspec.json import encode
 
 from rightcall.tools.sandbox.charts import png_size
-from rightcall.tools.sandbox.program import MOST_IMAGE, MOST_TEXT, File, look_into, name_only, taken
+from rightcall.tools.sandbox.program import MOST_IMAGE, MOST_TEXT, File, bytes_taken, look_into, name_only
 
 ROOM = 500_000
 DC = "http://purl.org/dc/elements/1.1/"
@@ -94,7 +94,7 @@ def test_of_a_large_table_the_first_rows_and_columns_are_shown() -> None:
 @pytest.mark.parametrize("content", [b"x" * 4_000_000, b"," * 4_000_000, b'"' + b"\n" * 1_000_000, b"\n" * 100_000])
 def test_a_hostile_table_is_shown_in_bounds(content: bytes) -> None:
     found = look_into("a.csv", content, ROOM)
-    assert taken(found) < 200_000
+    assert bytes_taken(found) < 200_000
     assert found.size == len(content)
 
 

@@ -9,10 +9,10 @@ from unittest.mock import Mock
 
 import pytest
 
+from rightcall.tools.sandbox.conversation import Job, NoSandbox
 from rightcall.tools.sandbox.inside import child, kernel
 from rightcall.tools.sandbox.inside.cleanup import descendants
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Job, NoSandbox
 from support.sandbox.traces import PLACE
 
 

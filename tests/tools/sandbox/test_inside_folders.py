@@ -73,17 +73,17 @@ def test_everything_below_is_seen_at_any_depth_and_counted(opened: tuple[Path, i
     folder, fd = opened
     dig(fd, DEEP)
     (folder / "data").write_bytes(b"x" * 100_000)
-    names = [name for _, name, _ in root.walked(fd)]
+    names = [name for _, name, _ in root.walk_below(fd)]
     assert len(names) == DEEP + 2
-    size = root.used(fd).size
+    size = root.measure_use(fd).size
     os.link(folder / "data", folder / "second")
-    assert root.used(fd).size == size
+    assert root.measure_use(fd).size == size
     os.unlink(folder / "second")
     assert names[-1] == "last" or names[0] == "d"
-    assert root.used(fd).size >= 100_000
-    assert root.used(fd).entries == 8 * DEEP + 2
-    assert root.used(fd, root.Use(1000, 1 << 20)).size > 1000
-    assert root.used(fd, root.Use(1 << 30, 6)).entries in (8, 9)
+    assert root.measure_use(fd).size >= 100_000
+    assert root.measure_use(fd).entries == 8 * DEEP + 2
+    assert root.measure_use(fd, root.Use(1000, 1 << 20)).size > 1000
+    assert root.measure_use(fd, root.Use(1 << 30, 6)).entries in (8, 9)
     root.remove(str(folder))
 
 
@@ -102,7 +102,7 @@ def test_what_its_owner_cannot_list_is_counted_and_stays_as_it_was(opened: tuple
     if child == 0:
         try:
             os.setresuid(65534, 65534, 65534)
-            names = sorted(name for _, name, _ in root.walked(fd))
+            names = sorted(name for _, name, _ in root.walk_below(fd))
             os._exit(names != ["closed", "data", "deep", "read only", "write only"])
         finally:
             os._exit(2)
@@ -121,7 +121,7 @@ def test_a_folder_that_is_moved_meanwhile_leads_nowhere_else(base: Path, opened:
     (deepest / "last").write_text("")
     found: list[str] = []
     with suppress(OSError):
-        for _, name, _ in root.walked(fd):
+        for _, name, _ in root.walk_below(fd):
             found.append(name)
             if name == "last":
                 deepest.rename(base / "elsewhere" / "d")

@@ -16,13 +16,13 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox import conversation
-from rightcall.tools.sandbox.inside import cgroups, cleanup, supervisor, wire
+from rightcall.tools.sandbox.inside import cleanup, server, wire
 from rightcall.tools.sandbox.inside import root as mapped
 from rightcall.tools.sandbox.inside import root as newroot
 from rightcall.tools.sandbox.inside import wire as owners
 from rightcall.tools.sandbox.inside import wire as places
 from rightcall.tools.sandbox.inside.cleanup import RealFolder, Removed
-from rightcall.tools.sandbox.inside.supervisor import Overseer, Ways
+from rightcall.tools.sandbox.inside.server import Overseer, Ways
 from rightcall.tools.sandbox.inside.wire import Request
 
 PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -196,11 +196,11 @@ def test_a_fault_of_the_supervisor_is_told_as_what_it_is(monkeypatch: pytest.Mon
     def leave(_: int) -> None:
         raise SystemExit
 
-    monkeypatch.setattr(supervisor._Supervisor, "begin", fail)
+    monkeypatch.setattr(server._Supervisor, "begin", fail)
     monkeypatch.setattr(os, "_exit", leave)
     with ours, theirs:
         with pytest.raises(SystemExit):
-            supervisor.supervise(supervisor.Given("", theirs, (0, 1, 2), 0), supervisor.Server([], []))
+            server.supervise(server.Given("", theirs, (0, 1, 2), 0), server.Server([], []))
         message, _ = wire.receive(ours)
     assert message == {"broken": "ZeroDivisionError: by zero"}
     with pytest.raises(ToolFailure, match="its supervisor failed: ZeroDivisionError: by zero"):
@@ -244,10 +244,10 @@ def test_a_removed_file_counts_as_long_as_it_is_open_or_mapped(
 
 
 def test_a_group_limits_memory_and_processes_and_goes_away():
-    homes = cgroups.usable_homes()
+    homes = cleanup.usable_homes()
     if not homes:
         pytest.skip("there are no control groups to be had here")
-    group = cgroups.Group(homes, "test", 64 << 20, 7)
+    group = cleanup.Group(homes, "test", 64 << 20, 7)
     for home in homes:
         folder = Path(home.folder) / "rightcall-test"
         files = {"memory": "memory.max" if home.version == 2 else "memory.limit_in_bytes", "pids": "pids.max"}
@@ -263,8 +263,8 @@ def test_a_group_limits_memory_and_processes_and_goes_away():
 
 
 def test_a_group_that_cannot_be_made_limits_nothing_and_leaves_nothing(tmp_path: Path):
-    home = cgroups.Home(str(tmp_path), 1, ("pids",))  # no control group: it lacks the file
-    group = cgroups.Group([home, home._replace(folder=f"{tmp_path}/absent")], "test", 1, 1)
+    home = cleanup.Home(str(tmp_path), 1, ("pids",))  # no control group: it lacks the file
+    group = cleanup.Group([home, home._replace(folder=f"{tmp_path}/absent")], "test", 1, 1)
     assert (group.kinds, group.refused(), os.listdir(tmp_path)) == (set(), False, [])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.policy.settings import SandboxSettings
-from rightcall.tools.sandbox.types import file_name, job_for, language_of
+from rightcall.tools.sandbox.conversation import file_name, job_for, language_of
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.conversation import Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Tier
 from support.sandbox import without
 from support.sandbox.attacks import children, descendants
 from support.sandbox.traces import adopting, run_code, same_again, traces
@@ -128,7 +128,7 @@ def test_a_machine_without_either_refuses_and_says_what_would_help():
 def _tier_without(*calls: str) -> str:
     code = """
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import NoSandbox
+from rightcall.tools.sandbox.conversation import NoSandbox
 try: print(Sandbox().tier())
 except NoSandbox as fault: print("NoSandbox:", fault.why, *fault.advice, sep="\\n")
 """

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from rightcall.policy.settings import SandboxSettings
+from rightcall.tools.sandbox.conversation import Language, Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Language, Tier
 from support.sandbox.traces import Ran, adopting, run_code, same_again, traces
 
 pytestmark = [

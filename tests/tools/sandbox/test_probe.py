@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rightcall.tools.sandbox import conversation, sandbox, types
+from rightcall.tools.sandbox import conversation, sandbox
+from rightcall.tools.sandbox.conversation import Job, NoSandbox
 from rightcall.tools.sandbox.inside import kernel
 from rightcall.tools.sandbox.sandbox import Finding, Sandbox, machine, refusal
-from rightcall.tools.sandbox.types import Job, NoSandbox
 
 WELL = '{"harmless": "4/3kept", "read": "refused", "socket": "refused", "unix": "refused", "write": "refused"}'
 
@@ -79,9 +79,9 @@ def test_switches_that_are_off_are_named(monkeypatch: pytest.MonkeyPatch, tmp_pa
     off = os.path.join(str(tmp_path), "off")
     with open(off, "w") as file:
         file.write("0\n")
-    monkeypatch.setattr(types, "_SWITCHES", {off: ("0", "sysctl a.b=1"), off + "-absent": ("0", "sysctl c.d=1")})
-    assert "For namespaces: sysctl a.b=1" in types.advice()
-    assert not any("c.d" in line for line in types.advice())
+    monkeypatch.setattr(conversation, "_SWITCHES", {off: ("0", "sysctl a.b=1"), off + "-absent": ("0", "sysctl c.d=1")})
+    assert "For namespaces: sysctl a.b=1" in conversation.advice()
+    assert not any("c.d" in line for line in conversation.advice())
 
 
 def test_the_machine_is_described():

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from rightcall.errors import ToolFailure
+from rightcall.tools.sandbox.conversation import Code, Ended, Job, Limits, NoSandbox, Scratch, Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import Code, Ended, Job, Limits, NoSandbox, Scratch, Tier
 from support.sandbox.traces import PLACE, run_job, run_python, write
 
 VARIABLES = sorted(

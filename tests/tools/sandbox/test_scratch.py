@@ -11,8 +11,17 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox import scratch as scratch_module
-from rightcall.tools.sandbox.scratch import Folder, Listing, changed, checked_files, given_marks, listing, put, read
-from rightcall.tools.sandbox.types import Scratch
+from rightcall.tools.sandbox.conversation import Scratch
+from rightcall.tools.sandbox.scratch import (
+    Folder,
+    Listing,
+    changed_files,
+    checked_files,
+    given_marks,
+    listing,
+    put,
+    read,
+)
 
 
 @contextmanager
@@ -72,7 +81,7 @@ def test_files_are_put_below_the_folder_and_only_changes_come_back(tmp_path: Pat
         (tmp_path / "new.txt").write_text("new")
         (tmp_path / "gone").unlink()
         now = listing(scratch.fd, owner=scratch.uid)
-        assert [entry.path for entry in changed(now, before)] == ["new.txt", "sub/deep/changed.txt"]
+        assert [entry.path for entry in changed_files(now, before)] == ["new.txt", "sub/deep/changed.txt"]
         assert read(scratch.fd, "sub/deep/changed.txt", 2) == b"ne"
     assert (tmp_path / "same.txt").read_text() == "same"
 
@@ -85,7 +94,7 @@ def test_a_change_that_hides_its_time_is_seen(tmp_path: Path) -> None:
         (tmp_path / "b").write_bytes(b"new")
         os.utime(tmp_path / "b", ns=(seen.st_atime_ns, seen.st_mtime_ns))
         os.replace(tmp_path / "b", tmp_path / "a")
-        assert [entry.path for entry in changed(listing(scratch.fd), before)] == ["a"]
+        assert [entry.path for entry in changed_files(listing(scratch.fd), before)] == ["a"]
 
 
 @pytest.mark.promise("X-06")

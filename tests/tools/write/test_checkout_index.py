@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import ToolFailure
-from rightcall.tools.write.checkout import differing, edited, read_index, taken_back
+from rightcall.tools.write.checkout import differing, edit_index, read_index, taken_back
 from support.desks import Project
 
 LATER = 4_000_000_000 * 10**9
@@ -29,7 +29,7 @@ def test_only_the_named_paths_change_and_git_reads_the_rest_as_before(version: s
     before, file = staged(project), project.root / ".git/index"
     old = file.read_bytes()
     blob = project.git("rev-parse", "main:notes.txt").strip()
-    new = edited(old, LATER, {"app.py": (0o100644, blob), "lib/util.py": None, "lib/more.py": (0o100755, blob)})
+    new = edit_index(old, LATER, {"app.py": (0o100644, blob), "lib/util.py": None, "lib/more.py": (0o100755, blob)})
     file.write_bytes(new)
     after = staged(project).splitlines()
     assert f"H 100755 {blob} 0\tlib/more.py" in after
@@ -49,7 +49,7 @@ def test_what_git_has_written_anew_is_taken_back_and_what_a_person_has_staged_si
     file = project.root / ".git/index"
     old = file.read_bytes()
     blob = project.git("rev-parse", "main:notes.txt").strip()
-    new = edited(old, LATER, {"app.py": (0o100644, blob)})
+    new = edit_index(old, LATER, {"app.py": (0o100644, blob)})
     file.write_bytes(new)
     project.write({"app.py": "a\nb\nc\n", "other.txt": "other"})
     project.git("add", "other.txt")  # git has written the index again, and its times
@@ -74,7 +74,7 @@ def test_a_file_that_changed_in_the_moment_the_index_was_written_is_compared_ane
     (project.root / "app.py").write_text("print('6ne')\n")  # of the same length, in the same moment
     os.utime(project.root / "app.py", ns=(moment.st_atime_ns, moment.st_mtime_ns))
     content = file.read_bytes()
-    file.write_bytes(edited(content, moment.st_mtime_ns, {"notes.txt": None}))  # the file of the index is newer now
+    file.write_bytes(edit_index(content, moment.st_mtime_ns, {"notes.txt": None}))  # the file of the index is newer now
     assert " M app.py" in project.git("status", "--porcelain")
 
 

@@ -14,7 +14,7 @@ import rightcall.base.files.write as writing
 import rightcall.tools.write.desk as keeping
 from rightcall.errors import ToolFailure
 from rightcall.tools.write.changes import FileStep, Moved
-from rightcall.tools.write.desk import Desk, adopt, locked
+from rightcall.tools.write.desk import Desk, adopt, hold_lock
 from support.killing_writes import desk_of, every_step, files_of, leftovers
 
 pytestmark = pytest.mark.promise("W-05")
@@ -124,7 +124,7 @@ def test_a_process_that_waits_too_long_for_the_other_is_told(root: Path) -> None
     desk = desk_of(root)
     apply(desk, [])
     told = r"Another process has been writing for more than 0\.03 seconds"
-    with locked(desk.folder, 1), pytest.raises(ToolFailure, match=told), desk.working(patience=0.03):
+    with hold_lock(desk.folder, 1), pytest.raises(ToolFailure, match=told), desk.working(patience=0.03):
         pass
     with desk.working(patience=0):
         pass

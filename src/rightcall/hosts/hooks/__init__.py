@@ -1,6 +1,6 @@
 """`rightcall hook`: the process that Claude Code, Gemini CLI and Codex start for each call.
 
-    event ─▶ hook ─▶ a server that listens, or judgement (the whole engine) ─▶ claude, gemini, codex ─▶ answer
+    event ─▶ hook ─▶ a server that listens, or judgement (the whole engine) ─▶ wires (claude, gemini, codex) ─▶ answer
 
 `events` is what an event says, whichever host it is from, `place` where a hook finds policy, socket and record. `hook`
 is loaded alone and asks the server first, since a host waits for it at every call.

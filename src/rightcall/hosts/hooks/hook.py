@@ -91,7 +91,7 @@ def process(arguments: list[str], settled: Callable[[], None] = _nothing) -> int
     try:
         options = read_options(arguments)
     except Usage as wrong:
-        return _misused(arguments, wrong)
+        return _tell_misuse(arguments, wrong)
     watch = Watch(DEADLINE, lambda: _failed(options, f"it took longer than {watch.seconds:g} seconds"), settled)
     try:
         return watch.say(_answer(options, watch))
@@ -109,13 +109,13 @@ def alone(arguments: list[str]) -> int:
     return process(arguments, _ignore_interruptions)
 
 
-def interrupted(arguments: list[str]) -> int:
+def answer_interrupted(arguments: list[str]) -> int:
     """What an interruption before the beginning comes to: a failure like any other."""
     _ignore_interruptions()
     try:
         options = read_options(arguments)
     except Usage as wrong:
-        return _misused(arguments, wrong)
+        return _tell_misuse(arguments, wrong)
     return _print(_failed(options, _INTERRUPTED))
 
 
@@ -133,7 +133,7 @@ def _fill_standard_files() -> None:
             os.open(os.devnull, os.O_RDONLY)
 
 
-def _misused(arguments: list[str], wrong: "Usage") -> int:
+def _tell_misuse(arguments: list[str], wrong: "Usage") -> int:
     _complain(f"rightcall hook: {wrong}")
     observing = any(mode in arguments for mode in ("observe", "warn", "--mode=observe", "--mode=warn"))
     return 1 if observing else STOP
@@ -146,7 +146,7 @@ def _answer(options: Options, watch: "Watch") -> str:
         if told is not None:
             return told
 
-    return judged(options, event, watch.allow)
+    return judge_event(options, event, watch.allow)
 
 
 def read_options(arguments: list[str]) -> Options:
@@ -313,9 +313,9 @@ def _print(text: str) -> int:
         while left:
             left = left[os.write(1, left) :]
     except OSError as fault:
-        from rightcall.hosts.hooks.events import unsaid
+        from rightcall.hosts.hooks.wires import reason_unsaid
 
-        reason = unsaid(text, fault.strerror or "standard output cannot be written")
+        reason = reason_unsaid(text, fault.strerror or "standard output cannot be written")
         if reason:
             _complain(reason)
             return STOP
@@ -340,9 +340,9 @@ def _read() -> bytes:
 
 def _failed(options: Options, why: str) -> str:
     try:
-        from rightcall.hosts.hooks.events import failure
+        from rightcall.hosts.hooks.wires import answer_unjudged
 
-        return failure(options.host, options.policy, options.mode, why, found=options.found)
+        return answer_unjudged(options.host, options.policy, options.mode, why, found=options.found)
     except BaseException:  # noqa: BLE001 - not even that works: the host has to do with the exit code
         if options.mode in ("observe", "warn"):
             return ""
@@ -358,7 +358,7 @@ def _asks_for_help(arguments: list[str]) -> bool:
 # The hook without a server: the door is opened, one event is judged, the door is closed.
 
 
-def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> str:
+def judge_event(options: Options, event: bytes, allow: Callable[[float], None]) -> str:
     """What is to be printed. `allow` is told how many seconds the policy gives in all. Never raises."""
     _lighten()
     from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks  # late: the whole engine
@@ -368,16 +368,16 @@ def judged(options: Options, event: bytes, allow: Callable[[float], None]) -> st
     try:
         hooks = Hooks(hook, every_tool=False)
     except Exception as fault:  # noqa: BLE001 - a policy that is wrong, a record that cannot be used, or our own fault
-        from rightcall.hosts.hooks.events import failure
+        from rightcall.hosts.hooks.wires import answer_unjudged
 
         why = str(fault) or type(fault).__name__
-        return failure(options.host, options.policy, options.mode, why, found=options.found)
+        return answer_unjudged(options.host, options.policy, options.mode, why, found=options.found)
     try:
         allow(hooks.deadline)
         return hooks.answer(event, can_ask=options.terminal)
     except Failed as failed:
         if failed.answer:
-            from rightcall.hosts.hooks.events import tell_operator
+            from rightcall.hosts.hooks.wires import tell_operator
 
             tell_operator(str(failed))
         return failed.answer

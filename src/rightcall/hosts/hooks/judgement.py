@@ -12,8 +12,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
@@ -21,7 +20,6 @@ from msgspec.structs import replace
 from rightcall.base.text import escaped
 from rightcall.executor.door import Door, host_result
 from rightcall.executor.passage import Passage
-from rightcall.hosts.hooks import claude, codex, gemini
 from rightcall.hosts.hooks.events import (
     CANNOT_JUDGE,
     Happened,
@@ -32,6 +30,7 @@ from rightcall.hosts.hooks.events import (
     is_unjudged,
 )
 from rightcall.hosts.hooks.place import record_without_policy
+from rightcall.hosts.hooks.wires import GEMINI, WIRES
 from rightcall.policy.discovery import FoundPolicy
 from rightcall.policy.settings import HostSettings
 from rightcall.record.admission import finish
@@ -39,13 +38,8 @@ from rightcall.record.notes import folder_beside, remembered_servers, remembered
 from rightcall.record.tables import EndBody, Tables, read_call
 from rightcall.types import Mode
 
-if TYPE_CHECKING:
-    pass
-
-
 log = logging.getLogger("rightcall")
 
-WIRES: dict[str, ModuleType] = {"claude": claude, "gemini": gemini, "codex": codex}
 _ABOUT_INPUT = ("validation", "unknown_tool", "loop")
 """Rules that say nothing of a call whose input could not be read."""
 INSTALLED: Mode = "block"
@@ -131,7 +125,7 @@ class Hooks:
             raise failed
         if passage.action == "ask":
             passage = replace(passage, changed=False)  # what was read is not what the host has
-        return _text(self._wire.said_before(passage, can_ask))
+        return _text(self._wire.answer_before(passage, can_ask))
 
     def _happened(self, read: Any) -> Happened:
         if not isinstance(read, dict):
@@ -139,7 +133,7 @@ class Hooks:
         servers = {*self.door.policy.servers, *remembered_servers(self.door.store)}
         event = cast("dict[str, Any]", read)
         cwd: Any = event.get("cwd")  # all hosts call it that
-        happened = self._wire.happened(event, servers)
+        happened = self._wire.read(event, servers)
         return (
             happened._replace(cwd=cwd) if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else happened
         )
@@ -157,7 +151,7 @@ class Hooks:
     def _before(self, happened: Happened, can_ask: bool) -> str:
         passage = self._judged(happened)
         vouched = self.door.policy.standing != "tightened"
-        return _text(self._wire.said_before(passage, can_ask, vouched=vouched))
+        return _text(self._wire.answer_before(passage, can_ask, vouched=vouched))
 
     def _judged(self, happened: Happened) -> Passage:
         self._know(happened)
@@ -175,12 +169,12 @@ class Hooks:
         if step:
             result = host_result(happened.ok, happened.error, happened.seconds)
             self.door.ended_elsewhere(happened.context, step, result, summary=happened.summary, answer=happened.answer)
-        if self._wire is not gemini or self._mode_of(happened) != "warn":
+        if self._wire is not GEMINI or self._mode_of(happened) != "warn":
             return ""
         self._know(happened)
         verdict = self.door.gate(space=happened.space).check(happened.tool, happened.arguments)
         told = verdict.hint or "" if verdict.problems else ""
-        return _text(gemini.said_after(as_called(told, happened)))
+        return _text(GEMINI.answer_after(as_called(told, happened)))
 
     def _fitted(self, happened: Happened) -> Any:
         """The input that a call will run with: what its end will be known by, where the host numbers no calls."""
@@ -228,7 +222,7 @@ class Hooks:
 
     def _failed(self, why: str) -> Failed:
         denies = denies_unjudged(self._settings.on_failure, self._settings.mode)
-        return Failed(why, _text(self._wire.denied(CANNOT_JUDGE)) if denies else "")
+        return Failed(why, _text(self._wire.deny(CANNOT_JUDGE)) if denies else "")
 
 
 def policy_source(hook: Hook) -> str | FoundPolicy | None:

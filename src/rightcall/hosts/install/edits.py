@@ -196,7 +196,7 @@ def node_at(tree: Node, path: Path) -> Node | None:
 def with_child(text: str, path: Path, data: Any, key: str | None = None) -> str:
     """The text with one more child, at the end of the object (then with a key) or array that the path leads to."""
     box = _box(text, path)
-    name = "" if key is None else quoted(key)
+    name = "" if key is None else quote_json(key)
     if box.children:
         return apply(text, _behind_others(text, box, name, data))
     return apply(text, [_into_empty(text, box, name, data)])
@@ -204,7 +204,7 @@ def with_child(text: str, path: Path, data: Any, key: str | None = None) -> str:
 
 def with_string(text: str, path: Path, value: str) -> str:
     """The text with another string where the path leads to."""
-    return with_literal(text, path, quoted(value))
+    return with_literal(text, path, quote_json(value))
 
 
 def with_literal(text: str, path: Path, literal: str) -> str:
@@ -213,7 +213,7 @@ def with_literal(text: str, path: Path, literal: str) -> str:
     return apply(text, [Edit(node.start, node.end, literal)])
 
 
-def quoted(value: str) -> str:
+def quote_json(value: str) -> str:
     """A string as JSON writes it."""
     return json.dumps(value, ensure_ascii=False)
 
@@ -384,7 +384,9 @@ def block_of(text: str) -> str | None:
     if start < 0 or end < 0:
         return None
     end += len(_LAST)
-    return text[start : end + len(_line_end_at(text, end))]
+    return text[
+        start : end + len("\r\n" if text.startswith("\r\n", end) else "\n" if text.startswith("\n", end) else "")
+    ]
 
 
 def without_block(text: str) -> str:
@@ -404,7 +406,3 @@ def _others(block: str) -> str:
     """What stands in our block from the first table on that we would not write."""
     found = _OTHERS.search(block)
     return "" if found is None else block[found.start() : block.index(_LAST)]
-
-
-def _line_end_at(text: str, at: int) -> str:
-    return "\r\n" if text.startswith("\r\n", at) else "\n" if text.startswith("\n", at) else ""

@@ -17,7 +17,7 @@ from rightcall.hosts.install.edits import (
     apply,
     hollow_of,
     node_at,
-    quoted,
+    quote_json,
     read,
     with_child,
     with_literal,
@@ -330,7 +330,7 @@ def _wrapped(text: str, path: Path, entry: ServerEntry, wish: Wish) -> str:
         text = with_child(text, path, [*ours, ""], "args")
         text = with_literal(text, (*path, "args", len(ours)), written)
     else:
-        text = apply(text, [_before_first(text, args, [*map(quoted, ours), written])])
+        text = apply(text, [_before_first(text, args, [*map(quote_json, ours), written])])
     return with_string(text, (*path, "command"), wish.program[0])
 
 
@@ -354,7 +354,7 @@ def _as_wished_servers(text: str, path: Path, entry: ServerEntry, wish: Wish) ->
     if moved and len(wish.program) == 1 and entry.words[1:] == entry.ours:
         text = with_string(text, (*path, "command"), wish.program[0])
     if is_misled(entry.words):
-        text = apply(text, [_before_first(text, _node(text, (*path, "args")), [quoted("-P")])])
+        text = apply(text, [_before_first(text, _node(text, (*path, "args")), [quote_json("-P")])])
     if wish.mode is not None and mode_of(entry.ours) != wish.mode:
         text = _with_option(text, path, "--mode", wish.mode)
     if wish.policy is not None and option(entry.ours, "--policy") != wish.policy:
@@ -369,7 +369,7 @@ def _with_option(text: str, path: Path, name: str, value: str) -> str:
     if name in words[:end]:
         return with_string(text, (*path, "args", words.index(name) + 1), value)
     place = args.children[end].start
-    return apply(text, [Edit(place, place, f"{quoted(name)}, {quoted(value)}, ")])
+    return apply(text, [Edit(place, place, f"{quote_json(name)}, {quote_json(value)}, ")])
 
 
 def unwrap_servers(text: str, record: Made | None) -> str:

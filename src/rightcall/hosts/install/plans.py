@@ -118,7 +118,7 @@ def write_manifest(folder: str, manifest: Manifest) -> None:
 
 
 @contextmanager
-def locked(folder: str) -> Generator[None, None, None]:
+def hold_lock(folder: str) -> Generator[None, None, None]:
     """While nobody else installs or uninstalls for this user."""
     make_folders(folder, 0o700)
     fd = os.open(os.path.join(folder, "installed.lock"), os.O_RDWR | os.O_CREAT, 0o600)

@@ -264,6 +264,11 @@ class Gateway:
         """Wait for servers that start for the first time, so long from their start at most."""
         await asyncio.gather(*(one.tried(seconds) for one in self._upstreams.values()))
 
+    async def refreshed(self, seconds: float = GREETING) -> None:
+        """Wait for the tools as they are now: of servers that start, and of those that never tell when they change."""
+        await self.settled(seconds)
+        await self._joining.refreshed()
+
     # ── what clients ask ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def introduction(self, client: Client, capabilities: Mapping[str, Any]) -> dict[str, Any]:
@@ -314,8 +319,7 @@ class Gateway:
         return success({})
 
     async def list_tools(self, exchange: Exchange) -> Answer:
-        await self.settled()
-        await self._joining.refreshed()
+        await self.refreshed()
         caller = exchange.caller
         key = caller, self.table.version, self.door.policy.digest
         if key not in self._lists:
@@ -370,8 +374,7 @@ class Gateway:
 
     async def _search(self, exchange: Exchange) -> Answer:
         call = await self._calls.read(exchange)
-        await self.settled()
-        await self._joining.refreshed()
+        await self.refreshed()
         return await self._searching.search(call, exchange, lambda entry: self._is_listed(entry, exchange.caller))
 
     async def list_resources(self, exchange: Exchange) -> Answer:

@@ -336,6 +336,10 @@ class Table:
             self._prefixes = dict(prefixes)
             self._rebuild()
 
+    def rename(self) -> None:
+        """Other names are taken now."""
+        self._rebuild()
+
     def drop(self, space: str) -> None:
         if self._by_space.pop(space, None):
             self._rebuild()

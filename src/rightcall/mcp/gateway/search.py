@@ -113,7 +113,7 @@ class Searching:
         ]
 
     async def search(self, call: ToolCall, exchange: Exchange, offers: Offers) -> Answer:
-        from rightcall.router.index import FOUND, described
+        from rightcall.router.index import FOUND, describe_hit
 
         verdict = self._checking().check(_NAMES["search"], call.arguments)
         if not verdict.ok or verdict.call is None:
@@ -123,7 +123,7 @@ class Searching:
         async with self._alone:
             hits = await asyncio.to_thread(self._found, given["query"], given.get("limit", FOUND), offered)
             texts = {hit.name: self._texts[hit.name][1] for hit in hits}
-        found = [described(hit, texts[hit.name].description, texts[hit.name].parameters) for hit in hits]
+        found = [describe_hit(hit, texts[hit.name].description, texts[hit.name].parameters) for hit in hits]
         told = {"tools": found}
         text = json.encode(told).decode()
         result = {"content": [{"type": "text", "text": text}], "structuredContent": told}

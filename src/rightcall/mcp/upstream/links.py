@@ -30,7 +30,7 @@ from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError
 from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS
-from rightcall.mcp.upstream.session import FORGOTTEN, Heard, ServerGone, SessionExpired
+from rightcall.mcp.upstream.session import FORGOTTEN, Heard, Link, ServerGone, SessionExpired
 from rightcall.mcp.upstream.upstream import environment, filled
 from rightcall.policy.settings import Server
 
@@ -583,3 +583,8 @@ class Tail:
         kept = [line.strip() for line in text.split("\n") if line.strip()]
         words = " | ".join(escaped(line, 200) for line in kept[-3:])
         return f"; its last words: {words}" if words else ""
+
+
+def open_link(server: Server) -> Link:
+    """The way to a server of the policy."""
+    return HttpLink(server) if server.url else ProcessLink(server)

@@ -13,7 +13,6 @@ from rightcall.proxy.teaching import as_text, result_text
 from rightcall.proxy.wires.common import (
     DROP,
     SAME,
-    Asked,
     Choice,
     Delta,
     Ending,
@@ -23,18 +22,16 @@ from rightcall.proxy.wires.common import (
     Object,
     Redo,
     Usage,
-    WireName,
+    Wire,
     a_list,
     a_number,
-    added,
+    add_count,
     an_object,
     arguments_text,
-    decoded,
+    decode_object,
     encode,
     objects,
     random_id,
-    raw_list,
-    requested,
 )
 from rightcall.types import Call
 
@@ -64,12 +61,8 @@ def input_read(given: Any) -> Any:
 
 def tool_use(call: Call) -> Object:
     """A block for a call. Ids that models write into their text may be none that the API takes back."""
-    given = call.id if call.id and _ID.fullmatch(call.id) else new_id()
+    given = call.id if call.id and _ID.fullmatch(call.id) else random_id(Anthropic.prefix)
     return {"type": "tool_use", "id": given, "name": call.name, "input": call.arguments}
-
-
-def new_id() -> str:
-    return random_id("toolu_")
 
 
 def stop_reason(given: Any, ending: Ending) -> Any:
@@ -95,13 +88,13 @@ def usage_with(usage: Object, extra: Usage) -> Object:
     """Counts with those of other tries added. What was read from a cache there counts as input here: the sum is right,
     and the cache's own counts stay those of this answer."""
     more = {"input_tokens": extra.prompt, "output_tokens": extra.completion}
-    return {**usage, **{key: added(usage[key], count) for key, count in more.items() if key in usage}}
+    return {**usage, **{key: add_count(usage[key], count) for key, count in more.items() if key in usage}}
 
 
 # ── framing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def reframed(raw: bytes, data: Object) -> bytes:
+def reframe(raw: bytes, data: Object) -> bytes:
     """An event with other data: its name, its line ends and whatever else stands beside the data stay."""
     old = payload(raw)
     if raw.count(old) == 1:
@@ -281,7 +274,7 @@ class AnthropicStream:
         self._next = max(self._next, place + 1)
         if event.same:
             return self._placed(event.raw, index, place)
-        data = decoded(payload(event.raw)) or {}
+        data = decode_object(payload(event.raw)) or {}
         block = dict(an_object(data.get("content_block")) or {})
         whole = b""
         for delta in event.deltas:
@@ -290,7 +283,7 @@ class AnthropicStream:
             elif isinstance(delta.new, Call):
                 block |= {"id": delta.new.id, "name": delta.new.name, "input": {}}
                 whole = grows(place, input_piece(delta.new))
-        return reframed(event.raw, {**data, "index": place, "content_block": block}) + whole
+        return reframe(event.raw, {**data, "index": place, "content_block": block}) + whole
 
     def _write_piece(self, event: Event, index: int) -> bytes:
         place = self._places.get(index, index)
@@ -300,28 +293,28 @@ class AnthropicStream:
         text = delta.text if delta.new is SAME else delta.new
         if delta.kind is not Kind.TEXT or not text:
             return b""
-        data = decoded(payload(event.raw)) or {}
+        data = decode_object(payload(event.raw)) or {}
         piece = an_object(data.get("delta")) or {}
-        return reframed(event.raw, {**data, "index": place, "delta": {**piece, "text": text}})
+        return reframe(event.raw, {**data, "index": place, "delta": {**piece, "text": text}})
 
     def _placed(self, raw: bytes, index: int, place: int | None) -> bytes:
         """An event of a block as it came, except for the block's number."""
         if place == index:
             return raw
-        data = decoded(payload(raw)) if place is not None else None
-        return b"" if data is None else reframed(raw, {**data, "index": place})
+        data = decode_object(payload(raw)) if place is not None else None
+        return b"" if data is None else reframe(raw, {**data, "index": place})
 
     def _write_end(self, event: Event, usage: Usage | None) -> bytes:
         before = self._ended(event)
         if usage is None and self._ending is None:
             return event.raw
-        data = decoded(payload(event.raw))
+        data = decode_object(payload(event.raw))
         if data is None:
             return before + event.raw
         delta = an_object(data.get("delta"))
         if delta is not None and self._ending is not None and delta.get("stop_reason") is not None:
             data = {**data, "delta": {**delta, "stop_reason": stop_reason(delta["stop_reason"], self._ending)}}
-        return before + reframed(event.raw, self._with_usage(data, usage))
+        return before + reframe(event.raw, self._with_usage(data, usage))
 
     def _ended(self, event: Event, *, reason: bool = False) -> bytes:
         """What comes before the end: the text, and each call whole; and the reason where the server gives none."""
@@ -403,7 +396,7 @@ def _refused(call: Call, hint: str) -> Object:
 
 
 def _object(arguments: Any) -> Object | None:
-    return decoded(arguments.encode(errors="replace")) if isinstance(arguments, str) else an_object(arguments)
+    return decode_object(arguments.encode(errors="replace")) if isinstance(arguments, str) else an_object(arguments)
 
 
 def _unthinking(request: Object) -> Object:
@@ -487,26 +480,21 @@ _ERRORS = {
 }
 
 
-class Anthropic:
+class Anthropic(Wire):
     """`/v1/messages`. Counting tokens and batches, whose paths begin alike, are not for us."""
 
-    name: WireName = "anthropic"
-
-    def is_for(self, method: str, path: str) -> bool:
-        return method == "POST" and path.endswith("/v1/messages")
-
-    def asked(self, body: bytes) -> Asked | None:
-        request = requested(body)
-        if request is None:
-            return None
-        choice = _choice(request.tool_choice)
-        return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice)
-
-    def new_id(self) -> str:
-        return new_id()
+    name = "anthropic"
+    path = "/v1/messages"
+    prefix = "toolu_"
 
     def stream(self) -> AnthropicStream:
         return AnthropicStream()
+
+    def choice(self, given: Any) -> Choice:
+        kind = (an_object(given) or {}).get("type")
+        if kind == "none":
+            return "none"
+        return "required" if kind in ("any", "tool") else "auto"
 
     # ── whole answers ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -562,13 +550,6 @@ class Anthropic:
 
     def stream_error(self, kind: FaultKind, message: str) -> bytes:
         return sse(self.error(502, kind, message), "error")
-
-
-def _choice(given: Any) -> Choice:
-    kind = (an_object(given) or {}).get("type")
-    if kind == "none":
-        return "none"
-    return "required" if kind in ("any", "tool") else "auto"
 
 
 def _block_read(at: int, block: Object) -> list[Delta]:

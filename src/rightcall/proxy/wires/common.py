@@ -7,6 +7,7 @@ answer that was not streamed is one event with all its deltas.
 from __future__ import annotations
 
 import secrets
+from abc import ABC, abstractmethod
 from enum import IntEnum
 from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
@@ -195,56 +196,71 @@ class StreamWire(Protocol):
         ...
 
 
-class Wire(Protocol):
+class Wire(ABC):
     """One API. Everything takes and gives decoded JSON; nothing raises because of what a server or a model wrote."""
 
-    @property
-    def name(self) -> WireName: ...
+    name: WireName
+    path: str
+    """What the paths end with at which a model is asked over this API."""
+    prefix = "call_"
+    """What the ids of calls begin with, as the API shapes them."""
 
     def is_for(self, method: str, path: str) -> bool:
         """Whether a request to this path asks a model over this API."""
-        ...
+        return method == "POST" and path.endswith(self.path)
 
     def asked(self, body: bytes) -> Asked | None:
         """What the request asks for; None where it cannot be read, so that it passes as it is."""
-        ...
+        request = decode_request(body)
+        if request is None:
+            return None
+        return Asked(
+            str(request.model), request.stream is True, raw_list(request.tools), self.choice(request.tool_choice)
+        )
+
+    def choice(self, given: Any) -> Choice:
+        """What the request's `tool_choice` says; this one says nothing."""
+        del given
+        return "auto"
 
     def new_id(self) -> str:
-        """A new id for a call, as the API shapes them. Wires whose calls have no ids give ''."""
-        ...
+        """A new id for a call. Wires whose calls have no ids give ''."""
+        return random_id(self.prefix)
 
+    @abstractmethod
     def stream(self) -> StreamWire: ...
 
+    @abstractmethod
     def whole(self, answer: Any) -> Event | None:
         """A whole answer as one event (its `data` is `answer`); None where it is no answer of a model."""
-        ...
 
+    @abstractmethod
     def written(self, event: Event) -> Any:
         """The whole answer as decided, a new object; unknown fields survive."""
-        ...
 
+    @abstractmethod
     def usage(self, answer: Any) -> Usage: ...
 
+    @abstractmethod
     def with_usage(self, answer: Any, extra: Usage) -> Any:
         """The answer, with tokens of other tries added to its own."""
-        ...
 
+    @abstractmethod
     def again(self, request: dict[str, Any], redo: Redo) -> dict[str, Any]:
         """The request once more, with what the model wrote and what is wrong with it; not streamed."""
-        ...
 
+    @abstractmethod
     def taught(self, request: dict[str, Any], prompt: str) -> dict[str, Any]:
         """The request for a model that knows no tools: `prompt` among its instructions, no tools, and the calls and
         results of the conversation so far as text."""
-        ...
 
+    @abstractmethod
     def error(self, status: int, kind: FaultKind, message: str) -> bytes:
         """The body of an error, as clients of this API read it."""
-        ...
 
+    @abstractmethod
     def stream_error(self, kind: FaultKind, message: str) -> bytes:
         """An error in the middle of a stream, as clients of this API read it."""
-        ...
 
 
 # ── common ──
@@ -254,7 +270,7 @@ encode = msgspec.json.encode
 Object = dict[str, Any]
 
 
-def decoded(data: bytes) -> Object | None:
+def decode_object(data: bytes) -> Object | None:
     """The object in these bytes, if there is one."""
     try:
         return an_object(msgspec.json.decode(data))
@@ -275,7 +291,7 @@ class Requested(msgspec.Struct):
 _requested = msgspec.json.Decoder(Requested)
 
 
-def requested(body: bytes) -> Requested | None:
+def decode_request(body: bytes) -> Requested | None:
     """The request, None where it cannot be read."""
     try:
         return _requested.decode(body)
@@ -283,13 +299,13 @@ def requested(body: bytes) -> Requested | None:
         return None
 
 
-def random_id(prefix: str, length: int = 24) -> str:
+def random_id(prefix: str) -> str:
     """An id that no server gives a second time.
 
     >>> len(random_id("call_"))
     29
     """
-    return prefix + secrets.token_hex(length // 2)
+    return prefix + secrets.token_hex(12)
 
 
 def an_object(value: Any) -> Object | None:
@@ -326,7 +342,7 @@ def a_number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def added(value: Any, more: int | None) -> Any:
+def add_count(value: Any, more: int | None) -> Any:
     """A count with another one added, where it is a count."""
     number = a_number(value)
     return value if number is None or more is None else number + more
@@ -339,7 +355,7 @@ def with_tokens(answer: Object, extra: Usage | None, prompt: str, completion: st
         return answer
     total = (extra.prompt or 0) + (extra.completion or 0)
     more = {prompt: extra.prompt, completion: extra.completion, "total_tokens": total}
-    return {**answer, "usage": {**usage, **{key: added(usage[key], n) for key, n in more.items() if key in usage}}}
+    return {**answer, "usage": {**usage, **{key: add_count(usage[key], n) for key, n in more.items() if key in usage}}}
 
 
 def plus(one: Usage, other: Usage) -> Usage:

@@ -21,17 +21,17 @@ from rightcall.proxy.wires.common import (
     Object,
     Redo,
     Usage,
-    WireName,
+    Wire,
     a_list,
     a_number,
-    added,
+    add_count,
     an_object,
     arguments_text,
-    decoded,
+    decode_object,
+    decode_request,
     encode,
     objects,
     raw_list,
-    requested,
 )
 from rightcall.types import Call
 
@@ -100,9 +100,9 @@ class OllamaStream:
         for delta in event.deltas:
             if delta.kind is Kind.CALL and delta.new is not DROP:
                 self._sent = max(self._sent, delta.key) + 1
-        if event.same and (usage is None or not _is_end(event)):
+        if event.same and (usage is None or not (bool(event.deltas) and event.deltas[-1].kind is Kind.FINISH)):
             return event.raw
-        line = decoded(event.raw)
+        line = decode_object(event.raw)
         if line is None:
             return event.raw
         if event.same:
@@ -123,7 +123,7 @@ class OllamaStream:
                 own = with_ending({"role": "assistant", "content": ""}, ending, self._sent)
                 before = _between(line, own)
             self._sent += len(ending.calls)
-        if line.get("done") is not True and not _says_anything(message):
+        if line.get("done") is not True and not any(value for key, value in message.items() if key != "role"):
             return before
         written = {**line, "message": message} if "message" in line else line
         if isinstance(ending, Ending) and ending.reason and "done_reason" in line:
@@ -186,14 +186,6 @@ def _rewritten_call(given: Object, call: Call) -> Object:
     return {**written, "id": call.id} if call.id else written
 
 
-def _is_end(event: Event) -> bool:
-    return bool(event.deltas) and event.deltas[-1].kind is Kind.FINISH
-
-
-def _says_anything(message: Object) -> bool:
-    return any(value for key, value in message.items() if key != "role")
-
-
 def _rest(line: Object, delta: Delta) -> bytes:
     """The rest of a text whose beginning was sent; what else the line said was said then."""
     text = delta.text if delta.new is SAME else delta.new
@@ -215,7 +207,7 @@ def with_usage(answer: Object, extra: Usage | None) -> Object:
     if extra is None:
         return answer
     more = {"prompt_eval_count": extra.prompt, "eval_count": extra.completion}
-    return {**answer, **{key: added(answer[key], count) for key, count in more.items() if key in answer}}
+    return {**answer, **{key: add_count(answer[key], count) for key, count in more.items() if key in answer}}
 
 
 # ── teaching ──
@@ -250,7 +242,7 @@ def taught(request: Object, prompt: str) -> Object:
 
 def _arguments(call: Call) -> Object | None:
     given: Any = call.arguments
-    return an_object(given) or decoded(arguments_text(given).encode(errors="surrogatepass"))
+    return an_object(given) or decode_object(arguments_text(given).encode(errors="surrogatepass"))
 
 
 def _native(call: Call, arguments: Any) -> Object:
@@ -276,16 +268,14 @@ def _in_text(message: Object) -> Object:
     return {**kept, "content": f"{content}\n{written}".strip()}
 
 
-class Ollama:
+class Ollama(Wire):
     """`/api/chat`."""
 
-    name: WireName = "ollama"
-
-    def is_for(self, method: str, path: str) -> bool:
-        return method == "POST" and path.endswith("/api/chat")
+    name = "ollama"
+    path = "/api/chat"
 
     def asked(self, body: bytes) -> Asked | None:
-        request = requested(body)
+        request = decode_request(body)
         if request is None:
             return None
         # It streams unless told not to, and knows no way to say that a tool must be called.

@@ -22,17 +22,16 @@ from rightcall.proxy.wires.common import (
     Object,
     Redo,
     Usage,
-    WireName,
+    Wire,
     a_list,
     a_number,
     an_object,
     arguments_text,
-    decoded,
+    decode_object,
+    decode_request,
     encode,
     objects,
-    random_id,
     raw_list,
-    requested,
     with_tokens,
 )
 from rightcall.types import Call
@@ -163,7 +162,7 @@ class OpenAIChatStream:
                 delta.number = self._number(delta)
         if event.same and usage is None and not _renumbers(event):
             return event.raw
-        chunk = decoded(payload(event.raw))
+        chunk = decode_object(payload(event.raw))
         if chunk is None:
             return self._unended(event) + event.raw
         if event.same and not _renumbers(event):
@@ -204,7 +203,7 @@ class OpenAIChatStream:
         """What comes before the end of a stream that gave no reason to end."""
         written: list[bytes] = []
         for delta in event.deltas:
-            chunk = decoded(payload(self._open.get(delta.answer, b"")))
+            chunk = decode_object(payload(self._open.get(delta.answer, b"")))
             if chunk is not None and isinstance(delta.new, Ending):
                 last: Object = {"index": delta.answer, "delta": {}, "finish_reason": finish_reason("stop", delta.new)}
                 written += [_with_choice(chunk, piece) for piece in (*self._ended(delta.answer, delta.new), last)]
@@ -330,7 +329,7 @@ def again(request: Object, redo: Redo) -> Object:
     else:
         messages.append({"role": "assistant", "content": redo.prose})
         messages.append({"role": "user", "content": redo.text})
-    return unstreamed({**request, "messages": messages})
+    return without_stream({**request, "messages": messages})
 
 
 def taught(request: Object, prompt: str) -> Object:
@@ -345,7 +344,7 @@ def taught(request: Object, prompt: str) -> Object:
     return {**kept, "messages": messages}
 
 
-def unstreamed(request: Object) -> Object:
+def without_stream(request: Object) -> Object:
     """The same request, to be answered at once."""
     return {key: value for key, value in request.items() if key != "stream_options"} | {"stream": False}
 
@@ -373,23 +372,18 @@ LEGACY = "function_call"
 """The key of the one call of OpenAI's older dialect."""
 
 
-class OpenAIChat:
+class OpenAIChat(Wire):
     """`/v1/chat/completions`."""
 
-    name: WireName = "openai_chat"
-
-    def is_for(self, method: str, path: str) -> bool:
-        return method == "POST" and path.endswith("/chat/completions")
+    name = "openai_chat"
+    path = "/chat/completions"
 
     def asked(self, body: bytes) -> Asked | None:
-        request = requested(body)
+        request = decode_request(body)
         if request is None:
             return None
         choice, answers = _choice(request.tool_choice), a_number(request.n) or 1
         return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice, answers)
-
-    def new_id(self) -> str:
-        return random_id("call_")
 
     def stream(self) -> OpenAIChatStream:
         return OpenAIChatStream()

@@ -15,7 +15,6 @@ from rightcall.proxy.teaching import as_text, result_text
 from rightcall.proxy.wires.common import (
     DROP,
     SAME,
-    Asked,
     Choice,
     Delta,
     Ending,
@@ -25,16 +24,13 @@ from rightcall.proxy.wires.common import (
     Object,
     Redo,
     Usage,
-    WireName,
+    Wire,
     a_list,
     an_object,
     arguments_text,
-    decoded,
+    decode_object,
     encode,
     objects,
-    random_id,
-    raw_list,
-    requested,
     with_tokens,
 )
 from rightcall.proxy.wires.openai_responses_items import (
@@ -90,7 +86,7 @@ def again(request: Object, redo: Redo) -> Object:
     if not redo.calls:
         answers.append({"role": "user", "content": redo.text})
     before = [] if request.get("conversation") else [*items(request.get("input")), *told]
-    return unstreamed({**request, "input": before + answers})
+    return without_stream({**request, "input": before + answers})
 
 
 def items(given: Any) -> list[Any]:
@@ -98,7 +94,7 @@ def items(given: Any) -> list[Any]:
     return [{"role": "user", "content": given}] if isinstance(given, str) else a_list(given)
 
 
-def unstreamed(request: Object) -> Object:
+def without_stream(request: Object) -> Object:
     """The same request, to be answered at once."""
     kept = {key: value for key, value in request.items() if key not in ("stream_options", "background")}
     return kept | {"stream": False}
@@ -216,7 +212,7 @@ class OpenAIResponsesStream:
             return self._dropped()
         if not self._touched:
             return self._passed(raw, about)
-        given = an_object((decoded(payload(raw)) or {}).get("item")) or {}
+        given = an_object((decode_object(payload(raw)) or {}).get("item")) or {}
         written = item_written(given, item)
         if written is None:
             self._gone = True
@@ -228,7 +224,7 @@ class OpenAIResponsesStream:
     def _write_done(self, raw: bytes, about: About, part: Part) -> bytes:
         if about.type == TEXT_DONE:
             return self._passed(raw, about, {"text": part.text})
-        given = (decoded(payload(raw)) or {}).get("part")
+        given = (decode_object(payload(raw)) or {}).get("part")
         return self._passed(raw, about, {"part": part_written(given, part)})
 
     def _write_arguments(self, raw: bytes, about: About, item: Item, call: Call) -> bytes:
@@ -237,7 +233,7 @@ class OpenAIResponsesStream:
         begun, item.sent = item.sent, True
         if about.type == ARGUMENTS_DELTA:
             return self._dropped() if begun else self._passed(raw, about, {"delta": arguments})
-        data = decoded(payload(raw)) or {}
+        data = decode_object(payload(raw)) or {}
         before = b""
         if not begun:
             where = {key: data[key] for key in ("item_id", "output_index") if key in data}
@@ -248,7 +244,7 @@ class OpenAIResponsesStream:
     def _write_final(self, event: Event, about: About, usage: Usage | None) -> bytes:
         if not self._touched and not self._shift and usage is None:
             return event.raw
-        data = decoded(payload(event.raw)) or {}
+        data = decode_object(payload(event.raw)) or {}
         ending = event.deltas[-1].new
         more = new_items(ending.text, ending.calls) if isinstance(ending, Ending) else []
         before = b"".join([self._new_item(event.raw, data, item) for item in more])
@@ -309,7 +305,7 @@ class OpenAIResponsesStream:
         moved = item is not None and item.index is not None and item.at != item.index
         if not changes and not self._shift and not moved and (part is None or part.at == part.index):
             return before + raw
-        data = decoded(payload(raw))
+        data = decode_object(payload(raw))
         if data is None:
             return before + raw
         now: Object = {"sequence_number": self._number(data.get("sequence_number"))}
@@ -327,9 +323,9 @@ class OpenAIResponsesStream:
         if item.at is None:
             item.at = self._top + 1 if self._gone or item.index is None else item.index
             self._top = max(self._top, item.at)
-            held = decoded(payload(item.held)) if item.held is not None else None
+            held = decode_object(payload(item.held)) if item.held is not None else None
             if item.held is not None and held is not None:
-                number = (decoded(payload(raw)) or {}).get("sequence_number")
+                number = (decode_object(payload(raw)) or {}).get("sequence_number")
                 now = {"output_index": item.at, "sequence_number": self._number(number)}
                 before = _framed(item.held, held | {key: value for key, value in now.items() if key in held})
                 self._shift += 1
@@ -352,26 +348,22 @@ def with_usage(response: Object, extra: Usage | None) -> Object:
     return with_tokens(response, extra, "input_tokens", "output_tokens")
 
 
-class OpenAIResponses:
+class OpenAIResponses(Wire):
     """`/v1/responses`."""
 
-    name: WireName = "openai_responses"
-
-    def is_for(self, method: str, path: str) -> bool:
-        return method == "POST" and path.endswith("/responses")
-
-    def asked(self, body: bytes) -> Asked | None:
-        request = requested(body)
-        if request is None:
-            return None
-        choice = _choice(request.tool_choice)
-        return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice)
-
-    def new_id(self) -> str:
-        return random_id("call_")
+    name = "openai_responses"
+    path = "/responses"
 
     def stream(self) -> OpenAIResponsesStream:
         return OpenAIResponsesStream()
+
+    def choice(self, given: Any) -> Choice:
+        """A tool that the server runs itself may be asked for; that is nothing that we could miss."""
+        if given in ("none", "required"):
+            return given
+        choice = an_object(given) or {}
+        required = choice.get("type") == "function" or choice.get("mode") == "required"
+        return "required" if required else "auto"
 
     # ── whole answers ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -436,14 +428,3 @@ def _read(response: Object) -> tuple[Output, list[Item | None], list[Delta]]:
             deltas += output.told(item, an_object(told) or {})
     deltas.append(Delta(Kind.FINISH, text=finish_reason(response)))
     return output, items, deltas
-
-
-def _choice(given: Any) -> Choice:
-    """A tool that the server runs itself may be asked for; that is nothing that we could miss."""
-    if given == "none":
-        return "none"
-    if given == "required":
-        return "required"
-    choice = an_object(given) or {}
-    required = choice.get("type") == "function" or choice.get("mode") == "required"
-    return "required" if required else "auto"

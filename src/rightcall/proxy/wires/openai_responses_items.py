@@ -25,7 +25,7 @@ from rightcall.proxy.wires.common import (
     a_number,
     an_object,
     arguments_text,
-    decoded,
+    decode_object,
     objects,
     random_id,
 )
@@ -421,7 +421,7 @@ class Reader:
         return Event(raw, [Delta(Kind.MORE, key=item.number, arguments="" if piece is None else piece)], about)
 
     def _read_final(self, raw: bytes, happened: _Happened) -> Event:
-        response = decoded(bytes(happened.response)) or {}
+        response = decode_object(bytes(happened.response)) or {}
         self.usage = usage_of(response)
         about = About(happened.type)
         output = a_list(response.get("output"))

@@ -24,7 +24,7 @@ from rightcall.tools.git.layout import Files
 from rightcall.tools.git.private import history_state, private_for
 from rightcall.tools.git.refs import Span, must_exist, span
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import checked, comparing, git_in, is_too_large, needs_too_much, run_git, snapshot
+from rightcall.tools.git.run import comparing, git_in, is_too_large, needs_too_much, output_of, run_git, snapshot
 from rightcall.tools.process import Finished, run_program
 from rightcall.tools.state import Untold
 
@@ -95,7 +95,7 @@ def in_time(finished: Finished, seconds: float, narrower: str) -> bytes:
         raise ToolFailure(f"git was not done after {seconds:g} seconds; {narrower}")
     if needs_too_much(finished):
         raise ToolFailure(f"This needs too much memory: too many files have changed; {narrower}")
-    return checked(finished)
+    return output_of(finished)
 
 
 def unreadable() -> ToolFailure:

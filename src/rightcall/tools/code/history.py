@@ -27,7 +27,7 @@ from rightcall.tools.code.patch import (
     read_commits,
     text_of,
 )
-from rightcall.tools.code.read import decoded
+from rightcall.tools.code.read import decode_text
 from rightcall.tools.git.private import history_state
 from rightcall.tools.git.refs import commit_of, seconds_of, split_path
 from rightcall.tools.git.repository import Repository, repository_for
@@ -190,7 +190,7 @@ def _file_at(repository: Repository, full: str, path: str, written: str, largest
         )
     if finished.code != 0 and not finished.late:
         raise Unseen(written)
-    found = decoded(in_time(finished, _SECONDS, "ask for the commit alone"))
+    found = decode_text(in_time(finished, _SECONDS, "ask for the commit alone"))
     if found is None:
         raise ToolFailure(f"{escaped(written, 200)} is a binary file; code/show shows text only")
     return found

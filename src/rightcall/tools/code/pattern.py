@@ -103,7 +103,7 @@ def _less(ranges: Ranges, first: int, last: int) -> Ranges:
     return tuple(kept)
 
 
-def spelled(ranges: Ranges, properties: tuple[str, ...] = (), *, negated: bool = False) -> str | None:
+def spell_set(ranges: Ranges, properties: tuple[str, ...] = (), *, negated: bool = False) -> str | None:
     """The set as both engines read it; None when nothing is in it. A negated one leaves out line ends too."""
     shown = [_range(low, high) for low, high in _less(ranges, *_SURROGATES)]
     shown += [f"\\p{{{name}}}" for name in properties]
@@ -315,10 +315,10 @@ class Reader:
             self._quoted()
         elif letter in PERL:
             ranges, negated = PERL[letter]
-            self._put(f"(?-i:{spelled(ranges, negated=negated)})", 2)
+            self._put(f"(?-i:{spell_set(ranges, negated=negated)})", 2)
         elif found := _PROPERTY.match(self._text, self._at):
             name = self._property(found)
-            self._put(spelled((), (name,), negated=found[1] == "P") or "", len(found[0]))
+            self._put(spell_set((), (name,), negated=found[1] == "P") or "", len(found[0]))
         else:
             code, taken = self._escaped()
             if code == _NEWLINE:
@@ -374,7 +374,7 @@ class Reader:
         kept = without_line_ends(ranges)
         if (0x0D, 0x0D) in ranges:  # asked for by name
             kept = (*kept, (0x0D, 0x0D))
-        made = spelled(kept, properties, negated=negated)
+        made = spell_set(kept, properties, negated=negated)
         if made is None:
             self._refuse(begins, "begins a set of line ends only", _ONE_LINE)
         self._put(made, 0)

@@ -26,11 +26,11 @@ _MARKS = (
 )
 
 
-def decoded(data: bytes) -> tuple[str, str] | None:
+def decode_text(data: bytes) -> tuple[str, str] | None:
     """The text without its byte-order mark, and the encoding's name; None for what is no text. A NUL byte means that,
     unless a mark says that NUL bytes are to be expected.
 
-    >>> decoded(b"caf\\xc3\\xa9"), decoded(b"caf\\xe9"), decoded(b"\\xff\\xfea\\0"), decoded(b"\\x7fELF\\0")
+    >>> decode_text(b"caf\\xc3\\xa9"), decode_text(b"caf\\xe9"), decode_text(b"\\xff\\xfea\\0"), decode_text(b"\\x7fELF\\0")
     (('café', 'utf-8'), ('café', 'windows-1252'), ('a', 'utf-16-le'), None)
     """
     for mark, encoding in _MARKS:
@@ -154,7 +154,7 @@ def _text(file: Opened, written: str, largest: int) -> tuple[str, str]:
             f"{escaped(written, 200)} has {max(size, len(data)):,} bytes, code/read takes at most {largest:,}; "
             "code/search finds lines in it"
         )
-    found = decoded(data)
+    found = decode_text(data)
     if found is None:
         raise ToolFailure(f"{escaped(written, 200)} is a binary file ({size:,} bytes); code/read shows text only")
     return found

@@ -41,17 +41,13 @@ class Grammar(Struct, frozen=True):
             ("class", self.classes),
             ("function", self.functions),
         )
-        return {_kind_tables(rule): role for role, rules in lists for rule in rules}
+        return {(rule if isinstance(rule, str) else rule["kind"]): role for role, rules in lists for rule in rules}
 
     @property
     def rules(self) -> list[dict[str, Any]]:
         """All of them, as the parser takes them."""
         rules = (*self.imports, *self.exports, *self.classes, *self.functions)
         return [{"kind": rule} if isinstance(rule, str) else rule for rule in rules]
-
-
-def _kind_tables(rule: Rule) -> str:
-    return rule if isinstance(rule, str) else rule["kind"]
 
 
 def _saying(kind: str, expression: str) -> Rule:

@@ -14,7 +14,7 @@ from rightcall.base.files.sight import Sight, Unseen
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import Repository
-from rightcall.tools.git.run import checked, failure_of, run_git
+from rightcall.tools.git.run import failure_of, output_of, run_git
 
 # ── dates ──
 # Points in time as people and git write them: a closed set, in UTC where no zone is named.
@@ -258,7 +258,7 @@ def _common(repository: Repository, one: str, other: str) -> str:
     finished = run_git(repository, ["merge-base", one, other], seconds=_SECONDS, most=1_000)
     if finished.code == 1:
         raise ToolFailure("The two commits have no common ancestor: compare them with two dots, a..b")
-    return checked(finished).split()[0].decode()
+    return output_of(finished).split()[0].decode()
 
 
 def must_exist(repository: Repository, commits: Sequence[str], path: str, written: str) -> None:

@@ -60,7 +60,7 @@ def _sayable(argument: str) -> str:
     raise ToolFailure(f"{escaped(argument, 200)} holds a character that no name or text in a history can have")
 
 
-def checked(finished: Finished) -> bytes:
+def output_of(finished: Finished) -> bytes:
     """What git has written, when all went well. Raises the ToolFailure that fits otherwise."""
     if finished.code == 0 or finished.full:
         return finished.out
@@ -263,7 +263,7 @@ def snapshot(sight: Sight, repository: Repository, paths: Sequence[str], deadlin
     folder = tempfile.mkdtemp(prefix="files-", dir=os.path.join(private.path, OWN))
     try:
         made = _Copies(sight, repository, folder, deadline)
-        made.copy(_suspects(checked(listed)))
+        made.copy(_suspects(output_of(listed)))
         if not made.index_info:
             yield Files(index, made.work_tree if made.copied else "")
             return
@@ -274,7 +274,7 @@ def snapshot(sight: Sight, repository: Repository, paths: Sequence[str], deadlin
             git_in(private, updating, stdin=b"".join(made.index_info), files=own),
             seconds=deadline - monotonic(), most=1_000,
         )  # fmt: skip
-        checked(told)
+        output_of(told)
         yield own
     finally:
         shutil.rmtree(folder, ignore_errors=True)

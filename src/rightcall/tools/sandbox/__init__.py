@@ -4,7 +4,7 @@ limits on time, memory, processes, disk and output. Where the machine cannot iso
     tools ─▶ program ─▶ sandbox (Sandbox.run) ─▶ conversation ─▶ fork server ─▶ supervisor ─▶ pid 1 ─▶ program
              scratch    (here)                                   (inside/, a process of its own)
 
-`types` is what is asked and answered, `charts` lends the plotting library.
+`charts` lends the plotting library.
 """
 
 from typing import TYPE_CHECKING
@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.tools.sandbox.sandbox import Sandbox, machine
-    from rightcall.tools.sandbox.scratch import put
-    from rightcall.tools.sandbox.types import (
+    from rightcall.tools.sandbox.conversation import (
         Ended,
         Job,
         Language,
@@ -25,13 +23,15 @@ if TYPE_CHECKING:
         job_for,
         node_program,
     )
+    from rightcall.tools.sandbox.sandbox import Sandbox, machine
+    from rightcall.tools.sandbox.scratch import put
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
+            "conversation": "Ended Job Language Limits NoSandbox Scratch Tier job_for node_program",
             "sandbox": "Sandbox machine",
             "scratch": "put",
-            "types": "Ended Job Language Limits NoSandbox Scratch Tier job_for node_program",
         },
     )
 

@@ -28,9 +28,9 @@ from xml.parsers import expat
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.tools.sandbox.conversation import PLACE, Job, Limits, NoSandbox, code_for
 from rightcall.tools.sandbox.inside.wire import is_open_to_all, is_root
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.types import PLACE, Job, Limits, NoSandbox, code_for
 
 LIBRARY: Final = "matplotlib"
 FOLDER: Final = ".matplotlib"

@@ -13,9 +13,9 @@ from rightcall.base.cut import cut_middle, text_start
 from rightcall.base.text import escaped, render_json
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox.charts import FOLDER, SIGNATURE, is_shown, png_size, svg_size
+from rightcall.tools.sandbox.conversation import Ended, Job, LimitName, Scratch, Tier
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.scratch import Left, Mark, changed, given_marks, listing, put, read, shown_path
-from rightcall.tools.sandbox.types import Ended, Job, LimitName, Scratch, Tier
+from rightcall.tools.sandbox.scratch import Left, Mark, changed_files, given_marks, listing, put, read, shown_path
 
 # ── tables ──
 # Tables in files: how many rows and columns they have, and their first rows lined up.
@@ -148,7 +148,7 @@ def name_only(path: str, size: int) -> File:
 _UNKNOWN = "application/octet-stream"
 
 
-def taken(file: File) -> int:
+def bytes_taken(file: File) -> int:
     """Bytes that a file takes in a result, as JSON."""
     return json_size(file.path) + json_size(file.text or "") + len(file.data or "") + 200
 
@@ -281,7 +281,7 @@ class Collected:
         self.left = [*found.left, *found.cut]
         self.cut = bool(found.cut)
         room, looks = _ROOM_FILES, _LOOKED_INTO_ALL
-        for entry in changed(found, self._marks):
+        for entry in changed_files(found, self._marks):
             if _is_cache(entry.path):
                 continue
             if len(self.files) == _LISTED:
@@ -294,7 +294,7 @@ class Collected:
             path = shown_path(entry.path)
             file = name_only(path, entry.size) if content is None else look_into(path, content, room)
             self.files.append(file)
-            room -= min(taken(file), room)
+            room -= min(bytes_taken(file), room)
         self.room = _ROOM - (_ROOM_FILES - room)
 
 

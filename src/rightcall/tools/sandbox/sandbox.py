@@ -13,10 +13,22 @@ from weakref import finalize
 
 from msgspec import Struct
 
-from rightcall.tools.sandbox.conversation import Conversation, Out, Server, ServerGone
+from rightcall.tools.sandbox.conversation import (
+    Conversation,
+    Ended,
+    Job,
+    Limits,
+    NoSandbox,
+    Out,
+    Scratch,
+    Server,
+    ServerGone,
+    Tier,
+    advice,
+    is_linux,
+)
 from rightcall.tools.sandbox.inside import kernel
 from rightcall.tools.sandbox.inside.wire import is_open_to_all, is_root
-from rightcall.tools.sandbox.types import Ended, Job, Limits, NoSandbox, Scratch, Tier, advice, is_linux
 
 # ── probe ──
 # What works here. A tier is believed when a harmless program has run in it, and the same program could neither read a

@@ -19,7 +19,7 @@ from msgspec import Struct
 from rightcall.base.files.beneath import open_beneath, shown_name
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
-from rightcall.tools.sandbox.types import Scratch
+from rightcall.tools.sandbox.conversation import Scratch
 
 MOST_FILES, DEEPEST, LONGEST_NAME = 100, 8, 255
 """Of what a call may put into it."""
@@ -193,15 +193,13 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
                     waiting.append(path)
                     folders.append(path)
             elif why is None:
-                files.append(_entry(path, about))
+                files.append(
+                    ScratchEntry(path, about.st_size, stat.S_IMODE(about.st_mode), mark_of(about), about.st_nlink)
+                )
             else:
                 left.append(Left(shown_path(path), why))
                 links.append(path)
     return Listing(_sorted(files), tuple(left), tuple(cut), folders=tuple(folders), links=tuple(links))
-
-
-def _entry(path: str, about: os.stat_result) -> ScratchEntry:
-    return ScratchEntry(path, about.st_size, stat.S_IMODE(about.st_mode), mark_of(about), about.st_nlink)
 
 
 def _sorted(files: list[ScratchEntry]) -> tuple[ScratchEntry, ...]:
@@ -261,7 +259,7 @@ def given_marks(folder: int) -> dict[str, Mark]:
     return {entry.path: entry.mark for entry in listing(folder).files}
 
 
-def changed(now: Listing, before: Mapping[str, Mark]) -> tuple[ScratchEntry, ...]:
+def changed_files(now: Listing, before: Mapping[str, Mark]) -> tuple[ScratchEntry, ...]:
     """The files that are new, or not as they were put there."""
     return tuple(entry for entry in now.files if before.get(entry.path) != entry.mark)
 
@@ -334,7 +332,7 @@ class Folder:
             for path in sorted(set(self._given) - {entry.path for entry in now.files}):
                 back.remove(path)
             back.remove_folders(set(self.survey.folders) - set(now.folders))
-        for entry in changed(now, self._given):
+        for entry in changed_files(now, self._given):
             back.replace(scratch.fd, entry)
         back.make_folders(set(now.folders) - set(self.survey.folders))
 

@@ -14,10 +14,10 @@ from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.diff import one_line
 from rightcall.tools.functions import Work
 from rightcall.tools.sandbox.charts import MISSING, draws, font_files, is_missing, lend_library, with_fonts
+from rightcall.tools.sandbox.conversation import PLACE, Job, Language, NoSandbox, file_name, job_for, limits_of
 from rightcall.tools.sandbox.program import Ran, run_program
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.sandbox.scratch import checked_files
-from rightcall.tools.sandbox.types import PLACE, Job, Language, NoSandbox, file_name, job_for, limits_of
 
 Lender = Callable[[], Sandbox]
 _TITLES: dict[Language, str] = {"python": "Python", "javascript": "JavaScript"}

@@ -130,7 +130,7 @@ MARK = ".rightcall-"
 """What the names of temporary files begin with."""
 
 
-def planned(steps: Sequence[FileStep]) -> tuple[list[FileStep], list[Kept], list[Made]]:
+def plan_steps(steps: Sequence[FileStep]) -> tuple[list[FileStep], list[Kept], list[Made]]:
     """The steps that change something, how each will be done, and the folders they need. Moved when something is not
     as they say, ToolFailure for what is in the way; nothing was touched."""
     wanted: list[FileStep] = []

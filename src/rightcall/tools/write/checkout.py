@@ -101,7 +101,7 @@ def read_index(content: bytes | None) -> Index:
         raise ToolFailure(_DAMAGED) from None
 
 
-def edited(content: bytes | None, written: int, changes: Mapping[str, Version | None]) -> bytes:
+def edit_index(content: bytes | None, written: int, changes: Mapping[str, Version | None]) -> bytes:
     """The index with other versions of these files, without those that are None. `written` is when its file was last
     written, in nanoseconds: what was changed in the same moment is compared anew by git, as with the old one."""
     old = read_index(content)
@@ -125,7 +125,7 @@ def taken_back(before: bytes | None, after: bytes | None, now: bytes | None, wri
     staged, back = read_index(now).staged(), differing(before, after)
     if any(staged.get(name) != new for name, (_, new) in back.items()):
         return None
-    return edited(now, written, {name: old for name, (old, _) in back.items()})
+    return edit_index(now, written, {name: old for name, (old, _) in back.items()})
 
 
 # From and to bytes
@@ -312,7 +312,7 @@ def checkout_steps(writer: Writer, clean: Checkout | None) -> tuple[FileStep, ..
     new = blobs(writer, [after[1] for _, after in clean.changes.values() if after is not None])
     steps = [_step(clean, path, before, after, new) for path, (before, after) in clean.changes.items()]
     steps.sort(key=lambda step: (step.after is not None, step.path))
-    index = edited(clean.index, clean.written, {path: version for path, (_, version) in clean.changes.items()})
+    index = edit_index(clean.index, clean.written, {path: version for path, (_, version) in clean.changes.items()})
     return (*steps, FileStep(clean.git_dir, _INDEX, clean.index, index, mode=0o644, lock=_LOCK))
 
 

@@ -27,7 +27,7 @@ from rightcall.base.files.write import step
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.opening import utc
-from rightcall.tools.write.apply import Refs, do, planned, roll_back
+from rightcall.tools.write.apply import Refs, do, plan_steps, roll_back
 from rightcall.tools.write.changes import (
     BEGUN,
     CONTENTS,
@@ -71,7 +71,7 @@ class _Seal(Struct, frozen=True):
 
 
 @contextmanager
-def opened(folder: str) -> Generator[str]:
+def open_folder(folder: str) -> Generator[str]:
     """The desk's folder, made if there is none: a path that leads to it for as long as this lasts, whatever its name
     leads to by then. ToolFailure when it cannot be made, is a link, or was made elsewhere."""
     try:
@@ -99,7 +99,7 @@ def _believed(here: str, folder: str) -> None:
         )
 
 
-def furnished(folder: str, name: str) -> None:
+def furnish(folder: str, name: str) -> None:
     """Under the lock: a new desk is sealed, and gets the folders that it needs. `name` is what it is known by."""
     try:
         if not is_own(folder):
@@ -157,7 +157,7 @@ def adopt(folder: str) -> None:
 
 
 @contextmanager
-def locked(folder: str, patience: float, name: str = "") -> Generator[int]:
+def hold_lock(folder: str, patience: float, name: str = "") -> Generator[int]:
     """The lock of all who write; yields its descriptor. ToolFailure when somebody else holds it for too long. `name` is
     what the folder is known by."""
     until = monotonic() + patience
@@ -259,8 +259,8 @@ class Desk:
     @contextmanager
     def working(self, patience: float = PATIENCE) -> Generator["Worker"]:
         """The lock shared by all processes; ToolFailure when it is held for longer than `patience` seconds."""
-        with opened(self.folder) as here, locked(here, patience, self.folder) as lock:
-            furnished(here, self.folder)
+        with open_folder(self.folder) as here, hold_lock(here, patience, self.folder) as lock:
+            furnish(here, self.folder)
             journal = Journal(self.folder, here)
             yield Worker(self, lock, journal, self._recovered(lock, journal))
 
@@ -387,7 +387,7 @@ class Worker:
 
     def carry_out(self, entry: JournalEntry, files: Sequence[FileStep]) -> Change:
         """Do what an entry is about."""
-        steps, kept, made = planned(files)
+        steps, kept, made = plan_steps(files)
         root = os.path.realpath(self.desk.sight.root)
         ready = replace(entry, files=tuple(kept), made=tuple(made), root=root, seal=seal_of(self.lock))
         filed = do(self.journal, ready, steps, self.refs(entry))

@@ -19,7 +19,7 @@ from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import NoRepository, Repository, repository_for
-from rightcall.tools.git.run import checked, failure_of
+from rightcall.tools.git.run import failure_of, output_of
 from rightcall.tools.write.changes import RefStep
 from rightcall.tools.write.git_objects import Bench, check_name, check_only_meaning
 from rightcall.tools.write.git_refs import (
@@ -126,7 +126,7 @@ class Writer:
     def subject(self, commit: str) -> str:
         """The first line of a commit's message."""
         finished = self._bench.git("log", "--no-walk", "--max-count=1", "--format=%s", commit, "--")
-        return checked(finished).decode(errors="backslashreplace").rstrip("\n")
+        return output_of(finished).decode(errors="backslashreplace").rstrip("\n")
 
     def blob(self, commit: str, path: str) -> tuple[bytes, int] | None:
         """The content and mode of a file (or link) in a commit; None: no such file."""
@@ -136,7 +136,7 @@ class Writer:
         finished = self._bench.git("cat-file", "blob", entry[1], most=_MOST_CONTENT)
         if finished.full:
             raise ToolFailure(f"{escaped(path, 200)} is larger than 64 MB")
-        return checked(finished), entry[0]
+        return output_of(finished), entry[0]
 
     def paths(self, commit: str) -> Entries:
         """Everything in a commit or tree."""
@@ -174,16 +174,16 @@ class Writer:
             read = self._bench.git("read-tree", f"{commit}^{{tree}}", index=index)
             if read.code != 0 and b"invalid path" in read.err:
                 raise ToolFailure("The commit holds a file whose name git itself refuses: nothing can be built on it")
-            checked(read)
+            output_of(read)
             told = self._bench.git("update-index", "-z", "--index-info", index=index, stdin=b"".join(lines))
             if told.code != 0 and (path := _refused(told.err, changes)):
                 raise ToolFailure(f"git cannot hold a file named {escaped(path, 200)} there: another one is in its way")
-            checked(told)
-            return checked(self._bench.git("write-tree", "--missing-ok", index=index)).decode().strip()
+            output_of(told)
+            return output_of(self._bench.git("write-tree", "--missing-ok", index=index)).decode().strip()
 
     def tree_of(self, commit: str) -> str:
         """The tree of a commit."""
-        return checked(self._bench.git("rev-parse", "--verify", f"{commit}^{{tree}}")).decode().strip()
+        return output_of(self._bench.git("rev-parse", "--verify", f"{commit}^{{tree}}")).decode().strip()
 
     def commit_tree(self, tree: str, parents: Sequence[str], message: str, author: Author) -> str:
         """A commit of a tree, with everything that belongs to it, in the repository's own store. No branch moves."""
@@ -191,7 +191,7 @@ class Writer:
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents), f"author {by}", f"committer {by}"]
         text = "\n".join(lines) + "\n\n" + message.rstrip("\n") + "\n"
         made = self._bench.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=text.encode(errors="replace"))
-        commit = checked(made).decode().strip()
+        commit = output_of(made).decode().strip()
         self._bench.publish()
         return commit
 
@@ -226,7 +226,7 @@ class Writer:
     def changed(self, old: str, new: str) -> list[tuple[str, str]]:
         """Path and status (A, M, D, T) of every file that differs."""
         command = ["diff-tree", "-r", "-z", "--name-status", "--no-renames", "--end-of-options", old, new]
-        parts = checked(self._bench.git(*command, most=_MOST_LISTED)).split(b"\0")
+        parts = output_of(self._bench.git(*command, most=_MOST_LISTED)).split(b"\0")
         return [(os.fsdecode(path), kind.decode()) for kind, path in zip(parts[::2], parts[1::2], strict=False)]
 
     def difference(self, old: str, new: str) -> str:
@@ -235,7 +235,7 @@ class Writer:
         finished = self._bench.git(*command, most=_MOST_LISTED)
         if finished.full:
             raise ToolFailure("The two differ in too many files to be compared")
-        return sha256(checked(finished)).hexdigest()
+        return sha256(output_of(finished)).hexdigest()
 
     def is_ancestor(self, a: str, b: str) -> bool:
         """Whether a commit is in the history of another, or that one itself."""
@@ -251,7 +251,7 @@ class Writer:
     def index_of(self, commit: str) -> bytes:
         """An index for a commit, as git keeps it beside a checkout."""
         with self._bench.index() as index:
-            checked(self._bench.git("read-tree", f"{commit}^{{tree}}", index=index))
+            output_of(self._bench.git("read-tree", f"{commit}^{{tree}}", index=index))
             with open(index, "rb") as file:
                 return file.read()
 
@@ -266,7 +266,7 @@ class Writer:
         if finished.full:
             raise ToolFailure("The repository holds too many files to be listed")
         found: dict[str, tuple[int, str]] = {}
-        for line in checked(finished).split(b"\0")[:-1]:
+        for line in output_of(finished).split(b"\0")[:-1]:
             about, _, name = line.partition(b"\t")
             mode, _, oid = about.split(b" ")
             found[os.fsdecode(name)] = int(mode, 8), oid.decode()

@@ -23,7 +23,7 @@ from rightcall.policy.settings import WriteSettings
 from rightcall.tools.git.layout import OWN, Files, Layout, Pins
 from rightcall.tools.git.private import Private, only_in, private_for
 from rightcall.tools.git.repository import Repository, small_file
-from rightcall.tools.git.run import checked, git_in
+from rightcall.tools.git.run import git_in, output_of
 from rightcall.tools.process import Finished, run_program
 
 _SECONDS = 60.0
@@ -50,13 +50,12 @@ class Bench:
 
     def git(
         self, *arguments: str, index: str = "", stdin: bytes | None = None, most: int = _MOST,
-        settings: Sequence[str] = (), holding: Sequence[int] = (),
-        unless: Callable[[Layout], str | None] = lambda _: None,
+        holding: Sequence[int] = (), unless: Callable[[Layout], str | None] = lambda _: None,
     ) -> Finished:  # fmt: skip
         """Run git: it reads the repository and our room, and writes objects into our room only. Where the system can
         see to it, it writes nowhere but there and in the git directory, whatever links are put in there meanwhile.
         `unless` says why it must not run in the directory as it is just then."""
-        config = [word for setting in (*_CONFIG, *settings) for word in ("-c", setting)]
+        config = [word for setting in _CONFIG for word in ("-c", setting)]
         private = private_for(self.repository)
         if why := unless(private.layout):
             raise ToolFailure(why)
@@ -79,7 +78,7 @@ class Bench:
                     file.write(content)
             told = "".join(f"{name}\n" for name in names).encode()
             made = self.git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=told, most=100 * len(names))
-            return checked(made).decode().split()
+            return output_of(made).decode().split()
         except OSError as error:
             raise ToolFailure("There is no room for the files of the commit") from error
         finally:
@@ -100,10 +99,10 @@ class Bench:
 
     def moved_index(self, content: bytes, old: str, new: str) -> bytes:
         """See `Writer.index_moved`."""
-        listed = checked(self.git("diff-tree", "-r", "-z", "--no-renames", "--raw", old, new, most=64 << 20))
+        listed = output_of(self.git("diff-tree", "-r", "-z", "--no-renames", "--raw", old, new, most=64 << 20))
         parts = listed.split(b"\0")
         with self.index(content) as index:
-            there = _staged(checked(self.git("ls-files", "-s", "-z", index=index, most=256 << 20)))
+            there = _staged(output_of(self.git("ls-files", "-s", "-z", index=index, most=256 << 20)))
             lines: list[bytes] = []
             for about, path in zip(parts[::2], parts[1::2], strict=False):
                 was_mode, mode, was, oid, _ = about.removeprefix(b":").split(b" ")
@@ -113,7 +112,7 @@ class Bench:
                     if mode != b"000000":
                         lines.append(b"%s %s\t%s\0" % (mode, oid, path))
             if lines:
-                checked(self.git("update-index", "-z", "--index-info", index=index, stdin=b"".join(lines)))
+                output_of(self.git("update-index", "-z", "--index-info", index=index, stdin=b"".join(lines)))
             with open(index, "rb") as file:
                 return file.read()
 
@@ -262,13 +261,13 @@ def check_only_meaning(bench: Bench, name: str, argument: str = "branch") -> Non
     if any(skeleton(first) == skeleton(one) for one in remotes if skeleton(one)) or first in remotes:
         raise _ambiguous(argument, name, f"{escaped(first, _SHOWN)} is, or looks like, the name of a remote")
     number = _MAYBE_A_COMMIT.fullmatch(name)
-    if number is not None and checked(bench.git("rev-parse", f"--disambiguate={number[1]}")):
+    if number is not None and output_of(bench.git("rev-parse", f"--disambiguate={number[1]}")):
         raise _ambiguous(argument, name, "a commit or file has a number that begins so")
 
 
 def _refs(bench: Bench, *names: str) -> set[str]:
     """The refs with these names, and below them."""
-    listed = checked(bench.git("for-each-ref", "--format=%(refname)", *names, most=_MOST_REFS))
+    listed = output_of(bench.git("for-each-ref", "--format=%(refname)", *names, most=_MOST_REFS))
     return {os.fsdecode(line) for line in listed.split(b"\n") if line}
 
 

@@ -18,7 +18,7 @@ from rightcall.tools.code.patch import DiffReader
 from rightcall.tools.diff import one_line
 from rightcall.tools.git.layout import Layout
 from rightcall.tools.git.repository import small_file
-from rightcall.tools.git.run import checked, failure_of
+from rightcall.tools.git.run import failure_of, output_of
 from rightcall.tools.write.changes import Moved, RefStep
 from rightcall.tools.write.git_objects import Bench
 
@@ -76,7 +76,7 @@ def _loose(bench: Bench, name: str) -> str | None:
 
 def _look_up_refs(bench: Bench, names: Sequence[str]) -> list[str | None]:
     wanted = [os.fsencode(name) for name in names]
-    listed = checked(
+    listed = output_of(
         bench.git(
             "for-each-ref", "--format=%(objectname) %(objecttype) %(symref)%00%(refname)", *names, most=64 << 20
         )  # it lists also what lies below a name
@@ -104,7 +104,7 @@ def in_the_way(bench: Bench, name: str) -> str | None:
     parts = name.split("/")
     above = [HEADS + "/".join(parts[:length]) for length in range(1, len(parts))]
     for pattern in (*above, f"{HEADS}{name}/"):
-        first = checked(bench.git("for-each-ref", "--count=1", "--format=%(refname)", pattern)).rstrip(b"\n")
+        first = output_of(bench.git("for-each-ref", "--count=1", "--format=%(refname)", pattern)).rstrip(b"\n")
         found = os.fsdecode(first)
         if found and (found == pattern or pattern.endswith("/")):
             return found.removeprefix(HEADS)
@@ -120,10 +120,9 @@ def set_refs(bench: Bench, steps: Sequence[RefStep], by: tuple[str, str], holdin
         if at != step.before:
             raise _moved(step, at)
     told = b"".join(_line(step) for step in steps)
-    settings = [f"user.name={by[0]}", f"user.email={by[1]}"]
     finished = bench.git(
-        "update-ref", "--no-deref", "-m", "rightcall", "-z", "--stdin", stdin=told, settings=settings, holding=holding,
-        unless=unwritable,
+        "-c", f"user.name={by[0]}", "-c", f"user.email={by[1]}", "update-ref", "--no-deref", "-m", "rightcall", "-z",
+        "--stdin", stdin=told, holding=holding, unless=unwritable,
     )  # fmt: skip
     if finished.code == 0:
         return
@@ -220,7 +219,7 @@ class Diff(Struct, frozen=True):
 
 def diff_of(bench: Bench, old: str, new: str, most: int) -> Diff:
     """All that differs, up to so many bytes."""
-    files = altered(bench, old, new)
+    files = altered_files(bench, old, new)
     binary = [one for one in files if one.lines is None]
     if not binary:
         text, full = patch(bench, old, new, most=most)
@@ -238,13 +237,13 @@ def diff_of(bench: Bench, old: str, new: str, most: int) -> Diff:
     return Diff("\n".join([*([text.rstrip("\n")] if text else []), *rest]), _describe_files(files), " ".join(missing))
 
 
-def altered(bench: Bench, old: str, new: str) -> list[Altered]:
+def altered_files(bench: Bench, old: str, new: str) -> list[Altered]:
     """Every file that differs."""
     command = ["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames", "--end-of-options"]
     finished = bench.git(*command, old, new, most=_MOST_LISTED)
     if finished.full:
         raise ToolFailure("The two differ in too many files to be shown")
-    reader = DiffReader(checked(finished))
+    reader = DiffReader(output_of(finished))
     files = reader.raw()
     counts = {one.new: None if one.binary else (one.insertions, one.deletions) for one in reader.counts()}
     return [
@@ -261,7 +260,7 @@ def patch(
         "diff-tree", "-r", "-p", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full-index",
         *(["--text"] * as_text), "--end-of-options", old, new, "--", *paths, most=most,
     )  # fmt: skip
-    return checked(finished).decode(errors="backslashreplace"), finished.full
+    return output_of(finished).decode(errors="backslashreplace"), finished.full
 
 
 def _patches(bench: Bench, old: str, new: str, paths: Sequence[str], most: int) -> tuple[str, bool]:
@@ -296,7 +295,7 @@ def _sorted_out(bench: Bench, files: Iterable[Altered]) -> tuple[dict[str, str],
             continue
         room -= size
         # what will be there is what matters: text that takes the place of something else is shown
-        if not _is_text(checked(bench.git("cat-file", "blob", file.after or file.before, most=_LARGEST + 1))):
+        if not _is_text(output_of(bench.git("cat-file", "blob", file.after or file.before, most=_LARGEST + 1))):
             opaque[file.path] = line
     return unread, opaque
 
@@ -314,7 +313,7 @@ def _is_text(content: bytes) -> bool:
 def _sizes(bench: Bench, ids: Sequence[str]) -> dict[str, int]:
     told = "".join(f"{one}\n" for one in ids).encode()
     command = ["cat-file", "--batch-check=%(objectsize)"]
-    said = checked(bench.git(*command, stdin=told, most=_MOST_LISTED)).split(b"\n")
+    said = output_of(bench.git(*command, stdin=told, most=_MOST_LISTED)).split(b"\n")
     if not all(size.isdigit() for size in said[: len(ids)]):
         raise ToolFailure("The git repository is damaged, or a part of it is not here")
     return {one: int(size) for one, size in zip(ids, said, strict=False)}

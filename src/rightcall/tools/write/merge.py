@@ -29,8 +29,8 @@ from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import one_line
 from rightcall.tools.process import program
+from rightcall.tools.sandbox.conversation import Ended, Job, Limits
 from rightcall.tools.sandbox.inside.root import remove
-from rightcall.tools.sandbox.types import Ended, Job, Limits
 from rightcall.tools.write.branches import branch_record, branch_step, tidy
 from rightcall.tools.write.changes import Change, FileStep, GitScope, Moved, RefStep
 from rightcall.tools.write.checkout import checkout_steps, clean_checkout

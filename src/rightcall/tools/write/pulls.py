@@ -19,7 +19,7 @@ from rightcall.base.globs import path_matches
 from rightcall.base.letters import skeleton
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
-from rightcall.tools.git.run import checked, run_git
+from rightcall.tools.git.run import output_of, run_git
 from rightcall.tools.write.git import Writer
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def required_tip(writer: Writer, branch: str, what: str) -> str:
 def commits_between(writer: Writer, base: str, head: str) -> tuple[Commit, ...]:
     """The commits that a branch has beyond another, the newest first."""
     command = ["log", "-z", f"--max-count={_MOST_COMMITS + 1}", f"--format={_FIELDS}", head, f"^{base}", "--"]
-    out = checked(run_git(writer.repository, command, seconds=_SECONDS, most=_MOST))
+    out = output_of(run_git(writer.repository, command, seconds=_SECONDS, most=_MOST))
     parts = out.decode(errors="replace").split("\0")
     rows = [parts[at : at + 5] for at in range(0, len(parts) - 4, 5)]
     if len(rows) > _MOST_COMMITS:
@@ -308,12 +308,12 @@ def fork_point(writer: Writer, base: str, head: str) -> str:
     out = run_git(writer.repository, ["merge-base", base, head], seconds=_SECONDS, most=_MOST)
     if out.code == 1:
         raise ToolFailure("The branch and its base have no common history: they cannot be merged")
-    return checked(out).decode().split()[0]
+    return output_of(out).decode().split()[0]
 
 
 def counts(writer: Writer, old: str, new: str) -> Counts:
     command = ["diff-tree", "-r", "-z", "--numstat", "--no-renames", "--end-of-options", old, new]
-    lines = checked(run_git(writer.repository, command, seconds=_SECONDS, most=_MOST)).split(b"\0")[:-1]
+    lines = output_of(run_git(writer.repository, command, seconds=_SECONDS, most=_MOST)).split(b"\0")[:-1]
     pairs = [line.split(b"\t")[:2] for line in lines]
     inserted, deleted = (sum(int(pair[side]) for pair in pairs if pair[side].isdigit()) for side in (0, 1))
     return Counts(len(lines), inserted, deleted)
@@ -328,7 +328,7 @@ def blobs(writer: Writer, ids: Iterable[str]) -> dict[str, bytes]:
     finished = run_git(writer.repository, ["cat-file", "--batch"], stdin=told, seconds=_SECONDS, most=_MOST)
     if finished.full:
         raise ToolFailure("The branch changes more than 64 MB of files: that is too much for a checkout at once")
-    out, at, found = checked(finished), 0, dict[str, bytes]()
+    out, at, found = output_of(finished), 0, dict[str, bytes]()
     for one in wanted:
         about, _, _ = out[at : at + 200].partition(b"\n")
         _, _, size = about.rpartition(b" ")
@@ -349,7 +349,7 @@ def exact_diff(writer: Writer, old: str, new: str) -> bytes:
     finished = run_git(writer.repository, command, seconds=_SECONDS, most=_MOST)
     if finished.full:
         raise ToolFailure("The diff is larger than 64 MB: git itself can show it")
-    return checked(finished)
+    return output_of(finished)
 
 
 def shown_diff(writer: Writer, old: str, new: str, most: int) -> str:

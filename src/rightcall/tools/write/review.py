@@ -12,7 +12,7 @@ from rightcall.base.letters import skeleton, visible
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import one_line
-from rightcall.tools.git.run import checked, run_git
+from rightcall.tools.git.run import output_of, run_git
 from rightcall.tools.write.branches import BranchRecord, branch_record
 from rightcall.tools.write.changes import GitScope, Moved
 from rightcall.tools.write.commit import commit_lines
@@ -57,7 +57,7 @@ class Standing(Struct, frozen=True):
     """Approvals of an earlier commit, by somebody who has not approved this one."""
 
 
-def involved(record: PullRecord, owner: str, commits: Iterable[Commit]) -> tuple[str, ...]:
+def people_involved(record: PullRecord, owner: str, commits: Iterable[Commit]) -> tuple[str, ...]:
     """Everybody whose work it is."""
     people = [record.author, owner, *(name for commit in commits for name in commit.names)]
     return tuple(dict.fromkeys(name for name in people if name))
@@ -76,7 +76,7 @@ def require_other(by: str, people: Iterable[str], what: str) -> None:
             )
 
 
-def standing(record: PullRecord, head: str, people: Iterable[str]) -> Standing:
+def standing_of(record: PullRecord, head: str, people: Iterable[str]) -> Standing:
     """The last word of each reviewer counts, and only on this commit. An approval by whoever has a hand in it by
     now does not; a rejection does, whoever says it."""
     own = tuple(people)
@@ -183,9 +183,9 @@ def case_of(desk: "Desk", given: str | int) -> Case:
     writer = Writer(desk.sight, record.repository)
     head, tip = required_tip(writer, record.branch, "branch"), required_tip(writer, record.base, "base")
     commits = commits_between(writer, tip, head)
-    people = involved(record, _owner(branch_record(desk, record.branch)), commits)
+    people = people_involved(record, _owner(branch_record(desk, record.branch)), commits)
     fork = fork_point(writer, tip, head)
-    return Case(record, writer, head, tip, fork, commits, people, standing(record, head, people))
+    return Case(record, writer, head, tip, fork, commits, people, standing_of(record, head, people))
 
 
 def review_state(desk: "Desk", asked: ReviewArguments) -> str:
@@ -225,7 +225,7 @@ def review(desk: "Desk", asked: ReviewArguments, *, person: bool = False, at: st
             tool="code/review", caller=asked.caller, summary=f"{_DONE[decision]} pull request {record.id}",
             files=[pull_step(desk, said)], scope=GitScope(record.repository, pull=record.id),
         )  # fmt: skip
-    now = standing(said, case.head, case.people)
+    now = standing_of(said, case.head, case.people)
     return Reviewed(
         id=record.id, decision=decision, commit=case.head, status=said.status, approvals=len(now.approved),
         needed=desk.settings.reviews, change=change.id, undo=f"rightcall undo {change.id}",
@@ -309,7 +309,7 @@ def series(span: Span) -> bytes:
     finished = run_git(span.writer.repository, command, seconds=_SECONDS, most=_MOST)
     if finished.full:
         raise ToolFailure("The commits are larger than 256 MB: push the branch instead")
-    return checked(finished)
+    return output_of(finished)
 
 
 def export(desk: "Desk", record: PullRecord, forge: Forge, folder: str) -> list[str]:

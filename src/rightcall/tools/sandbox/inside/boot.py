@@ -37,8 +37,7 @@ for _name in _PRELOADED:
     import_module(_name)
 
 from rightcall.tools.sandbox.inside import child, wire
-from rightcall.tools.sandbox.inside.server import ForkServer
-from rightcall.tools.sandbox.inside.supervisor import supervise
+from rightcall.tools.sandbox.inside.server import ForkServer, supervise
 
 
 def _program() -> child.Run:
@@ -71,6 +70,6 @@ child.set_environment(child.environment(_run))
 _run.channel.close()
 child.adapt_library(_run)
 child.lend_packages(_run.request.packages)
-_start = child.prepared(str(_run.request.script), _run.request.argv, _STARTED_WITH)
+_start = child.prepare_start(str(_run.request.script), _run.request.argv, _STARTED_WITH)
 if _start() != 0 and not child.was_interrupted():  # called from here: the fewer frames of ours the program sees
     sys.exit(1)

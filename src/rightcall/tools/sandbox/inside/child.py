@@ -116,7 +116,7 @@ def reset_signals(*, warm: bool) -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def prepared(path: str, argv: list[str], started_with: frozenset[str]) -> Callable[[], int]:
+def prepare_start(path: str, argv: list[str], started_with: frozenset[str]) -> Callable[[], int]:
     """What runs a Python file as `python FILE` does: by the interpreter's own function for it, which also tells of
     whatever the file raises. It then returns something other than 0. `started_with` are the modules that every
     interpreter has loaded when it starts."""

@@ -339,10 +339,10 @@ def program(
         rules.update(signalling(alone))
     if not truncate:
         rules["truncate"] = Rule()
-    return assembled(arch, rules)
+    return assemble(arch, rules)
 
 
-def assembled(arch: Arch, rules: dict[str, Rule]) -> bytes:
+def assemble(arch: Arch, rules: dict[str, Rule]) -> bytes:
     """Rules by the name of the call; whatever is not named is allowed."""
     column = list(ARCHITECTURES).index(arch)
     steps: list[_Step] = [

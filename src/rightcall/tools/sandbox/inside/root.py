@@ -44,7 +44,7 @@ class _Level:
         self.names = iter(os.listdir(folder))
 
 
-def walked(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
+def walk_below(top: int) -> Iterator[tuple[int, str, os.stat_result]]:
     """Everything below an open folder: the folder it lies in (open until the next step), its name, what it is. A folder
     comes before what is in it. What cannot be seen though the program may have put something there is an OSError."""
     levels = [_Level(os.open(".", _FOLDER, dir_fd=top))]
@@ -165,11 +165,11 @@ def write_copy(source: int, path: str, mode: int, *, folder: int | None = None) 
         os.close(target)
 
 
-def used(top: int, most: Use | None = None) -> Use:
+def measure_use(top: int, most: Use | None = None) -> Use:
     """What everything below an open folder takes on the disk, a file of two names once; it stops beyond `most`."""
     size = entries = 0
     known: set[tuple[int, int]] = set()
-    for _, _, found in walked(top):
+    for _, _, found in walk_below(top):
         if found.st_nlink == 1 or stat.S_ISDIR(found.st_mode) or (found.st_dev, found.st_ino) not in known:
             size += found.st_blocks * 512
             known.add((found.st_dev, found.st_ino))
@@ -457,7 +457,7 @@ class Mapped(NamedTuple):
         return os.stat(f"/proc/{self.process}/map_files/{int(first, 16):x}-{int(last, 16):x}")
 
 
-def removed(processes: list[int]) -> tuple[list[Mapped], bool]:
+def removed_files(processes: list[int]) -> tuple[list[Mapped], bool]:
     """The removed files that are mapped, and whether these are all: there may be more than are looked at."""
     found: list[Mapped] = []
     left = _MOST
@@ -480,7 +480,7 @@ def _maps(view: str, most: int) -> bytes:
 
 def shares_memory(processes: list[int]) -> bool:
     """Whether one of them holds memory that may be much more than is mapped of it."""
-    found, all_seen = removed(processes)
+    found, all_seen = removed_files(processes)
     return not all_seen or any(each.path == _ANONYMOUS for each in found)
 
 

@@ -1,0 +1,258 @@
+"""The tools of the policy's servers (`[servers.NAME]`) as tools of an executor (X-01): one connection with each server,
+which the first use or listing starts.
+
+    Executor ─▶ Servers ─┬─ Door      what the policy says of them: the gateway's own judgement, pins and names
+                         └─ Source    which tools there are, and a call of one: MCP, loaded when it is needed
+
+Such a call goes the way of every call (`Pipeline.run`). Only what is asked of the policy is put as the gateway puts it,
+so that one rule means the same at both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
+
+from rightcall.base.text import escaped
+from rightcall.catalog.names import words_of
+from rightcall.catalog.tool import PackTool
+from rightcall.executor.calls import Who, Written
+from rightcall.executor.passage import Here, recorded_name, request_of, tool_of
+from rightcall.executor.pipeline import Pipeline
+from rightcall.executor.request import Occasion
+from rightcall.executor.rights import NOT_TOLD, full_name, names_meant, other_names
+from rightcall.executor.toolbox import Equipped, Pair, Toolbox
+from rightcall.policy.settings import Policy, Rights, Server
+from rightcall.policy.types import Decision, Request
+from rightcall.record.admission import Admission, ApprovalQuestion
+from rightcall.record.tables import CallBody, Tables
+from rightcall.tools.functions import LocalTool
+from rightcall.types import Rules
+
+if TYPE_CHECKING:
+    from rightcall.executor.door import Door
+    from rightcall.executor.present.messages import Outcome
+
+LISTING = 5.0
+"""Seconds that a list of tools waits for servers that are just starting; the gateway's clients wait as long."""
+CALLING = 30.0
+"""Seconds that a call of a tool which nobody knows yet waits for them."""
+_AROUND = 5.0
+"""Seconds that a call may take beside what its server may: then it is the server's time limit that is told."""
+_SOURCE = "rightcall.mcp.gateway.source", "ServerSource"
+"""What speaks MCP. It is found by name: it stands after the executor in the order of packages, and is handed the door
+that it needs."""
+
+
+class Source(Protocol):
+    """Tools that somebody else runs. Its methods may be called from any thread and any event loop."""
+
+    @property
+    def version(self) -> int:
+        """Grows whenever other tools are there."""
+        ...
+
+    def tools(self) -> Mapping[str, Pair]:
+        """By the names they are listed under."""
+        ...
+
+    def away(self) -> Mapping[str, str]:
+        """The servers that are not there, and why."""
+        ...
+
+    def settle(self, seconds: float) -> None:
+        """Start what has not been started, and wait so long at most for the tools. Raises nothing."""
+        ...
+
+    async def asettle(self, seconds: float) -> None: ...
+
+    def follow(self) -> None:
+        """Another policy is in force: start and end what it says. Does not wait."""
+        ...
+
+    async def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """What the server answers, as plain data. Raises ToolFailure where there is no answer; cancelling it cancels
+        the call at the server."""
+        ...
+
+    def close(self) -> None:
+        """End everything that was started."""
+        ...
+
+
+class Servers:
+    """Of one executor. `policy` is the one that the door was opened with; `own` tells the names of the executor's other
+    tools, which no server's tool may take."""
+
+    def __init__(self, door: Door, policy: Policy, own: Callable[[], Iterable[str]]) -> None:
+        self._door = door
+        module, name = _SOURCE
+        self.source: Source = getattr(import_module(module), name)(door, own)
+        self._policy = policy
+        self._over: tuple[tuple[object, int, str], Toolbox] | None = None
+
+    def close(self) -> None:
+        self.source.close()
+        self._door.close()
+
+    def offers(self, pair: Pair, caller: str) -> bool:
+        server, tool = pair
+        return self._door.offers(tool, server, caller)
+
+    def missing(self, name: str) -> str:
+        """Whichever server's tools may be called so."""
+        words, servers = words_of(name), self._door.policy.servers
+        for server, why in self.source.away().items():
+            start = words_of(_prefix(servers[server]) if server in servers else server)
+            if words[: len(start)] == start or words_of(server) == words[: len(words_of(server))]:
+                return f"the server {escaped(server, 100)} {why}. [servers.{escaped(server, 100)}] says how it starts"
+        return ""
+
+    def over(self, own: Toolbox, build: Callable[[list[PackTool]], Toolbox]) -> Toolbox:
+        """The toolbox with the servers' tools in it; `build` makes one of its own tools and these."""
+        if own.policy is not self._policy:  # what the executor has seen holds at the door from this call on (P-09)
+            self._policy = own.policy
+            self._door.take(own.policy)
+            self.source.follow()
+        key = own, self.source.version, self._door.policy.digest
+        if self._over is None or self._over[0] != key:
+            tools = dict(self._described())
+            made = build([about for about, _ in tools.values()])
+            added = {wire: replace(made.tools[wire], **_known_of(one)) for wire, (_, one) in tools.items()}
+            whole = replace(made, tools=MappingProxyType({**made.tools, **added}), servers=self)
+            self._over = key, whole
+        return self._over[1]
+
+    def _described(self) -> Iterable[tuple[str, tuple[PackTool, Equipped]]]:
+        """Of each tool: what the gate of the executor knows it by, and what the door does."""
+        wires = self.source.tools()
+        bare = [tool for _, tool in wires.values()]
+        for wire, (server, tool) in wires.items():
+            found = self._door.box(server).tools.get(tool)
+            if found is None:  # nobody can read its definition
+                continue
+            short, whole = other_names(server, tool)
+            names = (full_name(server, tool), whole, *((short,) if bare.count(short) == 1 else ()))
+            rules = Rules(names=tuple(name for name in names if name not in wires), example=found.tool.rules.example)
+            effects = tuple(sorted(found.tool.effects)) if found.tool.effects_declared else None
+            about = PackTool(wire, found.tool.description, found.tool.schema, effects, rules, "given")
+            yield wire, (about, replace(found, local=self._local(server, tool), behind=(server, tool)))
+
+    def _local(self, server: str, tool: str) -> LocalTool:
+        """What runs it."""
+        source, table = self.source, self._door.policy.servers.get(server)
+
+        async def call(**arguments: Any) -> Any:
+            return await source.call(server, tool, arguments)
+
+        seconds = (table or Server(server)).timeout + _AROUND
+        return LocalTool(full_name(server, tool), call, {}, timeout=seconds, lasting=True)
+
+    async def run(
+        self, pipeline: Pipeline, written: Written, found: Equipped, who: Who, approval: str | None
+    ) -> Outcome:
+        """A call of a server's tool, which the executor's own gate has found. It is checked again by what is known of
+        the tool under its server's name for it: rules of packs and of the policy."""
+        assert found.behind is not None
+        assert found.local is not None
+        server, tool = found.behind
+        here = self._door.here(who.caller, server)
+        there = _checked(written, here, tool)
+        known = replace(tool_of(here, there.verdict, tool), local=found.local)
+        tools = MappingProxyType({**here.box.tools, tool: known})
+        box = replace(here.box, tools=tools, rights={who.caller: here.rights.rights})
+        way = ServerPipeline(
+            box, pipeline.store, pipeline.cache, pipeline.redactor, pipeline.root, pipeline.on_stage, pipeline.tighter,
+            pipeline.until, pipeline.loops, here, tool,
+        )  # fmt: skip
+        outcome = await way.run(there, replace(who, policy=here.policy.digest), approval)
+        if self.offers(found.behind, who.caller):
+            return _as_listed(outcome, server, tool, found.tool.name)
+        return _as_written(outcome, (full_name(server, tool), *names_meant(server, tool)), written.name)
+
+
+class ServerPipeline(Pipeline, frozen=True, eq=False):
+    """One call's way through the tools of one server, under that server's own names."""
+
+    here: Here | None = None
+    bare: str = ""
+
+    def _request(
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
+    ) -> Request | Decision:
+        del rights  # those in `here` say more
+        assert self.here is not None
+        assert found is not None
+        occasion = Occasion(self.store.clock.now(), approval, context, self.tighter)
+        return request_of(self.here, written, found, self.bare, occasion)
+
+    def _recorded(self, body: CallBody, request: Request | None = None) -> CallBody:
+        assert self.here is not None
+        return replace(body, tool=recorded_name(self.here, body.tool, request), wire=self.here.host)
+
+    def _decided(self, tables: Tables, request: Request, body: CallBody, asked: ApprovalQuestion) -> Admission:
+        if request.definition == NOT_TOLD and tables.definition(request.tool) is None:
+            request = replace(request, definition="")  # nothing was known, so nothing has changed
+        return super()._decided(tables, request, body, asked)
+
+
+def _prefix(server: Server) -> str:
+    return server.name if server.prefix is None else server.prefix
+
+
+def _known_of(one: Equipped) -> dict[str, Any]:
+    return {"local": one.local, "behind": one.behind, "side_effects": one.side_effects, "own": False}
+
+
+def _checked(written: Written, here: Here, tool: str) -> Written:
+    """What was written, as a call of the tool by its server's name. How sure the name was stays with it."""
+    before = written.verdict
+    found = before.found or before.call
+    if found is None:
+        return replace(written, name=tool)
+    call_id, origin = (before.call.id, before.call.origin) if before.call is not None else (None, "native")
+    verdict = here.box.gate.check(tool, found.arguments, call_id=call_id)
+    renamed = tuple(one for one in before.repairs if one.rule.startswith("tool_") and one.rule != "tool_alias")
+    if verdict.call is not None:
+        verdict = replace(verdict, call=replace(verdict.call, origin=origin))
+    return replace(
+        written, name=tool, gate=here.box.gate,
+        verdict=replace(
+            verdict, repairs=(*renamed, *verdict.repairs), truncated=verdict.truncated or before.truncated,
+            confidence=min([verdict.confidence, *(one.confidence for one in renamed)]),
+        ),
+    )  # fmt: skip
+
+
+def _as_listed(outcome: Outcome, server: str, tool: str, listed: str) -> Outcome:
+    """A model can call the tool only as it is listed; policy, audit and whoever reads the outcome call it by its whole
+    name."""
+    whole = full_name(server, tool)
+    call = outcome.call if outcome.call is None else replace(outcome.call, name=whole)
+    own, other = (escaped(one, 100) for one in (tool, listed))
+
+    def told(text: str | None) -> str | None:
+        return text and text.replace(f"Invalid {own} call.", f"Invalid {other} call.", 1)
+
+    decision = outcome.decision and replace(outcome.decision, hint=told(outcome.decision.hint))
+    content, hint = told(outcome.content) or "", told(outcome.hint)
+    return replace(outcome, tool=whole, call=call, decision=decision, content=content, hint=hint)
+
+
+def _as_written(outcome: Outcome, names: Iterable[str], name: str) -> Outcome:
+    """Of a tool that it may not use, a caller is told no more than it wrote itself (V-09)."""
+
+    def told(text: str | None) -> str | None:
+        for one in names if text else ():
+            text = text and text.replace(f"'{escaped(one, 100)}'", f"'{escaped(name, 100)}'")
+        return text
+
+    decision = outcome.decision and replace(outcome.decision, reason=told(outcome.decision.reason) or "")
+    content, error = told(outcome.content) or "", told(outcome.error)
+    return replace(
+        outcome, tool=name, call=None, decision=decision, content=content, error=error, hint=told(outcome.hint)
+    )

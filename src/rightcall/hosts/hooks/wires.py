@@ -1,0 +1,306 @@
+"""What each host sends and takes: Claude Code, Codex and Gemini CLI, none of which can stand for another. And what
+they are told of a call that nobody could judge."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from rightcall.hosts.hooks.events import (
+    CANNOT_JUDGE,
+    Happened,
+    answer_of,
+    denies_unjudged,
+    field,
+    inside,
+    label,
+    text_of,
+    tool_and_space,
+)
+
+if TYPE_CHECKING:
+    from rightcall.executor.passage import Passage
+
+_BY_A_PERSON = ("approval:given", "approval:grant")
+_SILENT = "The call was refused."
+"""Codex takes no denial without a reason."""
+
+
+class Wire:
+    """The events of one host, and the answers to them."""
+
+    HOST = ""
+    BEFORE = "PreToolUse"
+    AFTER: tuple[str, ...] = ("PostToolUse",)
+    OVER: tuple[str, ...] = ()
+
+    def read(self, event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
+        """Raises WrongEvent."""
+        name = field(event, "hook_event_name", str)
+        context = label(event.get("session_id"))
+        if name == "SessionEnd" or (name in self.OVER and not event.get("background_tasks")):
+            return Happened("over", context=context)
+        if name != self.BEFORE and name not in self.AFTER:
+            return Happened("other")
+        called = field(event, "tool_name", str)
+        tool, space = tool_and_space(called, servers)
+        step = label(event.get("tool_use_id")) or ""
+        call = Happened("before", tool, event.get("tool_input"), space, context, step, called=called)
+        if name == self.BEFORE:
+            return call
+        return call._replace(kind="after", summary=text_of(event.get("tool_response")), **self._result(event))
+
+    def answer_before(self, passage: Passage, can_ask: bool = True, *, vouched: bool = True) -> dict[str, Any] | None:
+        """What the host is told of a call that it is about to make; None for nothing. `vouched`: the policy is the
+        user's own word, so that what it has from a person takes the place of the host's question."""
+        raise NotImplementedError
+
+    def answer_after(self, warning: str) -> dict[str, Any] | None:
+        """What the model reads beside the result, where a warning can only be given there; None for nothing."""
+        del warning
+        return None
+
+    def deny(self, reason: str) -> dict[str, Any]:
+        return _output(permissionDecision="deny", permissionDecisionReason=reason)
+
+    def _result(self, event: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+class _Claude(Wire):
+    """PreToolUse, PostToolUse, PostToolUseFailure, Stop and SessionEnd, as Claude Code's command line has them.
+
+    Input that was put right goes in without a decision, so that the host's own permissions still decide on it. Saying
+    nothing leaves a call to them as well."""
+
+    HOST = "claude-code"
+    AFTER = ("PostToolUse", "PostToolUseFailure")
+    OVER = ("Stop",)
+
+    def _result(self, event: dict[str, Any]) -> dict[str, Any]:
+        ok = event["hook_event_name"] == "PostToolUse"
+        took = event.get("duration_ms")
+        return {
+            "ok": ok,
+            "error": None if ok else text_of(event.get("error")) or None,
+            "answer": answer_of(event.get("tool_response" if ok else "error")),
+            "seconds": took / 1000 if isinstance(took, (int, float)) else None,
+        }
+
+    def answer_before(self, passage: Passage, can_ask: bool = True, *, vouched: bool = True) -> dict[str, Any] | None:
+        del can_ask  # it denies by itself where nobody is there
+        told: dict[str, Any] = {}
+        if passage.action == "deny":
+            return self.deny(passage.message)
+        if passage.action == "ask":
+            told = {"permissionDecision": "ask", "permissionDecisionReason": f"{passage.why}{_elsewhere(passage)}"}
+        elif passage.decision.rule in _BY_A_PERSON and vouched and not passage.observed:
+            told = {"permissionDecision": "allow", "permissionDecisionReason": "A person has approved this call."}
+        if passage.changed:
+            told["updatedInput"] = passage.arguments
+        if passage.action == "allow" and passage.message:
+            told["additionalContext"] = passage.message
+        return _output(**told) if told else None
+
+
+def _elsewhere(passage: Passage) -> str:
+    """Without a terminal the host asks nobody and denies: the model reads then how a person can still say yes."""
+    about = passage.approval
+    if not about:
+        return ""
+    return f" Without a prompt: `rightcall approvals approve {about}{passage.desk}`, then the same call again."
+
+
+class _Codex(Wire):
+    """PreToolUse, PostToolUse and Stop. Its reader is strict: an unknown key makes the whole output void.
+
+    It takes changed input only beside `allow`, and `allow` only beside changed input; either way its own approval
+    policy still holds. It cannot ask, so that a call which needs a person is denied with the approval's id."""
+
+    HOST = "codex"
+    OVER = ("Stop",)
+
+    def _result(self, event: dict[str, Any]) -> dict[str, Any]:
+        given: Any = event.get("tool_response")
+        failed = bool(inside(given, "isError"))
+        return {"ok": not failed, "error": text_of(given) or None if failed else None, "answer": answer_of(given)}
+
+    def answer_before(self, passage: Passage, can_ask: bool = True, *, vouched: bool = True) -> dict[str, Any] | None:
+        del can_ask, vouched  # it never asks, and its `allow` skips no question of its own
+        if passage.action != "allow":
+            return self.deny(passage.message)
+        told: dict[str, Any] = {}
+        if passage.changed:
+            told = {"permissionDecision": "allow", "updatedInput": passage.arguments}
+        if passage.message:
+            told["additionalContext"] = passage.message
+        return _output(**told) if told else None
+
+    def deny(self, reason: str) -> dict[str, Any]:
+        return super().deny(reason.strip() or _SILENT)
+
+
+class _Gemini(Wire):
+    """BeforeTool, AfterTool and SessionEnd, with a decision at the top and the input below.
+
+    Its events number no calls: a call is known by its session, its tool and the input it runs with. What the model
+    should read beside a result is taken from AfterTool alone."""
+
+    HOST = "gemini"
+    BEFORE = "BeforeTool"
+    AFTER = ("AfterTool",)
+
+    def read(self, event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
+        """For a server's tool the host says which server and which tool, and how it is reached; the name alone would
+        not tell them apart."""
+        call = super().read(event, servers)._replace(step="")
+        about = event.get("mcp_context")
+        if not call.tool or not isinstance(about, dict):
+            return call
+        context = cast("dict[str, Any]", about)
+        server, tool = context.get("server_name"), context.get("tool_name")
+        if isinstance(server, str) and isinstance(tool, str) and server and tool:
+            call = call._replace(tool=tool, space=server)
+        return call._replace(reached=context) if call.kind == "before" else call
+
+    def _result(self, event: dict[str, Any]) -> dict[str, Any]:
+        given: Any = event.get("tool_response")
+        error = inside(given, "error")
+        return {"ok": not error, "error": text_of(error) or None if error else None, "answer": answer_of(given)}
+
+    def answer_before(self, passage: Passage, can_ask: bool = True, *, vouched: bool = True) -> dict[str, Any] | None:
+        """Asked without a terminal, it would wait for an answer for ever: there a call that needs a person is denied,
+        with the approval's id."""
+        del vouched  # it is never told `allow`
+        if passage.action == "deny" or (passage.action == "ask" and not can_ask):
+            return self.deny(passage.message)
+        told: dict[str, Any] = {}
+        if passage.action == "ask":
+            told = {"decision": "ask", "reason": passage.why, "systemMessage": passage.why}
+        if passage.changed:
+            told["hookSpecificOutput"] = {"hookEventName": "BeforeTool", "tool_input": passage.arguments}
+        return told or None
+
+    def answer_after(self, warning: str) -> dict[str, Any] | None:
+        if not warning:
+            return None
+        return {"hookSpecificOutput": {"hookEventName": "AfterTool", "additionalContext": warning}}
+
+    def deny(self, reason: str) -> dict[str, Any]:
+        return {"decision": "deny", "reason": reason}
+
+
+def _output(**fields: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **fields}}
+
+
+CLAUDE, CODEX, GEMINI = _Claude(), _Codex(), _Gemini()
+WIRES: dict[str, Wire] = {"claude": CLAUDE, "gemini": GEMINI, "codex": CODEX}
+
+
+# ── calls that could not be judged ──
+# What a host is told when its call could not be judged: as the policy wants it, even where the policy is at fault.
+#
+# `on_failure` decides; where nothing is said, a hook that blocks denies and any other lets pass. A policy file that
+# cannot be used may still show which of them it means: so far it is believed, and never for the milder. One that was
+# only found in the project is never believed for the milder.
+
+_OTHER_NAMES = {"claude": ("claude-code", "claude")}
+_MILD = ("observe", "warn")
+_LONGEST = 600
+_MOST_TEXT = 10_000_000
+
+
+def cannot_judge(why: str) -> str:
+    """What the operator reads of it."""
+    return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."
+
+
+def answer_unjudged(host: str, policy: str | None, mode: str | None, why: str, *, found: bool = False) -> str:
+    """What is to be printed; empty to let the call pass. `found`: nobody named the policy, it lay in the project."""
+    if found and policy is not None and _leads_out(policy):
+        policy = None  # somebody else's file, of which nothing is read
+    if not (found and mode not in _MILD) and not _denies(host, policy, mode):
+        return ""
+    import json
+
+    tell_operator(why)
+    return json.dumps(WIRES[host].deny(CANNOT_JUDGE))
+
+
+def tell_operator(why: str) -> None:
+    """On standard error, which no model reads beside an answer: what is wrong may come with a command that helps."""
+    shown = "".join(one if one.isprintable() else " " for one in why[:_LONGEST])
+    with suppress(OSError):
+        os.write(2, f"{cannot_judge(shown)}\n".encode("utf-8", "replace"))
+
+
+def _leads_out(policy: str) -> bool:
+    """Whether it is a link out of its folder."""
+    folder = os.path.realpath(os.path.dirname(policy))
+    return os.path.islink(policy) and os.path.dirname(os.path.realpath(policy)) != folder
+
+
+def reason_unsaid(text: str, why: str) -> str:
+    """Why a call must not run whose answer never arrived: it was denied, a person should be asked, or it was to run
+    with other input. Empty where the answer was only a word beside it."""
+    import json
+
+    try:
+        told: Any = json.loads(text)
+    except ValueError:
+        return cannot_judge(why)  # in the system's own words, which name no command
+    inner = _table(told, "hookSpecificOutput") or told
+    decided = inner.get("permissionDecision") or told.get("decision")
+    if decided in ("deny", "ask"):
+        return str(inner.get("permissionDecisionReason") or told.get("reason") or cannot_judge(why))
+    return cannot_judge(why) if "updatedInput" in inner or "tool_input" in inner else ""
+
+
+def _denies(host: str, policy: str | None, mode: str | None) -> bool:
+    gate = _read_gate_table(policy)
+    if gate is None:  # there is a policy, and nobody can read it
+        return mode not in _MILD or _speaks_of_blocking(policy)
+    hosts = _table(gate, "hosts")
+    tables = [_table(hosts, name) for name in _OTHER_NAMES.get(host, (host,))]
+    here = tables[0] or tables[-1]
+    said = here.get("on_failure")
+    meant = here.get("mode") or mode or gate.get("mode")
+    return denies_unjudged(said if said in ("allow", "deny") else None, meant if meant in _MILD else "block")
+
+
+def _read_gate_table(policy: str | None) -> dict[str, Any] | None:
+    """The table `[gate]`, whatever else is wrong with the file; None where it is no TOML at all."""
+    if policy is None:
+        return {}
+    import tomllib
+
+    try:
+        return _table(tomllib.loads(_text(policy)), "gate")
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _speaks_of_blocking(policy: str | None) -> bool:
+    try:
+        lines = _text(policy or "", "replace").splitlines()
+    except (OSError, ValueError):
+        return False
+    return any('"block"' in line or "'block'" in line for line in lines if not line.lstrip().startswith("#"))
+
+
+def _text(policy: str, errors: str = "strict") -> str:
+    """Of a file only: whatever else has its name is not waited for."""
+    handle = os.open(policy, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, encoding="utf-8-sig", errors=errors) as opened:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError("it is no file")
+        return opened.read(_MOST_TEXT)
+
+
+def _table(inside: dict[str, Any], name: str) -> dict[str, Any]:
+    found: object = inside.get(name)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

@@ -1,0 +1,154 @@
+"""A yes runs the call that was shown, once, with every store; and a model object of llama-cpp-python is a model."""
+
+import asyncio
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rightcall import Executor, Router, ScriptedModel, run_loop, tool
+from rightcall.errors import ConfigError
+from rightcall.router.packets import PacketStore, from_json, to_json
+from rightcall.router.router import Answered
+from rightcall.router.types import Packet
+
+CHOSEN = '{"selected_tool": "look", "params": {"what": "moon"}, "reasoning": "It fits.", "confidence": 0.9}'
+SURE = '{"approved": true, "confidence": 0.9, "reasoning": "Right."}'
+UNSURE = '{"approved": true, "confidence": 0.4, "reasoning": "Which moon?"}'
+NONE = '{"selected_tool": null, "reasoning": "Seen.", "confidence": 1.0}'
+
+
+class World:
+    def __init__(self) -> None:
+        self.trace: list[str] = []
+
+        @tool(effects=["read"])
+        def look(what: str) -> str:
+            """Look at something in the sky."""
+            self.trace.append(what)
+            return "seen"
+
+        self.tools = [look]
+
+    def ask(self, script: list[Any], tools: Any = None, **options: Any) -> Answered:
+        async def main() -> Answered:
+            async with Router(tools or self.tools, ScriptedModel(script), **options) as router:
+                return await router.answer("look at the moon in the sky")
+
+        return asyncio.run(main())
+
+    def resume(self, packet: Packet, said: str, script: list[Any], tools: Any = None) -> Answered:
+        async def main() -> Answered:
+            async with Router(tools or self.tools, ScriptedModel(script, then="Words.")) as router:
+                return await router.resume(packet, said)
+
+        return asyncio.run(main())
+
+
+@pytest.mark.promise("T-11")
+def test_a_yes_to_a_new_router_runs_exactly_what_was_shown_and_once(tmp_path: Path) -> None:
+    world, store = World(), PacketStore(tmp_path / "packets")
+    waiting = world.ask([CHOSEN, UNSURE], packets=store).packet
+    assert (waiting.status.state, world.trace) == ("waiting", [])
+    kept = store.load(waiting.header.packet_id)
+    done = world.resume(kept, "yes", [NONE, "Full moon."])
+    assert (done.text, done.packet.tool_routing.execution_status, world.trace) == ("Full moon.", "executed", ["moon"])
+    again = world.resume(kept, "yes", [])
+    assert "counts once" in again.text
+    assert world.trace == ["moon"]
+
+
+@pytest.mark.promise("T-11")
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_yes_counts_with_the_executors_own_store(tmp_path: Path, kind: str) -> None:
+    world = World()
+
+    def opened() -> Executor:
+        policy = {"policy": {"allow": ["look"]}}
+        where = "memory" if kind == "memory" else None
+        return Executor.open(tmp_path, policy, tools=world.tools, store=where, code=False)
+
+    async def main() -> Packet:
+        async with opened() as executor:
+            waiting = (await Router(executor, ScriptedModel([CHOSEN, UNSURE])).answer("look at the moon")).packet
+        async with opened() as executor:  # as another process would
+            return (await Router(executor, ScriptedModel([NONE, "Full."])).resume(waiting, "yes")).packet
+
+    assert (asyncio.run(main()).tool_routing.execution_status, world.trace) == ("executed", ["moon"])
+
+
+@pytest.mark.promise("T-11")
+def test_a_yes_to_a_changed_packet_or_to_one_never_shown_is_none() -> None:
+    world = World()
+    waiting = world.ask([CHOSEN, UNSURE]).packet
+    selected = waiting.tool_routing.selected_tool
+    assert selected is not None
+    other = replace(selected, params={"what": "sun"})
+    changed = replace(waiting, tool_routing=replace(waiting.tool_routing, selected_tool=other))
+    world.resume(changed, "yes", [NONE])
+    assert world.trace == []
+    header = replace(waiting.header, packet_id=waiting.header.packet_id[:-1] + "0")
+    world.resume(from_json(to_json(replace(waiting, header=header))), "yes", [NONE])
+    assert world.trace == []
+
+
+def test_a_no_takes_back_what_was_shown() -> None:
+    world = World()
+    waiting = world.ask([CHOSEN, UNSURE]).packet
+    world.resume(waiting, "no", ["As you like."])
+    world.resume(waiting, "yes", [NONE])
+    assert world.trace == []
+
+
+class Llama:
+    """As llama-cpp-python's: callable with a prompt, and with a method for chats."""
+
+    def __init__(self, replies: list[str]) -> None:
+        self.model = ScriptedModel(replies)
+        self.options: list[dict[str, Any]] = []
+
+    def __call__(self, prompt: str, suffix: str | None = None) -> Any:
+        raise TypeError("a prompt is due")
+
+    def create_chat_completion(
+        self, messages: list[Any], tools: Any = None, temperature: float = 0.2, top_p: float = 0.95,
+        stream: bool = False, response_format: Any = None, max_tokens: int | None = None,
+    ) -> Any:  # fmt: skip
+        self.options.append({"tools": tools, "temperature": temperature, "response_format": response_format})
+        content = self.model(messages)
+        return {"choices": [{"index": 0, "message": {"role": "assistant", "content": content}}]}
+
+
+@pytest.mark.promise("T-04")
+def test_a_model_object_with_create_chat_completion_routes() -> None:
+    world, model = World(), Llama([CHOSEN, SURE, NONE, "Full moon."])
+
+    async def main() -> Answered:
+        async with Router(world.tools, {"light": model, "prime": model}) as router:
+            return await router.answer("look at the moon in the sky")
+
+    assert (asyncio.run(main()).text, world.trace) == ("Full moon.", ["moon"])
+    assert [one["temperature"] for one in model.options[:2]] == [0.15, 0.3]
+    assert model.options[0]["response_format"]["schema"]["required"]
+
+
+def test_a_model_object_with_create_chat_completion_loops(tmp_path: Path) -> None:
+    world = World()
+    call = '<tool_call>{"name": "look", "arguments": {"what": "moon"}}</tool_call>'
+    model = Llama([call, "Full moon."])
+
+    async def main() -> str:
+        policy = {"policy": {"allow": ["look"]}}
+        async with Executor.open(tmp_path, policy, tools=world.tools, store="memory", code=False) as executor:
+            return (await run_loop(model, executor, "look at the moon", caller="ada")).text
+
+    assert (asyncio.run(main()), world.trace) == ("Full moon.", ["moon"])
+    assert "look" in str(model.model.asked[0].messages[0])
+
+
+def test_an_object_that_is_no_model_is_told_what_is() -> None:
+    assert not inspect.isclass(World())
+    with pytest.raises(ConfigError, match="create_chat_completion"):
+        Router([], World())
