@@ -8,8 +8,8 @@ text.json under src/rightcall/router/weights. No line is kept: only numbers, and
 
 What is learned here stands on the vectors, and the vectors that ship have seen these very requests: on them they look
 better than they are. So `--vectors` names a table that was learned from every second set of data/everyday alone,
-without any corpus (scripts/train_vectors.py --half), and only the other sets are learned from here. The sets that are held out
-(`held_out`) are never learned from; the figures on them are those of the vectors that ship.
+without any corpus (scripts/train_vectors.py --half), and only the other sets are learned from here. The sets that are
+held out (`held_out`) are never learned from; the figures on them are those of the vectors that ship.
 """
 
 from __future__ import annotations
