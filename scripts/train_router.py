@@ -24,28 +24,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import train_router_figures as figures
 import train_router_fits as fits
-from msgspec.structs import replace
+from everyday import FOLDER, ToolSet, lines, read_own_sets, read_sets
 from sklearn.model_selection import GroupKFold
 
 from rightcall.router import ranking, vectors
 from rightcall.router.index import ToolIndex
 from rightcall.router.intent import ask_numbers, marked_words, need_numbers, plain_words
-from rightcall.router.lexical import ToolText, tool_texts
+from rightcall.router.lexical import tool_texts
 from rightcall.router.ranking import BY_WORDS, FOUND, Found, Linear, Ranker, compare, order_tools, relate_rows
 from rightcall.router.slots import FILLED
 
 HOME = Path(__file__).parent.parent
 WEIGHTS = HOME / "src" / "rightcall" / "router" / "weights"
-EVERYDAY = HOME / "data" / "everyday"
 RANKING_STRENGTH = 0.05
 BENCHMARKS = 2
 """How often more each request of the benchmarks counts in the ranking than one of ours: there are fewer."""
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFT = -0.1
+SHIFT = 0.7
 """Log odds from which on a tool is needed: chosen by cross-validation, for as many mistakes of one kind as of the
 other."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
-MADE_WEIGHT = 0.3
+BENCHMARK_WEIGHT, MADE_WEIGHT = 3.0, 0.9
+"""What a request of the benchmarks, and one made of those, counts beside one of ours when it is learned whether a tool
+is needed: there are fewer."""
 ASK_AMONG_BFCL = 0.1
 """What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing."""
 MADE_FROM = (
@@ -53,47 +54,9 @@ MADE_FROM = (
 )
 
 
-def lines(folder: Path, name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
 def expected(row: dict[str, Any]) -> set[str]:
     given = row["expected_tool"]
     return set(given if isinstance(given, list) else [given])
-
-
-class ToolSet(NamedTuple):
-    """Tools, requests with the tools they want (none: no tool), and examples of each tool."""
-
-    name: str
-    tools: list[ToolText]
-    requests: list[tuple[str, list[str]]]
-    is_held_out: bool = False
-
-    def without_examples(self) -> ToolSet:
-        return self._replace(tools=[replace(tool, examples=()) for tool in self.tools])
-
-
-def everyday(folder: Path) -> list[ToolSet]:
-    """The tool sets of data/everyday, or of the corpora's folder of the same form."""
-    rows = {row["set"]: row for row in lines(folder, "tools")}
-    requests: dict[str, list[tuple[str, list[str]]]] = {name: [] for name in rows}
-    for number, row in enumerate(lines(folder, "requests")):
-        wanted = [] if row["expected"] in ("none", ["none"], None) else row["expected"]
-        names = list(rows)  # general talk belongs to no set: each has some
-        requests[row["set"] if row["set"] in rows else names[number % len(names)]].append((row["text"], wanted))
-    examples: dict[tuple[str, str], tuple[str, ...]] = {}
-    if (folder / "examples.jsonl").exists():
-        examples = {(row["set"], row["tool"]): tuple(row["examples"]) for row in lines(folder, "examples")}
-    return [
-        ToolSet(
-            name,
-            [replace(tool, examples=examples.get((name, tool.name), ())) for tool in tool_texts(row["tools"])],
-            requests[name],
-            row.get("held_out", False),
-        )
-        for name, row in rows.items()
-    ]
 
 
 class Data:
@@ -102,13 +65,14 @@ class Data:
     def __init__(self, folder: Path, index: bool = True) -> None:
         self.ranker = Ranker()
         needs, selections = lines(folder, "needs_tool"), lines(folder, "select_tool")
-        ours = everyday(EVERYDAY)
-        self.sets = [one for one in ours[::2] if not one.is_held_out] + everyday(folder / "everyday")
+        ours = read_sets(FOLDER)
+        self.sets = [one for one in ours[::2] if not one.is_held_out] + read_sets(folder / "everyday")
         self.own = [row for row in selections if not isinstance(row["tools"], str) and len(row["tools"]) > 1]
         self.own_rows = [self.compared(row["text"], row["tools"])[1] for row in self.own]
         self.own_right = [np.array([tool["name"] in expected(row) for tool in row["tools"]]) for row in self.own]
         self.said = self.rows_of([one.without_examples() for one in self.sets])
-        self.shown = self.rows_of([one for one in self.sets if all(tool.examples for tool in one.tools)])
+        shown = [one for one in self.sets if all(tool.examples for tool in one.tools)]
+        self.shown = self.rows_of(shown + read_own_sets())
         self.needs = [row for row in needs if row["tools"]]
         self.alone = [row for row in needs if row["source"].startswith("metatool")]
         self.more_positive = [row["text"] for row in selections if row["source"].startswith("metatool")]
@@ -185,7 +149,7 @@ def cases(data: Data) -> list[Case]:
     write both. And talk that needs no tool, beside tools."""
     real = [
         Case(row["text"], row["tools"], row["needs_tool"], row.get("label4") == "request_for_info",
-             row["source"].startswith("bfcl"), row["text"], 1.0 if row["source"].startswith("bfcl") else 3.0)
+             row["source"].startswith("bfcl"), row["text"], BENCHMARK_WEIGHT)
         for row in data.needs
     ]  # fmt: skip
     made = [
@@ -249,21 +213,39 @@ class Needs:
         self.origins = np.array([case.origin for case in self.cases])
 
 
+class Voice:
+    """Whether a request sounds like one for a tool, fitted on some of the requests."""
+
+    def __init__(self, needs: Needs, seen: np.ndarray) -> None:
+        self.seen = seen
+        words = [needs.words[i] for i in seen]
+        self.words = fits.Words(words, needs.need[seen])
+        self.meaning, self.held_out = fits.meaning(needs.vectors[seen], needs.need[seen], needs.tools[seen])
+        self.held_out_words = fits.held_out_words(words, needs.need[seen])
+
+    def scores(self, needs: Needs, which: np.ndarray) -> np.ndarray:
+        """By words and by meaning."""
+        words = self.words.scores([needs.words[i] for i in which])
+        return np.c_[words, needs.vectors[which] @ np.array(self.meaning["weights"]) + self.meaning["bias"]]
+
+    def fair_scores(self, needs: Needs) -> np.ndarray:
+        """The same of all requests, for the trees to learn from: of those it has seen by models that had not."""
+        found = self.scores(needs, np.arange(len(needs.cases)))
+        found[self.seen] = np.c_[self.held_out_words, self.held_out]
+        return found
+
+    def table(self) -> dict[str, Any]:
+        return {"words": self.words.table(), "meaning": self.meaning}
+
+
 class NeedModel:
     """One whole model of intent, fitted on some of the requests."""
 
     def __init__(self, needs: Needs, seen: np.ndarray) -> None:
         labels, weights = needs.need[seen], needs.weight[seen]
         own = seen[~needs.made[seen]]
-        self.words = fits.Words([needs.words[i] for i in own], needs.need[own])
-        scores = np.zeros(len(needs.cases))
-        scores[own] = fits.held_out_words([needs.words[i] for i in own], needs.need[own])
-        made = seen[needs.made[seen]]
-        scores[made] = self.words.scores([needs.words[i] for i in made])
-        self.meaning, held_out = fits.meaning(needs.vectors[own], needs.need[own], needs.tools[own])
-        meanings = needs.vectors @ np.array(self.meaning["weights"]) + self.meaning["bias"]
-        meanings[own] = held_out
-        numbers = np.c_[needs.numbers[seen], scores[seen], meanings[seen]]
+        self.voices = [Voice(needs, own), Voice(needs, own[~needs.everyday[own]])]
+        numbers = np.hstack([needs.numbers[seen], *(one.fair_scores(needs)[seen] for one in self.voices)])
         self.trees = fits.trees(numbers, labels, weights)
         self.shift = SHIFT
         odds = np.zeros(len(needs.cases))
@@ -281,9 +263,8 @@ class NeedModel:
         return odds - self.shift
 
     def odds(self, needs: Needs, which: np.ndarray) -> np.ndarray:
-        words = self.words.scores([needs.words[i] for i in which])
-        meanings = needs.vectors[which] @ np.array(self.meaning["weights"]) + self.meaning["bias"]
-        return self.trees.predict(np.c_[needs.numbers[which], words, meanings], raw_score=True) - self.shift
+        heard = [one.scores(needs, which) for one in self.voices]
+        return self.trees.predict(np.hstack([needs.numbers[which], *heard]), raw_score=True) - self.shift
 
     def answers(self, needs: Needs, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """0 call, 1 ask, 2 none; and the odds that a tool is needed."""
@@ -295,9 +276,11 @@ class NeedModel:
 
     def table(self) -> dict[str, Any]:
         return {
-            "words": self.words.table(), "meaning": self.meaning, "trees": fits.tree_tables(self.trees),
-            "shift": self.shift, "ask": self.ask,
-        }  # fmt: skip
+            "voices": [one.table() for one in self.voices],
+            "trees": fits.tree_tables(self.trees),
+            "shift": self.shift,
+            "ask": self.ask,
+        }
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Container, Sequence
 from typing import TYPE_CHECKING
 
-from rightcall.router.lexical import STOP_WORDS, ToolText, stem
+from rightcall.router.lexical import STOP_WORDS, ToolText, names_value, stem
 from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
 from rightcall.router.slots import FILLED, filled_shares
 from rightcall.router.types import Intent, Mode
@@ -117,6 +117,7 @@ _ASK_NUMBERS = tuple(
     BY_WORDS.index(name) for name in ("filled", "least_filled", "missing", "required", "in_any", "bm25", "name_said")
 )
 _EXACT, _LEAST_FILLED = BY_WORDS.index("exact"), BY_WORDS.index("least_filled")
+_PLACES = frozenset(map(stem, ("city", "location", "place", "destination", "address", "country", "region", "airport")))
 ALONE_MARGIN = 10.0
 """The margin of the only tool there is."""
 
@@ -161,8 +162,9 @@ def _learned(asked: Asked, found: Found, count: int) -> Intent:
     numbers = need_numbers(asked, found, count)
     model = load_weights().need
     theirs = set[str]().union(*(known.counted for known in found.known))
-    words = model.words.score(marked_words(asked.request.text, theirs, found.known[0].name))
-    odds = forest(model.trees, [*numbers, words, model.meaning.score(asked.vector)]) - model.shift
+    words = marked_words(asked.request.text, theirs, found.known[0].name)
+    heard = [score for one in model.voices for score in (one.words.score(words), one.meaning.score(asked.vector))]
+    odds = forest(model.trees, [*numbers, *heard]) - model.shift
     needed = chance(odds)
     missing = _missing(asked, found)
     asking = chance(model.ask.score(ask_numbers(odds, found))) if missing else 0.0
@@ -170,8 +172,15 @@ def _learned(asked: Asked, found: Found, count: int) -> Intent:
     why = [f"likeliest tool: {best} ({found.shares[0]:.0%} of those there are)"]
     if missing:
         why.append(f"no value seen for: {', '.join(missing)}")
-    named = any(row[_EXACT] for row in found.numbers)
-    return _intent(needed, asking, missing, tuple(why), named)
+    return _intent(needed, asking, missing, tuple(why), _names_value(asked, found))
+
+
+def _names_value(asked: Asked, found: Found) -> bool:
+    """Whether the request names something that a tool would look at, or a place where one of them takes places."""
+    if any(row[_EXACT] for row in found.numbers) or names_value(asked.request.text[:LONGEST]):
+        return True
+    takes_places = any(not _PLACES.isdisjoint(argument) for known in found.known for argument in known.each_argument)
+    return takes_places and bool(asked.values.counts["place"])
 
 
 def need_numbers(asked: Asked, found: Found, count: int) -> list[float]:
@@ -210,8 +219,7 @@ def _missing(asked: Asked, found: Found) -> tuple[str, ...]:
 def _intent(
     needed: float, asking: float, missing: tuple[str, ...], why: tuple[str, ...], named: bool = False
 ) -> Intent:
-    """`named`: the request holds a value of the very kind that a tool wants, such as a path. Then "none" is no more
-    than a guess."""
+    """`named`: the request names something that a tool would look at. Then "none" is no more than a guess."""
     scores = {"call": needed * (1.0 - asking), "ask": needed * asking, "none": 1.0 - needed}
     answer = "none" if needed < 0.5 else "ask" if asking >= 0.5 else "call"
     sure = not UNSURE[0] < needed < UNSURE[1] and not (named and answer == "none")

@@ -3,9 +3,11 @@
 A few tools are all compared with the request; of many, those that the index finds. The weights are learned.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import chain
 from math import exp, sqrt
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from msgspec import Struct, json
 
 from rightcall.router.index import Told, told_of, why
 from rightcall.router.lexical import (
+    STOP_WORDS,
     Request,
     ToolText,
     best_possible,
@@ -21,6 +24,7 @@ from rightcall.router.lexical import (
     name_words,
     rarity,
     read_request,
+    spoken_words,
     stems_of,
 )
 from rightcall.router.slots import Values, Wanted, exact, filled_shares, values_in, wanted_arguments
@@ -53,6 +57,16 @@ BY_MEANING = ("near", "near_name", "near_examples", "nearest_example", "nearest_
 the mean of the nearest three. A tool without examples has `near` there, so that it stands where it stood."""
 
 
+BY_EXAMPLES = ("example_words", "example_pairs")
+"""How often the request's words, and its pairs of words, stand in the examples of a tool; nothing without any."""
+
+NUMBERS = (*BY_WORDS, *BY_MEANING, *BY_EXAMPLES)
+"""What a comparison gives, in this order."""
+
+_SMALL_WORD = 0.35
+"""What a word counts that stands everywhere, beside a rare one's three to eight."""
+
+
 class Asked(Struct, frozen=True, eq=False):
     """A request, read once for all tools."""
 
@@ -62,6 +76,9 @@ class Asked(Struct, frozen=True, eq=False):
     best: float
     values: Values
     vector: Vector
+    spoken: dict[str, float]
+    """Its words, with what each counts of the whole."""
+    pairs: frozenset[str]
 
 
 class Known(Struct, frozen=True, eq=False):
@@ -81,6 +98,9 @@ class Known(Struct, frozen=True, eq=False):
     name_vector: Vector
     examples: tuple[Vector, ...]
     """The middle of its examples first; nothing without any."""
+    example_words: dict[str, float]
+    """Of each word, the root of the share of examples that hold it."""
+    example_pairs: dict[str, float]
 
 
 def ask(text: str) -> Asked:
@@ -88,14 +108,20 @@ def ask(text: str) -> Asked:
     request = read_request(text)
     worth = {stem: weight * rarity(stem) for stem, weight in request.counts.items()}
     whole, best = sum(worth.values()) or 1.0, best_possible(request) or 1.0
-    return Asked(request, worth, whole, best, values_in(text), embed_request(text))
+    words, pairs = spoken_words(text)
+    spoken = {word: _SMALL_WORD if word in STOP_WORDS else rarity(word) for word in words}
+    said = sum(spoken.values()) or 1.0
+    shared = {word: value / said for word, value in spoken.items()}
+    return Asked(request, worth, whole, best, values_in(text), embed_request(text), shared, frozenset(pairs))
 
 
 def know(tool: ToolText) -> Known:
     """Reads a tool."""
     fields = fields_of(tool)
     stems = stems_of(fields)
-    examples = [embed_request(one) for one in tool.examples[:MOST_EXAMPLES] if one.strip()]
+    shown = [one for one in tool.examples[:MOST_EXAMPLES] if one.strip()]
+    examples = [embed_request(one) for one in shown]
+    spoken = [spoken_words(one) for one in shown]
     return Known(
         tool,
         _shared(stems.name),
@@ -109,12 +135,28 @@ def know(tool: ToolText) -> Known:
         embed_tool(fields),
         table().embed(spoken_name(fields.name), TOOL_PIECES),
         (mean(examples), *examples) if examples else (),
+        _held_by([words for words, _ in spoken]),
+        _held_by([pairs for _, pairs in spoken]),
     )
 
 
 def compare(asked: Asked, known: Known) -> list[float]:
-    """One number for each name of `BY_WORDS` and of `BY_MEANING`."""
-    return _by_words(asked, known) + _by_meaning(asked.vector, known)
+    """One number for each of `NUMBERS`."""
+    return _by_words(asked, known) + _by_meaning(asked.vector, known) + _by_examples(asked, known)
+
+
+def _held_by(texts: Sequence[Sequence[str]]) -> dict[str, float]:
+    return {word: sqrt(count / len(texts)) for word, count in Counter(chain.from_iterable(map(set, texts))).items()}
+
+
+def _by_examples(asked: Asked, known: Known) -> list[float]:
+    if not known.examples:
+        return [0.0, 0.0]
+    words, pairs = known.example_words, known.example_pairs
+    return [
+        sum([asked.spoken[word] * words[word] for word in asked.spoken.keys() & words.keys()]),
+        sum([pairs[pair] for pair in asked.pairs & pairs.keys()]) / (len(asked.pairs) or 1),
+    ]
 
 
 def _by_meaning(asked: Vector, known: Known) -> list[float]:
@@ -201,13 +243,20 @@ class Wordy(Struct, frozen=True):
         return self.bias + sum(weigh(word, 0.0) for word in found) / (sqrt(len(found)) or 1.0)
 
 
-class Need(Struct, frozen=True):
-    """Whether a request needs one of its tools."""
+class Voice(Struct, frozen=True):
+    """Whether a request sounds like one for a tool, as some people write."""
 
     words: Wordy
     """Its words, marked by whether the tools have them."""
     meaning: Linear
     """Its vector."""
+
+
+class Need(Struct, frozen=True):
+    """Whether a request needs one of its tools."""
+
+    voices: list[Voice]
+    """Learned of all requests, and of those of the benchmarks alone, which are written otherwise."""
     trees: list[Tree]
     shift: float
     """Where need and no need weigh the same."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category, normalize
 
 from rightcall.errors import RightCallError
-from rightcall.router.lexical import Fields
+from rightcall.router.lexical import Fields, name_values
 
 if TYPE_CHECKING:
     import numpy
@@ -122,7 +122,7 @@ def table() -> Pieces:
 @lru_cache(maxsize=4)
 def embed_request(text: str) -> Vector:
     """Kept for a while: the index asks for it, and then whoever compares what was found."""
-    return table().embed(text, REQUEST_PIECES)
+    return table().embed(name_values(text[:_LONGEST]), REQUEST_PIECES)
 
 
 def embed_tool(fields: Fields) -> Vector:
