@@ -7,9 +7,10 @@ tool_catalogue.jsonl (BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench) and e
 text.json under src/rightcall/router/weights. No line is kept: only numbers, and words with their weights.
 
 What is learned here stands on the vectors, and the vectors that ship have seen these very requests: on them they look
-better than they are. So `--vectors` names a table that was learned from every second set of data/everyday alone,
-without any corpus (scripts/train_vectors.py --half), and only the other sets are learned from here. The sets that are
-held out (`held_out`) are never learned from; the figures on them are those of the vectors that ship.
+better than they are. So another table is used (`--vectors`, else vectors-half.bin) that was learned from every second
+set of data/everyday alone, without any corpus, and only the other sets are learned from here. The sets that are held
+out (`held_out`) are never learned from; scripts/route_figures.py prints the figures on them, with the vectors that
+ship.
 """
 
 from __future__ import annotations
@@ -286,13 +287,17 @@ class NeedModel:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="the folder of the development corpora")
-    parser.add_argument("--vectors", type=Path, help="a table that has not seen what is learned from")
+    parser.add_argument(
+        "--vectors",
+        type=Path,
+        default=FOLDER / "vectors-half.bin",
+        help="a table that has not seen what is learned from",
+    )
     parser.add_argument("--intent", action="store_true", help="learn the intent only: the rankings stay as they are")
     parser.add_argument("--dry-run", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args()
-    if options.vectors:
-        table = vectors.Pieces(options.vectors.read_bytes())
-        vectors.table = ranking.table = lambda: table
+    table = vectors.Pieces(options.vectors.read_bytes())
+    vectors.table = ranking.table = lambda: table
     data = Data(options.corpora, index=not options.intent)
     learned = json.loads((WEIGHTS / "learned.json").read_text(encoding="utf-8")) if options.intent else ranked(data)
     needs = Needs(data, Linear(learned["few"]["weights"]))

@@ -1,7 +1,7 @@
 """What texts mean, as vectors: the sum of the vectors of their word pieces, made as long as one. No model runs.
 
 The table is ours: 22,000 pieces of words, 256 numbers each, learned so that a request lies near the tool it means
-(scripts/train_vectors.py, docs/routing.md). It is read in plain Python, a piece at a time. With the extra `route`,
+(docs/decisions/0044). It is read in plain Python, a piece at a time. With the extra `route`,
 which is numpy, an index of thousands of tools is searched by meaning as well.
 """
 
