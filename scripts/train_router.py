@@ -30,7 +30,7 @@ from sklearn.model_selection import GroupKFold
 
 from rightcall.router import ranking, vectors
 from rightcall.router.index import ToolIndex
-from rightcall.router.intent import ask_numbers, marked_words, need_numbers, plain_words
+from rightcall.router.intent import HANDFUL, ask_numbers, marked_words, need_numbers, plain_words
 from rightcall.router.lexical import tool_texts
 from rightcall.router.ranking import BY_WORDS, FOUND, Found, Linear, Ranker, compare, order_tools, relate_rows
 from rightcall.router.slots import FILLED
@@ -41,9 +41,9 @@ RANKING_STRENGTH = 0.05
 BENCHMARKS = 2
 """How often more each request of the benchmarks counts in the ranking than one of ours: there are fewer."""
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFT = 0.7
-"""Log odds from which on a tool is needed: chosen by cross-validation, for as many mistakes of one kind as of the
-other."""
+SHIFTS = (0.7, 0.0)
+"""Log odds from which on a tool is needed, beside a handful of tools and beside more: for as many mistakes of one kind
+as of the other, in cross-validation on the benchmarks, and on our own sets."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
 BENCHMARK_WEIGHT, MADE_WEIGHT = 3.0, 0.9
 """What a request of the benchmarks, and one made of those, counts beside one of ours when it is learned whether a tool
@@ -209,6 +209,7 @@ class Needs:
         self.everyday = np.array([case.everyday for case in self.cases])
         self.vectors = np.array([asked.vector for asked, _ in both])
         self.made = np.array([case.made for case in self.cases])
+        self.counts = np.array([len(found.known) for found in self.found])
         self.weight = np.array([case.weight for case in self.cases])
         self.tools = np.array([" ".join(sorted(one.name for one in tool_texts(case.tools))) for case in self.cases])
         self.origins = np.array([case.origin for case in self.cases])
@@ -248,9 +249,9 @@ class NeedModel:
         self.voices = [Voice(needs, own), Voice(needs, own[~needs.everyday[own]])]
         numbers = np.hstack([needs.numbers[seen], *(one.fair_scores(needs)[seen] for one in self.voices)])
         self.trees = fits.trees(numbers, labels, weights)
-        self.shift = SHIFT
+        self.shifts = np.array(SHIFTS)[(needs.counts > HANDFUL).astype(int)]
         odds = np.zeros(len(needs.cases))
-        odds[seen] = self._held_out_odds(numbers, labels, weights, needs.origins[seen])
+        odds[seen] = self._held_out_odds(numbers, labels, weights, needs.origins[seen]) - self.shifts[seen]
         asked = np.array([i for i in own if needs.need[i] and not needs.everyday[i]])
         rows = np.array([ask_numbers(odds[i], needs.found[i]) for i in asked])
         self.ask = fits.missing_value(rows, needs.ask[asked], np.where(needs.bfcl[asked], ASK_AMONG_BFCL, 1.0))
@@ -261,11 +262,11 @@ class NeedModel:
             odds[unseen] = fits.trees(numbers[seen], labels[seen], weights[seen]).predict(
                 numbers[unseen], raw_score=True
             )
-        return odds - self.shift
+        return odds
 
     def odds(self, needs: Needs, which: np.ndarray) -> np.ndarray:
         heard = [one.scores(needs, which) for one in self.voices]
-        return self.trees.predict(np.hstack([needs.numbers[which], *heard]), raw_score=True) - self.shift
+        return self.trees.predict(np.hstack([needs.numbers[which], *heard]), raw_score=True) - self.shifts[which]
 
     def answers(self, needs: Needs, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """0 call, 1 ask, 2 none; and the odds that a tool is needed."""
@@ -279,7 +280,7 @@ class NeedModel:
         return {
             "voices": [one.table() for one in self.voices],
             "trees": fits.tree_tables(self.trees),
-            "shift": self.shift,
+            "shifts": SHIFTS,
             "ask": self.ask,
         }
 

@@ -104,7 +104,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     )
 
 
-UNSURE = (0.07, 0.6)
+UNSURE = (0.095, 0.6)
 """Between these probabilities it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer
 than "call", which a model selects and another reviews."""
 
@@ -118,6 +118,8 @@ _ASK_NUMBERS = tuple(
 )
 _EXACT, _LEAST_FILLED = BY_WORDS.index("exact"), BY_WORDS.index("least_filled")
 _PLACES = frozenset(map(stem, ("city", "location", "place", "destination", "address", "country", "region", "airport")))
+HANDFUL = 4
+"""So many tools are few, when it is weighed whether one is needed."""
 ALONE_MARGIN = 10.0
 """The margin of the only tool there is."""
 
@@ -164,7 +166,7 @@ def _learned(asked: Asked, found: Found, count: int) -> Intent:
     theirs = set[str]().union(*(known.counted for known in found.known))
     words = marked_words(asked.request.text, theirs, found.known[0].name)
     heard = [score for one in model.voices for score in (one.words.score(words), one.meaning.score(asked.vector))]
-    odds = forest(model.trees, [*numbers, *heard]) - model.shift
+    odds = forest(model.trees, [*numbers, *heard]) - model.shifts[count > HANDFUL]
     needed = chance(odds)
     missing = _missing(asked, found)
     asking = chance(model.ask.score(ask_numbers(odds, found))) if missing else 0.0

@@ -258,8 +258,9 @@ class Need(Struct, frozen=True):
     voices: list[Voice]
     """Learned of all requests, and of those of the benchmarks alone, which are written otherwise."""
     trees: list[Tree]
-    shift: float
-    """Where need and no need weigh the same."""
+    shifts: tuple[float, float]
+    """Where need and no need weigh the same: beside a handful of tools, and beside more. A request that none of one or
+    two tools serves is common; whoever offers ten has made them for what people ask."""
     ask: Linear
     """Whether a value is missing: its log odds against a call."""
 
