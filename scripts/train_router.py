@@ -41,11 +41,11 @@ RANKING_STRENGTH = 0.05
 BENCHMARKS = 2
 """How often more each request of the benchmarks counts in the ranking than one of ours: there are fewer."""
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFTS = (0.7, 0.0)
+SHIFTS = (0.4, 0.0)
 """Log odds from which on a tool is needed, beside a handful of tools and beside more: for as many mistakes of one kind
 as of the other, in cross-validation on the benchmarks, and on our own sets."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
-BENCHMARK_WEIGHT, MADE_WEIGHT = 3.0, 0.9
+BENCHMARK_WEIGHT, MADE_WEIGHT = 4.5, 1.35
 """What a request of the benchmarks, and one made of those, counts beside one of ours when it is learned whether a tool
 is needed: there are fewer."""
 ASK_AMONG_BFCL = 0.1
@@ -171,7 +171,25 @@ def cases(data: Data) -> list[Case]:
         for number, text in enumerate(talk * 2)
         for tools in [chosen.choice(several)]
     ]
-    return real + made
+    return real + made + small_sets(data.sets)
+
+
+def small_sets(sets: list[ToolSet]) -> list[Case]:
+    """The requests of our sets beside one to four tools: with a right one, and with none of those that are."""
+    chosen = random.Random(3)
+    made: list[Case] = []
+    for one in sets:
+        for text, wanted in one.without_examples().requests:
+            right = [tool for tool in one.tools if tool.name in wanted]
+            others = [tool for tool in one.tools if tool.name not in wanted]
+            chosen.shuffle(others)
+            few = others[: chosen.randint(1, 4)]
+            case = Case(text, few, False, bfcl=False, origin=text, made=True, everyday=True)
+            if right:
+                made.append(case._replace(tools=[chosen.choice(right), *few[1:]], call=True))
+            if not right or chosen.random() < 0.4:
+                made.append(case)
+    return made
 
 
 def _terse(tool: dict[str, Any]) -> dict[str, Any]:

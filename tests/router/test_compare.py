@@ -8,7 +8,7 @@ from time import process_time
 import pytest
 
 from rightcall.router.lexical import ToolText
-from rightcall.router.ranking import BY_MEANING, BY_WORDS, ask, compare, know
+from rightcall.router.ranking import BY_MEANING, NUMBERS, ask, compare, know
 from support.decisions import ODD_TEXTS, ODD_TOOLS, WEATHER
 
 pytestmark = pytest.mark.promise("T-02", "T-03")
@@ -17,7 +17,7 @@ REQUEST = "What is the weather forecast for Oslo?"
 
 
 def named(text: str, tool: ToolText) -> dict[str, float]:
-    return dict(zip((*BY_WORDS, *BY_MEANING), compare(ask(text), know(tool)), strict=True))
+    return dict(zip(NUMBERS, compare(ask(text), know(tool)), strict=True))
 
 
 def test_each_number_has_a_name_and_says_what_its_name_says() -> None:
@@ -42,8 +42,12 @@ def test_examples_bring_a_tool_nearer_to_requests_of_their_kind() -> None:
     near = named("whose cat is that", shown)
     assert near["nearest_example"] > near["near"]
     assert near["near_examples"] > near["near"]
+    assert near["example_words"] > 0.0
+    assert near["example_pairs"] > 0.0
+    assert named("my cat sleeps", shown)["example_pairs"] == 0.0
     numbers = named("whose cat is that", bare)
     assert numbers["nearest_example"] == numbers["nearest_three"] == numbers["near_examples"] == numbers["near"]
+    assert numbers["example_words"] == numbers["example_pairs"] == 0.0
 
 
 def test_a_tool_without_words_is_at_no_distance_at_all() -> None:

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall.router.ranking import (
-    BY_MEANING,
-    BY_WORDS,
+    NUMBERS,
     Linear,
     Tree,
     Wordy,
@@ -73,18 +72,18 @@ def test_odds_become_a_probability(odds: float) -> None:
 @pytest.mark.promise("T-02", "T-03")
 def test_the_weights_fit_the_numbers_they_are_for() -> None:
     weights = load_weights()
-    width = len(BY_WORDS) + len(BY_MEANING)
+    width = len(NUMBERS)
     assert len(weights.few.weights) == len(weights.shown.weights) == 2 * width
-    assert len(weights.need.meaning.weights) == SIZE
+    assert [len(voice.meaning.weights) for voice in weights.need.voices] == [SIZE, SIZE]
     assert len(weights.many.weights) == 2 * (width + 1)
     assert weights.made_from
     seen = {number for tree in weights.need.trees for number, *_ in tree.nodes}
-    assert max(seen) == 2 * width + 14  # the meaning of the request, which comes last
+    assert max(seen) == 2 * width + 16  # the meaning of the request to the second ear, which comes last
     for tree in weights.need.trees:
         nodes, leaves = len(tree.nodes), len(tree.leaves)
         for at, (_, _, low, high) in enumerate(tree.nodes):
             assert all(at < one < nodes or -leaves <= one < 0 for one in (low, high))  # no way round in a circle
-    assert all(map(math.isfinite, weights.need.words.weights.values()))
+    assert all(math.isfinite(weight) for voice in weights.need.voices for weight in voice.words.weights.values())
     assert all(map(math.isfinite, alone().weights.values()))
 
 

@@ -104,9 +104,10 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     )
 
 
-UNSURE = (0.095, 0.6)
-"""Between these probabilities it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer
-than "call", which a model selects and another reviews."""
+SURELY_NONE, SURELY_CALL = (0.01, 0.095), 0.6
+"""Below the first a "none" is sure, beside a handful of tools and beside more; from the second on a "call". Between
+them it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer than "call", which a model
+selects and another reviews."""
 
 LOOKED_AT = 6
 """Of many tools, so many that the index puts first are compared: whether any is needed shows in those."""
@@ -157,7 +158,8 @@ def _heuristic(text: str, mode: Mode, has_tools: bool) -> Intent:
 
 def _by_text(text: str) -> Intent:
     call = chance(alone().score(plain_words(text)))
-    return _intent(call, 0.0, (), ("by the text alone: no tools are known",))
+    sure = not SURELY_NONE[1] < call < SURELY_CALL
+    return _intent(call, 0.0, (), ("by the text alone: no tools are known",), sure)
 
 
 def _learned(asked: Asked, found: Found, count: int) -> Intent:
@@ -174,11 +176,13 @@ def _learned(asked: Asked, found: Found, count: int) -> Intent:
     why = [f"likeliest tool: {best} ({found.shares[0]:.0%} of those there are)"]
     if missing:
         why.append(f"no value seen for: {', '.join(missing)}")
-    return _intent(needed, asking, missing, tuple(why), _names_value(asked, found))
+    sure = needed >= SURELY_CALL or (needed < SURELY_NONE[count > HANDFUL] and not _names_value(asked, found))
+    return _intent(needed, asking, missing, tuple(why), sure)
 
 
 def _names_value(asked: Asked, found: Found) -> bool:
-    """Whether the request names something that a tool would look at, or a place where one of them takes places."""
+    """Whether the request names something that a tool would look at, or a place where one of them takes places. Then
+    "none" is no more than a guess."""
     if any(row[_EXACT] for row in found.numbers) or names_value(asked.request.text[:LONGEST]):
         return True
     takes_places = any(not _PLACES.isdisjoint(argument) for known in found.known for argument in known.each_argument)
@@ -218,13 +222,9 @@ def _missing(asked: Asked, found: Found) -> tuple[str, ...]:
     )
 
 
-def _intent(
-    needed: float, asking: float, missing: tuple[str, ...], why: tuple[str, ...], named: bool = False
-) -> Intent:
-    """`named`: the request names something that a tool would look at. Then "none" is no more than a guess."""
+def _intent(needed: float, asking: float, missing: tuple[str, ...], why: tuple[str, ...], sure: bool) -> Intent:
     scores = {"call": needed * (1.0 - asking), "ask": needed * asking, "none": 1.0 - needed}
     answer = "none" if needed < 0.5 else "ask" if asking >= 0.5 else "call"
-    sure = not UNSURE[0] < needed < UNSURE[1] and not (named and answer == "none")
     return Intent(
         answer,
         round(needed, 4),

@@ -215,8 +215,8 @@ def names_value(text: str) -> bool:
 def spoken_words(text: str) -> tuple[list[str], list[str]]:
     """Every word and every pair of words, small ones too: "who" and "where" tell tools apart whose examples hold them.
 
-    >>> spoken_words("Who wrote src/app.py?")
-    (['who', 'wrote', 'file', '?'], ['^ who', 'who wrote', 'wrote file', 'file ?'])
+    >>> spoken_words("Who owns src/app.py?")
+    (['who', 'own', 'fil', '?'], ['^ who', 'who own', 'own fil', 'fil ?'])
     """
     found: list[str] = _SPOKEN.findall(name_values(text[:LONGEST_TEXT]).lower())[:_MOST_SPOKEN]
     stems = [word if word in STOP_WORDS else stem(word) for word in found]
