@@ -20,7 +20,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape realmodel realmodel-router storm train docs format clean python
+.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape realmodel realmodel-router storm train route-figures docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -111,6 +111,9 @@ realmodel: $(MODEL)/.installed ## a real small model: usable calls directly and 
 
 realmodel-router: $(MODEL)/.installed ## the same model, hot, behind the router: nothing may run that was not allowed [ARGS=--requests N, else 200]
 	@$(MODEL)/bin/python scripts/realmodel_router.py $(ARGS)
+
+route-figures: $(VENV)/.dev ## how well requests in everyday words find their tools, by kind of tool set [CORPORA=folder: the public benchmarks, too]
+	@$(BIN)/python scripts/route_figures.py $(CORPORA) $(ARGS)
 
 train: $(TRAIN)/.installed ## learn the router's weights anew and print cross-validated figures: CORPORA=folder [ARGS=--dry-run]
 	@test -d "$(CORPORA)" || { echo "make train: in which folder are the corpora? Say make train CORPORA=folder"; exit 1; }

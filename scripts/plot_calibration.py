@@ -1,6 +1,6 @@
 """Draws what the router's probabilities are worth: how often it was right, for each tenth of what it said.
 
-    python scripts/plot_calibration.py CORPORA [--no-meaning]
+    python scripts/plot_calibration.py CORPORA
 
 Cross-validated on the development corpora, as scripts/train_router.py fits and judges: whoever says something of a
 request has not seen it. Needs what that script needs, and matplotlib with pillow. Writes calibration-own-tools.png and
@@ -31,19 +31,11 @@ BINS = 10
 BLUE, GREY = "#2a6fbb", "#9aa4ae"
 
 
-class FewTools(Data):
-    """The corpora without the search among all tools, which nothing here looks at."""
-
-    def indexed(self, *_: Any) -> tuple[list[Any], list[Any], list[str]]:
-        return [], [], []
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="the folder of the development corpora")
-    parser.add_argument("--no-meaning", action="store_true", help="as without the extra")
     chosen = parser.parse_args()
-    data = FewTools(chosen.corpora, not chosen.no_meaning)
+    data = Data(chosen.corpora, index=False)
     IMAGES.mkdir(exist_ok=True)
     sure, right = own_tools(data)
     live = np.array([row["source"] == "bfcl_v4_live_multiple" for row in data.own])

@@ -1,6 +1,6 @@
 """How long routing takes without a model, on one core.
 
-    taskset -c 0 python scripts/route_times.py CORPORA [--no-meaning]
+    taskset -c 0 python scripts/route_times.py CORPORA
 
 CORPORA holds select_tool.jsonl and tool_catalogue.jsonl. Medians and 95th percentiles of the process's own time, after
 a few requests to warm up; building and loading by the clock. A tool that is compared for the first time is read first.
@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from rightcall import Router
-from rightcall.router import vectors
 from rightcall.router.index import ToolIndex
 
 WARM = 50
@@ -28,10 +27,7 @@ REQUESTS = 400
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path)
-    parser.add_argument("--no-meaning", action="store_true", help="as without the extra")
     chosen = parser.parse_args()
-    if chosen.no_meaning:
-        vectors.available = lambda: False
     tools = list({tool["name"]: tool for tool in reversed(lines(chosen.corpora / "tool_catalogue.jsonl"))}.values())
     texts = Random(0).sample([line["text"] for line in lines(chosen.corpora / "select_tool.jsonl")], WARM + REQUESTS)
     few, many = Router(tools[:100]), Router(tools)

@@ -1,10 +1,16 @@
-"""Learns what the router needs from the development corpora, prints cross-validated figures, writes the weights.
+"""Learns what the router needs from requests with tools, prints figures on unseen ones, writes the weights.
 
-    make train CORPORA=folder          (or: python scripts/train_router.py folder [--dry-run])
+    make train CORPORA=folder          (or: python scripts/train_router.py folder [--vectors FILE] [--dry-run])
 
-Reads needs_tool.jsonl, select_tool.jsonl and tool_catalogue.jsonl: requests of BFCL, MetaTool, When2Call, Seal-Tools
-and LiveMCPBench with their tools. Writes meaning.json, lexical.json and text.json under src/rightcall/router/weights.
-No line of the corpora is kept: only numbers, and words with their weights.
+Reads data/everyday (our own requests, by tool set) and the development corpora: needs_tool.jsonl, select_tool.jsonl,
+tool_catalogue.jsonl (BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench) and everyday/. Writes learned.json and
+text.json under src/rightcall/router/weights. No line is kept: only numbers, and words with their weights.
+
+What is learned here stands on the vectors, and the vectors that ship have seen these very requests: on them they look
+better than they are. So another table is used (`--vectors`, else vectors-half.bin) that was learned from every second
+set of data/everyday alone, without any corpus, and only the other sets are learned from here. The sets that are held
+out (`held_out`) are never learned from; scripts/route_figures.py prints the figures on them, with the vectors that
+ship.
 """
 
 from __future__ import annotations
@@ -19,29 +25,34 @@ from typing import Any, NamedTuple
 import numpy as np
 import train_router_figures as figures
 import train_router_fits as fits
+from everyday import FOLDER, ToolSet, lines, read_own_sets, read_sets
 from sklearn.model_selection import GroupKFold
 
+from rightcall.router import ranking, vectors
 from rightcall.router.index import ToolIndex
-from rightcall.router.intent import ask_numbers, marked_words, need_numbers, plain_words
+from rightcall.router.intent import HANDFUL, ask_numbers, marked_words, need_numbers, plain_words
 from rightcall.router.lexical import tool_texts
-from rightcall.router.ranking import BY_WORDS, FEW, Found, Linear, Ranker, compare, order_tools, relate_rows
+from rightcall.router.ranking import BY_WORDS, FOUND, Found, Linear, Ranker, compare, order_tools, relate_rows
 from rightcall.router.slots import FILLED
 
-WEIGHTS = Path(__file__).parent.parent / "src" / "rightcall" / "route" / "weights"
+HOME = Path(__file__).parent.parent
+WEIGHTS = HOME / "src" / "rightcall" / "router" / "weights"
 RANKING_STRENGTH = 0.05
+BENCHMARKS = 2
+"""How often more each request of the benchmarks counts in the ranking than one of ours: there are fewer."""
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFT = 0.3
-"""Log odds from which on a tool is needed: chosen by cross-validation, for as many mistakes of one kind as of the
-other."""
+SHIFTS = (0.4, 0.0)
+"""Log odds from which on a tool is needed, beside a handful of tools and beside more: for as many mistakes of one kind
+as of the other, in cross-validation on the benchmarks, and on our own sets."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
-MADE_WEIGHT = 0.3
+BENCHMARK_WEIGHT, MADE_WEIGHT = 4.5, 1.35
+"""What a request of the benchmarks, and one made of those, counts beside one of ours when it is learned whether a tool
+is needed: there are fewer."""
 ASK_AMONG_BFCL = 0.1
 """What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing."""
-MADE_FROM = "development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
-
-
-def lines(folder: Path, name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+MADE_FROM = (
+    "data/everyday; development splits of BFCL, MetaTool, When2Call, Seal-Tools, LiveMCPBench; scripts/train_router.py"
+)
 
 
 def expected(row: dict[str, Any]) -> set[str]:
@@ -50,19 +61,34 @@ def expected(row: dict[str, Any]) -> set[str]:
 
 
 class Data:
-    """The corpora as numbers, by words and meaning or by words alone."""
+    """The requests as numbers."""
 
-    def __init__(self, folder: Path, meaning: bool, index: bool = True) -> None:
-        self.ranker = Ranker(meaning=meaning)
+    def __init__(self, folder: Path, index: bool = True) -> None:
+        self.ranker = Ranker()
         needs, selections = lines(folder, "needs_tool"), lines(folder, "select_tool")
+        ours = read_sets(FOLDER)
+        self.sets = [one for one in ours[::2] if not one.is_held_out] + read_sets(folder / "everyday")
         self.own = [row for row in selections if not isinstance(row["tools"], str) and len(row["tools"]) > 1]
         self.own_rows = [self.compared(row["text"], row["tools"])[1] for row in self.own]
         self.own_right = [np.array([tool["name"] in expected(row) for tool in row["tools"]]) for row in self.own]
+        self.said = self.rows_of([one.without_examples() for one in self.sets])
+        shown = [one for one in self.sets if all(tool.examples for tool in one.tools)]
+        self.shown = self.rows_of(shown + read_own_sets())
         self.needs = [row for row in needs if row["tools"]]
         self.alone = [row for row in needs if row["source"].startswith("metatool")]
         self.more_positive = [row["text"] for row in selections if row["source"].startswith("metatool")]
         if index:
             self.many_rows, self.many_right, self.many_ids = self.indexed(selections, lines(folder, "tool_catalogue"))
+
+    def rows_of(self, sets: list[ToolSet]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Of each request that wants a tool, the numbers of all tools, and which are right."""
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        for one in sets:
+            for text, wanted in one.requests:
+                if wanted:
+                    right = np.array([tool.name in wanted for tool in one.tools])
+                    found.append((self.compared(text, one.tools)[1], right))
+        return found
 
     def compared(self, text: str, tools: Any) -> tuple[Any, np.ndarray]:
         asked = self.ranker.ask(text)
@@ -75,7 +101,7 @@ class Data:
         """What the index finds for a request, among all tools and among a thousand."""
         chosen = random.Random(0)
         tools = {tool["name"]: tool for tool in reversed(catalogue)}
-        index = ToolIndex(list(tools.values()), meaning=self.ranker.meaning)
+        index = ToolIndex(list(tools.values()))
         by_name = {one.name: one for one in index.tools()}
         names = list(tools)
         rows, right, ids = [], [], []
@@ -87,7 +113,7 @@ class Data:
             thousand = {*chosen.sample(names, 999), *good}
             asked = self.ranker.ask(row["text"])
             for wanted in (None, thousand.__contains__):
-                hits = index.search(row["text"], FEW, wanted)
+                hits = index.search(row["text"], FOUND, wanted)
                 if len(hits) < 2:
                     continue
                 known = [self.ranker.know(by_name[hit.name]) for hit in hits]
@@ -116,6 +142,7 @@ class Case(NamedTuple):
     """The request it was made of: where that is held out, so is this."""
     weight: float = 1.0
     made: bool = False
+    everyday: bool = False
 
 
 def cases(data: Data) -> list[Case]:
@@ -123,7 +150,7 @@ def cases(data: Data) -> list[Case]:
     write both. And talk that needs no tool, beside tools."""
     real = [
         Case(row["text"], row["tools"], row["needs_tool"], row.get("label4") == "request_for_info",
-             row["source"].startswith("bfcl"), row["text"], 1.0 if row["source"].startswith("bfcl") else 3.0)
+             row["source"].startswith("bfcl"), row["text"], BENCHMARK_WEIGHT)
         for row in data.needs
     ]  # fmt: skip
     made = [
@@ -131,15 +158,38 @@ def cases(data: Data) -> list[Case]:
                       weight=MADE_WEIGHT, made=True)
         for number, case in enumerate(case for case in real if case.bfcl)
     ]  # fmt: skip
+    real += [
+        Case(text, one.tools, bool(wanted), bfcl=False, origin=text, everyday=True)
+        for one in data.sets
+        for text, wanted in one.without_examples().requests
+    ]
     chosen = random.Random(9)
     talk = [row["text"] for row in data.alone if not row["needs_tool"]]
-    several = [case.tools for case in real if len(case.tools) > 1]
+    several = [case.tools for case in real if len(case.tools) > 1 and not case.everyday]
     made += [
         Case(text, list(map(_terse, tools)) if number % 2 else tools, False, origin=text, weight=MADE_WEIGHT, made=True)
         for number, text in enumerate(talk * 2)
         for tools in [chosen.choice(several)]
     ]
-    return real + made
+    return real + made + small_sets(data.sets)
+
+
+def small_sets(sets: list[ToolSet]) -> list[Case]:
+    """The requests of our sets beside one to four tools: with a right one, and with none of those that are."""
+    chosen = random.Random(3)
+    made: list[Case] = []
+    for one in sets:
+        for text, wanted in one.without_examples().requests:
+            right = [tool for tool in one.tools if tool.name in wanted]
+            others = [tool for tool in one.tools if tool.name not in wanted]
+            chosen.shuffle(others)
+            few = others[: chosen.randint(1, 4)]
+            case = Case(text, few, False, bfcl=False, origin=text, made=True, everyday=True)
+            if right:
+                made.append(case._replace(tools=[chosen.choice(right), *few[1:]], call=True))
+            if not right or chosen.random() < 0.4:
+                made.append(case)
+    return made
 
 
 def _terse(tool: dict[str, Any]) -> dict[str, Any]:
@@ -174,10 +224,38 @@ class Needs:
         self.ask = np.array([case.ask for case in self.cases])
         self.need = self.call | self.ask
         self.bfcl = np.array([case.bfcl for case in self.cases])
+        self.everyday = np.array([case.everyday for case in self.cases])
+        self.vectors = np.array([asked.vector for asked, _ in both])
         self.made = np.array([case.made for case in self.cases])
+        self.counts = np.array([len(found.known) for found in self.found])
         self.weight = np.array([case.weight for case in self.cases])
-        self.tools = np.array([" ".join(sorted(tool["name"] for tool in case.tools)) for case in self.cases])
+        self.tools = np.array([" ".join(sorted(one.name for one in tool_texts(case.tools))) for case in self.cases])
         self.origins = np.array([case.origin for case in self.cases])
+
+
+class Voice:
+    """Whether a request sounds like one for a tool, fitted on some of the requests."""
+
+    def __init__(self, needs: Needs, seen: np.ndarray) -> None:
+        self.seen = seen
+        words = [needs.words[i] for i in seen]
+        self.words = fits.Words(words, needs.need[seen])
+        self.meaning, self.held_out = fits.meaning(needs.vectors[seen], needs.need[seen], needs.tools[seen])
+        self.held_out_words = fits.held_out_words(words, needs.need[seen])
+
+    def scores(self, needs: Needs, which: np.ndarray) -> np.ndarray:
+        """By words and by meaning."""
+        words = self.words.scores([needs.words[i] for i in which])
+        return np.c_[words, needs.vectors[which] @ np.array(self.meaning["weights"]) + self.meaning["bias"]]
+
+    def fair_scores(self, needs: Needs) -> np.ndarray:
+        """The same of all requests, for the trees to learn from: of those it has seen by models that had not."""
+        found = self.scores(needs, np.arange(len(needs.cases)))
+        found[self.seen] = np.c_[self.held_out_words, self.held_out]
+        return found
+
+    def table(self) -> dict[str, Any]:
+        return {"words": self.words.table(), "meaning": self.meaning}
 
 
 class NeedModel:
@@ -186,17 +264,13 @@ class NeedModel:
     def __init__(self, needs: Needs, seen: np.ndarray) -> None:
         labels, weights = needs.need[seen], needs.weight[seen]
         own = seen[~needs.made[seen]]
-        self.words = fits.Words([needs.words[i] for i in own], needs.need[own])
-        scores = np.zeros(len(needs.cases))
-        scores[own] = fits.held_out_words([needs.words[i] for i in own], needs.need[own])
-        made = seen[needs.made[seen]]
-        scores[made] = self.words.scores([needs.words[i] for i in made])
-        numbers = np.c_[needs.numbers[seen], scores[seen]]
+        self.voices = [Voice(needs, own), Voice(needs, own[~needs.everyday[own]])]
+        numbers = np.hstack([needs.numbers[seen], *(one.fair_scores(needs)[seen] for one in self.voices)])
         self.trees = fits.trees(numbers, labels, weights)
-        self.shift = SHIFT
+        self.shifts = np.array(SHIFTS)[(needs.counts > HANDFUL).astype(int)]
         odds = np.zeros(len(needs.cases))
-        odds[seen] = self._held_out_odds(numbers, labels, weights, needs.origins[seen])
-        asked = np.array([i for i in own if needs.need[i]])
+        odds[seen] = self._held_out_odds(numbers, labels, weights, needs.origins[seen]) - self.shifts[seen]
+        asked = np.array([i for i in own if needs.need[i] and not needs.everyday[i]])
         rows = np.array([ask_numbers(odds[i], needs.found[i]) for i in asked])
         self.ask = fits.missing_value(rows, needs.ask[asked], np.where(needs.bfcl[asked], ASK_AMONG_BFCL, 1.0))
 
@@ -206,11 +280,11 @@ class NeedModel:
             odds[unseen] = fits.trees(numbers[seen], labels[seen], weights[seen]).predict(
                 numbers[unseen], raw_score=True
             )
-        return odds - self.shift
+        return odds
 
     def odds(self, needs: Needs, which: np.ndarray) -> np.ndarray:
-        words = self.words.scores([needs.words[i] for i in which])
-        return self.trees.predict(np.c_[needs.numbers[which], words], raw_score=True) - self.shift
+        heard = [one.scores(needs, which) for one in self.voices]
+        return self.trees.predict(np.hstack([needs.numbers[which], *heard]), raw_score=True) - self.shifts[which]
 
     def answers(self, needs: Needs, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """0 call, 1 ask, 2 none; and the odds that a tool is needed."""
@@ -222,40 +296,59 @@ class NeedModel:
 
     def table(self) -> dict[str, Any]:
         return {
-            "words": self.words.table(), "trees": fits.tree_tables(self.trees), "shift": self.shift, "ask": self.ask,
-        }  # fmt: skip
+            "voices": [one.table() for one in self.voices],
+            "trees": fits.tree_tables(self.trees),
+            "shifts": SHIFTS,
+            "ask": self.ask,
+        }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="the folder of the development corpora")
+    parser.add_argument(
+        "--vectors",
+        type=Path,
+        default=FOLDER / "vectors-half.bin",
+        help="a table that has not seen what is learned from",
+    )
     parser.add_argument("--intent", action="store_true", help="learn the intent only: the rankings stay as they are")
     parser.add_argument("--dry-run", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args()
-    for meaning, name in ((True, "meaning"), (False, "lexical")):
-        print(f"== {name}")
-        data = Data(options.corpora, meaning, index=not options.intent)
-        table = json.loads((WEIGHTS / f"{name}.json").read_text(encoding="utf-8")) if options.intent else ranked(data)
-        needs = Needs(data, Linear(table["few"]["weights"]))
-        figures.intent(needs, NeedModel)
-        if not options.dry_run:
-            write(f"{name}.json", table | {"need": NeedModel(needs, np.arange(len(needs.cases))).table()})
-    texts, labels = alone_data(data)
+    table = vectors.Pieces(options.vectors.read_bytes())
+    vectors.table = ranking.table = lambda: table
+    data = Data(options.corpora, index=not options.intent)
+    learned = json.loads((WEIGHTS / "learned.json").read_text(encoding="utf-8")) if options.intent else ranked(data)
+    needs = Needs(data, Linear(learned["few"]["weights"]))
+    figures.intent(needs, NeedModel)
+    if not options.dry_run:
+        write("learned.json", learned | {"need": NeedModel(needs, np.arange(len(needs.cases))).table()})
     figures.by_text(data)
     if not options.dry_run:
+        texts, labels = alone_data(data)
         write("text.json", fits.Words([plain_words(text) for text in texts], labels, **TEXT).table())
 
 
 def ranked(data: Data) -> dict[str, Any]:
-    """The weights of both rankings, after their figures."""
+    """The weights of the rankings, after their figures."""
     figures.own_tools(data)
     figures.many_tools(data)
     sound = [i for i, right in enumerate(data.many_right) if right.any()]
-    few = fits.ranking([related_array(rows) for rows in data.own_rows], data.own_right, RANKING_STRENGTH)
-    many = fits.ranking(
-        [related_array(data.many_rows[i]) for i in sound], [data.many_right[i] for i in sound], RANKING_STRENGTH
+    said = [*data.said, *zip(data.own_rows, data.own_right, strict=True)] + BENCHMARKS * [
+        *zip(data.own_rows, data.own_right, strict=True)
+    ]
+    return {
+        "made_from": MADE_FROM,
+        "few": linear(_fitted(said)),
+        "shown": linear(_fitted(data.shown)),
+        "many": linear(_fitted([(data.many_rows[i], data.many_right[i]) for i in sound])),
+    }
+
+
+def _fitted(requests: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    return fits.ranking(
+        [related_array(rows) for rows, _ in requests], [right for _, right in requests], RANKING_STRENGTH
     )
-    return {"made_from": MADE_FROM, "few": linear(few), "many": linear(many)}
 
 
 def alone_data(data: Data, seen: np.ndarray | None = None) -> tuple[list[str], np.ndarray]:

@@ -72,13 +72,24 @@ def many_tools(data: Any) -> None:
 def intent(needs: Any, model: Any) -> None:
     """Needs a tool? Three answers, on requests with tools."""
     for name in ("random folds", "folds by tools"):
-        every, answers, _ = held_out(needs, model, by_tools="tools" in name)
+        every, answers, odds = held_out(needs, model, by_tools="tools" in name)
         bfcl = needs.bfcl[every]
         truth = needs.call[every][bfcl]
         for about, said in (("answer call", answers[bfcl] == 0), ("answer call or ask", answers[bfcl] != 2)):
             print(f"  BFCL, {about}, {name}: F1 {f1(said, truth):.4f}, specificity {specificity(said, truth):.4f}")
-        wanted = np.where(needs.ask, 1, np.where(needs.call, 0, 2))[every][~bfcl]
-        print(f"  When2Call three ways, {name}: accuracy {(answers[~bfcl] == wanted).mean():.4f} of {len(wanted)}")
+        when = ~bfcl & ~needs.everyday[every]
+        wanted = np.where(needs.ask, 1, np.where(needs.call, 0, 2))[every][when]
+        print(f"  When2Call three ways, {name}: accuracy {(answers[when] == wanted).mean():.4f} of {len(wanted)}")
+        show_everyday(odds, needs.need[every], needs.everyday[every], name)
+
+
+def show_everyday(odds: np.ndarray, need: np.ndarray, ours: np.ndarray, name: str) -> None:
+    """What each limit of a final none would cost."""
+    wanted, unwanted = odds[ours & need], odds[ours & ~need]
+    print(f"  everyday, {name}: need seen {(wanted >= 0).mean():.3f}, none seen {(unwanted < 0).mean():.3f}")
+    for limit in (0.02, 0.05, 0.08, 0.12, 0.2, 0.3):
+        at = np.log(limit / (1 - limit))
+        print(f"    final none below {limit}: wrongly {(wanted < at).mean():.3f}, rightly {(unwanted < at).mean():.3f}")
 
 
 def held_out(needs: Any, model: Any, *, by_tools: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 TREES = 120
 """Few, since each costs a microsecond of every request."""
@@ -61,6 +61,20 @@ class Words:
         }
         kept = {name: weight for name, weight in sorted(weights.items()) if abs(weight) >= 0.02}
         return {"weights": kept, "bias": round(float(self.model.intercept_[0]), 4)}
+
+
+def meaning(vectors: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
+    """Whether a request sounds like one for a tool, by its vector; and the same by models that had not seen its set."""
+
+    def fitted(rows: np.ndarray, wanted: np.ndarray) -> LogisticRegression:
+        return LogisticRegression(C=2.0, max_iter=3000, class_weight="balanced").fit(rows, wanted)
+
+    scores = np.zeros(len(labels))
+    for seen, unseen in GroupKFold(5).split(vectors, groups=groups):
+        scores[unseen] = fitted(vectors[seen], labels[seen]).decision_function(vectors[unseen])
+    model = fitted(vectors, labels)
+    weights = [float(f"{weight:.4g}") for weight in model.coef_[0]]
+    return {"weights": weights, "bias": float(model.intercept_[0])}, scores
 
 
 def _scaled(words: Sequence[str]) -> dict[str, float]:

@@ -51,8 +51,7 @@ FRAGMENTS = {
 MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz", "re2"}  # the declared dependencies
 MODULES = {"google_re2": "re2"}  # where the package has another name than the module
 MAY_LOAD_IF_THERE = {"pydantic", "ast_grep_py"}  # a user's own models, the extra `code`; never at the top of a module
-MAY_LOAD_IN_VECTORS = {"numpy", "tokenizers"}  # the extra for meanings: late, and in two files of router
-NEEDS_VECTORS = "rightcall.router.nearest"  # loads numpy at its top, and is itself loaded late everywhere
+MAY_LOAD_IN_VECTORS = {"numpy"}  # the extra for an index by meaning: late
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
 MAY_LOAD_IN_SERVE = {
     "httptools",
@@ -72,10 +71,6 @@ MAY_LOAD_IN_ADAPTERS = {  # by file of hosts/: the framework it is for, which it
     "pydantic_ai": {"pydantic_ai"},
     "smolagents": {"smolagents"},
 }
-
-
-def needs_vectors(file: Path) -> bool:
-    return module_of(file) == NEEDS_VECTORS
 
 
 def complaint(source: str, target: str) -> str | None:
@@ -151,17 +146,12 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and top not in sys.stdlib_module_names
         and top not in MAY_LOAD
         and not (found.late and top in MAY_LOAD_IF_THERE)
-        and not (top in MAY_LOAD_IN_VECTORS and (needs_vectors(found.file) or (found.late or found.typing)))
+        and not (top in MAY_LOAD_IN_VECTORS and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
         and not (top in MAY_LOAD_IN_SERVE and part_of(found.source) in WITH_SERVER)
         and not (found.file.parent.name == "hosts" and top in MAY_LOAD_IN_ADAPTERS.get(found.file.stem, ()))
     ]
     assert wrong == []
-
-
-def test_the_module_that_needs_numpy_is_loaded_late_everywhere() -> None:
-    users = [found for found in own_imports() if found.target == NEEDS_VECTORS]
-    assert [found.late or found.typing for found in users] == [True] * len(users) != []
 
 
 def test_the_declared_dependencies_are_the_ones_that_are_imported() -> None:

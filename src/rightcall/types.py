@@ -108,6 +108,8 @@ class Rules(Struct, frozen=True, omit_defaults=True):
     min_length: Mapping[str, int] = field(default_factory=dict[str, int])
     json_text: tuple[str, ...] = ()
     example: Mapping[str, Any] | None = None
+    examples: tuple[str, ...] = ()
+    """Requests that want this tool, in people's words: the router looks for the like."""
     hint: str | None = None
     """A sentence for whoever got a call wrong; it stands before the example."""
     replaced_by: str | None = None

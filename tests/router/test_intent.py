@@ -18,9 +18,9 @@ from support.every import every
 pytestmark = pytest.mark.promise("T-02")
 
 
-@pytest.fixture(params=[True, False], ids=["meaning", "words"])
-def ranker(request: pytest.FixtureRequest) -> Ranker:
-    return Ranker(meaning=request.param)
+@pytest.fixture
+def ranker() -> Ranker:
+    return Ranker()
 
 
 @pytest.mark.parametrize("text", CALLS)

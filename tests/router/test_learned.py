@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall.router.ranking import (
-    BY_MEANING,
-    BY_WORDS,
+    NUMBERS,
     Linear,
     Tree,
     Wordy,
@@ -19,6 +18,7 @@ from rightcall.router.ranking import (
     load_weights,
     shares,
 )
+from rightcall.router.vectors import SIZE
 
 #        x0 <= 1 ? (x1 <= -2 ? 10 : 20) : 30
 DEEP = Tree([(0, 1.0, 1, -3), (1, -2.0, -1, -2)], [10.0, 20.0, 30.0])
@@ -70,24 +70,24 @@ def test_odds_become_a_probability(odds: float) -> None:
 
 
 @pytest.mark.promise("T-02", "T-03")
-@pytest.mark.parametrize("meaning", [True, False])
-def test_the_weights_fit_the_numbers_they_are_for(meaning: bool) -> None:
-    weights = load_weights(meaning)
-    width = len(BY_WORDS) + (len(BY_MEANING) if meaning else 0)
-    assert len(weights.few.weights) == 2 * width
+def test_the_weights_fit_the_numbers_they_are_for() -> None:
+    weights = load_weights()
+    width = len(NUMBERS)
+    assert len(weights.few.weights) == len(weights.shown.weights) == 2 * width
+    assert [len(voice.meaning.weights) for voice in weights.need.voices] == [SIZE, SIZE]
     assert len(weights.many.weights) == 2 * (width + 1)
     assert weights.made_from
     seen = {number for tree in weights.need.trees for number, *_ in tree.nodes}
-    assert max(seen) == 2 * width + 13  # the words of the request, which come last
+    assert max(seen) == 2 * width + 16  # the meaning of the request to the second ear, which comes last
     for tree in weights.need.trees:
         nodes, leaves = len(tree.nodes), len(tree.leaves)
         for at, (_, _, low, high) in enumerate(tree.nodes):
             assert all(at < one < nodes or -leaves <= one < 0 for one in (low, high))  # no way round in a circle
-    assert all(map(math.isfinite, weights.need.words.weights.values()))
+    assert all(math.isfinite(weight) for voice in weights.need.voices for weight in voice.words.weights.values())
     assert all(map(math.isfinite, alone().weights.values()))
 
 
-def test_all_weights_together_stay_below_two_megabytes() -> None:
+def test_all_weights_together_stay_below_fifteen_megabytes() -> None:
     sizes = {file.name: len(file.read_bytes()) for file in files("rightcall.router").joinpath("weights").iterdir()}
-    assert sizes.keys() == {"lexical.json", "meaning.json", "text.json", "words.json"}
-    assert sum(sizes.values()) < 2_000_000
+    assert sizes.keys() == {"examples.json", "learned.json", "text.json", "vectors.bin", "words.json"}
+    assert sum(sizes.values()) < 15_000_000

@@ -15,9 +15,9 @@ REQUEST = "What is the weather forecast for Oslo?"
 OTHERS = [ToolText(f"reset_device_{n}", f"Resets device number {n}.") for n in range(300)]
 
 
-@pytest.fixture(params=[True, False], ids=["meaning", "words"])
-def ranker(request: pytest.FixtureRequest) -> Ranker:
-    return Ranker(meaning=request.param)
+@pytest.fixture
+def ranker() -> Ranker:
+    return Ranker()
 
 
 @pytest.mark.parametrize("text", CALLS)

@@ -93,7 +93,7 @@ BRANCHES: dict[str, tuple[Any, list[Any], dict[str, Any], tuple[str, str, str], 
         ("answered", "executed", ""), RAN,
     ),
     "hardly needed, but the model decides": (
-        None, [choice(), APPROVED, NONE, WORDS], {"needs_tool": looks("none", probability=0.03)},
+        None, [choice(), APPROVED, NONE, WORDS], {"needs_tool": looks("none", probability=0.03, sure=False)},
         ("answered", "executed", ""), RAN,
     ),
     "needed by nothing that is measured": (

@@ -11,7 +11,7 @@ import pytest
 
 from rightcall import Executor, tool
 from rightcall.router.lexical import ToolText
-from rightcall.router.ranking import FEW
+from rightcall.router.ranking import FEW, FOUND
 from rightcall.router.toolset import Toolset
 
 pytestmark = pytest.mark.promise("T-03")
@@ -68,7 +68,7 @@ def test_of_many_tools_only_the_nearest_are_looked_at_closely() -> None:
     few, many = Toolset(numbered(FEW), None, None), Toolset([*numbered(FEW), weather], None, None)
     assert few.near("the weather of Oslo", "default").hits is None
     assert len(near(few)) == FEW
-    assert (len(near(many)), near(many)[0]) == (FEW, "weather")
+    assert (len(near(many)), near(many)[0]) == (FOUND, "weather")
     hits = many.near("the weather of Oslo", "default").hits or ()
     assert [hit.name for hit in hits] == near(many)
 

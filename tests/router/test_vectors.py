@@ -1,9 +1,5 @@
 """What texts mean, as vectors."""
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,60 +7,53 @@ from hypothesis import strategies as st
 from rightcall.errors import RightCallError
 from rightcall.router import vectors
 from rightcall.router.index import ToolIndex
+from rightcall.router.lexical import Fields
+from rightcall.router.vectors import REQUEST_PIECES, SIZE, Pieces, embed_request, embed_tool, mean, near, table
 
 
-@pytest.fixture
-def without_extra(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As where wordllama was never installed."""
+@pytest.mark.promise("T-03")
+def test_a_request_lies_near_the_tool_it_means_without_a_common_word() -> None:
+    asked = embed_request("do I need an umbrella tomorrow?")
+    forecast = embed_tool(Fields("get_forecast", "Weather forecast for a city.", (("city", ""),)))
+    hotel = embed_tool(Fields("book_room", "Reserve a hotel room.", (("guests", ""),)))
+    assert near(asked, forecast) > near(asked, hotel) + 0.1
+
+
+def test_vectors_have_length_one_and_an_empty_text_is_no_direction() -> None:
+    assert near(embed_request("a city"), embed_request("a city")) == pytest.approx(1.0, abs=1e-6)
+    assert embed_request("A CITY") == embed_request("a city")
+    assert not any(embed_request(""))
+    assert near(mean([embed_request("a city"), embed_request("a town")]), embed_request("a city")) > 0.5
+
+
+@given(st.text())
+def test_any_text_has_a_vector(text: str) -> None:
+    vector = table().embed(text + "\ud800", REQUEST_PIECES)
+    assert len(vector) == SIZE
+    assert near(vector, vector) < 1.001
+
+
+def test_a_word_that_is_not_known_is_taken_apart() -> None:
+    whole = table().pieces("kubernetesification", 10)
+    assert len(whole) > 1
+    assert table().pieces("x" * 100, 10) == []
+
+
+def test_an_index_has_the_vectors_that_plain_python_has() -> None:
+    fields = Fields("get_forecast", "Weather forecast for a city.", (("city", ""),))
+    assert vectors.rows_of([fields])[0].tolist() == pytest.approx(list(embed_tool(fields)), abs=1e-5)
+
+
+@pytest.mark.promise("T-03")
+def test_without_the_extra_an_index_finds_tools_by_their_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "find_spec", lambda name: None)
-    monkeypatch.setattr(vectors, "_loaded", [])
-    vectors._folder.cache_clear()
-    yield
-    vectors._folder.cache_clear()
-
-
-@pytest.mark.promise("T-03")
-def test_texts_of_one_meaning_are_nearer_than_others() -> None:
-    sunny, forecast, hotel = vectors.embed(
-        ["Will it rain in Paris?", "weather forecast for a city", "reserve a hotel room"]
-    )
-    assert sunny @ forecast > sunny @ hotel + 0.05
-
-
-def test_rows_have_length_one_and_an_empty_text_is_no_direction() -> None:
-    rows = vectors.embed(["a city", "A CITY", ""])
-    assert rows.shape == (3, vectors.SIZE)
-    assert rows[0] @ rows[0] == pytest.approx(1.0, abs=1e-4)
-    assert rows[0].tolist() == rows[1].tolist()
-    assert not rows[2].any()
-
-
-@given(st.lists(st.text(), max_size=3))
-def test_any_text_has_a_vector(texts: list[str]) -> None:
-    rows = vectors.embed([*texts, "\ud800 alone"])
-    assert rows.shape == (len(texts) + 1, vectors.SIZE)
-    assert all(float(row @ row) < 1.001 for row in rows)
-
-
-def test_the_package_that_brings_the_files_is_never_imported() -> None:
-    vectors.embed(["anything"])
-    assert "wordllama" not in sys.modules
-
-
-@pytest.mark.promise("T-03")
-def test_without_the_extra_tools_are_found_by_their_words(without_extra: None) -> None:
     assert not vectors.available()
     assert vectors.digest() == ""
     index = ToolIndex([{"name": "get_weather"}, {"name": "add_numbers"}])
     assert not index.meaning
     assert [hit.name for hit in index.search("the weather, please")] == ["get_weather"]
-    with pytest.raises(RightCallError, match=r'pip install "rightcall\[route\]"'):
-        vectors.embed(["anything"])
 
 
-def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    head = b'{"embedding.weight":{"dtype":"I8","shape":[4,256],"data_offsets":[0,1024]}}'
-    file = tmp_path / "weights.safetensors"
-    file.write_bytes(len(head).to_bytes(8, "little") + head + bytes(1024))
-    with pytest.raises(RightCallError, match=r"holds I8 of \[4, 256\]; right is F16"):
-        vectors._read_weights(file)
+def test_a_table_of_another_version_is_refused() -> None:
+    with pytest.raises(RightCallError, match="of another version"):
+        Pieces(b"rightcall-vectors 9 1 256 0\n")

@@ -161,6 +161,7 @@ _READERS: dict[str, Callable[[Source, KeyPath, Any], Any]] = {
     "min_length": _lengths,
     "json_text": Source.texts,
     "example": _plain,
+    "examples": Source.texts,
     "hint": Source.text_of,
     "replaced_by": Source.text_of,
     "replacement_arguments": Source.text_map,

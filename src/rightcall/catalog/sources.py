@@ -76,7 +76,7 @@ def _describes(overlay: Definition) -> bool:
 
 def merge_rules(under: Rules, over: Rules) -> Rules:
     """Later wins: key by key in tables, whole where it is a list; other names of the tool add up."""
-    lists = ("required", "required_any", "json_text", "paths", "commands", "urls", "patches", "globs")
+    lists = ("examples", "required", "required_any", "json_text", "paths", "commands", "urls", "patches", "globs")
     settings = ("example", "hint", "replaced_by", "batch", "mode", "unknown_argument", "strategies")
     changed: dict[str, Any] = {name: value for name in lists if (value := getattr(over, name))}
     changed |= {name: value for name in settings if (value := getattr(over, name)) is not None}
@@ -169,6 +169,10 @@ def _listed(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name in known or name.split(".")[0].removesuffix("[]") in known)
 
 
+EXAMPLES_META = "rightcall/examples"
+MOST_EXAMPLES = 20
+LONGEST_EXAMPLE = 300
+
 SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "schema", "arguments_schema", "args_schema")
 SHAPES = (
     '{"type": "function", "function": {"name", "description", "parameters"}}, {"name", "input_schema"}, '
@@ -249,7 +253,15 @@ def _definition(raw: dict[str, Any], number: int) -> Definition:
     if as_schema(schema).keys() == {"json"}:  # Bedrock
         schema = schema["json"]
     description = raw.get("description")
-    return Definition(name, description if isinstance(description, str) else "", schema)
+    rules = Rules(examples=_examples(raw))
+    return Definition(name, description if isinstance(description, str) else "", schema, rules=rules)
+
+
+def _examples(raw: dict[str, Any]) -> tuple[str, ...]:
+    """Requests that want the tool: `examples` beside its name, or what an MCP server says in `_meta`. What is no list
+    of texts is left out: others write such a key with another meaning."""
+    given = as_list(raw.get("examples")) or as_list(as_schema(raw.get("_meta")).get(EXAMPLES_META))
+    return tuple(one[:LONGEST_EXAMPLE] for one in given[:MOST_EXAMPLES] if isinstance(one, str))
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@
 
 A packet (`types`, `packets` on the disk) carries the request through all of it. What needs no model (intent,
 candidates, confidence) is measured and fast; what a model decides is read by the gate, weighed with that evidence, and
-runs only under the executor's policy. `lexical`, `vectors`, `nearest` and `slots` are what the ranking goes by,
+runs only under the executor's policy. `lexical`, `vectors` and `slots` are what the ranking goes by,
 `toolset` the tools there are, `cleaning` what makes an answer fit for people.
 """
 

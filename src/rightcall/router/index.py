@@ -7,13 +7,15 @@ Both are set in standard deviations over all tools and added. A tool is added or
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
 from os import PathLike, fspath
 from sys import byteorder
 from threading import RLock
 from typing import Any, Final, Self
 from zlib import crc32
 
-from msgspec import MsgspecError, Struct, msgpack
+from msgspec import MsgspecError, Struct, json, msgpack
 
 from rightcall.catalog.tool import Tool
 from rightcall.errors import StoreError
@@ -324,7 +326,19 @@ def _stems(tool: ToolText) -> Stems:
 
 def texts_of(tools: Mapping[str, Tool]) -> dict[str, ToolText]:
     """The tools of a catalogue as an index reads them."""
-    return {name: ToolText(tool.name, tool.description, tool.schema) for name, tool in tools.items()}
+    return {
+        name: ToolText(
+            tool.name, tool.description, tool.schema, tool.rules.examples or shipped_examples().get(name, ())
+        )
+        for name, tool in tools.items()
+    }
+
+
+@lru_cache(maxsize=1)
+def shipped_examples() -> dict[str, tuple[str, ...]]:
+    """Those of our own tools, by name."""
+    path = files("rightcall.router").joinpath("weights", "examples.json")
+    return json.decode(path.read_bytes(), type=dict[str, tuple[str, ...]])
 
 
 class FollowingIndex:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Container, Sequence
 from typing import TYPE_CHECKING
 
-from rightcall.router.lexical import STOP_WORDS, ToolText, stem
+from rightcall.router.lexical import STOP_WORDS, ToolText, names_value, stem
 from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
 from rightcall.router.slots import FILLED, filled_shares
 from rightcall.router.types import Intent, Mode
@@ -104,9 +104,10 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     )
 
 
-UNSURE = (0.12, 0.65)
-"""Between these probabilities it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer
-than "call", which a model selects and another reviews."""
+SURELY_NONE, SURELY_CALL = (0.01, 0.095), 0.6
+"""Below the first a "none" is sure, beside a handful of tools and beside more; from the second on a "call". Between
+them it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer than "call", which a model
+selects and another reviews."""
 
 LOOKED_AT = 6
 """Of many tools, so many that the index puts first are compared: whether any is needed shows in those."""
@@ -117,6 +118,9 @@ _ASK_NUMBERS = tuple(
     BY_WORDS.index(name) for name in ("filled", "least_filled", "missing", "required", "in_any", "bm25", "name_said")
 )
 _EXACT, _LEAST_FILLED = BY_WORDS.index("exact"), BY_WORDS.index("least_filled")
+_PLACES = frozenset(map(stem, ("city", "location", "place", "destination", "address", "country", "region", "airport")))
+HANDFUL = 4
+"""So many tools are few, when it is weighed whether one is needed."""
 ALONE_MARGIN = 10.0
 """The margin of the only tool there is."""
 
@@ -144,7 +148,7 @@ def judge_intent(
     if hits is not None:
         tools, hits = tools[:LOOKED_AT], hits[:LOOKED_AT]
     asked = ranker.ask(text)
-    return _learned(asked, ranker.among(asked, tools, hits), len(tools), ranker.meaning)
+    return _learned(asked, ranker.among(asked, tools, hits), len(tools))
 
 
 def _heuristic(text: str, mode: Mode, has_tools: bool) -> Intent:
@@ -154,15 +158,17 @@ def _heuristic(text: str, mode: Mode, has_tools: bool) -> Intent:
 
 def _by_text(text: str) -> Intent:
     call = chance(alone().score(plain_words(text)))
-    return _intent(call, 0.0, (), ("by the text alone: no tools are known",))
+    sure = not SURELY_NONE[1] < call < SURELY_CALL
+    return _intent(call, 0.0, (), ("by the text alone: no tools are known",), sure)
 
 
-def _learned(asked: Asked, found: Found, count: int, meaning: bool) -> Intent:
+def _learned(asked: Asked, found: Found, count: int) -> Intent:
     numbers = need_numbers(asked, found, count)
-    model = load_weights(meaning).need
+    model = load_weights().need
     theirs = set[str]().union(*(known.counted for known in found.known))
-    words = model.words.score(marked_words(asked.request.text, theirs, found.known[0].name))
-    odds = forest(model.trees, [*numbers, words]) - model.shift
+    words = marked_words(asked.request.text, theirs, found.known[0].name)
+    heard = [score for one in model.voices for score in (one.words.score(words), one.meaning.score(asked.vector))]
+    odds = forest(model.trees, [*numbers, *heard]) - model.shifts[count > HANDFUL]
     needed = chance(odds)
     missing = _missing(asked, found)
     asking = chance(model.ask.score(ask_numbers(odds, found))) if missing else 0.0
@@ -170,8 +176,17 @@ def _learned(asked: Asked, found: Found, count: int, meaning: bool) -> Intent:
     why = [f"likeliest tool: {best} ({found.shares[0]:.0%} of those there are)"]
     if missing:
         why.append(f"no value seen for: {', '.join(missing)}")
-    named = any(row[_EXACT] for row in found.numbers)
-    return _intent(needed, asking, missing, tuple(why), named)
+    sure = needed >= SURELY_CALL or (needed < SURELY_NONE[count > HANDFUL] and not _names_value(asked, found))
+    return _intent(needed, asking, missing, tuple(why), sure)
+
+
+def _names_value(asked: Asked, found: Found) -> bool:
+    """Whether the request names something that a tool would look at, or a place where one of them takes places. Then
+    "none" is no more than a guess."""
+    if any(row[_EXACT] for row in found.numbers) or names_value(asked.request.text[:LONGEST]):
+        return True
+    takes_places = any(not _PLACES.isdisjoint(argument) for known in found.known for argument in known.each_argument)
+    return takes_places and bool(asked.values.counts["place"])
 
 
 def need_numbers(asked: Asked, found: Found, count: int) -> list[float]:
@@ -207,14 +222,9 @@ def _missing(asked: Asked, found: Found) -> tuple[str, ...]:
     )
 
 
-def _intent(
-    needed: float, asking: float, missing: tuple[str, ...], why: tuple[str, ...], named: bool = False
-) -> Intent:
-    """`named`: the request holds a value of the very kind that a tool wants, such as a path. Then "none" is no more
-    than a guess."""
+def _intent(needed: float, asking: float, missing: tuple[str, ...], why: tuple[str, ...], sure: bool) -> Intent:
     scores = {"call": needed * (1.0 - asking), "ask": needed * asking, "none": 1.0 - needed}
     answer = "none" if needed < 0.5 else "ask" if asking >= 0.5 else "call"
-    sure = not UNSURE[0] < needed < UNSURE[1] and not (named and answer == "none")
     return Intent(
         answer,
         round(needed, 4),

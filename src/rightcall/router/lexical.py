@@ -36,6 +36,9 @@ _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _SCHEMA_WORDS = frozenset(("type", "properties", "required", "$schema", "$defs", "additionalProperties", "title"))
 
+_SPOKEN = re.compile(r"[^\W_]+|\?")
+_MOST_SPOKEN = 120
+
 STOP_WORDS = frozenset(
     """
     a about above after again against all also am an and any are as at be because been before being below between both
@@ -55,6 +58,8 @@ class ToolText(Struct, frozen=True):
     description: str = ""
     parameters: dict[str, Any] = {}
     """The JSON Schema of its arguments, as given."""
+    examples: tuple[str, ...] = ()
+    """Requests that want it, in people's words."""
 
 
 class Fields(Struct, frozen=True):
@@ -82,7 +87,9 @@ def tool_texts(tools: Any) -> list[ToolText]:
     for number, raw in enumerate(flatten(tools), 1):
         item = list(raw) if isinstance(raw, tuple) else raw
         found += [
-            ToolText(definition.name, definition.description or "", as_schema(definition.schema))
+            ToolText(
+                definition.name, definition.description or "", as_schema(definition.schema), definition.rules.examples
+            )
             for definition in read_definitions(item, number)
         ]
     return found
@@ -156,6 +163,64 @@ def spelled_words(text: str) -> list[tuple[str, str]]:
             pieces = _PIECE.findall(word)
         found += [(stem(small), piece) for piece in pieces if (small := piece.lower()) not in STOP_WORDS]
     return found
+
+
+_SITES = frozenset(("com", "org", "net", "io", "edu", "gov", "dev", "ai", "co"))
+_HEX = re.compile(r"(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{6,40}")
+_IDENTIFIER = re.compile(r"[a-z]{2,}[0-9]*[A-Z]|[A-Z][a-z0-9]+[A-Z][a-z0-9]+[A-Z]")
+"""camelCase, or three words in one: two are a brand as often."""
+_TICKET = re.compile(r"\b[A-Z]{2,10}-[0-9]{2,}|(?<!\w)#[0-9]+|\w@\w")
+_AROUND = ".,;:!?()[]{}<>\"'`“”‘’…"
+
+
+def name_values(text: str) -> str:
+    """The request with the kind of each technical value in its place: which file or function is meant tells nothing of
+    the tool, and that it is one tells much.
+
+    >>> name_values("who calls parse_line() in src/app.py:12, since 3fa91bc?")
+    'who calls function in file since commit?'
+    """
+    words = text.split()
+    return " ".join([kind + "?" * word.endswith("?") if (kind := _kind_of(word)) else word for word in words])
+
+
+def _kind_of(word: str) -> str | None:
+    core = word.strip(_AROUND)
+    if "()" in word:
+        return "function"
+    if core.isalpha() and (core.islower() or not _IDENTIFIER.match(core)):  # as most are
+        return None
+    if "://" in core:
+        return "link"
+    if "/" in core:
+        return "file" if any(part[:1].isalpha() and len(part) > 1 for part in core.split("/")) else None
+    head, _, end = core.partition(":")[0].rpartition(".")
+    if len(head) > 1 and 0 < len(end) < 6 and end[0].isalpha() and end.isalnum() and end.islower():
+        return "link" if end in _SITES else "file"
+    if _HEX.fullmatch(core):
+        return "commit"
+    return "function" if "_" in core.strip("_") or _IDENTIFIER.match(core) else None
+
+
+def names_value(text: str) -> bool:
+    """Whether a request names something that only a tool can look at: a file, an identifier, a commit, a ticket, an
+    address.
+
+    >>> names_value("what is OPS-411 about?"), names_value("what is love?")
+    (True, False)
+    """
+    return bool(_TICKET.search(text)) or any(_kind_of(word) for word in text.split())
+
+
+def spoken_words(text: str) -> tuple[list[str], list[str]]:
+    """Every word and every pair of words, small ones too: "who" and "where" tell tools apart whose examples hold them.
+
+    >>> spoken_words("Who owns src/app.py?")
+    (['who', 'own', 'fil', '?'], ['^ who', 'who own', 'own fil', 'fil ?'])
+    """
+    found: list[str] = _SPOKEN.findall(name_values(text[:LONGEST_TEXT]).lower())[:_MOST_SPOKEN]
+    stems = [word if word in STOP_WORDS else stem(word) for word in found]
+    return stems, [f"{first} {second}" for first, second in zip(["^", *stems], stems, strict=False)]
 
 
 def _unspaced(word: str) -> Iterable[str]:

@@ -3,18 +3,19 @@
 A few tools are all compared with the request; of many, those that the index finds. The weights are learned.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.resources import files
+from itertools import chain
 from math import exp, sqrt
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, json
 
-from rightcall.router import vectors
 from rightcall.router.index import Told, told_of, why
 from rightcall.router.lexical import (
-    Fields,
+    STOP_WORDS,
     Request,
     ToolText,
     best_possible,
@@ -23,21 +24,24 @@ from rightcall.router.lexical import (
     name_words,
     rarity,
     read_request,
+    spoken_words,
     stems_of,
 )
 from rightcall.router.slots import Values, Wanted, exact, filled_shares, values_in, wanted_arguments
 from rightcall.router.types import Candidate
+from rightcall.router.vectors import TOOL_PIECES, Vector, embed_request, embed_tool, mean, near, spoken_name, table
 
 if TYPE_CHECKING:
     from rightcall.router.index import Hit
-    from rightcall.router.nearest import Meant, MeantRequest
 
 
 # ── compare ──
 # How a request and a tool compare, as numbers: what the ranking and the intent are learned from.
 #
-# By words always; by meaning with the extra `route` (`nearest.py`). Rarity is the general one, since a handful of
-# tools cannot tell it.
+# By words, and by meaning (`vectors.py`). Rarity is the general one, since a handful of tools cannot tell it.
+
+MOST_EXAMPLES = 12
+"""Of one tool's examples, so many are looked at."""
 
 BY_WORDS = (
     "bm25", "in_name", "in_description", "in_arguments", "in_argument_texts", "in_any", "name_said",
@@ -48,12 +52,19 @@ BY_WORDS = (
 `…_said`: the share of theirs that the request has. Rare words count more. `exact`: required arguments whose very kind
 of value is there, such as a path, a link or a date."""
 
-BY_MEANING = (
-    "near_name", "near_description", "near_short", "near_whole", "near_argument", "near_arguments", "near_sentence",
-    "aligned", "aligned_name", "aligned_description", "aligned_arguments", "name_found", "description_found",
-    "worst_aligned", "rare_aligned", "rarest_aligned", "unaligned", "verbs", "least_required",
-)  # fmt: skip
-"""`near_…`: cosines of the whole request; `aligned…`: of each of its words with the nearest word there."""
+BY_MEANING = ("near", "near_name", "near_examples", "nearest_example", "nearest_three")
+"""Cosines of the request: with the whole tool, with its name; with the middle of its examples, the nearest of them and
+the mean of the nearest three. A tool without examples has `near` there, so that it stands where it stood."""
+
+
+BY_EXAMPLES = ("example_words", "example_pairs")
+"""How often the request's words, and its pairs of words, stand in the examples of a tool; nothing without any."""
+
+NUMBERS = (*BY_WORDS, *BY_MEANING, *BY_EXAMPLES)
+"""What a comparison gives, in this order."""
+
+_SMALL_WORD = 0.35
+"""What a word counts that stands everywhere, beside a rare one's three to eight."""
 
 
 class Asked(Struct, frozen=True, eq=False):
@@ -64,7 +75,10 @@ class Asked(Struct, frozen=True, eq=False):
     whole: float
     best: float
     values: Values
-    meant: "MeantRequest | None"
+    vector: Vector
+    spoken: dict[str, float]
+    """Its words, with what each counts of the whole."""
+    pairs: frozenset[str]
 
 
 class Known(Struct, frozen=True, eq=False):
@@ -80,26 +94,34 @@ class Known(Struct, frozen=True, eq=False):
     counted: dict[str, float]
     wanted: tuple[Wanted, ...]
     told: Told
-    meant: "Meant | None"
+    vector: Vector
+    name_vector: Vector
+    examples: tuple[Vector, ...]
+    """The middle of its examples first; nothing without any."""
+    example_words: dict[str, float]
+    """Of each word, the root of the share of examples that hold it."""
+    example_pairs: dict[str, float]
 
 
-def ask(text: str, *, meaning: bool | None = None) -> Asked:
-    """Reads a request; `meaning` as for the index."""
+def ask(text: str) -> Asked:
+    """Reads a request."""
     request = read_request(text)
     worth = {stem: weight * rarity(stem) for stem, weight in request.counts.items()}
-    meant = None
-    if vectors.available() if meaning is None else meaning:
-        from rightcall.router.nearest import read_meaning  # late: it needs the extra
+    whole, best = sum(worth.values()) or 1.0, best_possible(request) or 1.0
+    words, pairs = spoken_words(text)
+    spoken = {word: _SMALL_WORD if word in STOP_WORDS else rarity(word) for word in words}
+    said = sum(spoken.values()) or 1.0
+    shared = {word: value / said for word, value in spoken.items()}
+    return Asked(request, worth, whole, best, values_in(text), embed_request(text), shared, frozenset(pairs))
 
-        meant = read_meaning(text)
-    return Asked(request, worth, sum(worth.values()) or 1.0, best_possible(request) or 1.0, values_in(text), meant)
 
-
-def know(tool: ToolText, *, meaning: bool | None = None) -> Known:
+def know(tool: ToolText) -> Known:
     """Reads a tool."""
     fields = fields_of(tool)
     stems = stems_of(fields)
-    needs = wanted_arguments(tool)
+    shown = [one for one in tool.examples[:MOST_EXAMPLES] if one.strip()]
+    examples = [embed_request(one) for one in shown]
+    spoken = [spoken_words(one) for one in shown]
     return Known(
         tool,
         _shared(stems.name),
@@ -108,33 +130,43 @@ def know(tool: ToolText, *, meaning: bool | None = None) -> Known:
         frozenset(stems.argument_texts),
         tuple(frozenset(name_words(name)) for name, _ in fields.arguments),
         impacts(stems),
-        needs,
+        wanted_arguments(tool),
         told_of(tool),
-        _meant(fields, needs) if (vectors.available() if meaning is None else meaning) else None,
+        embed_tool(fields),
+        table().embed(spoken_name(fields.name), TOOL_PIECES),
+        (mean(examples), *examples) if examples else (),
+        _held_by([words for words, _ in spoken]),
+        _held_by([pairs for _, pairs in spoken]),
     )
 
 
-def _meant(fields: Fields, needs: Sequence[Wanted]) -> "Meant":
-    from rightcall.router.nearest import know_meaning  # late: it needs the extra
-
-    return know_meaning(fields, [one.name for one in needs])
-
-
 def compare(asked: Asked, known: Known) -> list[float]:
-    """One number for each name of `BY_WORDS`, and with meanings for each of `BY_MEANING`."""
-    return compare_all(asked, (known,))[0]
+    """One number for each of `NUMBERS`."""
+    return _by_words(asked, known) + _by_meaning(asked.vector, known) + _by_examples(asked, known)
 
 
-def compare_all(asked: Asked, tools: Sequence[Known]) -> list[list[float]]:
-    """The same for several tools, which costs little more than for one."""
-    numbers = [_by_words(asked, one) for one in tools]
-    meant = [one.meant for one in tools if one.meant is not None]
-    if asked.meant is not None and meant and len(meant) == len(tools):
-        from rightcall.router.nearest import by_meaning
+def _held_by(texts: Sequence[Sequence[str]]) -> dict[str, float]:
+    return {word: sqrt(count / len(texts)) for word, count in Counter(chain.from_iterable(map(set, texts))).items()}
 
-        for row, more in zip(numbers, by_meaning(asked.meant, meant), strict=True):
-            row += more
-    return numbers
+
+def _by_examples(asked: Asked, known: Known) -> list[float]:
+    if not known.examples:
+        return [0.0, 0.0]
+    words, pairs = known.example_words, known.example_pairs
+    return [
+        sum([asked.spoken[word] * words[word] for word in asked.spoken.keys() & words.keys()]),
+        sum([pairs[pair] for pair in asked.pairs & pairs.keys()]) / (len(asked.pairs) or 1),
+    ]
+
+
+def _by_meaning(asked: Vector, known: Known) -> list[float]:
+    whole = near(asked, known.vector)
+    name = near(asked, known.name_vector)
+    if not known.examples:
+        return [whole, name, whole, whole, whole]
+    middle, *each = [near(asked, one) for one in known.examples]
+    best = sorted(each)[-3:]
+    return [whole, name, middle, best[-1], sum(best) / len(best)]
 
 
 def _by_words(asked: Asked, known: Known) -> list[float]:
@@ -179,7 +211,6 @@ def _spoken(arguments: Sequence[frozenset[str]], worth: dict[str, float]) -> flo
 # ── learned ──
 # What was learned from the development corpora (scripts/train_router.py), and how it is applied. Pure Python.
 #
-# Two models of each kind: one for requests compared by words and meaning, one for words alone (without the extra).
 
 
 class Tree(Struct, frozen=True, array_like=True):
@@ -212,33 +243,44 @@ class Wordy(Struct, frozen=True):
         return self.bias + sum(weigh(word, 0.0) for word in found) / (sqrt(len(found)) or 1.0)
 
 
-class Need(Struct, frozen=True):
-    """Whether a request needs one of its tools."""
+class Voice(Struct, frozen=True):
+    """Whether a request sounds like one for a tool, as some people write."""
 
     words: Wordy
     """Its words, marked by whether the tools have them."""
+    meaning: Linear
+    """Its vector."""
+
+
+class Need(Struct, frozen=True):
+    """Whether a request needs one of its tools."""
+
+    voices: list[Voice]
+    """Learned of all requests, and of those of the benchmarks alone, which are written otherwise."""
     trees: list[Tree]
-    shift: float
-    """Where need and no need weigh the same."""
+    shifts: tuple[float, float]
+    """Where need and no need weigh the same: beside a handful of tools, and beside more. A request that none of one or
+    two tools serves is common; whoever offers ten has made them for what people ask."""
     ask: Linear
     """Whether a value is missing: its log odds against a call."""
 
 
 class Learned(Struct, frozen=True):
-    """The file of one kind."""
+    """What was learned of rankings and need."""
 
     made_from: str
     few: Linear
-    """Ranks the tools of a request with a few."""
+    """Ranks the tools of a request."""
+    shown: Linear
+    """The same where most of the tools have examples."""
     many: Linear
     """Ranks what an index found among many."""
     need: Need
 
 
-@lru_cache(maxsize=2)
-def load_weights(meaning: bool) -> Learned:
-    """With the numbers of meaning, or for words alone."""
-    return json.decode(_file("meaning.json" if meaning else "lexical.json"), type=Learned)
+@lru_cache(maxsize=1)
+def load_weights() -> Learned:
+    return json.decode(_file("learned.json"), type=Learned)
 
 
 @lru_cache(maxsize=1)
@@ -280,10 +322,12 @@ def shares(scores: Sequence[float]) -> list[float]:
     return [power / whole for power in powers]
 
 
-FEW = 12
-"""So many tools are compared one by one; of more, as many as the index puts first."""
+FEW = 120
+"""So many tools are compared one by one; of more, those that the index puts first."""
+FOUND = 24
+"""As many as these."""
 
-_NEAR = len(BY_WORDS) + BY_MEANING.index("near_short")
+_NEAR = len(BY_WORDS) + BY_MEANING.index("near")
 
 _INDEXED = 0.97
 """How often the index has the right tool among those it finds."""
@@ -302,8 +346,7 @@ class Found(Struct, frozen=True, eq=False):
 class Ranker:
     """Compares requests with tools, each of which is read once. Any thread may use it."""
 
-    def __init__(self, *, meaning: bool | None = None) -> None:
-        self.meaning = vectors.available() if meaning is None else meaning
+    def __init__(self) -> None:
         self._known: dict[str, Known] = {}
         self._asked: Asked | None = None
 
@@ -311,24 +354,25 @@ class Ranker:
         """The last request is kept: whether it needs a tool is asked first, then which."""
         asked = self._asked
         if asked is None or asked.request.text != text:
-            asked = self._asked = ask(text, meaning=self.meaning)
+            asked = self._asked = ask(text)
         return asked
 
     def know(self, tool: ToolText) -> Known:
         known = self._known.get(tool.name)
         if known is None or (known.tool is not tool and known.tool != tool):
-            known = self._known[tool.name] = know(tool, meaning=self.meaning)
+            known = self._known[tool.name] = know(tool)
         return known
 
     def among(self, asked: Asked, tools: Sequence[ToolText], hits: "Sequence[Hit] | None" = None) -> Found:
         """Ranks these tools; `hits` where they are what an index has found, in its order."""
         known = [self.know(tool) for tool in tools]
-        numbers = compare_all(asked, known)
+        numbers = [compare(asked, one) for one in known]
         if not known:
             return Found([], [], [], [])
-        weights = load_weights(self.meaning)
+        weights = load_weights()
         if hits is None:
-            return order_tools(known, numbers, score_rows(weights.few, numbers))
+            shown = 2 * sum([bool(one.examples) for one in known]) > len(known)
+            return order_tools(known, numbers, score_rows(weights.shown if shown else weights.few, numbers))
         rows = [[*row, hit.score] for row, hit in zip(numbers, hits, strict=True)]
         return order_tools(known, numbers, score_rows(weights.many, rows), _INDEXED)
 
@@ -341,7 +385,7 @@ class Ranker:
         return [
             Candidate(
                 known.tool.name, round(score, 4), round(share, 4),
-                why(asked.request, known.told, numbers[_NEAR] if self.meaning else 0.0),
+                why(asked.request, known.told, numbers[_NEAR]),
             )
             for known, numbers, score, share in list(
                 zip(found.known, found.numbers, found.scores, found.shares, strict=True)

@@ -45,9 +45,6 @@ _INTENTS: dict[str, Literal["tool_routing", "ask_back", "answer"]] = {
 MOST_OFFERED = 40
 """Up to so many tools are all shown to the selecting model; of more, the `candidates` likeliest of the settings."""
 
-_FINAL_NONE = 0.01
-"""Where there is a model, only a request that needs a tool with less than this probability is not put to it."""
-
 
 class Answered(Struct, frozen=True):
     """An answer and the packet that tells how it came about."""
@@ -58,7 +55,7 @@ class Answered(Struct, frozen=True):
 
 def _is_final(found: Intent) -> bool:
     """Whether what was found without a model is beyond doubt. That a value is missing never is: a model may know it."""
-    return found.answer == "call" or (found.answer == "none" and not _FINAL_NONE < found.probability < 0.5)
+    return found.answer == "call" or (found.answer == "none" and found.sure)
 
 
 class Packets(Protocol):
@@ -144,8 +141,7 @@ class Router:
         from rightcall.router.intent import judge_intent
 
         near, mode = self._tools.near(request_text(text), caller or self.caller), self.settings.mode
-        ranker = self._tools.ranker if near.hits is None else self._tools.plain_ranker
-        return judge_intent(text, near.tools, mode, ranker=ranker, hits=near.hits)
+        return judge_intent(text, near.tools, mode, ranker=self._tools.ranker, hits=near.hits)
 
     def candidates(self, text: str, limit: int = 5, caller: str | None = None) -> list[Candidate]:
         """The tools that may be the right ones, likeliest first. Without a model."""

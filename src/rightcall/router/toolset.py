@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from rightcall.catalog.sources import flatten
 from rightcall.catalog.tool import Tool
@@ -23,6 +24,7 @@ from rightcall.policy.settings import Policy
 from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex, Hit, describe_hit, texts_of
 from rightcall.router.lexical import ToolText, tool_texts
 from rightcall.router.ranking import FEW, Ranker
+from rightcall.router.ranking import FOUND as FOUND_OF_MANY
 from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:
@@ -68,8 +70,6 @@ class Toolset:
         self._alone = Lock()
         self._known = tools is not None
         self.ranker = Ranker()
-        self.plain_ranker = Ranker(meaning=False)
-        """By words alone: nearly as good at whether one of many tools is needed, and in half the time."""
         if not _is_tools(tools):
             self.executor = _executor(tools, policy, ask)
         else:
@@ -87,7 +87,7 @@ class Toolset:
         made_of: object = self._texts if executor is None else executor.gate
 
         def made() -> Offer:
-            texts = self._texts if executor is None else tool_texts(executor.definitions(caller, "mcp"))
+            texts = self._texts if executor is None else _offered(executor, caller)
             return Offer(texts, {one.name: one for one in texts}, made_of)
 
         return self._offers.get(caller if executor is not None else "", made_of, made)
@@ -99,7 +99,7 @@ class Toolset:
             return Near(offer.tools if self._known else None)
         with self._alone:
             index = self._following(offer)
-            hits = index.search(text, max(limit, FEW), offer.by_name.__contains__, reasons=False)
+            hits = index.search(text, max(limit, FOUND_OF_MANY), offer.by_name.__contains__, reasons=False)
         return Near([offer.by_name[hit.name] for hit in hits], hits)
 
     def _following(self, offer: Offer) -> FollowingIndex:
@@ -171,6 +171,15 @@ class Toolset:
             self._given |= {text.name: structs.asdict(one) if isinstance(one, ToolText) else one for text in texts}
             if callable(one) and not isinstance(one, type):
                 self._functions.append(one)
+
+
+def _offered(executor: Executor, caller: str) -> list[ToolText]:
+    """The tools that an executor's policy lets a caller know of, with their examples."""
+    known = texts_of(executor.gate.catalog.tools)
+    return [
+        replace(one, examples=known[one.name].examples) if one.name in known else one
+        for one in tool_texts(executor.definitions(caller, "mcp"))
+    ]
 
 
 def _is_tools(tools: Any) -> bool:

@@ -1,21 +1,25 @@
-"""What texts mean, as vectors: the mean of the static vectors of their tokens. No model runs.
+"""What texts mean, as vectors: the sum of the vectors of their word pieces, made as long as one. No model runs.
 
-The vectors come from the files of the package `wordllama` (the extra `route`), which is never imported: 32,000 tokens,
-256 numbers each. Small letters measured clearly better; weighting tokens by frequency measured worse (the vectors' own
-lengths do that already), and leaving out stop words no better. Without the extra `available()` is False
-and tools are found by their words alone.
+The table is ours: 22,000 pieces of words, 256 numbers each, learned so that a request lies near the tool it means
+(docs/decisions/0044). It is read in plain Python, a piece at a time. With the extra `route`,
+which is numpy, an index of thousands of tools is searched by meaning as well.
 """
 
 import re
+import zlib
+from array import array
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from importlib.resources import files
 from importlib.util import find_spec
-from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from math import sqrt
+from operator import mul
+from sys import byteorder
+from typing import TYPE_CHECKING
+from unicodedata import category, normalize
 
 from rightcall.errors import RightCallError
-from rightcall.router.lexical import Fields, long_text, short_text
+from rightcall.router.lexical import Fields, name_values
 
 if TYPE_CHECKING:
     import numpy
@@ -26,145 +30,142 @@ if TYPE_CHECKING:
     Matrix = NDArray[numpy.float32]
     Numbers = NDArray[numpy.intp]
 
+Vector = tuple[float, ...]
+
 SIZE = 256
 ROW_BYTES = 2 * SIZE
 """Of one saved vector, in half precision."""
-LONGEST = 2_000
-"""Characters of a text that are embedded: a mean over more says less."""
-_WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
-_TOKENS = Path("tokenizers", "l2_supercat_tokenizer_config.json")
-_SPACE = "\u2581"
-"""How the tokens write the space before a word."""
-_ODD = re.compile(f"{_SPACE}|</?s>|<unk>")
-_LONGEST_WORD = 40
+REQUEST_PIECES, TOOL_PIECES = 46, 70
+"""Pieces of a text that are looked at, as they were when the table was learned."""
+_LONGEST = 4_000
+_LONGEST_WORD = 60
+_LONGEST_DESCRIPTION = 300
 _MOST_KNOWN = 30_000
-_HOW = 'install the extra: pip install "rightcall[route]"'
+_KIND = "rightcall-vectors 1"
+_SPECIAL = 4
+"""The first pieces stand for no text."""
+
+_WORD = re.compile(r"[^\W_]+|[^\w\s]|_")
+_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
-def available() -> bool:
-    """Whether texts can be embedded: the packages and the two files are there. Loads nothing."""
-    return _folder() is not None
+class Pieces:
+    """The table as it lies in the file."""
+
+    def __init__(self, data: bytes) -> None:
+        head, _, rest = data.partition(b"\n")
+        *kind, count, size, length = head.decode().split()
+        if " ".join(kind) != _KIND or int(size) != SIZE:
+            raise RightCallError(f"the router's vectors are of another version: {head[:60]!r}")
+        words = zlib.decompress(rest[: int(length)]).decode().split("\n")
+        self.numbers = {word: number for number, word in enumerate(words)}
+        start = int(length)
+        self.scales = array("f", rest[start : start + 4 * int(count)])
+        if byteorder == "big":
+            self.scales.byteswap()
+        self.rows = memoryview(rest)[start + 4 * int(count) :].cast("b")
+        self.known: dict[str, tuple[int, ...]] = {}
+
+    def pieces(self, text: str, most: int) -> list[int]:
+        """The numbers of a text's pieces, in order."""
+        small = text[:_LONGEST].lower()
+        if not small.isascii():
+            small = "".join(letter for letter in normalize("NFD", small) if category(letter) != "Mn")
+        found: list[int] = []
+        for word in _WORD.findall(small):
+            known = self.known.get(word)
+            if known is None:
+                if len(self.known) > _MOST_KNOWN:
+                    self.known.clear()
+                known = self.known[word] = tuple(self._split(word))
+            found += known
+            if len(found) >= most:
+                break
+        return found[:most]
+
+    def _split(self, word: str) -> list[int]:
+        """The longest pieces first; nothing of a word that has a part unknown."""
+        found: list[int] = []
+        start, end, before = 0, len(word), ""
+        if end > _LONGEST_WORD:
+            return found
+        while start < len(word):
+            number = self.numbers.get(before + word[start:end])
+            if number is not None and number >= _SPECIAL:
+                found.append(number)
+                start, end, before = end, len(word), "##"
+            elif end - start > 1:
+                end -= 1
+            else:
+                return []
+        return found
+
+    def embed(self, text: str, most: int) -> Vector:
+        """Of length 1; all zero for a text without a known piece."""
+        total = [0.0] * SIZE
+        rows, scales = self.rows, self.scales
+        for number in self.pieces(text, most):
+            scale = scales[number]
+            total = [
+                sum_ + scale * value
+                for sum_, value in zip(total, rows[number * SIZE : (number + 1) * SIZE], strict=True)
+            ]
+        length = sqrt(sum(map(mul, total, total)))
+        return tuple([value / length for value in total]) if length > 0.0 else tuple(total)
 
 
 @lru_cache(maxsize=1)
-def _folder() -> Path | None:
-    for package in ("numpy", "tokenizers"):
-        if find_spec(package) is None:
-            return None
-    found = find_spec("wordllama")
-    if found is None or not found.submodule_search_locations:
-        return None
-    folder = Path(found.submodule_search_locations[0])
-    return folder if (folder / _WEIGHTS).is_file() and (folder / _TOKENS).is_file() else None
-
-
-def embed(texts: Sequence[str]) -> "Matrix":
-    """One row of length 1 for each text; a row of zeros for a text without tokens.
-
-    Raises RightCallError without the extra: ask `available()` first.
-    """
-    return _embedder().embed(texts)
-
-
-def embed_request(text: str) -> Any:
-    """The row of one text, kept for a while: the index asks for it, and then whoever compares what was found."""
-    return _embed_cached(text[:LONGEST])
+def table() -> Pieces:
+    return Pieces(files("rightcall.router").joinpath("weights", "vectors.bin").read_bytes())
 
 
 @lru_cache(maxsize=4)
-def _embed_cached(text: str) -> Any:
-    row = _embedder().embed([text])[0]
-    row.setflags(write=False)
-    return row
+def embed_request(text: str) -> Vector:
+    """Kept for a while: the index asks for it, and then whoever compares what was found."""
+    return table().embed(name_values(text[:_LONGEST]), REQUEST_PIECES)
+
+
+def embed_tool(fields: Fields) -> Vector:
+    """Name, description and arguments' names in one."""
+    return table().embed(tool_sentence(fields), TOOL_PIECES)
+
+
+def tool_sentence(fields: Fields) -> str:
+    """A tool as the table was learned from.
+
+    >>> tool_sentence(Fields("getForecast_v2", "The  weather.", (("cityName", ""), ("day", ""))))
+    'get forecast v 2: The weather. (city name, day)'
+    """
+    described = " ".join(fields.description.split())[:_LONGEST_DESCRIPTION]
+    arguments = ", ".join(spoken_name(name) for name, _ in fields.arguments[:20])
+    return f"{spoken_name(fields.name)}: {described}" + (f" ({arguments})" if arguments else "")
+
+
+def spoken_name(name: str) -> str:
+    """A name as words."""
+    return " ".join(_NAME.findall(name)).lower()
+
+
+def near(one: Vector, other: Vector) -> float:
+    """The cosine of two vectors of length 1."""
+    return sum(map(mul, one, other))
+
+
+def mean(vectors: Sequence[Vector]) -> Vector:
+    """Of length 1: the middle of several."""
+    total = list(map(sum, zip(*vectors, strict=True)))
+    length = sqrt(sum(map(mul, total, total)))
+    return tuple([value / length for value in total]) if length > 0.0 else tuple(total)
+
+
+def available() -> bool:
+    """Whether an index can be searched by meaning: numpy is there. Loads nothing."""
+    return find_spec("numpy") is not None
 
 
 def digest() -> str:
-    """Names the weights, so that vectors saved with others are not compared with these; empty without the extra."""
-    return _embedder().digest if available() else ""
-
-
-class _Embedder:
-    def __init__(self, folder: Path) -> None:
-        import numpy
-        from tokenizers import Tokenizer
-
-        self.table, self.digest = _read_weights(folder / _WEIGHTS)
-        tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENS))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        self.tokenizer = tokenizer
-        self.numpy = numpy
-        self.known: dict[str, list[int]] = {}
-
-    def embed(self, texts: Sequence[str]) -> "Matrix":
-        rows = self.numpy.zeros((len(texts), SIZE), self.numpy.float32)
-        for row, text in zip(rows, texts, strict=True):
-            # One by one: batches are no faster, and start threads that do not outlive a fork.
-            cut = text[:LONGEST].lower()
-            cut = cut if cut.isascii() else cut.encode("utf-8", "replace").decode()
-            ids = self._tokens(cut)
-            if ids:
-                self.numpy.add.reduce(self.table[ids], axis=0, dtype=self.numpy.float32, out=row)
-                length = float(row @ row) ** 0.5
-                row *= 1.0 / length if length > 0.0 else 0.0
-        return rows
-
-    def _tokens(self, text: str) -> list[int]:
-        """No token reaches across a space, so that words can be remembered, which is three times as fast."""
-        words = text.split(" ")
-        if "" in words or _ODD.search(text):
-            return self.tokenizer.encode(text, add_special_tokens=False).ids
-        known = self.known
-        unseen = [word for word in dict.fromkeys(words) if word not in known and len(word) <= _LONGEST_WORD]
-        if unseen:
-            self._learn(unseen)
-        ids: list[int] = []
-        for word in words:
-            found = known.get(word)
-            ids += found if found is not None else self.tokenizer.encode(word, add_special_tokens=False).ids
-        return ids
-
-    def _learn(self, words: list[str]) -> None:
-        encoded = self.tokenizer.encode(" ".join(words), add_special_tokens=False)
-        ids: list[int] = encoded.ids
-        starts = [at for at, token in enumerate(encoded.tokens) if token.startswith(_SPACE)]
-        if len(starts) == len(words):
-            if len(self.known) > _MOST_KNOWN:
-                self.known.clear()
-            ends = [*starts[1:], len(ids)]
-            self.known.update((word, ids[start:end]) for word, start, end in zip(words, starts, ends, strict=True))
-
-
-_lock = Lock()
-_loaded: list[_Embedder] = []
-
-
-def _embedder() -> _Embedder:
-    if not _loaded:
-        folder = _folder()
-        if folder is None:
-            raise RightCallError(f"texts cannot be embedded: the package wordllama is not there; {_HOW}")
-        with _lock:
-            if not _loaded:
-                _loaded.append(_Embedder(folder))
-    return _loaded[0]
-
-
-def _read_weights(path: Path) -> tuple[Any, str]:
-    """The one table of a safetensors file, as it lies on the disk, and a short digest of its place and kind."""
-    import numpy
-    from msgspec import json
-
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.decode(file.read(length), type=dict[str, Any])
-    (about,) = (entry for name, entry in header.items() if name != "__metadata__")
-    kinds = {"F16": numpy.float16, "F32": numpy.float32}
-    rows, columns = about["shape"]
-    if about["dtype"] not in kinds or columns != SIZE:
-        raise RightCallError(f"{path.name} holds {about['dtype']} of {about['shape']}; right is F16 of [32000, {SIZE}]")
-    table: Any = numpy.memmap(path, kinds[about["dtype"]], "r", 8 + length + about["data_offsets"][0], (rows, columns))
-    return numpy.asarray(table), f"{path.name}:{rows}x{columns}:{about['dtype']}"
+    """Names the table, so that vectors saved with another are not compared with these."""
+    return f"{_KIND}:{zlib.crc32(table().rows):08x}" if available() else ""
 
 
 # ── the table ──
@@ -176,15 +177,23 @@ MEANING = 1.6
 
 def rows_of(fields: Sequence[Fields]) -> "Matrix":
     """The vectors of tools, for `Table.put`."""
-    both = embed([short_text(one) for one in fields]) + embed([long_text(one) for one in fields])
-    both *= 0.5
-    return both
+    import numpy
+
+    pieces = table()
+    values = numpy.frombuffer(pieces.rows, numpy.int8).reshape(-1, SIZE)
+    scales = numpy.frombuffer(pieces.scales, numpy.float32)
+    rows = numpy.zeros((len(fields), SIZE), numpy.float32)
+    for row, one in zip(rows, fields, strict=True):
+        numbers = pieces.pieces(tool_sentence(one), TOOL_PIECES)
+        if numbers:
+            numpy.matmul(scales[numbers], values[numbers].astype(numpy.float32), out=row)
+            length = float(row @ row) ** 0.5
+            row *= 1.0 / length if length > 0.0 else 0.0
+    return rows
 
 
 class Table:
-    """A vector for each tool: half of its name and description, half of these with its arguments. The half without is
-    the better one where the arguments say much that has nothing to do with the request. Rows are the index's numbers;
-    room doubles when it runs out."""
+    """A vector for each tool. Rows are the index's numbers; room doubles when it runs out."""
 
     def __init__(self, lexicon: "Lexicon") -> None:
         import numpy
@@ -237,7 +246,7 @@ class Table:
         for stem, weight in weights.items():
             tools, values = self._held(stem)
             lexical[tools] += numpy.float32(weight) * values
-        meaning = self.rows[: self.used] @ embed_request(text)
+        meaning = self.rows[: self.used] @ numpy.array(embed_request(text), numpy.float32)
         score = _standard(lexical, count) + MEANING * _standard(meaning, count)
         if count < self.used:
             score[~live] = -numpy.inf
