@@ -8,7 +8,7 @@ from rightcall.errors import RightCallError
 from rightcall.router import vectors
 from rightcall.router.index import ToolIndex
 from rightcall.router.lexical import Fields
-from rightcall.router.vectors import REQUEST_PIECES, SIZE, Pieces, embed_request, embed_tool, mean, near, table
+from rightcall.router.vectors import REQUEST_PIECES, SIZE, Pieces, Stack, embed_request, embed_tool, mean, near, table
 
 
 @pytest.mark.promise("T-03")
@@ -41,7 +41,13 @@ def test_a_word_that_is_not_known_is_taken_apart() -> None:
 
 def test_an_index_has_the_vectors_that_plain_python_has() -> None:
     fields = Fields("get_forecast", "Weather forecast for a city.", (("city", ""),))
-    assert vectors.rows_of([fields])[0].tolist() == pytest.approx(list(embed_tool(fields)), abs=1e-5)
+    assert vectors.rows_of([fields])[0].tolist() == pytest.approx(list(embed_tool(fields)), abs=1e-3)
+
+
+@given(st.lists(st.text(), min_size=1, max_size=30), st.text())
+def test_a_stack_of_vectors_gives_their_cosines(texts: list[str], text: str) -> None:
+    each, asked = [table().embed(one, REQUEST_PIECES) for one in texts], table().embed(text, REQUEST_PIECES)
+    assert Stack(each).near(asked) == pytest.approx([near(one, asked) for one in each], abs=5e-3)
 
 
 @pytest.mark.promise("T-03")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, islice
 from math import exp, sqrt
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,17 @@ from rightcall.router.lexical import (
 )
 from rightcall.router.slots import Values, Wanted, exact, filled_shares, values_in, wanted_arguments
 from rightcall.router.types import Candidate
-from rightcall.router.vectors import TOOL_PIECES, Vector, embed_request, embed_tool, mean, near, spoken_name, table
+from rightcall.router.vectors import (
+    TOOL_PIECES,
+    Stack,
+    Vector,
+    embed_request,
+    embed_tool,
+    mean,
+    near,
+    spoken_name,
+    table,
+)
 
 if TYPE_CHECKING:
     from rightcall.router.index import Hit
@@ -94,10 +104,8 @@ class Known(Struct, frozen=True, eq=False):
     counted: dict[str, float]
     wanted: tuple[Wanted, ...]
     told: Told
-    vector: Vector
-    name_vector: Vector
-    examples: tuple[Vector, ...]
-    """The middle of its examples first; nothing without any."""
+    vectors: tuple[Vector, ...]
+    """Of all of it, of its name, and with examples their middle and each of them."""
     example_words: dict[str, float]
     """Of each word, the root of the share of examples that hold it."""
     example_pairs: dict[str, float]
@@ -132,17 +140,20 @@ def know(tool: ToolText) -> Known:
         impacts(stems),
         wanted_arguments(tool),
         told_of(tool),
-        embed_tool(fields),
-        table().embed(spoken_name(fields.name), TOOL_PIECES),
-        (mean(examples), *examples) if examples else (),
+        (
+            embed_tool(fields),
+            table().embed(spoken_name(fields.name), TOOL_PIECES),
+            *((mean(examples), *examples) if examples else ()),
+        ),
         _held_by([words for words, _ in spoken]),
         _held_by([pairs for _, pairs in spoken]),
     )
 
 
-def compare(asked: Asked, known: Known) -> list[float]:
-    """One number for each of `NUMBERS`."""
-    return _by_words(asked, known) + _by_meaning(asked.vector, known) + _by_examples(asked, known)
+def compare(asked: Asked, known: Known, cosines: Sequence[float] | None = None) -> list[float]:
+    """One number for each of `NUMBERS`. `cosines`: with each of its vectors, where they are known."""
+    near_each = [near(asked.vector, one) for one in known.vectors] if cosines is None else cosines
+    return _by_words(asked, known) + _by_meaning(near_each) + _by_examples(asked, known)
 
 
 def _held_by(texts: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -150,7 +161,7 @@ def _held_by(texts: Sequence[Sequence[str]]) -> dict[str, float]:
 
 
 def _by_examples(asked: Asked, known: Known) -> list[float]:
-    if not known.examples:
+    if not known.example_words:
         return [0.0, 0.0]
     words, pairs = known.example_words, known.example_pairs
     return [
@@ -159,12 +170,11 @@ def _by_examples(asked: Asked, known: Known) -> list[float]:
     ]
 
 
-def _by_meaning(asked: Vector, known: Known) -> list[float]:
-    whole = near(asked, known.vector)
-    name = near(asked, known.name_vector)
-    if not known.examples:
+def _by_meaning(cosines: Sequence[float]) -> list[float]:
+    whole, name, *examples = cosines
+    if not examples:
         return [whole, name, whole, whole, whole]
-    middle, *each = [near(asked, one) for one in known.examples]
+    middle, *each = examples
     best = sorted(each)[-3:]
     return [whole, name, middle, best[-1], sum(best) / len(best)]
 
@@ -349,6 +359,7 @@ class Ranker:
     def __init__(self) -> None:
         self._known: dict[str, Known] = {}
         self._asked: Asked | None = None
+        self._stack: tuple[list[Known], Stack | None] = ([], None)
 
     def ask(self, text: str) -> Asked:
         """The last request is kept: whether it needs a tool is asked first, then which."""
@@ -366,15 +377,28 @@ class Ranker:
     def among(self, asked: Asked, tools: Sequence[ToolText], hits: "Sequence[Hit] | None" = None) -> Found:
         """Ranks these tools; `hits` where they are what an index has found, in its order."""
         known = [self.know(tool) for tool in tools]
-        numbers = [compare(asked, one) for one in known]
         if not known:
             return Found([], [], [], [])
+        numbers = self._compare_all(asked, known) if hits is None else [compare(asked, one) for one in known]
         weights = load_weights()
         if hits is None:
-            shown = 2 * sum([bool(one.examples) for one in known]) > len(known)
+            shown = 2 * sum([bool(one.example_words) for one in known]) > len(known)
             return order_tools(known, numbers, score_rows(weights.shown if shown else weights.few, numbers))
         rows = [[*row, hit.score] for row, hit in zip(numbers, hits, strict=True)]
         return order_tools(known, numbers, score_rows(weights.many, rows), _INDEXED)
+
+    def _compare_all(self, asked: Asked, known: list[Known]) -> list[list[float]]:
+        """The tools of the request before are most often the same: their vectors lie in a stack then."""
+        before, stack = self._stack
+        if before != known:
+            stack = None
+        elif stack is None:
+            stack = Stack([vector for one in known for vector in one.vectors])
+        self._stack = known, stack
+        if stack is None:
+            return [compare(asked, one) for one in known]
+        cosines = iter(stack.near(asked.vector))
+        return [compare(asked, one, [*islice(cosines, len(one.vectors))]) for one in known]
 
     def rank(
         self, text: str, tools: Sequence[ToolText], limit: int, hits: "Sequence[Hit] | None" = None

@@ -49,6 +49,17 @@ _WORD = re.compile(r"[^\W_]+|[^\w\s]|_")
 _NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
+_FINE = 2**17
+"""Scales are whole numbers in sums: at most 2,500 then, so that 70 rows fit into 32 bits."""
+_UNSIGNED = bytes((number + 128) % 256 for number in range(256))
+
+
+def _widened(values: bytes) -> int:
+    spaced = bytearray(4 * len(values))
+    spaced[::4] = values
+    return int.from_bytes(spaced, "little")
+
+
 class Pieces:
     """The table as it lies in the file."""
 
@@ -102,16 +113,20 @@ class Pieces:
 
     def embed(self, text: str, most: int) -> Vector:
         """Of length 1; all zero for a text without a known piece."""
-        total = [0.0] * SIZE
-        rows, scales = self.rows, self.scales
+        total = whole = 0
         for number in self.pieces(text, most):
-            scale = scales[number]
-            total = [
-                sum_ + scale * value
-                for sum_, value in zip(total, rows[number * SIZE : (number + 1) * SIZE], strict=True)
-            ]
-        length = sqrt(sum(map(mul, total, total)))
-        return tuple([value / length for value in total]) if length > 0.0 else tuple(total)
+            scale = round(self.scales[number] * _FINE)
+            total += scale * self._wide(number)
+            whole += scale
+        middle = 128 * whole
+        sums = [value - middle for value in memoryview(total.to_bytes(4 * SIZE, "little")).cast("I")]
+        length = sqrt(sum(map(mul, sums, sums)))
+        return tuple([value / length for value in sums]) if length > 0.0 else (0.0,) * SIZE
+
+    def _wide(self, number: int) -> int:
+        """A row as one long number with 32 bits for each of its own, which are 0 to 255: so a sum of rows is one sum,
+        and takes a tenth of the time."""
+        return _widened(bytes(self.rows[number * SIZE : (number + 1) * SIZE]).translate(_UNSIGNED))
 
 
 @lru_cache(maxsize=1)
@@ -149,6 +164,32 @@ def spoken_name(name: str) -> str:
 def near(one: Vector, other: Vector) -> float:
     """The cosine of two vectors of length 1."""
     return sum(map(mul, one, other))
+
+
+class Stack:
+    """Vectors side by side, compared with another in one go. Each of their 256 numbers is, for all of them, one long
+    number as above: what a loop over pairs does in milliseconds takes 256 products so."""
+
+    def __init__(self, vectors: Sequence[Vector]) -> None:
+        self._count = len(vectors)
+        self._scales = [max(map(abs, one)) / 127.0 or 1.0 for one in vectors]
+        rows = [[round(value / scale) + 128 for value in one] for one, scale in zip(vectors, self._scales, strict=True)]
+        self._sums = [sum(row) * _STEPS for row in rows]
+        self._columns = [_widened(bytes(column)) for column in zip(*rows, strict=True)]
+
+    def near(self, asked: Vector) -> list[float]:
+        """The cosine with each of them, to within a thousandth."""
+        factors = [round((value + 1.0) * _STEPS) for value in asked]
+        total = sum(map(mul, factors, self._columns))
+        raised = 128.0 * (sum(factors) - SIZE * _STEPS)
+        sums = memoryview(total.to_bytes(4 * self._count, "little")).cast("I")
+        return [
+            (value - own - raised) * scale / _STEPS
+            for value, own, scale in zip(sums, self._sums, self._scales, strict=True)
+        ]
+
+
+_STEPS = 2047
 
 
 def mean(vectors: Sequence[Vector]) -> Vector:
