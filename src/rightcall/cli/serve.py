@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rightcall.executor.door import Door
     from rightcall.policy.settings import Policy
     from rightcall.policy.watch import PolicyInForce
-    from rightcall.proxy.prose import Did
+    from rightcall.proxy.gates import Did
     from rightcall.record.tables import Store
     from rightcall.server.mcp import Endpoint
     from rightcall.server.recording import Facts, Recording

@@ -26,7 +26,7 @@ from rightcall.executor.calls import (
     make_storable,
     redact_text,
 )
-from rightcall.proxy.prose import Did, Fate
+from rightcall.proxy.gates import Did, Fate
 from rightcall.record.tables import CallBody
 from rightcall.types import Repair
 

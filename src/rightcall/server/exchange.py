@@ -29,10 +29,8 @@ from rightcall.base.text import escaped
 from rightcall.errors import CallError
 from rightcall.gate.gate import Gate
 from rightcall.proxy import report
-from rightcall.proxy.editor import Editor, collect_answer
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.gates import HOSTED, Gates, Options, lifts
-from rightcall.proxy.prose import Did, Settler
+from rightcall.proxy.flow import Editor, Flow, collect_answer
+from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts
 from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus

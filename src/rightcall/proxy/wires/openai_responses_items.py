@@ -22,16 +22,17 @@ from rightcall.proxy.wires.common import (
     Object,
     Usage,
     a_list,
-    a_number,
     an_object,
     arguments_text,
     decode_object,
     objects,
     random_id,
+    usage_of,
 )
 from rightcall.types import Call
 
 MESSAGE, FUNCTION_CALL, OUTPUT_TEXT = "message", "function_call", "output_text"
+COUNTS = ("input_tokens", "output_tokens")
 
 
 class Part:
@@ -422,7 +423,7 @@ class Reader:
 
     def _read_final(self, raw: bytes, happened: _Happened) -> Event:
         response = decode_object(bytes(happened.response)) or {}
-        self.usage = usage_of(response)
+        self.usage = usage_of(response.get("usage"), COUNTS)
         about = About(happened.type)
         output = a_list(response.get("output"))
         about.items = self._output.matched(output)
@@ -449,9 +450,3 @@ def finish_reason(response: Object) -> str:
     """Why a response is over: cut off, or as its status says."""
     details = an_object(response.get("incomplete_details")) or {}
     return str(details.get("reason") or response.get("status"))
-
-
-def usage_of(response: Object) -> Usage:
-    """The tokens that a response tells of."""
-    usage = an_object(response.get("usage")) or {}
-    return Usage(a_number(usage.get("input_tokens")), a_number(usage.get("output_tokens")))
