@@ -24,7 +24,7 @@ from rightcall.mcp.gateway.forward import (
     MARK,
     Continuations,
     Errand,
-    Kept,
+    KeptCall,
     Pending,
     asks,
     binding_of,
@@ -399,7 +399,7 @@ class Calls:
         if isinstance(found, Answer):
             return found
         digest = self._door.policy.digest
-        kept = Kept(_bound(exchange)[0], passage, None, pending, pending.cancel, upstream, digest, rounds + 1)
+        kept = KeptCall(_bound(exchange)[0], passage, None, pending, pending.cancel, upstream, digest, rounds + 1)
         return question_result(found, self._kept.keep(kept, exchange.caller))
 
     async def _made(self, errand: Errand, exchange: Exchange) -> Answer:

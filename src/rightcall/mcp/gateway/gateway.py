@@ -27,12 +27,21 @@ from rightcall.executor.executor import Executor
 from rightcall.executor.rights import other_names
 from rightcall.mcp.approvals import form_for, person, read_answer
 from rightcall.mcp.gateway.calls import Calls, called_by
-from rightcall.mcp.gateway.forward import Continuations, era_of
+from rightcall.mcp.gateway.forward import (
+    LEVELS,
+    LISTS,
+    MESSAGE,
+    MOST_WATCHED,
+    TOOLS,
+    UPDATED,
+    Continuations,
+    News,
+    Questions,
+    era_of,
+)
 from rightcall.mcp.gateway.joining import Joining
-from rightcall.mcp.gateway.library import Library, list_result, uri_of
+from rightcall.mcp.gateway.library import Library, Searching, list_result, uri_of
 from rightcall.mcp.gateway.names import Table, ToolEntry, spelling_of, wire_names
-from rightcall.mcp.gateway.news import LEVELS, LISTS, MESSAGE, MOST_WATCHED, TOOLS, UPDATED, News, Questions
-from rightcall.mcp.gateway.search import Searching
 from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.messages import (
     INVALID_PARAMS,

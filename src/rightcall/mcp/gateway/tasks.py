@@ -16,8 +16,7 @@ from msgspec import Raw, json
 
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
-from rightcall.mcp.gateway.forward import Continuations, Errand, era_of, forward
-from rightcall.mcp.gateway.news import TASKS, News, names_in
+from rightcall.mcp.gateway.forward import TASKS, Continuations, Errand, News, era_of, forward, names_in
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,

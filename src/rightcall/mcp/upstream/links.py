@@ -20,8 +20,9 @@ from contextlib import suppress
 from typing import IO, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from msgspec import json
+from msgspec import Raw, json
 
+from rightcall import __version__
 from rightcall.base.http.addresses import MOST, JsonLines, ServerSentEvents, TooLong, payload, read_address
 from rightcall.base.http.answers import header_of
 from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
@@ -29,9 +30,18 @@ from rightcall.base.http.errors import HttpError
 from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError
-from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS
-from rightcall.mcp.upstream.session import FORGOTTEN, Heard, Link, ServerGone, SessionExpired
-from rightcall.mcp.upstream.upstream import environment, filled
+from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era
+from rightcall.mcp.upstream.session import (
+    FORGOTTEN,
+    Cause,
+    Heard,
+    Link,
+    ServerGone,
+    ServerSlow,
+    Session,
+    SessionExpired,
+)
+from rightcall.mcp.upstream.upstream import Hello, environment, filled, greet, listed
 from rightcall.policy.settings import Server
 
 # ── streamable HTTP ──
@@ -588,3 +598,52 @@ class Tail:
 def open_link(server: Server) -> Link:
     """The way to a server of the policy."""
     return HttpLink(server) if server.url else ProcessLink(server)
+
+
+# ── the tools of a server ──
+# Asks an MCP server for its tools, once: it is started, introduced to, listed and ended.
+
+_STARTING = 30.0
+"""Seconds for a server to start, and again to list its tools: some are fetched first."""
+
+
+def learn_tools(server: Server) -> list[dict[str, Any]]:
+    """Its tools as it lists them. Raises ConfigError where it does not start or does not answer."""
+    try:
+        return [json.decode(one) for one in asyncio.run(_list_once(server))]
+    except ServerSlow as fault:
+        raise ConfigError(f"server {escaped(server.name, 60)}: it {fault}") from None
+    except ServerGone as fault:  # whose words are a sentence of their own
+        raise ConfigError(f"server {escaped(server.name, 60)}: {fault}") from None
+
+
+async def _list_once(server: Server) -> list[Raw]:
+    hello = Hello({"name": "rightcall", "version": __version__}, {})
+    try:
+        return await _ask_server(server, hello)
+    except ServerGone:  # some of the old era end at a question before the handshake
+        return await _ask_server(server, hello, only="old")
+
+
+async def _ask_server(server: Server, hello: Hello, *, only: Era | None = None) -> list[Raw]:
+    session = Session(ProcessLink(server), _Nobody())
+    await session.open()
+    try:
+        await greet(session, hello, _STARTING, only=only)
+        return await listed(session, hello, "tools/list", "tools", _STARTING)
+    finally:
+        await session.aclose()
+
+
+class _Nobody:
+    """Who is told of what the server says by itself."""
+
+    async def asked(self, method: str, params: Raw, cause: Cause | None) -> Answer:
+        del method, params, cause
+        return Answer(error=Raw(b'{"code": -32601, "message": "there is nobody to ask"}'))
+
+    def told_by_server(self, method: str, params: Raw, cause: Cause | None) -> None:
+        del method, params, cause
+
+    def lost(self, session: Session, why: str, words: str = "") -> None:
+        del session, why, words
