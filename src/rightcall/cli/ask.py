@@ -41,7 +41,10 @@ from rightcall.cli.persons import (
 )
 from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
-from rightcall.router.packets import make_folder, read, write
+from rightcall.policy.settings import RouterSettings
+from rightcall.record.tables import Store
+from rightcall.router.packets import make_folder, read, to_json, write
+from rightcall.router.types import Packet
 
 if TYPE_CHECKING:
     from asyncio import Runner
@@ -52,10 +55,7 @@ if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopResult
-    from rightcall.policy.settings import RouterSettings
-    from rightcall.record.tables import Store
     from rightcall.router.router import AnswerStream, Router
-    from rightcall.router.types import Packet
 
 
 EXAMPLES = """\
@@ -190,16 +190,15 @@ class Asking:
         return OK if packet.status.state == "answered" else REFUSED
 
     def _print_json(self, packet: Packet) -> None:
-        from rightcall.router.packets import to_json
-
-        record = {
-            "answer": packet.content.answer or "",
-            "state": packet.status.state,
-            "why": packet.status.why,
-            "commands": commands(packet, self._options),
-            "packet": decode(to_json(packet)),
-        }
-        say_json(record)
+        say_json(
+            {
+                "answer": packet.content.answer or "",
+                "state": packet.status.state,
+                "why": packet.status.why,
+                "commands": commands(packet, self._options),
+                "packet": decode(to_json(packet)),
+            }
+        )
 
 
 # ── the answer ──
@@ -502,12 +501,11 @@ def _report(options: Namespace, result: LoopResult, steps: list[Step], why: str)
     answer = "" if why and result.stopped == "answer" else result.text
     state = "answered" if not why else "waiting" if result.stopped == "waiting" else "failed"
     if options.json:
-        record = {
+        say_json({
             "answer": answer, "state": state, "why": why, "rounds": result.rounds,
             "approvals": list(result.approvals), "context": result.context,
             "steps": [json.loads(encode(step)) for step in steps],
-        }  # fmt: skip
-        say_json(record)
+        })  # fmt: skip
         return OK if not why else REFUSED
     if answer:
         say(*harmless(answer.rstrip()).split("\n"))
@@ -537,7 +535,6 @@ _CONTEXT = re.compile(r"[0-9a-f-]{36}")
 _MOST_SESSIONS = 200
 _MOST_TURNS = 20
 _MOST_CHARACTERS = 40_000
-_MOST_BYTES = 1_000_000
 
 
 class Turn(Struct, frozen=True):
@@ -565,7 +562,7 @@ class Session:
     def load(self) -> list[dict[str, str]]:
         """The turns so far, a question and an answer in turn."""
         try:
-            kept = Decoder(Kept).decode(read(self._path, _MOST_BYTES))
+            kept = Decoder(Kept).decode(read(self._path, 1_000_000))
         except (OSError, DecodeError):
             raise InputError(
                 "there is no session to continue here: ask without --continue first, with the same --root, --as and "

@@ -38,10 +38,8 @@ from rightcall.cli.terminal import (
     harmless_lines,
     json_text,
     labelled,
-    say,
-    say_json,
-    style_for,
     table,
+    tell,
     value_text,
     written_lines,
 )
@@ -269,8 +267,6 @@ def percent(part: int, whole: int) -> float | None:
     return round(100 * part / whole, 2) if whole else None
 
 
-Flags = dict[str, dict[str, Any]]
-
 EXAMPLES = """\
 examples:
   rightcall eval emissions.jsonl --flags emissions_flags.jsonl
@@ -303,11 +299,7 @@ def run(options: Namespace) -> int:
     if options.limit < 0:
         raise InputError(f"--limit is 0 (all) or more, not {options.limit}")
     scores = _scored(options)
-    if options.json:
-        say_json(scores.record())
-        return OK
-
-    say(*report(scores, style_for(sys.stdout)))
+    tell(options, scores.record(), lambda style: report(scores, style))
     return OK
 
 
@@ -329,7 +321,9 @@ def _scored(options: Namespace) -> Scores:
     return scores
 
 
-def _judged(shape: Shape, case: dict[str, Any], flags: Flags, base: "Gate", options: Namespace, number: int) -> Result:
+def _judged(
+    shape: Shape, case: dict[str, Any], flags: dict[str, dict[str, Any]], base: "Gate", options: Namespace, number: int
+) -> Result:
     flag = flags.get(str(case.get("id")), {})
     if shape == "json":
         return json_case(case, flag, number)
@@ -366,7 +360,6 @@ class _Progress:
 # The scores of `rightcall eval` as tables.
 
 _HEADS = {"refused_ok": "refused, fine", "wrong": "wrong accepted"}
-_LONGEST = 2000
 _WHAT: dict[Shape, str] = {"calls": "damaged calls", "json": "broken JSON", "emissions": "emissions"}
 _FIRST: dict[Shape, str] = {"calls": "damage", "json": "suite/kind", "emissions": "format"}
 
@@ -449,7 +442,7 @@ def _failure_report(result: Result, style: Style) -> list[str]:
         *labelled("wanted", [value_text(result.wanted)], style),
         *labelled("got", [value_text(result.got)], style),
         *(labelled("because", harmless_lines(result.reason), style) if result.reason else []),
-        *(labelled("streams differ", [cut_counted(escaped(result.stream), _LONGEST)], style) if result.stream else []),
+        *(labelled("streams differ", [cut_counted(escaped(result.stream), 2000)], style) if result.stream else []),
     ]
 
 
@@ -460,7 +453,6 @@ def _failure_report(result: Result, style: Style) -> list[str]:
 
 SEED = 3
 ROUNDS = 3
-_LONGEST_PIECE = 24
 
 
 def emission_case(
@@ -548,6 +540,6 @@ def random_pieces(text: str, random: Random) -> Iterator[str]:
     """The text cut at random, into pieces that are mostly short."""
     start = 0
     while start < len(text):
-        end = start + random.randint(1, random.randint(1, _LONGEST_PIECE))
+        end = start + random.randint(1, random.randint(1, 24))
         yield text[start:end]
         start = end

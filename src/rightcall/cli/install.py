@@ -17,7 +17,8 @@ from rightcall.base.files.guarded import state_folder
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError, Looking, json_option
-from rightcall.cli.terminal import Style, hang, json_text, say, style_for
+from rightcall.cli.persons import YES, agrees, at_a_terminal, read_word
+from rightcall.cli.terminal import Style, hang, say, tell
 from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note
@@ -60,8 +61,6 @@ from rightcall.record.sqlite_file import unusable, way_out
 # ── options ──
 # What `install` and `uninstall` share: where the settings are, the difference, and the question.
 
-YES = ("y", "yes")
-
 
 def place_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("where the settings are (default: those of the user)")
@@ -96,11 +95,6 @@ def place_words(options: Namespace) -> str:
     return f" {escaped(shlex.join(words))}" if words else ""
 
 
-def lock_folder() -> str:
-    """Where the lock and the manifest of this user are."""
-    return state_folder()
-
-
 def say_difference(change: "Change") -> None:
     """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
     from rightcall.base.redact import Redactor
@@ -119,15 +113,21 @@ def _text(data: bytes | None) -> str:
     return (data or b"").decode("utf-8", "backslashreplace").replace("\r\n", "\n")
 
 
-def ask_to_write(options: Namespace, question: str) -> bool:
+def _may_write(options: Namespace, question: str, otherwise: str = "Nothing was written.") -> bool:
     """Asks somebody at a terminal. Without one, only --yes counts."""
-    from rightcall.cli.persons import at_a_terminal, read_word
-
     if options.yes:
         return True
     if not at_a_terminal():
         raise InputError("nothing was written: there is no terminal to ask at. Say --yes to write it, or --dry-run")
-    return read_word(question) in YES
+    return agrees(question, otherwise)
+
+
+def _ends_here(options: Namespace, question: str) -> int | None:
+    """The exit code where nothing is to be written, since this is only a rehearsal or somebody said no."""
+    if options.dry_run:
+        say("Nothing was written (--dry-run).")
+        return OK
+    return None if _may_write(options, question) else REFUSED
 
 
 def write_options(parser: ArgumentParser) -> None:
@@ -175,19 +175,15 @@ def run(options: Namespace) -> int:
         return put_in(options)
     if options.only and host.kind != "servers":
         raise InputError(f"--only chooses among MCP servers; {host.title} gets hooks, which see the calls of all tools")
-    state = lock_folder()
+    state = state_folder()
     wish = _wish(options)
     path = place_of(host, options)
     change = planned_install(host, path, wish, read_manifest(state))
     if change.is_none:
         return _nothing(change, wish)
     say_difference(change)
-    if options.dry_run:
-        say("Nothing was written (--dry-run).")
-        return OK
-    if not ask_to_write(options, "write this? [y/N] "):
-        say("Nothing was written.")
-        return REFUSED
+    if (ended := _ends_here(options, "write this? [y/N] ")) is not None:
+        return ended
     with hold_lock(state):
         fresh = planned_install(host, path, wish, read_manifest(state))
         if fresh.is_none:
@@ -201,8 +197,6 @@ def run(options: Namespace) -> int:
 
 def _offer_trust(path: str) -> None:
     """Codex asks its user itself whether hooks are trusted. That is one start away, which can be now."""
-    from rightcall.cli.persons import at_a_terminal, read_word
-
     folder = os.path.dirname(os.path.dirname(os.path.abspath(path)))
     here = folder if os.path.basename(os.path.dirname(path)) == ".codex" and os.path.isdir(folder) else os.getcwd()
     program = shutil.which("codex")
@@ -308,7 +302,7 @@ def _folder(options: Namespace) -> str:
 
 
 def put_in(options: Namespace) -> int:
-    folder, state = _folder(options), lock_folder()
+    folder, state = _folder(options), state_folder()
     if options.only or options.policy is not None or options.mode is not None:
         raise InputError("for Agent Zero, mode and policy stand in rightcall.toml: [gate.hosts.agent-zero] mode = …")
     files = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
@@ -321,12 +315,8 @@ def put_in(options: Namespace) -> int:
     for file in files:
         what = "new" if file.now == "absent" else "instead of an older one of ours"
         say(f"  + {escaped(os.path.relpath(file.path, folder))}  ({what}, {len(file.content):,} bytes)")
-    if options.dry_run:
-        say("Nothing was written (--dry-run).")
-        return OK
-    if not ask_to_write(options, "write these files? [y/N] "):
-        say("Nothing was written.")
-        return REFUSED
+    if (ended := _ends_here(options, "write these files? [y/N] ")) is not None:
+        return ended
     with hold_lock(state):
         written = agent_zero_install.install(folder)
         write_manifest(state, read_manifest(state).with_record(Record(_NAME, folder, "", created=True)))
@@ -340,7 +330,7 @@ def put_in(options: Namespace) -> int:
 
 
 def take_out(options: Namespace) -> int:
-    state = lock_folder()
+    state = state_folder()
     noted = [one.file for one in read_manifest(state).files if one.host == _NAME]
     folders = noted if options.folder is None and noted else [_folder(options)]
     return max(_take_out(folder, options, state) for folder in folders)
@@ -356,8 +346,7 @@ def _take_out(folder: str, options: Namespace, state: str) -> int:
         say(f"Agent Zero: {escaped(folder)}", *(f"  - {escaped(os.path.relpath(file, folder))}" for file in files))
     if options.dry_run:
         return OK
-    if files and not ask_to_write(options, "remove these files? [y/N] "):
-        say("Nothing was removed.")
+    if files and not _may_write(options, "remove these files? [y/N] ", "Nothing was removed."):
         return REFUSED
     with hold_lock(state):
         removed = agent_zero_install.uninstall(folder)
@@ -390,7 +379,7 @@ def run_uninstall(options: Namespace) -> int:
     host = host_named(options.host)
     if host.kind == "files":
         return take_out(options)
-    state = lock_folder()
+    state = state_folder()
     paths = _files_of(host, state) if options.all else (place_of(host, options),)
     if not paths:
         say(f"{host.title}: nothing of rightcall is installed there; nothing was changed.")
@@ -412,12 +401,8 @@ def _take_out_uninstall(host: Host, path: str, options: Namespace, state: str) -
         return OK
     if not change.is_none:
         say_difference(change)
-        if options.dry_run:
-            say("Nothing was written (--dry-run).")
-            return OK
-        if not ask_to_write(options, "write this? [y/N] "):
-            say("Nothing was written.")
-            return REFUSED
+        if (ended := _ends_here(options, "write this? [y/N] ")) is not None:
+            return ended
     elif options.dry_run:
         return OK
     with hold_lock(state):
@@ -455,26 +440,25 @@ def arguments_status(parser: ArgumentParser) -> None:
 
 
 def run_status(options: Namespace) -> int:
-    manifest = read_manifest(lock_folder())
+    manifest = read_manifest(state_folder())
     found = [*_of_settings(manifest), *_of_agent_zero(manifest)]
     server = _server()
     stores = [*_stores()]
     paused = [one for path in stores if (one := _paused(path)) is not None] or _paused_everywhere()
     faults = [fault for path in stores if (fault := _fault(path)) is not None]
     clashes = _clashes(stores[0])
-    if options.json:
-        say(json_text({
-            "installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes
-        }))  # fmt: skip
-    else:
-        style = style_for(sys.stdout)
-        say(*(style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one)))
-        say(*(style.tint(fault, "red") for fault in faults))
-        say(*(line for one in found for line in _status_lines(one, style)))
+    record = {"installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes}
+
+    def lines(style: Style) -> Iterator[str]:
+        yield from (style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one))
+        yield from (style.tint(fault, "red") for fault in faults)
+        yield from (line for one in found for line in _status_lines(one, style))
         if not found:
-            say("Nothing is installed. `rightcall install --help` shows what there is.")
-        say(_server_line(server))
-        say(*(f"{style.tint('!', 'yellow')} gateway: {clash}" for clash in clashes))
+            yield "Nothing is installed. `rightcall install --help` shows what there is."
+        yield _server_line(server)
+        yield from (f"{style.tint('!', 'yellow')} gateway: {clash}" for clash in clashes)
+
+    tell(options, record, lines)
     return REFUSED if faults or any(one["works"] is False for one in found) else OK
 
 

@@ -8,14 +8,14 @@ import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import policy_file
+from rightcall.cli.options import found_policy, policy_file
 from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ def run(options: Namespace) -> int:
 
 
 async def _serve(options: Namespace, source: object, target: object, tell: Callable[[str], None]) -> None:
-    from typing import BinaryIO, cast
-
     from rightcall.executor.door import Door
     from rightcall.executor.executor import Executor
     from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
@@ -133,7 +131,6 @@ def arguments_wrap(parser: ArgumentParser) -> None:
 
 
 def run_wrap(options: Namespace) -> int:
-    from rightcall.cli.options import found_policy
     from rightcall.cli.serve import lines_and_log
     from rightcall.executor.door import Door
     from rightcall.mcp.gateway.names import server_name
@@ -255,10 +252,6 @@ def _learning_options(words: list[str]) -> Namespace:
 
 
 def _learn(options: Namespace) -> int:
-    from contextlib import closing
-
-    from rightcall.base.text import escaped
-    from rightcall.cli.options import found_policy
     from rightcall.cli.terminal import say
     from rightcall.executor.stores import found_folder, open_store, store_path
     from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy

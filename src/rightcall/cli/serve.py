@@ -17,20 +17,21 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rightcall.base.files.guarded import POLICY_FILE
+from rightcall.base.http.addresses import is_loopback
 from rightcall.base.redact import Redactor
 from rightcall.base.secrets import MARK
 from rightcall.base.text import escaped, render_json
 from rightcall.cli.options import database_of, policy_file
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
+from rightcall.policy.settings import Policy
+from rightcall.proxy.gates import Did, Options, watches
 from rightcall.proxy.report import Provenance, notes, word_for
+from rightcall.record.tables import Store
 
 if TYPE_CHECKING:
     from rightcall.executor.door import Door
-    from rightcall.policy.settings import Policy
     from rightcall.policy.watch import PolicyInForce
-    from rightcall.proxy.gates import Did
-    from rightcall.record.tables import Store
     from rightcall.server.mcp import Endpoint
     from rightcall.server.recording import Facts, Recording
 
@@ -87,7 +88,6 @@ def serve_upstream(
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
     from rightcall.policy.watch import PolicyInForce
-    from rightcall.proxy.gates import Options, watches
 
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
@@ -120,7 +120,6 @@ def serve_upstream(
 
 
 def _check_upstream(options: Namespace, url: str) -> None:
-    from rightcall.base.http.addresses import is_loopback
     from rightcall.server.addresses import address_of
 
     upstream = address_of(url)
@@ -158,7 +157,6 @@ def tokens_alone(options: Namespace) -> Store | None:
 
 def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[], Redactor]:
     """The audit's own; without an audit one of the same rules."""
-    from rightcall.base.redact import Redactor
 
     if recording is not None:
         return lambda: recording.redactor

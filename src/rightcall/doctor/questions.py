@@ -327,7 +327,6 @@ _REQUESTS: Final = {"openai": _openai, "anthropic": _anthropic, "ollama": _ollam
 
 _MOST_SHOWN: Final = 20
 _LONGEST_NAME: Final = 200
-_LONGEST_ANSWER: Final = 4_000_000
 
 
 class Found(Struct, frozen=True):
@@ -360,7 +359,7 @@ async def get(upstream: Upstream, target: str, headers: Headers) -> tuple[int, b
     """Status and body. Raises HttpError."""
     incoming = await upstream.send("GET", target, headers)
     try:
-        return incoming.status, await incoming.read_all(_LONGEST_ANSWER)
+        return incoming.status, await incoming.read_all(4_000_000)
     finally:
         incoming.release()
 

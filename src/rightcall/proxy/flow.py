@@ -506,7 +506,6 @@ def _native_calls(answer: Answer, but: set[int]) -> list[Call]:
 #     data: {"id":"c1",…,"delta":{"content":" sky"},"finish_reason":null}]}      the same head and tail
 
 _string = msgspec.json.Decoder(str)
-_PROBE = "x"
 _TRIES = 8
 """How often in a row we learn for nothing: some servers write the time into every event."""
 
@@ -550,7 +549,7 @@ class PlainText:
 
     def _is_text(self, delta: Delta, head: bytes, tail: bytes) -> bool:
         """Whether that place, and no other, holds the text: with other text in it, the wire must read just that."""
-        probe = _PROBE + delta.text
+        probe = "x" + delta.text
         said = self._read(head + msgspec.json.encode(probe) + tail).deltas
         return (
             len(said) == 1

@@ -37,10 +37,8 @@ from rightcall.proxy.wires.common import (
     objects,
 )
 
-_OPENING = "You can call these tools:"
 _SHOWN = "To call it, you reply like this:"
 """Who says it before a call shows a sample (R-06): a model that quotes its instructions calls nothing."""
-_ANY_CALL = '<tool_call>{"name":"<tool>","arguments":{}}</tool_call>'
 _CLOSING = """\
 If a tool can help with what the user asks, reply with its <tool_call> line and nothing else, with values from the \
 request. The result comes in the next message. Otherwise reply in words."""
@@ -128,7 +126,7 @@ def tool_prompt(catalog: Catalog) -> str:
     offered = _offered(catalog)
     if not offered:
         return NO_TOOLS
-    return "\n\n".join([_OPENING, *("\n".join(_described(tool)) for tool in offered), _CLOSING])
+    return "\n\n".join(["You can call these tools:", *("\n".join(_described(tool)) for tool in offered), _CLOSING])
 
 
 def _described(tool: Tool) -> Iterator[str]:
@@ -144,7 +142,11 @@ def _described(tool: Tool) -> Iterator[str]:
 def _sample(tool: Tool) -> str:
     arguments = example(tool)
     call = "" if arguments is None else neutral(_written(tool.name, arguments))
-    return f"<tool_call>{call}</tool_call>" if 0 < len(call) <= _LONGEST_EXAMPLE else _ANY_CALL
+    return (
+        f"<tool_call>{call}</tool_call>"
+        if 0 < len(call) <= _LONGEST_EXAMPLE
+        else '<tool_call>{"name":"<tool>","arguments":{}}</tool_call>'
+    )
 
 
 def _name(tool: Tool) -> str:

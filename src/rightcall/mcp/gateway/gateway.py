@@ -111,7 +111,6 @@ CALLER: Final = "gateway"
 """Who calls, where no token says otherwise."""
 GREETING: Final = 5.0
 """Seconds that the first question of a client waits for servers that are just starting."""
-_ENDED: Final = "RightCall ended before the task did."
 _NO_SERVERS: Final[Mapping[str, Server]] = {}
 
 
@@ -209,7 +208,7 @@ class Gateway:
         self._kept.clear()
         self._joining.cancel()
         for one in self._upstreams.values():
-            self._tasks.end(one, _ENDED)
+            self._tasks.end(one, "RightCall ended before the task did.")
         await asyncio.gather(*(one.aclose() for one in self._upstreams.values()), *self._closing)
         self._upstreams = {}
 

@@ -309,7 +309,6 @@ _GUESSED: Final = (
     '{"name": "…", "arguments": {…}}'
 )
 _MOST_NAMED: Final = 20
-_INSIDE: Final = "arguments."
 _RUN: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -470,7 +469,7 @@ def _as_written(call: ToolCall, exchange: Exchange) -> Mapping[str, Raw] | None:
     if isinstance(call.arguments, str):
         whole = value(call.arguments.encode())
         twice = duplicate_keys(call.arguments, whole) if whole is not None else ()
-        if not all(path.startswith(_INSIDE) for path in twice):
+        if not all(path.startswith("arguments.") for path in twice):
             return None
     return given
 
