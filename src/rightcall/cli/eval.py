@@ -5,7 +5,6 @@ cls, recoverable); broken JSON text and expected (and json_schema, kind, suite).
 from its fields."""
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +31,7 @@ from rightcall.cli.corpora import (
     read_flags,
 )
 from rightcall.cli.options import InputError, build_gate, gate_options, json_option
+from rightcall.cli.persons import waiting
 from rightcall.cli.read import pieces_of, read_pieces, reading_record
 from rightcall.cli.terminal import (
     Style,
@@ -306,16 +306,14 @@ def run(options: Namespace) -> int:
 def _scored(options: Namespace) -> Scores:
     flags = read_flags(options.flags)
     scores = Scores(options.file, failures_wanted=options.failures, limit=options.limit, flagged=bool(flags))
-    progress = _Progress()
     base = build_gate(options)
-    for shape, number, case in cases(options.file):
-        try:
-            result = _judged(shape, case, flags, base, options, number)
-        except ConfigError as error:
-            raise InputError(f"the case cannot be used: {error}", source=options.file, line=number) from error
-        scores.add(shape, result)
-        progress.step()
-    progress.end()
+    with waiting(lambda _: f"{scores.cases:,} cases"):
+        for shape, number, case in cases(options.file):
+            try:
+                result = _judged(shape, case, flags, base, options, number)
+            except ConfigError as error:
+                raise InputError(f"the case cannot be used: {error}", source=options.file, line=number) from error
+            scores.add(shape, result)
     if not scores.cases:
         raise InputError("holds no case", source=options.file)
     return scores
@@ -336,24 +334,6 @@ def _judged(
         return call_case(case, lambda tool: gate_of([tool]), number)
 
     return emission_case(case, flag, gate_of, number)
-
-
-class _Progress:
-    """A count on standard error while a long run is watched on a terminal."""
-
-    def __init__(self) -> None:
-        self._watched = sys.stderr.isatty()
-        self._done = 0
-
-    def step(self) -> None:
-        self._done += 1
-        if self._watched and self._done % 200 == 0:
-            sys.stderr.write(f"\r{self._done:,} cases")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._watched and self._done >= 200:
-            sys.stderr.write("\r" + " " * 24 + "\r")
 
 
 # ── the report ──

@@ -509,9 +509,7 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
 
 def _why_passed_over(installed: Installed) -> str:
     """Why the host runs none of our hooks although they work."""
-    if installed.host.name != "codex":
-        return ""
-    return why_not_run(installed, os.environ)
+    return "" if installed.host.name != "codex" else why_not_run(installed, os.environ)
 
 
 def _of_try(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]:

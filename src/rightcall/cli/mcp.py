@@ -3,7 +3,6 @@ recorded like any other. With --servers also the servers of the policy file, joi
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
@@ -45,6 +44,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    import asyncio  # late: `wrap` does without it
 
     if options.no_code and not options.servers:
         raise ConfigError("--no-code leaves nothing to serve: it goes with --servers")

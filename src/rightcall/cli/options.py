@@ -179,6 +179,17 @@ def whole_number(what: str, least: int = 0) -> Callable[[str], int]:
     return read
 
 
+def number_within(least: int, most: int) -> Callable[[str], int]:
+    """The same for a number that has both bounds."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text[:12]) <= most:
+            raise ArgumentTypeError(f"a number from {least} to {most}, not {escaped(text, 40)}")
+        return int(text)
+
+    return read
+
+
 def subcommands(parser: ArgumentParser, **more: Any) -> tuple[Callable[[str, str], ArgumentParser], dict[str, Any]]:
     """What makes the parser of each action of a command, from its name and what it is about; and those made so far."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, **more)

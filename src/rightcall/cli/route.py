@@ -5,7 +5,7 @@ without --run."""
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -15,9 +15,16 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, REFUSED
-from rightcall.cli.options import InputError, json_option, open_lines, policy_file, policy_of, store_options
+from rightcall.cli.options import (
+    InputError,
+    json_option,
+    number_within,
+    open_lines,
+    policy_file,
+    policy_of,
+    store_options,
+)
 from rightcall.cli.read import LineError, answer_each, value_of
 from rightcall.cli.terminal import json_text, tell
 from rightcall.errors import RightCallError
@@ -64,7 +71,11 @@ def arguments(parser: ArgumentParser) -> None:
         help="how the need for a tool is found (default: the policy's)",
     )
     parser.add_argument(
-        "--limit", type=_limit, default=5, metavar="N", help="the most candidates to show (default: %(default)s)"
+        "--limit",
+        type=number_within(1, MOST_CANDIDATES),
+        default=5,
+        metavar="N",
+        help="the most candidates to show (default: %(default)s)",
     )
     caller_option(parser)
     json_option(parser, "the decision")
@@ -187,12 +198,6 @@ def _judge_lines(options: Namespace) -> int:
     with opened, open_lines(options.words[0] if options.words else "-") as stream:
         answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=LONGEST_LINE)
     return OK
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_CANDIDATES:
-        raise ArgumentTypeError(f"a number from 1 to {MOST_CANDIDATES}, not {escaped(text, 20)}")
-    return int(text)
 
 
 # ── JSON lines ──

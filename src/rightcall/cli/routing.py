@@ -208,10 +208,7 @@ def how_to_configure(options: Namespace, command: str) -> str:
 
 def loaded_tools(options: Namespace) -> list[Any] | None:
     """What --tools names; None where it was not given."""
-    if not options.tools:
-        return None
-
-    return load_tools(options.tools)
+    return None if not options.tools else load_tools(options.tools)
 
 
 def runnable_tools(options: Namespace) -> list[Any] | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from rightcall.base.http.addresses import TooLong
 from rightcall.gate.judge import written_calls
@@ -28,19 +29,16 @@ from rightcall.types import Call, Verdict
 # One of the answers to a request while it comes: its text, and its native calls.
 
 
-class Building:
+class Building(Struct, eq=False):
     """A native call while its pieces come."""
 
-    __slots__ = ("_judged", "arguments", "deltas", "id", "name", "pieces", "settled")
-
-    def __init__(self) -> None:
-        self.deltas: list[Delta] = []
-        self.name: Any = None
-        self.id: Any = None
-        self.arguments: Any = None
-        self.pieces: list[str] = []
-        self.settled = False
-        self._judged: tuple[Call | None, Did] | None = None
+    deltas: list[Delta] = []
+    name: Any = None
+    id: Any = None
+    arguments: Any = None
+    pieces: list[str] = []
+    settled: bool = False
+    _judged: tuple[Call | None, Did] | None = None
 
     def add(self, delta: Delta) -> None:
         self.deltas.append(delta)

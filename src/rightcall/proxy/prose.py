@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from rightcall.gate.stream import Stream
 from rightcall.proxy.gates import Did, Settler, can_retry
 from rightcall.proxy.wires.common import DROP, SAME, Delta
@@ -23,18 +25,15 @@ _MANY = 256
 """Pieces that are skipped before they are read: enough to be cheap, and few enough to be forgotten soon."""
 
 
-class Block:
+class Block(Struct, eq=False):
     """One block of the text. One of nothing but white space goes where the call beside it goes."""
 
-    __slots__ = ("blank", "cut", "end", "lane", "marks", "pending")
-
-    def __init__(self, lane: int) -> None:
-        self.lane = lane
-        self.marks: list[Delta] = []  # its OPEN and its SHUT
-        self.blank = True
-        self.cut = False  # something was taken out of it
-        self.pending: list[tuple[Delta, str]] = []  # white space that waits for something else
-        self.end: int | None = None
+    lane: int
+    marks: list[Delta] = []  # its OPEN and its SHUT
+    blank: bool = True
+    cut: bool = False  # something was taken out of it
+    pending: list[tuple[Delta, str]] = []  # white space that waits for something else
+    end: int | None = None
 
     def decide(self, delta: Delta, kept: str) -> None:
         self.cut = self.cut or kept != delta.text

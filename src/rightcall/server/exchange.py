@@ -582,18 +582,14 @@ class _Exchange:
     # ── the client ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _body(self) -> bytes:
-        message = await self.receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        if not message.get("more_body"):
-            return message.get("body", b"")
-        pieces = [message.get("body", b"")]
-        while message.get("more_body"):
+        pieces: list[bytes] = []
+        while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise Gone
             pieces.append(message.get("body", b""))
-        return b"".join(pieces)
+            if not message.get("more_body"):
+                return b"".join(pieces)
 
     @property
     def upstream(self) -> str:

@@ -98,6 +98,13 @@ class Library:
 
     # ── lists ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    async def answer(self, exchange: Exchange) -> Answer:
+        """One request of a client, by its method."""
+        if exchange.method in _JOINED:
+            key, listed = _JOINED[exchange.method]
+            return list_result(key, await listed(self), exchange)
+        return await _OF_ONE[exchange.method](self, exchange)
+
     async def resources(self) -> list[Raw]:
         found: list[Raw] = []
         homes: dict[str, str] = {}
@@ -262,6 +269,19 @@ def uri_of(exchange: Exchange) -> str:
     if not isinstance(uri, str):
         raise Refused(INVALID_PARAMS, "params.uri must be the address of a resource")
     return uri
+
+
+_JOINED: Final = {
+    "resources/list": ("resources", Library.resources),
+    "resources/templates/list": ("resourceTemplates", Library.templates),
+    "prompts/list": ("prompts", Library.prompts),
+}
+"""Lists of all servers in one, with the name that they have in the result."""
+_OF_ONE: Final = {
+    "resources/read": Library.read,
+    "prompts/get": Library.get_prompt,
+    "completion/complete": Library.complete,
+}
 
 
 def list_result(key: str, items: Iterable[Raw], exchange: Exchange) -> Answer:

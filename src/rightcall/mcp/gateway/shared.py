@@ -35,7 +35,7 @@ from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.messages import Answer, Era, Refused, header_value, mapping, mirrored, value
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.upstream.links import open_link
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session, SessionExpired
+from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session, SessionExpired, spawn
 from rightcall.mcp.upstream.upstream import Opening, envelope_for, headers_for
 from rightcall.record.notes import remember_tools
 
@@ -140,9 +140,7 @@ class SharedGateway:
         with self._knowing:
             for known in self._known.values():
                 known.pop(group, None)
-        task = asyncio.get_running_loop().create_task(gateway.aclose())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        spawn(self._closing, gateway.aclose())
 
     # what clients ask
 

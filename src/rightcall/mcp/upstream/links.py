@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
@@ -40,6 +40,7 @@ from rightcall.mcp.upstream.session import (
     ServerSlow,
     Session,
     SessionExpired,
+    spawn,
 )
 from rightcall.mcp.upstream.upstream import Hello, environment, filled, greet, listed
 from rightcall.policy.settings import Server
@@ -97,12 +98,12 @@ class HttpLink:
         self._own = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in own.items()]
 
     def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
-        task = self._spawn(self._ask(id, body, headers))
+        task = spawn(self._tasks, self._ask(id, body, headers))
         self._asks[id] = task
         task.add_done_callback(lambda _: self._asks.pop(id, None))
 
     def tell(self, body: bytes) -> None:
-        self._telling = self._spawn(self._told(body, self._telling))
+        self._telling = spawn(self._tasks, self._told(body, self._telling))
 
     def abandon(self, id: int) -> bool:
         task = self._asks.get(id)
@@ -117,7 +118,7 @@ class HttpLink:
     def agreed(self, version: str, *, listen: bool) -> None:
         self._version = version
         if listen and self._session is not None:
-            self._spawn(self._listen())
+            spawn(self._tasks, self._listen())
 
     async def aclose(self) -> None:
         if self._session is not None and not self._is_lost:
@@ -269,12 +270,6 @@ class HttpLink:
             sent.append((b"mcp-protocol-version", self._version.encode()))
         sent += [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
         return await self._client.send(method, self._target, sent, body)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     def _fail(self, id: int, why: ServerGone) -> None:
         if self._heard is not None:
