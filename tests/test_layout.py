@@ -15,6 +15,7 @@ import pytest
 
 import rightcall
 from rightcall import ConfigError, Executor, Gate, Router, guard, tool
+from rightcall.cli import home_of
 from support.imports import (
     FRONT,
     SOURCE,
@@ -420,7 +421,7 @@ def test_no_command_needs_the_extra_for_the_server_before_it_runs() -> None:
 
 @pytest.mark.parametrize("command", ["ask", "call", "demo", "install", "pause", "status", "warm"])
 def test_a_command_starts_without_what_only_its_work_needs(command: str) -> None:
-    loaded = modules_after(f"import rightcall.cli.{command}")
+    loaded = modules_after(f"import rightcall.cli.{home_of(command)}")
     ours = {"executor.executor", "policy.loader", "record.sqlite", "tools.git", "tools.run", "tools.write"}
     assert loaded & {"asyncio", *(f"rightcall.{module}" for module in ours)} == set()
 

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from rightcall.gate.recover.section import tagged
     from rightcall.gate.recover.window import Format
     from rightcall.models.endpoint import Endpoint
-    from rightcall.models.loop import LoopResult, run_loop, run_loop_sync
-    from rightcall.models.scripted import ScriptedModel
+    from rightcall.models.loop import LoopResult, ScriptedModel, run_loop, run_loop_sync
     from rightcall.policy.loader import load_policy
     from rightcall.policy.settings import Policy
     from rightcall.policy.types import Approval, Decision
@@ -149,8 +148,7 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and says where one
             "gate.recover.section": "tagged",
             "gate.recover.window": "Format",
             "models.endpoint": "Endpoint",
-            "models.loop": "LoopResult run_loop run_loop_sync",
-            "models.scripted": "ScriptedModel",
+            "models.loop": "LoopResult ScriptedModel run_loop run_loop_sync",
             "policy.loader": "load_policy",
             "policy.settings": "Policy",
             "policy.types": "Approval Decision",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rightcall.cli import audit as audit_prune
-from rightcall.cli import audit_report
+from rightcall.cli import audit_report, persons
 from rightcall.cli.persons import ago, moment
 from rightcall.errors import ConfigError
 from rightcall.record.sqlite import SqliteStore
@@ -363,7 +363,7 @@ def test_prune_says_what_would_go_and_needs_a_yes(audit: Any) -> None:
 @pytest.mark.parametrize(("answer", "left"), [("y", 4), ("", 9), ("n", 9)])
 def test_prune_asks_at_a_terminal(audit: Any, monkeypatch: pytest.MonkeyPatch, answer: str, left: int) -> None:
     monkeypatch.setattr(audit_prune, "at_a_terminal", lambda: True)
-    monkeypatch.setattr(audit_prune, "read_word", lambda _prompt: answer)
+    monkeypatch.setattr(persons, "read_word", lambda _prompt: answer)
     done = audit("prune", "--keep", "3")
     assert done.code == (0 if answer == "y" else 1)
     assert done.out.startswith("This would remove 6 records for good, 1 to 6.\n")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rightcall.cli import ask as ask_command
-from rightcall.cli.investigate import is_only_a_call
+from rightcall.cli.ask import is_only_a_call
 from rightcall.gate.gate import Gate
 from rightcall.models import endpoint
 from rightcall.router.packets import PacketStore

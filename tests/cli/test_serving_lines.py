@@ -12,7 +12,7 @@ import pytest
 from rightcall.base.redact import Redactor
 from rightcall.cli.serve import Lines, lines_and_log, teller
 from rightcall.cli.terminal import Style
-from rightcall.proxy.prose import Did
+from rightcall.proxy.gates import Did
 from rightcall.server.recording import Facts
 from rightcall.types import Call, Problem, Repair, Verdict
 

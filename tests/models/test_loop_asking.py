@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from rightcall.errors import ConfigError
+from rightcall.models.loop import AsyncScriptedModel, ScriptedModel
 from rightcall.models.replies import Failed, ask, ask_sync, asker
-from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
 
 TOOLS = [{"name": "add"}]
 HELLO = [{"role": "user", "content": "Hello"}]

@@ -9,8 +9,7 @@ import pytest
 
 from rightcall.errors import ConfigError
 from rightcall.executor.executor import Executor
-from rightcall.models.loop import LoopResult, run_loop
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import LoopResult, ScriptedModel, run_loop
 from rightcall.tools.functions import tool
 from support.loops import LOGGER, Loops, written
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from rightcall import Gate
 from rightcall.executor.executor import Executor
-from rightcall.models.loop import LoopResult, run_loop
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import LoopResult, ScriptedModel, run_loop
 from rightcall.tools.functions import tool
 from support.loops import anthropic, openai, written
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from rightcall.executor.executor import Executor
-from rightcall.models.loop import LoopResult, run_loop
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import LoopResult, ScriptedModel, run_loop
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, ManualClock
 from support.loops import anthropic, code_base, code_tools, openai, records, written

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from rightcall.errors import ConfigError, RightCallError
-from rightcall.models.scripted import AsyncScriptedModel, OutOfReplies, ScriptedModel
+from rightcall.models.loop import AsyncScriptedModel, OutOfReplies, ScriptedModel
 
 HELLO = [{"role": "user", "content": "Hello"}]
 

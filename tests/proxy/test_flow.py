@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from rightcall.base.http.addresses import TooLong
-from rightcall.proxy.editor import Editor
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.prose import Settler
+from rightcall.proxy.flow import Editor, Flow
+from rightcall.proxy.gates import Settler
 from rightcall.types import Call
 from support.wires.chat import (
     GATE,

@@ -7,10 +7,8 @@ from msgspec import json
 from ollama import ChatResponse
 
 from rightcall.policy.loader import load_policy
-from rightcall.proxy.editor import Editor
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.prose import Settler
+from rightcall.proxy.flow import Editor, Flow
+from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.common import Asked, Redo, Usage
 from rightcall.proxy.wires.ollama import Ollama
 from rightcall.types import Call

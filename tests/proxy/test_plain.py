@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
 
-from rightcall.proxy.editor import Editor, PlainText
-from rightcall.proxy.flow import Flow
+from rightcall.proxy.flow import Editor, Flow, PlainText
 from rightcall.proxy.wires.common import Event
 from rightcall.proxy.wires.openai_chat import OpenAIChatStream
 from support.wires.chat import chunk, settler

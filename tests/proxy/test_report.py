@@ -9,8 +9,7 @@ from openai._streaming import SSEDecoder
 
 from rightcall import load_policy
 from rightcall.base.redact import Redactor
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.prose import Did, Settler
+from rightcall.proxy.gates import Did, Gates, Settler
 from rightcall.proxy.report import LOOKED_AT, Provenance, comment, header, notes
 from rightcall.record.tables import CallBody, encode, read_call
 from rightcall.types import Call, Verdict

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import ScriptedModel
 from rightcall.router.story import with_routing
 from rightcall.router.types import Packet, SelectedTool
 from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, within

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import ScriptedModel
 from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, within
 
 pytestmark = pytest.mark.promise("T-07")

@@ -8,7 +8,7 @@ import pytest
 from msgspec import json
 
 from rightcall import CallError, ConfigError, Router
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import ScriptedModel
 from rightcall.policy.types import Grant
 from rightcall.record.admission import give_grant
 from rightcall.router.packets import PacketStore

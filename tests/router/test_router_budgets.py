@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.models.scripted import AsyncScriptedModel, ScriptedModel
+from rightcall.models.loop import AsyncScriptedModel, ScriptedModel
 from rightcall.policy.settings import RouterSettings
 from rightcall.router.packets import PacketStore, new_packet
 from rightcall.router.story import Taken, budget_of, log_step, start_step

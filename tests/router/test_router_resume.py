@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall import ConfigError, MemoryStore
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import ScriptedModel
 from rightcall.router.packets import PacketStore, from_json, new_packet, to_json
 from rightcall.router.story import with_routing, with_state
 from rightcall.router.types import Candidate, Intent, Packet, PacketIntent, SelectedTool, ToolExecutionResult

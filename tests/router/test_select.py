@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall import Gate
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import ScriptedModel
 from rightcall.router.choose import Choice, Refusal, read_choice, taken_apart
 from support.routers import ALLOWED, APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, ranks
 

@@ -13,7 +13,7 @@ from msgspec import json
 from rightcall import load_policy
 from rightcall.errors import StoreError
 from rightcall.policy.settings import Policy
-from rightcall.proxy.prose import Did
+from rightcall.proxy.gates import Did
 from rightcall.record.calls import find_calls
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore

@@ -9,8 +9,7 @@ from typing import Any
 from msgspec import json
 
 from rightcall.executor.executor import Executor
-from rightcall.models.loop import LoopResult, run_loop, run_loop_sync
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import LoopResult, ScriptedModel, run_loop, run_loop_sync
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import CallBody, ManualClock, Store, read_call
 from rightcall.tools.functions import tool

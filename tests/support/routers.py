@@ -12,7 +12,7 @@ from msgspec import json
 from msgspec.json import encode
 
 from rightcall import Executor
-from rightcall.models.scripted import ScriptedModel
+from rightcall.models.loop import ScriptedModel
 from rightcall.router.router import Router
 from rightcall.router.types import Candidate, Intent
 from support.cli import write_trusted

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from secrets import token_hex
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import DecodeError, json, to_builtins
 
@@ -27,12 +27,12 @@ from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import (
     MOST_LISTED,
     YES,
+    agrees,
     at_a_terminal,
     deny_all,
     fair_part,
     found_approval,
     give_answer,
-    json_line,
     listing,
     person_option,
     read_word,
@@ -44,17 +44,13 @@ from rightcall.cli.persons import (
     whole_record,
     whole_view,
 )
-from rightcall.cli.terminal import Style, count, say, style_for, table, wrap
+from rightcall.cli.terminal import Style, count, say, say_json, style_for, table, tell, wrap
 from rightcall.errors import AnswerError
 from rightcall.executor.question import time_left
 from rightcall.policy.decide import can_match
 from rightcall.policy.types import SECOND, ApprovalStatus, Grant
 from rightcall.record.admission import LEAST_DIGEST, Held, give_grant, refused_calls, release, release_all, revoke_grant
-
-if TYPE_CHECKING:
-    from rightcall.policy.types import Pause
-    from rightcall.record.tables import Store
-
+from rightcall.record.tables import Store
 
 EXAMPLES = """\
 examples:
@@ -128,15 +124,15 @@ def _list(store: "Store", options: Namespace) -> int:
     if not options.all:
         found = [one for one in found if one.expires_at > now]
     most = _limit(options)
-    if options.json:
-        part = [summary_record(one, now) for one in fair_part(found, most)]
-        say(json_line({"approvals": part} | _paused_record(held)))
-        return OK
-    say(*paused_line(held))
-    if found:
-        say(*listing(found, now, style_for(sys.stdout), most))
-    else:
-        say("Nothing waits for an answer." if not options.all else "Nobody was ever asked.")
+    record: dict[str, Any] = {"approvals": [summary_record(one, now) for one in fair_part(found, most)]}
+    if held is not None:  # a yes then has no effect before calls run again
+        record["paused"] = state_record(held)
+    nothing = ["Nobody was ever asked." if options.all else "Nothing waits for an answer."]
+
+    def lines(style: Style) -> list[str]:
+        return [*paused_line(held), *(listing(found, now, style, most) if found else nothing)]
+
+    tell(options, record, lines, guarded=True)
     return OK
 
 
@@ -149,18 +145,11 @@ def _limit(options: Namespace) -> int:
     return options.limit
 
 
-def _paused_record(held: "Pause | None") -> dict[str, object]:
-    """Only while everything is paused: a yes then has no effect before calls run again."""
-    return {} if held is None else {"paused": state_record(held)}
-
-
 def _show(store: "Store", options: Namespace) -> int:
     wanted: str = options.id or _only_one(store)
     approval, before = store.look(lambda tables: found_approval(tables, wanted))
-    if options.json:
-        say(json_line(whole_record(approval, before, store.clock.now())))
-    else:
-        say(*whole_view(store, approval, before, full=options.full).lines)
+    record = whole_record(approval, before, store.clock.now())
+    tell(options, record, lambda _: whole_view(store, approval, before, full=options.full).lines, guarded=True)
     return OK
 
 
@@ -179,8 +168,7 @@ def _approve(store: "Store", options: Namespace) -> int:
         raise AnswerError("--yes needs --digest: it stands below the whole call, `rightcall approvals show ID --full`")
     if at_a_terminal() and not options.yes:
         approval = show_question(store, options.id)
-        if read_word(f"approve {approval.id}? [y/N] ") not in YES:
-            say(f"{approval.id} is not approved; it still waits.")
+        if not agrees(f"approve {approval.id}? [y/N] ", f"{approval.id} is not approved; it still waits."):
             return REFUSED
         digest = digest or approval.digest
     elif not digest:
@@ -213,30 +201,19 @@ def _deny_all(store: "Store", options: Namespace) -> int:
     ids = waiting_ids(store, options.caller)
     whose = "" if options.caller is None else f" of {render_name(options.caller)}"
     if options.dry_run:
-        say(_denied_text(ids, f"{count(ids, 'question')}{whose} would be denied; nothing was changed", options))
+        would = f"{count(ids, 'question')}{whose} would be denied; nothing was changed"
+        tell(options, {"denied": [], "matched": ids}, lambda _: [would], guarded=True)
         return OK
     if ids and options.caller is None and not options.yes:
         if not at_a_terminal():
             raise InputError("cannot prompt without a terminal; pass `--yes`, or name a caller with `--as CALLER`")
-        if read_word(f"deny {count(ids, 'question')} of all callers? [y/N] ") not in YES:
-            say("Nothing was denied.")
+        if not agrees(f"deny {count(ids, 'question')} of all callers? [y/N] ", "Nothing was denied."):
             return REFUSED
     done = deny_all(store, options, ids) if ids else []
     none = "" if ids else " `rightcall approvals list` shows what waits, and whose it is."
-    say(_denied_text(done, f"{count(done, 'question')}{whose} denied.{none}", options))
+    said = f"{count(done, 'question')}{whose} denied.{none}"
+    tell(options, {"denied": done, "matched": done}, lambda _: [said], guarded=True)
     return OK
-
-
-def _denied_text(ids: list[str], text: str, options: Namespace) -> str:
-    return json_line({"denied": [] if options.dry_run else ids, "matched": ids}) if options.json else text
-
-
-def _watch(store: "Store", options: Namespace) -> int:
-
-    return watch(store, options)
-
-
-_ACTIONS = {"list": _list, "show": _show, "approve": _approve, "deny": _deny, "watch": _watch}
 
 
 # ── approvals watch ──
@@ -274,7 +251,7 @@ def watch(store: "Store", options: Namespace) -> int:
 
 def _print(store: "Store", id: str) -> None:
     approval, before = store.look(lambda tables: found_approval(tables, id))
-    say(json_line(whole_record(approval, before, store.clock.now())))
+    say_json(whole_record(approval, before, store.clock.now()), guarded=True)
     sys.stdout.flush()
 
 
@@ -292,6 +269,9 @@ def _ask(store: "Store", options: Namespace, id: str) -> None:
     except AnswerError as error:
         say(f"not answered: {error}")
     say("")
+
+
+_ACTIONS = {"list": _list, "show": _show, "approve": _approve, "deny": _deny, "watch": watch}
 
 
 # ── grant terms ──
@@ -406,12 +386,9 @@ def run_grants(options: Namespace) -> int:
 def _list_grants(store: "Store", options: Namespace) -> int:
     now = store.clock.now()
     found = [one for one in store.look(lambda tables: tables.all_grants()) if one.expires_at > now]
-    if options.json:
-        say(json_line({"grants": [_record(one, now) for one in found]}))
-    elif found:
-        say(*_listing(found, now, style_for(sys.stdout)))
-    else:
-        say("Nothing is granted in advance.")
+    record = {"grants": [_record(one, now) for one in found]}
+    nothing = ["Nothing is granted in advance."]
+    tell(options, record, lambda style: _listing(found, now, style) if found else nothing, guarded=True)
     return OK
 
 
@@ -509,11 +486,8 @@ def arguments_quarantine(parser: ArgumentParser) -> None:
 
 
 def run_quarantine(options: Namespace) -> int:
-    store = open_store(options)
-    try:
+    with closing(open_store(options)) as store:
         return _list_quarantine(store, options) if options.action == "list" else _release(store, options)
-    finally:
-        store.close()
 
 
 def _list_quarantine(store: "Store", options: Namespace) -> int:
@@ -522,12 +496,9 @@ def _list_quarantine(store: "Store", options: Namespace) -> int:
         found: list[Held] = []
     else:
         found = store.look(lambda tables: refused_calls(tables, 1 if options.all else most))
-    if options.json:
-        say(json_line({"calls": [to_builtins(one) | {"quarantined": 0 < most <= one.refusals} for one in found]}))
-    elif found:
-        say(*_listing_quarantine(found, most, style_for(sys.stdout)))
-    else:
-        say("No call is in quarantine." if most else "The policy puts no call in quarantine.")
+    record = {"calls": [to_builtins(one) | {"quarantined": 0 < most <= one.refusals} for one in found]}
+    nothing = ["No call is in quarantine." if most else "The policy puts no call in quarantine."]
+    tell(options, record, lambda style: _listing_quarantine(found, most, style) if found else nothing, guarded=True)
     return OK
 
 

@@ -3,13 +3,13 @@ oldest records go."""
 
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 from time import sleep
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import plain_file
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.audit_report import Table, export, records
+from rightcall.cli.audit_report import Table, export, find_view, record_of_view, records, whole
 from rightcall.cli.options import (
     Looking,
     database_of,
@@ -27,10 +27,11 @@ from rightcall.cli.options import (
     open_store,
     store_options,
     subcommands,
+    whole_number,
 )
 from rightcall.cli.pause import paused_line
-from rightcall.cli.persons import ago, at_a_terminal, moment, person_option, read_word, who
-from rightcall.cli.terminal import Style, is_unicode, json_text, many, say, say_json, style_for, wrap
+from rightcall.cli.persons import ago, agrees, at_a_terminal, moment, person_option, who
+from rightcall.cli.terminal import Style, json_text, many, say, style_for, tell, wrap
 from rightcall.errors import AnswerError, ConfigError, StoreError
 from rightcall.policy.ledger import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
@@ -38,12 +39,9 @@ from rightcall.record.admission import person
 from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls
 from rightcall.record.identity import lost
 from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import Store, Tables
 from rightcall.record.verify import Cut, Pruned, Verification, plan, prune_in_steps, verify_audit
 from rightcall.router.packets import is_packet_id
-
-if TYPE_CHECKING:
-    from rightcall.record.tables import Store, Tables
-
 
 EXAMPLES = """\
 examples:
@@ -64,10 +62,12 @@ STATUSES = (*get_args(Status), "proxied")
 def arguments(parser: ArgumentParser) -> None:
     action, every = subcommands(parser)
     tail = action("tail", "the last calls, the newest at the end")
-    tail.add_argument("-n", type=_count, default=20, metavar="N", help="how many (default: %(default)s)")
+    tail.add_argument(
+        "-n", type=whole_number("records"), default=20, metavar="N", help="how many (default: %(default)s)"
+    )
     tail.add_argument("--follow", "-f", action="store_true", help="go on with every new call, until Ctrl-C")
     tail.add_argument("--tool", metavar="TOOL", help="only calls of this tool")
-    tail.add_argument("--status", choices=STATUSES, metavar="STATUS", help=f"one of {_words(STATUSES)}")
+    tail.add_argument("--status", choices=STATUSES, metavar="STATUS", help=f"one of {', '.join(STATUSES)}")
     tail.add_argument("--context", metavar="ID", help="only calls of this context")
     tail.add_argument("--step", metavar="ID", help="only calls of this step")
     tail.add_argument("--json", action="store_true", help="print each call as a JSON line")
@@ -87,7 +87,7 @@ def arguments(parser: ArgumentParser) -> None:
     prune = action("prune", "remove the oldest records; a checkpoint stays, with which the rest verifies")
     prune.add_argument("--before", metavar="DATE", help="records before this date")
     prune.add_argument("--older-than", metavar="TIME", help="records older than this, such as 30d")
-    prune.add_argument("--keep", type=_count, metavar="N", help="all but the last N records")
+    prune.add_argument("--keep", type=whole_number("records"), metavar="N", help="all but the last N records")
     prune.add_argument("--yes", action="store_true", help="do not ask")
     person_option(prune)
     json_option(prune, "what was removed")
@@ -102,20 +102,14 @@ def arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     if options.action == "prune":
-        store = open_store(options)
-        try:
+        with closing(open_store(options)) as store:
             return prune_records(store, options)
-        finally:
-            store.close()
     if options.action == "adopt":
         return adopt_audit(options)
-    looking = look_into(options)
-    try:
+    with closing(look_into(options)) as looking:
         if options.action != "verify":
             _warn_of_another(looking)
         return _ACTIONS[options.action](looking, options)
-    finally:
-        looking.close()
 
 
 def _warn_of_another(store: "Looking") -> None:
@@ -126,41 +120,25 @@ def _warn_of_another(store: "Looking") -> None:
             warn(f"{escaped(str(store.path))} is not the audit that was written here last: {escaped(problem, 300)}")
 
 
-def _tail(store: "Looking", options: Namespace) -> int:
-
-    return tail(store, options)
-
-
 def _show(store: "Looking", options: Namespace) -> int:
-    from rightcall.cli.audit_report import find_view, record_of, whole
-
     seq = number(options.id)
     view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
         raise ConfigError(f"there is no record {seq} in the audit; `rightcall audit tail` shows the last calls")
-    say(*([_json(record_of(view))] if options.json else whole(view, style_for(sys.stdout))))
+    tell(options, record_of_view(view), lambda style: whole(view, style))
     return OK
 
 
 def _verify(store: "Looking", options: Namespace) -> int:
-
     anchor = None if options.anchor is None else anchor_of(options.anchor)
     result = check(store, anchor)
-    say(*([_json(record_of(result, anchor))] if options.json else lines(result, anchor, style_for(sys.stdout))))
+    tell(options, record_of(result, anchor), lambda style: lines(result, anchor, style))
     return OK if result.ok else REFUSED
 
 
 def _head(store: "Looking", _options: Namespace) -> int:
-
     say(anchor_text(store.look(lambda tables: tables.head())))
     return OK
-
-
-def _export(store: "Looking", options: Namespace) -> int:
-    return export(store, options)
-
-
-_ACTIONS = {"tail": _tail, "show": _show, "verify": _verify, "head": _head, "export": _export}
 
 
 def number(text: str) -> int:
@@ -171,24 +149,9 @@ def number(text: str) -> int:
     return int(digits)
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or len(text) > 12:
-        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of records; give 0 or more")
-    return int(text)
-
-
-def _words(words: tuple[str, ...]) -> str:
-    return ", ".join(words)
-
-
-def _json(record: dict[str, object]) -> str:
-    return json_text(record, ascii_only=not is_unicode(sys.stdout))
-
-
 # ── audit prune ──
 # `audit prune`: says what would go, asks, and removes it.
 
-YES = ("y", "yes")
 
 _BECAUSE = {
     "running": "a call that still runs",
@@ -225,10 +188,7 @@ def _agreed(cut: Cut, options: Namespace) -> bool:
     if options.json or not at_a_terminal():
         raise ConfigError(f"{would} There is no terminal to ask at: say --yes")
     say(would[0].upper() + would[1:], *_spared(cut))
-    if read_word("remove them? [y/N] ") in YES:
-        return True
-    say("Nothing was removed.")
-    return False
+    return agrees("remove them? [y/N] ", "Nothing was removed.")
 
 
 def _tell(done: Pruned, cut: Cut, options: Namespace) -> None:
@@ -387,11 +347,7 @@ def _is_wanted(record: CallRecord, options: Namespace) -> bool:
 
 def _print(records: list[CallRecord], table: Table, options: Namespace) -> None:
     for record in records:
-        if options.json:
-            line: dict[str, Any] = to_builtins(record)
-            say_json(line)
-        else:
-            say(table.line(record))
+        tell(options, to_builtins(record), lambda _, record=record: [table.line(record)])
 
 
 def _tell_packets(records: list[CallRecord], told: frozenset[str], options: Namespace) -> frozenset[str]:
@@ -406,10 +362,7 @@ def _tell_packets(records: list[CallRecord], told: frozenset[str], options: Name
 # ── audit adopt ──
 # `audit adopt`: take the file that is there now for the audit, or begin a new one, on purpose and on record.
 
-_YES = ("y", "yes")
 _BESIDE = ("", "-wal", "-shm")
-_LOST = "Tokens, approvals and grants in the lost audit log do not hold in the new one."
-_UNSURE = "What was paused, approved, granted or revoked after this copy was made does not hold in it."
 
 
 def adopt_audit(options: Namespace) -> int:
@@ -420,19 +373,23 @@ def adopt_audit(options: Namespace) -> int:
         raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--db`")
     problem = _problem(path, found=found_in(options) is not None)
     if problem is None:
-        _tell_adopt(options, {"adopted": False}, ["The audit is the one that was there before. Nothing was changed."])
+        same = "The audit is the one that was there before. Nothing was changed."
+        tell(options, {"adopted": False}, lambda _: [same])
         return OK
     by = who(options)
     person(by, "", ())
     empties = problem.fault == "corrupt" and not _is_whole(path)
-    loses = _LOST if empties or lost(path) else _UNSURE
+    loses = (
+        "Tokens, approvals and grants in the lost audit log do not hold in the new one."
+        if empties or lost(path)
+        else "What was paused, approved, granted or revoked after this copy was made does not hold in it."
+    )
     if not options.json:
         say(str(problem).partition(" Nothing was run.")[0], loses)
     if not options.yes:
         if options.json or not at_a_terminal():
             raise AnswerError("cannot prompt without a terminal; pass --yes")
-        if read_word("Go on with what is there now, and record that? [y/N] ") not in _YES:
-            say("Nothing was changed.")
+        if not agrees("Go on with what is there now, and record that? [y/N] ", "Nothing was changed."):
             return REFUSED
     aside = _move_aside(path) if problem.fault == "corrupt" else []
     with closing(SqliteStore(path, adopting=(by, options.reason))) as store:
@@ -444,7 +401,8 @@ def adopt_audit(options: Namespace) -> int:
         "adopted": True, "new": begun, "record": None if entry is None else entry.seq, "aside": aside,
         "paused": held is not None, "tokens": tokens,
     }  # fmt: skip
-    _tell_adopt(options, record, [*(f"The damaged file is now {name}." for name in aside), *_after(path, record)])
+    moved = [f"The damaged file is now {name}." for name in aside]
+    tell(options, record, lambda _: [*moved, *_after(path, record)])
     return OK
 
 
@@ -464,13 +422,6 @@ def _after(path: Path, record: dict[str, Any]) -> list[str]:
         *([] if record["paused"] else [f"If calls were paused since, pause them again: rightcall pause {where}"]),
         f"Check the tokens, a revoked one may be back: rightcall token list {where}",
     ]
-
-
-def _tell_adopt(options: Namespace, record: dict[str, Any], lines: list[str]) -> None:
-    if options.json:
-        say_json(record)
-    else:
-        say(*lines)
 
 
 def _problem(path: Path, *, found: bool) -> StoreError | None:
@@ -516,3 +467,6 @@ def _is_whole(path: Path) -> bool:
     except StoreError:
         return False
     return True
+
+
+_ACTIONS = {"tail": tail, "show": _show, "verify": _verify, "head": _head, "export": export}

@@ -10,39 +10,35 @@ from csv import writer
 from io import TextIOWrapper
 from json import JSONEncoder
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 from msgspec import DecodeError, Struct, json, to_builtins
 
 from rightcall.base.files.guarded import whole_file
-from rightcall.base.text import cut_counted, escaped, render_json
+from rightcall.base.text import escaped, render_json
 from rightcall.cli import OK
-from rightcall.cli.options import InputError
-from rightcall.cli.persons import moment
+from rightcall.cli.options import InputError, Looking
+from rightcall.cli.persons import fit_columns, moment
 from rightcall.cli.terminal import (
     Style,
     Tint,
     brief,
     confidence,
-    harmless_lines,
     json_text,
     labelled,
     many,
     pad,
+    text_lines,
     value_text,
     visible_width,
     written_lines,
 )
 from rightcall.executor.guesses import LOOP, how_to_allow
+from rightcall.policy.types import Approval
 from rightcall.record.calls import CALLS, CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
 from rightcall.record.verify import checkpoints
 from rightcall.router.packets import is_packet_id
-
-if TYPE_CHECKING:
-    from rightcall.cli.options import Looking
-    from rightcall.policy.types import Approval
-
 
 # ── one line per call ──
 # One call of the audit as one line, and the marks and words that `tail` and `show` share. Everything is escaped.
@@ -56,7 +52,6 @@ _STATUS, _TIME = 11, 8
 _LEAST_CALLER, _LEAST_TOOL = 6, 10
 _MOST_CALLER, _MOST_TOOL = 20, 28
 _DETAIL = 400
-_LEAST_DETAIL = 6
 _WIDE, _NARROW = 100, 70
 """Columns of a terminal below which lines go without the date, and without the time a call took."""
 
@@ -85,8 +80,8 @@ class Table:
             f"{record.id:>6}  {when}  {status}  {column(record.caller, self._caller)}  "
             f"{column(record.tool, self._tool)}  {self._took(took(record))}"
         )
-        room = max(_LEAST_DETAIL, self._style.width - visible_width(start))
-        return (start + fitting(detail(record), room)).rstrip()
+        room = max(6, self._style.width - visible_width(start))
+        return (start + fit_columns(detail(record), room)).rstrip()
 
     def _took(self, text: str) -> str:
         return f"{text:>{_TIME}}  " if self._timed else ""
@@ -133,19 +128,7 @@ def took(record: CallRecord) -> str:
 
 
 def column(text: str, width: int) -> str:
-    return pad(fitting(escaped(text, 200), width), width)
-
-
-def fitting(text: str, width: int) -> str:
-    """Cut to so many columns."""
-    if visible_width(text) <= width:
-        return text
-    while visible_width(text) >= width:
-        text = text[: -max(1, (visible_width(text) - width) // 2)]
-    return text + "…"
-
-
-_LONGEST = 4000
+    return pad(fit_columns(escaped(text, 200), width), width)
 
 
 class View(Struct, frozen=True):
@@ -174,7 +157,7 @@ def find_view(tables: Tables, seq: int) -> View | None:
     return View(entry, before, record, tables.belonging(entry.seq), approval, near)
 
 
-def record_of(view: View) -> dict[str, Any]:
+def record_of_view(view: View) -> dict[str, Any]:
     """As `--json` prints it."""
     record: dict[str, Any] = {} if view.record is None else to_builtins(view.record)
     return {
@@ -235,17 +218,14 @@ def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]
     yield "repaired", [_repair(one) for one in record.repairs]
     yield "problems", [f"{_word(one.get('message'), 500)}  [{_word(one.get('code'))}]" for one in record.problems]
     yield "decision", [_decision(record)]
-    yield "reason", harmless_lines(cut_counted(record.reason, _LONGEST)) if record.reason else []
+    yield "reason", text_lines(record.reason)
     yield "effects", _as_lines(", ".join(escaped(one) for one in record.effects))
     yield "approval", _approval(view, record)
     yield "grant", _as_lines(record.grant and escaped(record.grant))
     yield "earlier", _as_lines(record.earlier and f"the same call as record {record.earlier}")
     yield "to allow it", _as_lines(record.rule == LOOP and how_to_allow(record.tool))
     yield "outcome", _outcome(record)
-    yield (
-        "error",
-        harmless_lines(cut_counted(record.error, _LONGEST)) if record.error and record.error != record.reason else [],
-    )
+    yield "error", text_lines(record.error if record.error != record.reason else None)
     yield "digest", [escaped(record.digest)]
     yield "decided with", _as_lines(_basis(record))
     yield "hash", [view.entry.hash.hex()]
@@ -324,11 +304,7 @@ def _outcome(record: CallRecord) -> list[str]:
     parts += [f"{record.tokens:,} tokens"] if record.tokens else []
     parts += ["from the cache"] if record.cached else []
     parts += [f"sandbox {escaped(record.sandbox)}"] if record.sandbox else []
-    return (
-        [", ".join(parts), *harmless_lines(cut_counted(record.summary, _LONGEST))]
-        if record.summary
-        else [", ".join(parts)]
-    )
+    return [", ".join(parts), *text_lines(record.summary)]
 
 
 def _basis(record: CallRecord) -> str:

@@ -6,14 +6,23 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from msgspec import Struct
 
-from rightcall.base.text import cut_counted, escaped, render_json
+from rightcall.base.text import escaped, render_json
+from rightcall.catalog.tool import Tool
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import code_lines
-from rightcall.cli.options import InputError, json_option, policy_file, read_argument, store_options
+from rightcall.cli.options import (
+    InputError,
+    json_option,
+    load_tools,
+    open_store,
+    policy_file,
+    read_argument,
+    store_options,
+)
 from rightcall.cli.terminal import (
     Style,
     call_record,
@@ -21,16 +30,12 @@ from rightcall.cli.terminal import (
     labelled,
     repair_lines,
     repair_record,
-    say,
-    say_json,
     style_for,
+    tell,
+    text_lines,
     value_text,
 )
 from rightcall.executor.present.messages import Outcome
-
-if TYPE_CHECKING:
-    from rightcall.catalog.tool import Tool
-
 
 EXAMPLES = """\
 examples:
@@ -77,16 +82,9 @@ def arguments(parser: ArgumentParser) -> None:
     store_options(parser)
 
 
-def parse(parser: ArgumentParser, arguments: list[str]) -> Namespace:
-    """What the command line says; arguments of the tool may be options too."""
-
-    return parse_call(parser, arguments)
-
-
 def run(options: Namespace) -> int:
     from contextlib import closing, redirect_stdout
 
-    from rightcall.cli.options import open_store
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.executor import Executor
     from rightcall.executor.stores import existing_folder
@@ -108,16 +106,13 @@ def run(options: Namespace) -> int:
             if outcome.status == "waiting" and options.wait:
                 sys.stderr.write(f"waiting up to {options.wait:g} s. {outcome.hint}\n")
                 outcome = executor.run(call, options.caller, **words, wait=options.wait)
-    if options.json:
-        say_json(outcome_record(outcome))
-    else:
-        say(*report(outcome, style_for(sys.stdout, split=options.split), explain=options.explain))
+    style = style_for(sys.stdout, split=options.split)
+    tell(options, outcome_record(outcome), lambda _: report(outcome, style, explain=options.explain))
     return OK if outcome.ok else REFUSED
 
 
 def load_functions(sources: list[str]) -> list[Any]:
     """The functions that `--tools` names. Raises InputError."""
-    from rightcall.cli.options import load_tools
 
     if any(":" not in source for source in sources):
         raise InputError("--tools takes functions as MODULE:NAME, such as --tools examples.mytools:TOOLS")
@@ -127,7 +122,6 @@ def load_functions(sources: list[str]) -> list[Any]:
 # ── the report ──
 # An outcome for people and for programs: what ran, what came of it, and with --explain everything that led to it.
 
-_LONGEST = 4000
 _KINDS = {"allow": "allowed", "dry_run": "only rehearsed", "ask": "has to be asked for", "deny": "denied"}
 
 
@@ -176,7 +170,7 @@ def report(outcome: Outcome, style: Style, *, explain: bool = False) -> list[str
         lines += shown
     elif outcome.ok:
         text = outcome.result if isinstance(outcome.result, str) else value_text(outcome.result)
-        lines += labelled("result", harmless_lines(cut_counted(text, _LONGEST)), style)
+        lines += labelled("result", text_lines(text) or [""], style)
     else:
         lines += labelled("error", harmless_lines(outcome.error or ""), style)
     if outcome.hint:
@@ -271,7 +265,7 @@ class ToolOption(Struct, frozen=True):
         return next((_PLACES[kind] for kind in one.kinds if kind in _PLACES), "TEXT")
 
 
-def parse_call(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
+def parse(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
     """The options of a call. Where arguments of the tool are among them, `args` is those as JSON. Raises InputError,
     and SystemExit as argparse does."""
     asks_help = any(word in _HELP for word in arguments)
@@ -364,7 +358,6 @@ def _tool(known: Namespace) -> "Tool":
     import sys
     from contextlib import closing, redirect_stdout
 
-    from rightcall.cli.options import policy_file
     from rightcall.executor.executor import Executor
 
     with redirect_stdout(sys.stderr):  # what a module prints when it is loaded must not mix with what we print

@@ -1,16 +1,15 @@
 """Check one call, or JSON lines of calls: repair what is certain, refuse the rest with a hint."""
 
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError, build_gate, gate_options, json_option, read_argument, stats_option
-from rightcall.cli.terminal import Style, print_stats, say, say_json, style_for, verdict_record
+from rightcall.cli.terminal import Style, print_stats, report, tell, verdict_record
+from rightcall.types import Verdict
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
-    from rightcall.types import Verdict
 
 EXAMPLES = """\
 examples:
@@ -52,41 +51,24 @@ def run(options: Namespace) -> int:
     gate = build_gate(options)
     written = read_argument(options.args)
     verdict = gate.check(options.tool, written)
-    if options.json:
-        record = verdict_record(verdict, options.tool)
-        say_json(record)
-    else:
-        _show(options, gate, verdict, written)
+    tell(options, verdict_record(verdict, options.tool), lambda style: _lines(options, gate, verdict, written, style))
     if options.stats:
         print_stats(gate.stats())
     return OK if verdict.ok else REFUSED
 
 
-def _show(options: Namespace, gate: "Gate", verdict: "Verdict", written: str) -> None:
-    from rightcall.cli.terminal import report
-
-    style: Style = style_for(sys.stdout)
-    say(*report(verdict, options.tool, written, style))
+def _lines(options: Namespace, gate: "Gate", verdict: "Verdict", written: str, style: Style) -> list[str]:
+    lines = report(verdict, options.tool, written, style)
     if options.explain:
         from rightcall.cli.packs import explanation
 
-        say(*explanation(verdict, options.tool, gate, style))
+        lines += explanation(verdict, options.tool, gate, style)
+    return lines
 
 
 def _run_lines(options: Namespace) -> int:
-    from rightcall.cli.options import open_lines
-    from rightcall.cli.read import LineGates, answer_lines
+    from rightcall.cli.read import run_lines
 
     if options.args is not None:
         raise InputError("--jsonl takes one file (or nothing for standard input), the arguments stand in its lines")
-    gates = LineGates(options, build_gate(options))
-    path = options.tool or "-"
-    stream = open_lines(path)
-    try:
-        answer_lines(stream, gates, sys.stdout)
-    finally:
-        if path != "-":
-            stream.close()
-    if options.stats:
-        print_stats(gates.stats())
-    return OK
+    return run_lines(options, options.tool or "-")

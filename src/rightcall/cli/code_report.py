@@ -19,10 +19,10 @@ from rightcall.cli.terminal import Style, Tint, fold, many, table, visible_width
 from rightcall.errors import ToolFailure
 from rightcall.executor.present import views
 from rightcall.executor.present.shape import view_of
+from rightcall.policy.settings import WriteSettings
 from rightcall.tools.sandbox.charts import LIBRARY
 
 if TYPE_CHECKING:
-    from rightcall.policy.settings import WriteSettings
     from rightcall.tools.write.desk import Desk
     from rightcall.tools.write.pulls import CheckRun, Commit, Counts, PullRecord, Remark
     from rightcall.tools.write.review import Standing
@@ -508,7 +508,6 @@ _SAID = {
     "close": "closed it",
 }
 _SHORT = 10
-_TITLE = 60
 _MOST_TAIL = 30
 
 
@@ -550,7 +549,7 @@ def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
             spell_out(one.author, 30),
             f"{spell_out(one.branch, 40)} → {spell_out(one.base, 40)}",
             spell_out(one.made[:16].replace("T", " "), 16),
-            spell_out(one.title, _TITLE),
+            spell_out(one.title, 60),
         ]
         for one in found
     ]

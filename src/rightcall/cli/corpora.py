@@ -20,16 +20,12 @@ _SCHEMA_WORDS = frozenset(
 
 def rows(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Every object of a JSON lines file with its line number; blank lines are skipped."""
-    stream = open_lines(path)
-    try:
+    with open_lines(path) as stream:
         for number, line in bounded_lines(stream):
             if line is None:
                 raise InputError(f"a line of more than {MAX_BYTES:,} bytes", source=path, line=number)
             if line.strip():
                 yield number, _object(line, path, number)
-    finally:
-        if path != "-":
-            stream.close()
 
 
 def _object(line: bytes, path: str, number: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,17 +19,14 @@ from rightcall.cli.terminal import (
     problem_lines,
     repair_lines,
     say,
-    say_json,
     style_for,
+    tell,
     value_text,
     verdict_record,
     wrap,
     written_lines,
 )
-
-if TYPE_CHECKING:
-    from rightcall.types import Verdict
-
+from rightcall.types import Verdict
 
 # ── cases ──
 # The calls of `rightcall demo`: made up for it, after damage that models really do. Data only.
@@ -226,10 +223,8 @@ def run(options: Namespace) -> int:
         say(*_opening(style))
     for number, case in enumerate(CASES, 1):
         verdict = gate.check(case.tool, case.wrote)
-        if options.json:
-            say_json(_record(case, verdict))
-        else:
-            say(*_render_case(number, case, verdict, style))
+        shown = _render_case(number, case, verdict, style)
+        tell(options, _record(case, verdict), lambda _, shown=shown: shown)
     if not options.json:
         say(
             *_summary(gate.stats(), style),

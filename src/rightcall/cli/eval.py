@@ -5,7 +5,6 @@ cls, recoverable); broken JSON text and expected (and json_schema, kind, suite).
 from its fields."""
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -32,16 +31,15 @@ from rightcall.cli.corpora import (
     read_flags,
 )
 from rightcall.cli.options import InputError, build_gate, gate_options, json_option
+from rightcall.cli.persons import waiting
 from rightcall.cli.read import pieces_of, read_pieces, reading_record
 from rightcall.cli.terminal import (
     Style,
     harmless_lines,
     json_text,
     labelled,
-    say,
-    say_json,
-    style_for,
     table,
+    tell,
     value_text,
     written_lines,
 )
@@ -269,8 +267,6 @@ def percent(part: int, whole: int) -> float | None:
     return round(100 * part / whole, 2) if whole else None
 
 
-Flags = dict[str, dict[str, Any]]
-
 EXAMPLES = """\
 examples:
   rightcall eval emissions.jsonl --flags emissions_flags.jsonl
@@ -303,33 +299,29 @@ def run(options: Namespace) -> int:
     if options.limit < 0:
         raise InputError(f"--limit is 0 (all) or more, not {options.limit}")
     scores = _scored(options)
-    if options.json:
-        say_json(scores.record())
-        return OK
-
-    say(*report(scores, style_for(sys.stdout)))
+    tell(options, scores.record(), lambda style: report(scores, style))
     return OK
 
 
 def _scored(options: Namespace) -> Scores:
     flags = read_flags(options.flags)
     scores = Scores(options.file, failures_wanted=options.failures, limit=options.limit, flagged=bool(flags))
-    progress = _Progress()
     base = build_gate(options)
-    for shape, number, case in cases(options.file):
-        try:
-            result = _judged(shape, case, flags, base, options, number)
-        except ConfigError as error:
-            raise InputError(f"the case cannot be used: {error}", source=options.file, line=number) from error
-        scores.add(shape, result)
-        progress.step()
-    progress.end()
+    with waiting(lambda _: f"{scores.cases:,} cases"):
+        for shape, number, case in cases(options.file):
+            try:
+                result = _judged(shape, case, flags, base, options, number)
+            except ConfigError as error:
+                raise InputError(f"the case cannot be used: {error}", source=options.file, line=number) from error
+            scores.add(shape, result)
     if not scores.cases:
         raise InputError("holds no case", source=options.file)
     return scores
 
 
-def _judged(shape: Shape, case: dict[str, Any], flags: Flags, base: "Gate", options: Namespace, number: int) -> Result:
+def _judged(
+    shape: Shape, case: dict[str, Any], flags: dict[str, dict[str, Any]], base: "Gate", options: Namespace, number: int
+) -> Result:
     flag = flags.get(str(case.get("id")), {})
     if shape == "json":
         return json_case(case, flag, number)
@@ -344,29 +336,10 @@ def _judged(shape: Shape, case: dict[str, Any], flags: Flags, base: "Gate", opti
     return emission_case(case, flag, gate_of, number)
 
 
-class _Progress:
-    """A count on standard error while a long run is watched on a terminal."""
-
-    def __init__(self) -> None:
-        self._watched = sys.stderr.isatty()
-        self._done = 0
-
-    def step(self) -> None:
-        self._done += 1
-        if self._watched and self._done % 200 == 0:
-            sys.stderr.write(f"\r{self._done:,} cases")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._watched and self._done >= 200:
-            sys.stderr.write("\r" + " " * 24 + "\r")
-
-
 # ── the report ──
 # The scores of `rightcall eval` as tables.
 
 _HEADS = {"refused_ok": "refused, fine", "wrong": "wrong accepted"}
-_LONGEST = 2000
 _WHAT: dict[Shape, str] = {"calls": "damaged calls", "json": "broken JSON", "emissions": "emissions"}
 _FIRST: dict[Shape, str] = {"calls": "damage", "json": "suite/kind", "emissions": "format"}
 
@@ -449,7 +422,7 @@ def _failure_report(result: Result, style: Style) -> list[str]:
         *labelled("wanted", [value_text(result.wanted)], style),
         *labelled("got", [value_text(result.got)], style),
         *(labelled("because", harmless_lines(result.reason), style) if result.reason else []),
-        *(labelled("streams differ", [cut_counted(escaped(result.stream), _LONGEST)], style) if result.stream else []),
+        *(labelled("streams differ", [cut_counted(escaped(result.stream), 2000)], style) if result.stream else []),
     ]
 
 
@@ -460,7 +433,6 @@ def _failure_report(result: Result, style: Style) -> list[str]:
 
 SEED = 3
 ROUNDS = 3
-_LONGEST_PIECE = 24
 
 
 def emission_case(
@@ -548,6 +520,6 @@ def random_pieces(text: str, random: Random) -> Iterator[str]:
     """The text cut at random, into pieces that are mostly short."""
     start = 0
     while start < len(text):
-        end = start + random.randint(1, random.randint(1, _LONGEST_PIECE))
+        end = start + random.randint(1, random.randint(1, 24))
         yield text[start:end]
         start = end

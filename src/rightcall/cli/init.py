@@ -10,6 +10,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import InputError
 from rightcall.cli.terminal import say
+from rightcall.errors import ConfigError
 from rightcall.policy.settings import PRESETS, Limits, Preset, StageName, Window
 
 # ── the template ──
@@ -392,7 +393,6 @@ def run(options: Namespace) -> int:
 
 def _trust(file: str, text: str) -> list[str]:
     """What we have written ourselves, whole, needs no question; what is wrong, if it cannot be kept."""
-    from rightcall.errors import ConfigError
     from rightcall.policy.trust import give_to_own
 
     try:

@@ -6,26 +6,36 @@ import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from rightcall.base.files.guarded import state_folder
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.options import InputError
-from rightcall.cli.terminal import say
+from rightcall.cli.options import InputError, Looking, json_option
+from rightcall.cli.persons import YES, agrees, at_a_terminal, read_word
+from rightcall.cli.terminal import Style, hang, say, tell
+from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note
-from rightcall.hosts.hooks.place import MODES
-from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, program, settings_file
+from rightcall.hosts.hooks.place import MODES, policy_of_project, project_folder, record_without_policy
+from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, mode_of, program, settings_file
 from rightcall.hosts.install.plans import (
     Change,
     Done,
+    Installed,
+    Manifest,
     Record,
     hold_lock,
     install,
     installed_in,
     is_installed,
     modes_in,
+    places,
     planned_install,
     planned_removal,
     policies_in,
@@ -33,12 +43,23 @@ from rightcall.hosts.install.plans import (
     uninstall,
     write_manifest,
 )
-from rightcall.hosts.install.trying import notes_on, settings_of, why_not_run
+from rightcall.hosts.install.trying import (
+    Tried,
+    notes_on,
+    server_answers,
+    settings_of,
+    switched_off,
+    try_hook,
+    try_server,
+    why_not_run,
+)
+from rightcall.policy.ledger import stopped
+from rightcall.policy.types import Pause
+from rightcall.record.identity import lost, refuse_leaving
+from rightcall.record.sqlite_file import unusable, way_out
 
 # ── options ──
 # What `install` and `uninstall` share: where the settings are, the difference, and the question.
-
-YES = ("y", "yes")
 
 
 def place_options(parser: ArgumentParser) -> None:
@@ -74,11 +95,6 @@ def place_words(options: Namespace) -> str:
     return f" {escaped(shlex.join(words))}" if words else ""
 
 
-def lock_folder() -> str:
-    """Where the lock and the manifest of this user are."""
-    return state_folder()
-
-
 def say_difference(change: "Change") -> None:
     """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
     from rightcall.base.redact import Redactor
@@ -97,15 +113,21 @@ def _text(data: bytes | None) -> str:
     return (data or b"").decode("utf-8", "backslashreplace").replace("\r\n", "\n")
 
 
-def ask_to_write(options: Namespace, question: str) -> bool:
+def _may_write(options: Namespace, question: str, otherwise: str = "Nothing was written.") -> bool:
     """Asks somebody at a terminal. Without one, only --yes counts."""
-    from rightcall.cli.persons import at_a_terminal, read_word
-
     if options.yes:
         return True
     if not at_a_terminal():
         raise InputError("nothing was written: there is no terminal to ask at. Say --yes to write it, or --dry-run")
-    return read_word(question) in YES
+    return agrees(question, otherwise)
+
+
+def _ends_here(options: Namespace, question: str) -> int | None:
+    """The exit code where nothing is to be written, since this is only a rehearsal or somebody said no."""
+    if options.dry_run:
+        say("Nothing was written (--dry-run).")
+        return OK
+    return None if _may_write(options, question) else REFUSED
 
 
 def write_options(parser: ArgumentParser) -> None:
@@ -153,19 +175,15 @@ def run(options: Namespace) -> int:
         return put_in(options)
     if options.only and host.kind != "servers":
         raise InputError(f"--only chooses among MCP servers; {host.title} gets hooks, which see the calls of all tools")
-    state = lock_folder()
+    state = state_folder()
     wish = _wish(options)
     path = place_of(host, options)
     change = planned_install(host, path, wish, read_manifest(state))
     if change.is_none:
         return _nothing(change, wish)
     say_difference(change)
-    if options.dry_run:
-        say("Nothing was written (--dry-run).")
-        return OK
-    if not ask_to_write(options, "write this? [y/N] "):
-        say("Nothing was written.")
-        return REFUSED
+    if (ended := _ends_here(options, "write this? [y/N] ")) is not None:
+        return ended
     with hold_lock(state):
         fresh = planned_install(host, path, wish, read_manifest(state))
         if fresh.is_none:
@@ -179,8 +197,6 @@ def run(options: Namespace) -> int:
 
 def _offer_trust(path: str) -> None:
     """Codex asks its user itself whether hooks are trusted. That is one start away, which can be now."""
-    from rightcall.cli.persons import at_a_terminal, read_word
-
     folder = os.path.dirname(os.path.dirname(os.path.abspath(path)))
     here = folder if os.path.basename(os.path.dirname(path)) == ".codex" and os.path.isdir(folder) else os.getcwd()
     program = shutil.which("codex")
@@ -286,7 +302,7 @@ def _folder(options: Namespace) -> str:
 
 
 def put_in(options: Namespace) -> int:
-    folder, state = _folder(options), lock_folder()
+    folder, state = _folder(options), state_folder()
     if options.only or options.policy is not None or options.mode is not None:
         raise InputError("for Agent Zero, mode and policy stand in rightcall.toml: [gate.hosts.agent-zero] mode = …")
     files = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
@@ -299,12 +315,8 @@ def put_in(options: Namespace) -> int:
     for file in files:
         what = "new" if file.now == "absent" else "instead of an older one of ours"
         say(f"  + {escaped(os.path.relpath(file.path, folder))}  ({what}, {len(file.content):,} bytes)")
-    if options.dry_run:
-        say("Nothing was written (--dry-run).")
-        return OK
-    if not ask_to_write(options, "write these files? [y/N] "):
-        say("Nothing was written.")
-        return REFUSED
+    if (ended := _ends_here(options, "write these files? [y/N] ")) is not None:
+        return ended
     with hold_lock(state):
         written = agent_zero_install.install(folder)
         write_manifest(state, read_manifest(state).with_record(Record(_NAME, folder, "", created=True)))
@@ -318,7 +330,7 @@ def put_in(options: Namespace) -> int:
 
 
 def take_out(options: Namespace) -> int:
-    state = lock_folder()
+    state = state_folder()
     noted = [one.file for one in read_manifest(state).files if one.host == _NAME]
     folders = noted if options.folder is None and noted else [_folder(options)]
     return max(_take_out(folder, options, state) for folder in folders)
@@ -334,8 +346,7 @@ def _take_out(folder: str, options: Namespace, state: str) -> int:
         say(f"Agent Zero: {escaped(folder)}", *(f"  - {escaped(os.path.relpath(file, folder))}" for file in files))
     if options.dry_run:
         return OK
-    if files and not ask_to_write(options, "remove these files? [y/N] "):
-        say("Nothing was removed.")
+    if files and not _may_write(options, "remove these files? [y/N] ", "Nothing was removed."):
         return REFUSED
     with hold_lock(state):
         removed = agent_zero_install.uninstall(folder)
@@ -368,7 +379,7 @@ def run_uninstall(options: Namespace) -> int:
     host = host_named(options.host)
     if host.kind == "files":
         return take_out(options)
-    state = lock_folder()
+    state = state_folder()
     paths = _files_of(host, state) if options.all else (place_of(host, options),)
     if not paths:
         say(f"{host.title}: nothing of rightcall is installed there; nothing was changed.")
@@ -390,12 +401,8 @@ def _take_out_uninstall(host: Host, path: str, options: Namespace, state: str) -
         return OK
     if not change.is_none:
         say_difference(change)
-        if options.dry_run:
-            say("Nothing was written (--dry-run).")
-            return OK
-        if not ask_to_write(options, "write this? [y/N] "):
-            say("Nothing was written.")
-            return REFUSED
+        if (ended := _ends_here(options, "write this? [y/N] ")) is not None:
+            return ended
     elif options.dry_run:
         return OK
     with hold_lock(state):
@@ -415,3 +422,223 @@ def _describe_removal(change: Change, done: Done) -> list[str]:
         return [f"Restored {path}, byte for byte."]
     kept = f" The copy from before is {escaped(done.backup)}." if done.backup else ""
     return [f"Took the entries of rightcall out of {path}; the rest of it stays as others have written it since.{kept}"]
+
+
+HELP_STATUS = """\
+Show where RightCall is installed, in which mode, and whether it works. Each hook is run once, with a call of a tool
+that does not exist (`rightcall_status`); where a policy is in force, that call is recorded there."""
+
+EXAMPLES_STATUS = """\
+examples:
+  rightcall status
+  rightcall status --json
+"""
+
+
+def arguments_status(parser: ArgumentParser) -> None:
+    json_option(parser, "what is installed")
+
+
+def run_status(options: Namespace) -> int:
+    manifest = read_manifest(state_folder())
+    found = [*_of_settings(manifest), *_of_agent_zero(manifest)]
+    server = _server()
+    stores = [*_stores()]
+    paused = [one for path in stores if (one := _paused(path)) is not None] or _paused_everywhere()
+    faults = [fault for path in stores if (fault := _fault(path)) is not None]
+    clashes = _clashes(stores[0])
+    record = {"installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes}
+
+    def lines(style: Style) -> Iterator[str]:
+        yield from (style.tint(line, "red", "bold") for one in paused for line in _paused_lines(one))
+        yield from (style.tint(fault, "red") for fault in faults)
+        yield from (line for one in found for line in _status_lines(one, style))
+        if not found:
+            yield "Nothing is installed. `rightcall install --help` shows what there is."
+        yield _server_line(server)
+        yield from (f"{style.tint('!', 'yellow')} gateway: {clash}" for clash in clashes)
+
+    tell(options, record, lines)
+    return REFUSED if faults or any(one["works"] is False for one in found) else OK
+
+
+def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    for host, path in places(manifest, os.getcwd(), os.environ):
+        try:
+            installed = installed_in(host, path)
+        except ConfigError as error:
+            if manifest.of(host.name, os.path.realpath(path)) is not None:
+                yield _status_record(host.name, path, works=False, why=str(error))
+            continue
+        if installed is not None:
+            yield from _tried(installed, manifest.of(host.name, os.path.realpath(path)))
+
+
+def _tried(installed: Installed, record: Record | None) -> Iterator[dict[str, Any]]:
+    name, path, policy = installed.host.name, installed.path, installed.policy
+    for entry in installed.servers:
+        tried = try_server(entry, os.environ)
+        modes = [mode for mode in (mode_of(entry.ours),) if mode]
+        yield _of_try(tried, name, path, mode=modes, policy=policy, server=entry.name, unenforced=_gaps("wrap", policy))
+    if installed.hooks:
+        off = switched_off(installed.host, path, installed.settings)
+        tried = Tried(off) if off else try_hook(installed, record, os.environ)
+        missing = sorted(set(installed.host.events) - {one.event for one in installed.hooks})
+        if missing and tried.works:
+            tried = Tried(f"the hooks for {', '.join(missing)} are not there: install it again")
+        if tried.works and (untrusted := _why_passed_over(installed)):
+            tried = Tried(untrusted)
+        used = policy or policy_of_project(project_folder())
+        gaps = _gaps(name, policy) if policy else _gaps(name, used, found=True)
+        yield _of_try(tried, name, path, mode=installed.modes, policy=used, unenforced=gaps)
+
+
+def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[str, str]]:
+    """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
+    if policy is None:
+        return []
+    from rightcall.hosts.enforcement import unenforced
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+
+    with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
+        said = load_policy(FoundPolicy(policy, quiet=True) if found else policy)
+        return [{"rule": one.rule, "why": one.why} for one in unenforced(said, host)]
+    return []
+
+
+def _why_passed_over(installed: Installed) -> str:
+    """Why the host runs none of our hooks although they work."""
+    return "" if installed.host.name != "codex" else why_not_run(installed, os.environ)
+
+
+def _of_try(tried: "Tried", host: str, path: str, **more: Any) -> dict[str, Any]:
+    return _status_record(
+        host, path, works=tried.works, why=tried.why or tried.unknown, milliseconds=tried.milliseconds, **more
+    )
+
+
+def _status_record(host: str, path: str, **more: Any) -> dict[str, Any]:
+    usual: dict[str, Any] = {"mode": [], "policy": None, "server": None, "milliseconds": None, "unenforced": []}
+    return {"host": host, "file": path} | usual | more
+
+
+def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    noted = [one.file for one in manifest.files if one.host == "agent-zero"]
+    # a script without our packages may have put it there, and could note nothing
+    unnoted = [USUAL] if USUAL not in noted and agent_zero_install.installed(USUAL) else []
+    for folder in [*noted, *unnoted]:
+        try:
+            old = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
+            why = "its files are not there, or older ones: install it again" if old else ""
+        except ConfigError as error:
+            why = str(error)
+        yield _status_record("agent-zero", folder, works=not why, why=why)
+
+
+def _stores() -> Iterator[str]:
+    """This project's store, and the one that hooks without a policy share."""
+    from rightcall.executor.stores import found_folder, store_path
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+
+    policy = policy_of_project(project_folder())
+    with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere
+        found = load_policy(None if policy is None else FoundPolicy(policy, quiet=True))
+        path = store_path(found, policy, project_folder())
+        refuse_leaving(path, found_folder(found, policy, project_folder()) or os.path.dirname(path))
+        yield path
+    yield record_without_policy()
+
+
+class _Beside(Struct, frozen=True):
+    """Stands for a store that need not be opened: only what lies beside it is read."""
+
+    path: str
+
+
+def _clashes(store: str) -> list[str]:
+    """Names that more than one tool would have in the gateway's list, by what its servers listed last."""
+    policy = policy_of_project(project_folder())
+    if policy is None:
+        return []
+    from rightcall.mcp.gateway.names import clash_words, name_tools
+    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.loader import load_policy
+    from rightcall.record.notes import remembered_tools
+
+    with suppress(ConfigError, OSError):
+        servers = [one for one in load_policy(FoundPolicy(policy, quiet=True)).servers.values() if one.enabled]
+        known = [(one.name, tool.get("name")) for one in servers for tool in remembered_tools(_Beside(store), one.name)]
+        pairs = [(server, tool) for server, tool in known if isinstance(tool, str) and tool]
+        named = name_tools(pairs, {one.name: one.prefix for one in servers if one.prefix is not None})
+        wires = {pair: wire for wire, pair in named.names.items()}
+        return [clash_words(clash, lambda server, tool: wires.get((server, tool))) for clash in named.clashes]
+    return []
+
+
+def _paused(path: str) -> dict[str, Any] | None:
+    """The emergency stop of a store, while it holds; None also where the store is not there or cannot be read."""
+    if not os.path.exists(path):
+        return None
+    from rightcall.cli.pause import state_record
+
+    with suppress(StoreError), closing(Looking(path, found=path != record_without_policy())) as store:
+        held = store.look(lambda tables: tables.paused())
+        return None if held is None else {"store": path} | state_record(held)
+    return None
+
+
+def _paused_everywhere() -> list[dict[str, Any]]:
+    from rightcall.cli.pause import state_record
+
+    held = stopped()
+    return [] if held is None else [{"store": "everywhere"} | state_record(held)]
+
+
+def _fault(path: str) -> str | None:
+    """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
+    file = Path(path).resolve()
+    if problem := lost(file):
+        return str(unusable(file, problem, way_out(file), "replaced"))
+    try:
+        if os.path.exists(path):
+            with closing(Looking(path, found=path != record_without_policy())) as store:
+                store.look(lambda tables: tables.head())
+    except StoreError as fault:
+        return str(fault)
+    return None
+
+
+def _paused_lines(one: dict[str, Any]) -> list[str]:
+    from rightcall.cli.pause import paused_line
+
+    return [*paused_line(Pause(one["by"], one["since"], one["reason"] or "")), f"  store: {escaped(one['store'])}"]
+
+
+def _server() -> dict[str, Any]:
+    policy = policy_of_project(project_folder())
+    answers = server_answers(policy)
+    return {"policy": policy, "running": answers is not None, "answers": answers}
+
+
+def _server_line(server: dict[str, Any]) -> str:
+    if not server["running"]:
+        return "server: none is running for this folder; each hook judges by itself, which takes a little longer"
+    return f"server: {'answers' if server['answers'] else 'does not answer'}, for {escaped(server['policy'])}"
+
+
+def _status_lines(one: dict[str, Any], style: Style) -> list[str]:
+    name = f"{one['host']}: {one['server']}" if one["server"] else one["host"]
+    mode = f"mode {', '.join(one['mode'])}" if one["mode"] else "mode as the policy says"
+    policy = f"policy {one['policy']}" if one["policy"] else "no policy"
+    took = f" (answers in {one['milliseconds']} ms)" if one["milliseconds"] is not None else ""
+    broken = style.tint(f"does not work: {escaped(one['why'])}", "red")
+    state = style.tint(f"works{took}", "green") if one["works"] else broken
+    if one["works"] is None:
+        state = style.tint(escaped(one["why"]), "yellow")
+    facts = "" if one["host"] == "agent-zero" else f"  {escaped(f'{mode}, {policy}')}\n"
+    lines = f"{escaped(name)}  {escaped(one['file'])}\n{facts}  {state}".split("\n")
+    for gap in one["unenforced"]:
+        lines += hang(f"  {style.tint('!', 'yellow')} ", f"not enforced: {gap['rule']}: {gap['why']}", style)
+    return lines

@@ -10,8 +10,9 @@ import json
 import os
 import re
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from errno import EISDIR
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
@@ -82,16 +83,20 @@ def decoded(data: bytes, source: str) -> str:
         raise InputError(f"is not UTF-8 text (byte {error.start})", source=source, line=line) from error
 
 
-def open_lines(path: str) -> BinaryIO:
-    """A stream of bytes to read lines from; the caller closes it."""
+@contextmanager
+def open_lines(path: str) -> Generator[BinaryIO]:
+    """A stream of bytes to read lines from."""
     if path == "-":
-        return standard_input()
+        yield standard_input()
+        return
     try:
         if os.path.isdir(path):
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-        return open(path, "rb")
+        opened = open(path, "rb")  # noqa: SIM115 - what is raised while it is read is not ours to explain
     except OSError as error:
         raise InputError(reason(error), source=path) from error
+    with opened as stream:
+        yield stream
 
 
 def bounded_lines(stream: BinaryIO, limit: int = MAX_BYTES) -> Iterator[tuple[int, bytes | None]]:
@@ -154,16 +159,35 @@ def build_gate(options: Namespace) -> "Gate":
     from rightcall.gate.gate import Gate
 
     sources: list[str] = getattr(options, "tools", [])
-    if sources:
-        tools = load_tools(sources)
-    else:
-        tools = None
+    tools = load_tools(sources) if sources else None
     return Gate(tools, policy=options.policy, packs=tuple(options.pack), **gate_settings(options))
 
 
 def gate_settings(options: Namespace) -> dict[str, Any]:
     """What the options say of who wrote the text; a command that reads none has only the provider."""
     return {key: getattr(options, key, None) for key in ("provider", "reasoning", "model")}
+
+
+def whole_number(what: str, least: int = 0) -> Callable[[str], int]:
+    """For `type=` of an option that counts things; raises what argparse reports."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or len(text) > 12 or int(text) < least:
+            raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of {what}; give {least} or more")
+        return int(text)
+
+    return read
+
+
+def number_within(least: int, most: int) -> Callable[[str], int]:
+    """The same for a number that has both bounds."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text[:12]) <= most:
+            raise ArgumentTypeError(f"a number from {least} to {most}, not {escaped(text, 40)}")
+        return int(text)
+
+    return read
 
 
 def subcommands(parser: ArgumentParser, **more: Any) -> tuple[Callable[[str, str], ArgumentParser], dict[str, Any]]:
@@ -285,9 +309,7 @@ def policy_file(options: Namespace) -> "str | FoundPolicy | None":
     if options.policy is not None:
         return options.policy
     usual = os.path.join(options.root, POLICY_FILE)
-    if not os.path.lexists(usual):
-        return None
-    return found_policy(usual)
+    return found_policy(usual) if os.path.lexists(usual) else None
 
 
 def found_policy(path: str, least: "Mode" = "block") -> "FoundPolicy":

@@ -2,11 +2,10 @@
 came of it. Packets that wait are saved, and so is every one that has ended."""
 
 import os
-import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
@@ -14,8 +13,17 @@ from rightcall.base.files.guarded import packets_folder
 from rightcall.base.redact import Redactor
 from rightcall.base.text import cut_counted, escaped
 from rightcall.cli import OK
-from rightcall.cli.audit_report import TINTS, column, fitting, took
-from rightcall.cli.options import database_of, json_option, look_into, policy_of, store_options, subcommands
+from rightcall.cli.audit_report import TINTS, column, took
+from rightcall.cli.options import (
+    database_of,
+    json_option,
+    look_into,
+    policy_of,
+    store_options,
+    subcommands,
+    whole_number,
+)
+from rightcall.cli.persons import fit_columns
 from rightcall.cli.terminal import (
     Style,
     Tint,
@@ -25,22 +33,17 @@ from rightcall.cli.terminal import (
     labelled,
     pad,
     say,
-    say_json,
-    style_for,
     table,
+    tell,
+    text_lines,
     value_text,
     visible_width,
 )
 from rightcall.errors import StoreError
-from rightcall.record.calls import CallFilter, find_calls
-from rightcall.router.packets import PacketStore, story_of
-
-if TYPE_CHECKING:
-    from rightcall.record.calls import CallRecord
-    from rightcall.record.tables import Tables
-    from rightcall.router.packets import Listed
-    from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
-
+from rightcall.record.calls import CallFilter, CallRecord, find_calls
+from rightcall.record.tables import Tables
+from rightcall.router.packets import Listed, PacketStore, story_of
+from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
 
 EXAMPLES = """\
 examples:
@@ -51,8 +54,6 @@ examples:
   rightcall packet prune --days 30
 """
 
-_MOST_RECORDS = 200
-
 
 def arguments(parser: ArgumentParser) -> None:
     action, every = subcommands(parser)
@@ -62,7 +63,9 @@ def arguments(parser: ArgumentParser) -> None:
         one.add_argument("id", metavar="ID", help="as `list` shows it, the beginning of it, or `last`")
     json_option(show, "the packet")
     lists = action("list", "the packets that are saved, the newest first")
-    lists.add_argument("-n", type=_whole, default=20, metavar="N", help="how many (default: %(default)s)")
+    lists.add_argument(
+        "-n", type=whole_number("packets"), default=20, metavar="N", help="how many (default: %(default)s)"
+    )
     json_option(lists, "the packets in short")
     prune = action("prune", "remove packets that nothing happened to for some time; their calls stay in the audit")
     prune.add_argument("--days", type=_days, required=True, metavar="N", help="for so many days")
@@ -77,46 +80,37 @@ def run(options: Namespace) -> int:
 
 def _show(store: "PacketStore", options: Namespace) -> int:
     packet = store.load(store.find(options.id))
-    if options.json:
-        say_json(to_builtins(story_of(packet, _redactor(options))))
-        return OK
-
     policy = policy_of(options)
-    style, where = style_for(sys.stdout), places(options)
-    lines = story(packet, policy.router.threshold, policy.settings.audit.redact, style, where)
-    say(*lines, *_records(packet, options))
+    threshold, secret_names = policy.router.threshold, policy.settings.audit.redact
+
+    def lines(style: Style) -> list[str]:
+        told = story(packet, threshold, secret_names, style, places(options))
+        return [*told, *_records(packet, options, style)]
+
+    tell(options, to_builtins(story_of(packet, _redactor(options))), lines)
     return OK
 
 
-def _records(packet: "Packet", options: Namespace) -> list[str]:
-
-    style = style_for(sys.stdout)
+def _records(packet: "Packet", options: Namespace, style: Style) -> list[str]:
     if not os.path.exists(path := database_of(options)):
         return records([], f"there is none at {path} yet", style)
     try:
-        looking = look_into(options)
-        try:
+        with closing(look_into(options)) as looking:
             return records(looking.look(lambda tables: _calls(tables, packet)), "", style)
-        finally:
-            looking.close()
     except StoreError as error:  # the story is told all the same
         return records([], str(error), style)
 
 
 def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
     header = packet.header
-    found = find_calls(tables, CallFilter(context=header.packet_id, since=header.created or None), limit=_MOST_RECORDS)
+    found = find_calls(tables, CallFilter(context=header.packet_id, since=header.created or None), limit=200)
     return found[::-1]
 
 
 def _list(store: "PacketStore", options: Namespace) -> int:
     found = PacketStore(store.folder, _redactor(options)).list(options.n)
-    if options.json:
-        say_json({"packets": to_builtins(found)})
-    elif found:
-        say(*listing(found, style_for(sys.stdout)))
-    else:
-        say(f"No packet is saved in {escaped(store.folder)}.")
+    nothing = [f"No packet is saved in {escaped(store.folder)}."]
+    tell(options, {"packets": to_builtins(found)}, lambda style: listing(found, style) if found else nothing)
     return OK
 
 
@@ -125,8 +119,7 @@ def _redactor(options: Namespace) -> "Redactor":
 
 
 def _remove(store: "PacketStore", options: Namespace) -> int:
-    found = store.find(options.id)
-    store.remove(found)
+    store.remove(found := store.find(options.id))
     say(f"removed {found}")
     return OK
 
@@ -148,12 +141,6 @@ def _prune(store: "PacketStore", options: Namespace) -> int:
 
 
 _ACTIONS = {"show": _show, "list": _list, "remove": _remove, "prune": _prune}
-
-
-def _whole(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of packets; give 0 or more")
-    return int(text)
 
 
 def _days(text: str) -> float:
@@ -240,7 +227,6 @@ def _repeat_options(options: Namespace, names: tuple[str, ...]) -> str:
 # ── the report ──
 # A packet's story for people, and packets in a list. Whatever users, models and tools said is shown escaped.
 
-_LONGEST = 4000
 _NAME = 40
 _STATES: dict[str, Tint] = {
     "received": "dim", "processing": "cyan", "waiting": "yellow", "answered": "green", "failed": "red",
@@ -261,9 +247,9 @@ def story(packet: "Packet", threshold: float, secret_names: Iterable[str], style
 
 def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[str, list[str]]]:
     routing = packet.tool_routing
-    yield "request", _text(packet.content.original_prompt)
+    yield "request", text_lines(packet.content.original_prompt)
     yield "from", [_origin(packet)]
-    yield "why", _text(packet.status.why)
+    yield "why", text_lines(packet.status.why)
     yield "intent", intent_lines(packet)
     yield "tools", tools_lines(packet.context.available_mcp_tools)
     yield "candidates", _candidates(routing.candidates)
@@ -275,12 +261,8 @@ def _sections(packet: "Packet", threshold: float, where: str) -> Iterator[tuple[
     yield "approval", approval_ways(routing.approval, where) if routing.approval else []
     yield "to go on", ways_on(packet, where)
     yield "result", result_lines(routing)
-    yield "answer", _text(packet.content.answer or "")
+    yield "answer", text_lines(packet.content.answer or "")
     yield "steps", [line for one in packet.reasoning.reflection_log for line in _step(one)]
-
-
-def _text(text: str) -> list[str]:
-    return harmless_lines(cut_counted(text, _LONGEST)) if text else []
 
 
 def _origin(packet: "Packet") -> str:
@@ -292,13 +274,13 @@ def _origin(packet: "Packet") -> str:
 def intent_lines(packet: "Packet") -> list[str]:
     found = packet.intent.detected
     if found is None:
-        return _text(packet.intent.user_intent)
+        return text_lines(packet.intent.user_intent)
     sure = "" if found.sure else ", too close to tell"
     scores = ", ".join(f"{escaped(name, 20)} {score:.2f}" for name, score in found.scores.items())
     lines = [f"{_INTENTS[found.answer]} (probability of a call {found.probability:.2f}{sure})"]
     lines += [f"scores: {scores}"] if scores else []
     lines += [f"missing: {', '.join(escaped(one, _NAME) for one in found.missing)}"] if found.missing else []
-    return lines + [f"- {line}" for one in found.why for line in _text(one)]
+    return lines + [f"- {line}" for one in found.why for line in text_lines(one)]
 
 
 def tools_lines(names: tuple[str, ...]) -> list[str]:
@@ -318,7 +300,7 @@ def _candidates(found: "tuple[Candidate, ...]") -> list[str]:
 
 def chosen_lines(tool: "SelectedTool") -> list[str]:
     lines = [f"{escaped(tool.tool_name, 200)}  {value_text(tool.params)}"]
-    lines += [f"because: {line}" for line in _text(tool.selection_reasoning)]
+    lines += [f"because: {line}" for line in text_lines(tool.selection_reasoning)]
     return [*lines, f"its own confidence: {tool.selection_confidence:.2f}"]
 
 
@@ -330,9 +312,9 @@ def alternative_lines(tool: "SelectedTool") -> list[str]:
 def review_lines(routing: "ToolRouting") -> list[str]:
     if routing.review_approved is None:
         said = routing.review_reasoning or routing.review_confidence
-        return ["none that counts", *_text(routing.review_reasoning)] if said else []
+        return ["none that counts", *text_lines(routing.review_reasoning)] if said else []
     verdict = "approved" if routing.review_approved else "not approved"
-    return [f"{verdict}, confidence {routing.review_confidence:.2f}", *_text(routing.review_reasoning)]
+    return [f"{verdict}, confidence {routing.review_confidence:.2f}", *text_lines(routing.review_reasoning)]
 
 
 def confidence_lines(routing: "ToolRouting", threshold: float) -> list[str]:
@@ -353,9 +335,9 @@ def result_lines(routing: "ToolRouting") -> list[str]:
     if result is None:
         return []
     lines = [f"{'success' if result.success else 'failed'} after {result.execution_time_ms} ms"]
-    lines += _text(result.error or "")
+    lines += text_lines(result.error or "")
     if result.output is not None:
-        lines += _text(result.output) if isinstance(result.output, str) else [value_text(result.output)]
+        lines += text_lines(result.output) if isinstance(result.output, str) else [value_text(result.output)]
     return lines
 
 
@@ -363,7 +345,7 @@ def _step(step: "ReflectionLog") -> list[str]:
     when = escaped(step.at[11:] or "-", 20)
     sure = f"{step.confidence:.2f}" if step.confidence is not None else "    "
     took = f"{step.milliseconds:,.1f} ms"
-    first, *more = _text(step.summary) or [""]
+    first, *more = text_lines(step.summary) or [""]
     return [f"{when:<12}  {escaped(step.step, _NAME):<17}  {sure}  {took:>11}  {first}".rstrip(), *more]
 
 
@@ -387,9 +369,9 @@ def listing(found: "Sequence[Listed]", style: Style) -> list[str]:
     rows: list[list[str]] = []
     for one in found:
         if one.fault:
-            rows.append([one.id, "", style.tint("damaged", "red"), "", fitting(escaped(one.fault), 60)])
+            rows.append([one.id, "", style.tint("damaged", "red"), "", fit_columns(escaped(one.fault), 60)])
         else:
             state = style.tint(one.state, _STATES[one.state])
             status = one.status.replace("_", " ")
-            rows.append([one.id, escaped(one.created[:19], 19), state, status, fitting(escaped(one.request), 60)])
+            rows.append([one.id, escaped(one.created[:19], 19), state, status, fit_columns(escaped(one.request), 60)])
     return table(["id", "created (UTC)", "state", "tool", "request"], rows, style, left=5)

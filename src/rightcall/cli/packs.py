@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import InputError, build_gate, gate_options, json_option, policy_file
-from rightcall.cli.read import reading_record
+from rightcall.cli.read import reading_record, report
 from rightcall.cli.terminal import (
     Style,
     count,
@@ -20,9 +20,7 @@ from rightcall.cli.terminal import (
     json_text,
     labelled,
     pad,
-    say,
-    say_json,
-    style_for,
+    tell,
     value_text,
     visible_width,
     wrap,
@@ -152,8 +150,6 @@ def _enum_words(values: list[Any]) -> str:
 
 
 def _value_words(value: Any) -> str:
-    from rightcall.cli.terminal import json_text
-
     return escaped(value) if isinstance(value, str) and value.strip() else json_text(value)
 
 
@@ -186,23 +182,19 @@ def run(options: Namespace) -> int:
     from rightcall.catalog.packs import available_packs, load_pack
 
     packs = [load_pack(name) for name in ([options.name] if options.name else available_packs())]
-    if options.json:
-        record = {"packs": [pack_record(pack, whole=bool(options.name)) for pack in packs]}
-        say_json(record)
-        return OK
-    style = style_for(sys.stdout)
-    for pack in packs:
-        say(*(detail(pack, style) if options.name else summary(pack, style)))
+    show = detail if options.name else summary
+    record = {"packs": [pack_record(pack, whole=bool(options.name)) for pack in packs]}
+    tell(options, record, lambda style: [line for pack in packs for line in show(pack, style)])
     return OK
 
 
 def pack_record(pack: "Pack", *, whole: bool) -> dict[str, Any]:
     """A pack as `--json` prints it: names only in the list, everything when it is asked for alone."""
-    tools: list[Any] = [tool_record(tool) if whole else tool.name for tool in pack.tools]
+    tools: list[Any] = [pack_tool_record(tool) if whole else tool.name for tool in pack.tools]
     return {"name": pack.name, "description": pack.description, "tools": tools}
 
 
-def tool_record(tool: Any) -> dict[str, Any]:
+def pack_tool_record(tool: Any) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -225,11 +217,11 @@ def detail(pack: "Pack", style: Style) -> list[str]:
     """Every tool of a pack with its arguments and rules."""
     lines = [style.tint(escaped(pack.name), "bold"), *wrap(escaped(pack.description), style.width), ""]
     for tool in pack.tools:
-        lines += [*_tool_lines(tool, style), ""]
+        lines += [*_pack_tool_lines(tool, style), ""]
     return lines[:-1]
 
 
-def _tool_lines(tool: Any, style: Style) -> list[str]:
+def _pack_tool_lines(tool: Any, style: Style) -> list[str]:
     effects = style.tint(f"[{effect_words(tool.effects)}]", "dim")
     lines = [f"{style.tint(escaped(tool.name), 'bold')}  {effects}"]
     for text in _rule_lines(tool):
@@ -295,17 +287,15 @@ def run_tools(options: Namespace) -> int:
             "with [servers.NAME]"
         )
     catalog = replace(catalog, tools=tools, get=tools.get)
-    shown = list(tools.values()) if options.name is None else [_one(catalog, options.name)]
-    if options.json:
-        record = {"tools": [tool_record_tools(tool) for tool in shown]}
-        say_json(record)
-    elif options.name is None:
-        style = style_for(sys.stdout)
-        for tool in shown:
-            say(*summary_tools(tool, style))
-        say(style.tint(count(shown, "tool"), "dim"))
-    else:
-        say(*whole(shown[0], style_for(sys.stdout)))
+    shown = list(tools.values()) if options.name is None else [_tool_named(catalog, options.name)]
+
+    def lines(style: Style) -> list[str]:
+        if options.name is not None:
+            return whole(shown[0], style)
+        found = [line for tool in shown for line in tool_lines(tool, style)]
+        return [*found, style.tint(count(shown, "tool"), "dim")]
+
+    tell(options, {"tools": [catalogue_record(tool) for tool in shown]}, lines)
     return OK
 
 
@@ -328,7 +318,7 @@ def _server_tools(options: Namespace) -> "dict[str, Tool]":
     return found
 
 
-def _one(catalog: Any, name: str) -> "Tool":
+def _tool_named(catalog: Any, name: str) -> "Tool":
     match = catalog.find(name)
     if match.tool is not None:
         return match.tool
@@ -336,7 +326,7 @@ def _one(catalog: Any, name: str) -> "Tool":
     raise InputError(f"there is no tool `{name}`" + (f": did you mean {near}?" if near else ""))
 
 
-def tool_record_tools(tool: "Tool") -> dict[str, Any]:
+def catalogue_record(tool: "Tool") -> dict[str, Any]:
     """A tool as `--json` prints it."""
     return {
         "name": tool.name,
@@ -352,7 +342,7 @@ def tool_record_tools(tool: "Tool") -> dict[str, Any]:
     }
 
 
-def summary_tools(tool: "Tool", style: Style) -> list[str]:
+def tool_lines(tool: "Tool", style: Style) -> list[str]:
     """A tool in a few lines: name, source, effects, one line per argument."""
     lines = [_title(tool, style)]
     if tool.rules.replaced_by:
@@ -389,7 +379,7 @@ def _words(argument: Argument) -> str:
 
 def whole(tool: "Tool", style: Style) -> list[str]:
     """Everything known of one tool."""
-    lines = summary_tools(tool, style)[:-1]
+    lines = tool_lines(tool, style)[:-1]
     if tool.description:
         lines += ["", *wrap(escaped(" ".join(tool.description.split())), style.width)]
     lines += ["", style.tint("schema", "bold"), *json_text(tool.schema, indent=2).split("\n")]
@@ -407,7 +397,6 @@ def whole(tool: "Tool", style: Style) -> list[str]:
 HELP_FORMATS = """\
 List the formats in which calls are found, or show one: its example, and what reading it gives."""
 
-_MOST_WORDS = 3
 
 EXAMPLES_FORMATS = """\
 examples:
@@ -426,19 +415,15 @@ def run_formats(options: Namespace) -> int:
     from rightcall.gate.recover.registry import builtin_formats
 
     formats = builtin_formats()
-    shown = formats if options.name is None else [_one_formats(formats, options.name)]
-    style = style_for(sys.stdout)
-    if options.json:
-        record = {"formats": [format_record(one, whole=options.name is not None) for one in shown]}
-        say_json(record)
-    elif options.name is None:
-        say(*listing(shown, style))
-    else:
-        say(*detail_formats(shown[0], style))
+    shown = formats if options.name is None else [_format_named(formats, options.name)]
+    record = {"formats": [format_record(one, whole=options.name is not None) for one in shown]}
+    tell(
+        options, record, lambda style: listing(shown, style) if options.name is None else format_lines(shown[0], style)
+    )
     return OK
 
 
-def _one_formats(formats: Sequence["Format"], name: str) -> "Format":
+def _format_named(formats: Sequence["Format"], name: str) -> "Format":
     from difflib import get_close_matches
 
     for one in formats:
@@ -467,7 +452,7 @@ def listing(formats: Sequence["Format"], style: Style) -> list[str]:
     widths = (name, about, style.width - name - about - 4)
     lines = [style.tint(line, "bold") for line in _row(["format"], ["models, or what it is"], ["opens with"], widths)]
     for one in formats:
-        opens = words_filled(one.opens, widths[2], most=_MOST_WORDS)
+        opens = words_filled(one.opens, widths[2], most=3)
         lines += _row([escaped(one.name)], wrap(escaped(one.about), about), opens, widths)
     return [*lines, "", f"{count(formats, 'format')}; `rightcall formats NAME` shows an example of one"]
 
@@ -493,9 +478,8 @@ def words_filled(words: Sequence[str], width: int, *, most: int | None = None) -
     return lines
 
 
-def detail_formats(one: "Format", style: Style) -> list[str]:
+def format_lines(one: "Format", style: Style) -> list[str]:
     """Everything about one format, and its example read by a gate that knows no tools."""
-    from rightcall.cli.read import report
     from rightcall.gate.gate import Gate
 
     reading = Gate().read(one.example)
@@ -553,4 +537,4 @@ def _tool(verdict: Verdict, name: str, gate: "Gate", style: Style) -> list[str]:
     if tool is None:
         known = ", ".join(map(escaped, gate.catalog.names[:20])) or "none: give --tools or --pack"
         return labelled("tools known", [known], style)
-    return labelled("the tool", summary_tools(tool, style)[:-1], style)
+    return labelled("the tool", tool_lines(tool, style)[:-1], style)

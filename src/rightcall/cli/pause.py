@@ -21,16 +21,16 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import Looking, database_of, json_option, policy_of, policy_path, store_options
 from rightcall.cli.persons import person_option, who
-from rightcall.cli.terminal import say, say_json
+from rightcall.cli.terminal import tell
 from rightcall.errors import ConfigError, PolicyError, StoreError
 from rightcall.policy.ledger import listed, put_stop, recall, speak_on_stderr, stopped, warn
 from rightcall.policy.types import Pause
 from rightcall.record.admission import LONGEST_REASON, check_operator, pause, resume
+from rightcall.record.tables import Store
 
 if TYPE_CHECKING:
     from rightcall.base.redact import Redactor
     from rightcall.policy.settings import Settings
-    from rightcall.record.tables import Store
 
 
 # ── where the pause holds ──
@@ -426,10 +426,7 @@ def report_each(
         except StoreError as fault:
             faults.append(fault)
     whole = state_record(stopped()) | {"changed": changed}
-    if options.json:
-        say_json({"stores": done, "everywhere": whole})
-    else:
-        say(*_describe_stores(done, whole))
+    tell(options, {"stores": done, "everywhere": whole}, lambda _: _describe_stores(done, whole))
     faults += [] if places.fault is None else [places.fault]
     if faults:
         raise faults[0]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
+from typing import Any, Final, Literal, TextIO
 
 from msgspec import DecodeError, Struct, json
 from msgspec.structs import astuple
@@ -19,15 +19,12 @@ from msgspec.structs import astuple
 from rightcall.base.letters import right_to_left_words, visible
 from rightcall.base.text import cut_end, escaped
 from rightcall.cli.options import policy_of, redactor_of
-from rightcall.cli.terminal import Style, count, is_unicode, json_text, pad, say, style_for, table, visible_width, wrap
+from rightcall.cli.terminal import Style, count, is_unicode, pad, say, style_for, table, visible_width, wrap
 from rightcall.errors import AnswerError, ConfigError
 from rightcall.executor.question import LEAST_WIDTH, Paper, View, is_cut_off, state_of, view
 from rightcall.policy.types import SECOND, Approval
 from rightcall.record.admission import Reply, answer, answerable, approval_of, earlier_definition
-from rightcall.record.tables import written
-
-if TYPE_CHECKING:
-    from rightcall.record.tables import Store, Tables
+from rightcall.record.tables import Store, Tables, written
 
 
 def spell_out(line: str, most: int | None = None) -> str:
@@ -135,7 +132,6 @@ def waiting(line: Callable[[float], str], every: float = EVERY) -> Generator[Non
 
 WIDEST_BAR = 20
 LEAST_BAR = 6
-WIDEST_LABEL = 28
 
 
 class Signs(Struct, frozen=True):
@@ -214,7 +210,7 @@ def chart(rows: Sequence[Row], style: Style, signs: Signs, *, indent: int = 0) -
     """Label, bar and text in columns; where they do not fit beside each other, the text goes below."""
     most = max((row.value for row in rows), default=0)
     label = max((visible_width(row.label) for row in rows), default=0)
-    label = min(label, WIDEST_LABEL, style.width - LEAST_BAR - 2)
+    label = min(label, 28, style.width - LEAST_BAR - 2)
     text = max((visible_width(row.text) for row in rows), default=0)
     room = style.width - label - 2
     beside = room - text - 2 >= LEAST_BAR
@@ -228,6 +224,9 @@ def chart(rows: Sequence[Row], style: Style, signs: Signs, *, indent: int = 0) -
         else:
             lines += [line, *(" " * indent + piece for piece in wrap(row.text, style.width - indent))]
     return lines
+
+
+YES: Final = ("y", "yes")
 
 
 def person_option(parser: ArgumentParser) -> None:
@@ -282,6 +281,14 @@ def typed_text(prompt: str) -> str:
 def read_word(prompt: str) -> str:
     """The same for a word that is one of a few: in small letters."""
     return typed_text(prompt).lower()
+
+
+def agrees(question: str, otherwise: str) -> bool:
+    """Whether somebody says yes; whoever does not is told what did not happen."""
+    if read_word(question) in YES:
+        return True
+    say(otherwise)
+    return False
 
 
 # ── questions ──
@@ -421,19 +428,12 @@ def whole_record(approval: Approval, before: str, now: int) -> dict[str, Any]:
     }
 
 
-def json_line(record: dict[str, Any]) -> str:
-    """One line; on a terminal in ASCII alone, where nothing can be drawn in another order."""
-    return json_text(record, ascii_only=sys.stdout.isatty() or not is_unicode(sys.stdout))
-
-
 def _is_open(approval: Approval) -> bool:
     return approval.status in ("waiting", "approved")
 
 
 # ── answering ──
 # Answering a question: what `approvals approve`, `deny` and `watch` have in common.
-
-YES: Final = ("y", "yes")
 
 
 def show_question(store: "Store", id: str) -> Approval:

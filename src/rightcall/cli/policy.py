@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
-from msgspec import MsgspecError, Struct, json
+from msgspec import MsgspecError, Struct, json, to_builtins
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import POLICY_FILE, state_folder
@@ -65,9 +65,6 @@ examples:
   rightcall policy explain --as teacher save_note --tools mytools:TOOLS --live --json
   rightcall policy command 'git push --force'
 """
-_CHECK = "say whether a policy file is right: every mistake with its line, and what is worth knowing"
-_EXPLAIN = "say what would be decided for a caller and a tool, by which rule, and what every policy says"
-_COMMAND = "say what would be decided for a command line or an address, by which rule, and why"
 
 
 class _AnyOrder(ArgumentParser):
@@ -99,10 +96,18 @@ def arguments(parser: ArgumentParser) -> None:
         json_option(made, "the answer")
         return made
 
-    check = action("check", _CHECK)
+    check = action(
+        "check", "say whether a policy file is right: every mistake with its line, and what is worth knowing"
+    )
     check.add_argument("file", nargs="?", metavar="FILE", help=f"default: {POLICY_FILE} here")
-    _explain_arguments(action("explain", _EXPLAIN))
-    _command_arguments(action("command", _COMMAND))
+    _explain_arguments(
+        action(
+            "explain", "say what would be decided for a caller and a tool, by which rule, and what every policy says"
+        )
+    )
+    _command_arguments(
+        action("command", "say what would be decided for a command line or an address, by which rule, and why")
+    )
 
 
 def _explain_arguments(parser: ArgumentParser) -> None:
@@ -622,8 +627,7 @@ def run_command(options: Namespace) -> int:
         for number, (value, kind) in enumerate(lines or _lines(standard_input())):
             answer = judge_line(door, value, kind, f"line-{number}")
             if options.json or lines is None:
-                record = {key: getattr(answer, key) for key in answer.__struct_fields__}
-                say_json(record)
+                say_json(to_builtins(answer))
             else:
                 say(*_report_command(answer, style_for(sys.stdout)))
     return OK

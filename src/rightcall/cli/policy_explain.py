@@ -2,7 +2,6 @@
 says. The very policies that decide are asked; nothing runs and nothing is recorded."""
 
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -16,7 +15,7 @@ from rightcall.catalog.toml import dotted
 from rightcall.cli import OK
 from rightcall.cli.options import InputError, load_tools, open_store, policy_of, policy_path, read_argument
 from rightcall.cli.packs import effect_words
-from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
+from rightcall.cli.terminal import Style, Tint, hang, tell
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.stores import Premises, store_path
@@ -78,10 +77,7 @@ class Explanation(Struct, frozen=True):
 
 def run(options: Namespace) -> int:
     found = explain(options)
-    if options.json:
-        say_json(record(found))
-    else:
-        say(*report(found, style_for(sys.stdout)))
+    tell(options, record(found), lambda style: report(found, style))
     return OK
 
 

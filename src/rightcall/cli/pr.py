@@ -3,9 +3,10 @@ checks first and changes all or nothing; `rightcall undo` takes it back."""
 
 import os
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -23,27 +24,37 @@ from rightcall.cli.options import (
     policy_path,
     store_options,
     subcommands,
+    whole_number,
 )
 from rightcall.cli.persons import (
-    YES,
+    agrees,
     at_a_terminal,
-    json_line,
     person_option,
-    read_word,
     render_name,
     spell_out,
     spelled_lines,
     who,
 )
-from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, wrap
+from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, tell, wrap
 from rightcall.errors import ConfigError, ToolFailure
 from rightcall.executor.stores import desk_folder, existing_folder, guarded_paths
+from rightcall.policy.settings import Policy
 from rightcall.record.admission import person
 from rightcall.record.notes import note_change
 from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.write.changes import Change, Filed
 from rightcall.tools.write.commit import close_pull
-from rightcall.tools.write.desk import Desk, adopt, distrust
-from rightcall.tools.write.merge import Checker, MergeArguments, approved_plan, merge, merge_plan, preview_lines
+from rightcall.tools.write.desk import Desk, Worker, adopt, distrust
+from rightcall.tools.write.merge import (
+    Checker,
+    Merge,
+    MergeArguments,
+    Plan,
+    approved_plan,
+    merge,
+    merge_plan,
+    preview_lines,
+)
 from rightcall.tools.write.pulls import (
     PULLS,
     Decision,
@@ -67,14 +78,6 @@ from rightcall.tools.write.review import (
     span_of,
 )
 from rightcall.tools.write.undo import preview, why_not
-
-if TYPE_CHECKING:
-    from rightcall.policy.settings import Policy
-    from rightcall.record.tables import Store
-    from rightcall.tools.write.changes import Change, Filed
-    from rightcall.tools.write.desk import Worker
-    from rightcall.tools.write.merge import Merge, Plan
-
 
 # ── notes ──
 # Who acts on a pull request, and the record that a person's own act leaves in the audit.
@@ -139,8 +142,7 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
         _require_terminal("approve it with --commit HEX, the commit that you have looked at, or --yes")
         instead = f"`rightcall pr diff {record.id}` shows all of it; then approve it with --commit {case.head[:_SHORT]}"
         _show_acting(diff_preview((), case.writer, case.fork, case.head, instead), instead)
-        if read_word(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ") not in YES:
-            say("It is not approved.")
+        if not agrees(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ", "It is not approved."):
             return REFUSED
     return _say(desk, options, record, by, "approve", case.head)
 
@@ -161,8 +163,7 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
         instead = f"`rightcall pr diff {plan.case.record.id}` shows all of it; then merge it with --yes"
         _show_acting(preview_lines(desk, plan), instead)
         word = "approve and merge" if options.approve else "merge"
-        if read_word(f"{word} pull request {plan.case.record.id}? [y/N] ") not in YES:
-            say("It is not merged.")
+        if not agrees(f"{word} pull request {plan.case.record.id}? [y/N] ", "It is not merged."):
             return REFUSED
     return _merge_now(desk, policy, options, by, plan)
 
@@ -189,7 +190,7 @@ def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan
     finally:
         sandbox.close()
     record_first(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
-    say(json_line(to_builtins(done)) if options.json else _describe_merge(done))
+    tell(options, to_builtins(done), lambda _: [_describe_merge(done)], guarded=True)
     return OK
 
 
@@ -314,25 +315,21 @@ def run(options: Namespace) -> int:
 def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
     found = [one for one in all_pulls(desk) if options.all or one.status == "open"]
     damaged = damaged_pulls(desk)
-    if options.json:
-        say(json_line({"pulls": [summary(one) for one in found], "damaged": damaged}))
-        return OK
-    if found:
-        say(*listing(found, style_for(sys.stdout)))
-    else:
-        say("No pull request was ever opened." if options.all else "No pull request is open.")
-    if damaged:
-        records = os.path.join(desk.folder, PULLS)
-        say(f"Not listed, since their records in {harmless_lines(records)[0]} are damaged: {', '.join(damaged)}")
+
+    def lines(style: Style) -> Iterator[str]:
+        nothing = ["No pull request was ever opened." if options.all else "No pull request is open."]
+        yield from listing(found, style) if found else nothing
+        if damaged:
+            records = harmless_lines(os.path.join(desk.folder, PULLS))[0]
+            yield f"Not listed, since their records in {records} are damaged: {', '.join(damaged)}"
+
+    tell(options, {"pulls": [summary(one) for one in found], "damaged": damaged}, lines, guarded=True)
     return OK
 
 
 def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
     view = view_pull(desk, pull_of(desk, options.id))
-    if options.json:
-        say(json_line(whole(view, policy.write.reviews)))
-    else:
-        say(*story(view, policy.write, style_for(sys.stdout)))
+    tell(options, whole(view, policy.write.reviews), lambda style: story(view, policy.write, style), guarded=True)
     return OK
 
 
@@ -368,13 +365,18 @@ examples:
 """
 
 _MOST = 20
-_SUMMARY = 60
 
 
 def arguments_undo(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="the change, as a tool or the list names it")
     parser.add_argument("--yes", action="store_true", help="do it without asking")
-    parser.add_argument("--limit", type=_counted, default=_MOST, metavar="N", help=f"changes to list (default {_MOST})")
+    parser.add_argument(
+        "--limit",
+        type=whole_number("changes", 1),
+        default=_MOST,
+        metavar="N",
+        help=f"changes to list (default {_MOST})",
+    )
     parser.add_argument(
         "--adopt",
         action="store_true",
@@ -383,16 +385,6 @@ def arguments_undo(parser: ArgumentParser) -> None:
     json_option(parser, "what there is or what was done")
     person_option(parser)
     store_options(parser)
-
-
-def _counted(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of changes; give 1 or more")
-    return number
 
 
 def run_undo(options: Namespace) -> int:
@@ -417,18 +409,18 @@ def _adopt(desk: "Desk", options: Namespace) -> int:
 def _list_undo(desk: "Desk", options: Namespace) -> int:
     found = [(one, why_not(desk, desk.filed(one.id))) for one in desk.changes(options.limit)]
     damaged = desk.damaged()
-    if options.json:
-        say(json_line({"changes": [_record(change, why) for change, why in found], "damaged": damaged}))
-        return OK
-    if found:
-        say(*_listing(found, style_for(sys.stdout)))
-    elif not damaged:
-        say("Nothing was changed yet.")
-    if damaged:
-        say(
-            "Interrupted, damaged and not taken back; what is left of each:",
-            *(f"  {spell_out(one)}" for one in damaged),
-        )
+
+    def lines(style: Style) -> Iterator[str]:
+        if found:
+            yield from _listing(found, style)
+        elif not damaged:
+            yield "Nothing was changed yet."
+        if damaged:
+            yield "Interrupted, damaged and not taken back; what is left of each:"
+            yield from (f"  {spell_out(one)}" for one in damaged)
+
+    record = {"changes": [_record(change, why) for change, why in found], "damaged": damaged}
+    tell(options, record, lines, guarded=True)
     return OK
 
 
@@ -442,7 +434,7 @@ def _record(change: "Change", why: str) -> dict[str, Any]:
 
 def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
     rows = [
-        [one.id, one.at.replace("T", " ").rstrip("Z"), render_name(one.caller), spell_out(one.summary, _SUMMARY),
+        [one.id, one.at.replace("T", " ").rstrip("Z"), render_name(one.caller), spell_out(one.summary, 60),
          "yes" if not why else "undone" if one.undone else "no"]
         for one, why in found
     ]  # fmt: skip
@@ -464,18 +456,15 @@ def _undo(desk: "Desk", options: Namespace) -> int:
         if why := why_not(desk, desk.filed(options.id)):
             return _say_refusal(options, why)
         done = _done(worker, options, filed)
-    if options.json:
-        say(json_line({"ok": True, "undone": options.id, "change": done.id, "diff": shown}))
-        return OK
-    say(*worker.notes, f"{options.id} is undone. `rightcall undo {done.id}` takes that back.")
+    record = {"ok": True, "undone": options.id, "change": done.id, "diff": shown}
+    said = [*worker.notes, f"{options.id} is undone. `rightcall undo {done.id}` takes that back."]
+    tell(options, record, lambda _: said, guarded=True)
     return OK
 
 
 def _say_refusal(options: Namespace, why: str) -> int:
-    if options.json:
-        say(json_line({"ok": False, "undone": None, "why": why}))
-    else:
-        say(f"{spell_out(options.id)} cannot be undone: {spell_out(why)}.")
+    said = f"{spell_out(options.id)} cannot be undone: {spell_out(why)}."
+    tell(options, {"ok": False, "undone": None, "why": why}, lambda _: [said], guarded=True)
     return REFUSED
 
 
@@ -489,10 +478,7 @@ def _ask_to_merge(options: Namespace, filed: "Filed", diff: str) -> bool:
         "",
     )
     say(*spelled_lines(diff), "")
-    if read_word("undo it? [y/N] ") in YES:
-        return True
-    say("Nothing was changed.")
-    return False
+    return agrees("undo it? [y/N] ", "Nothing was changed.")
 
 
 def _done(worker: "Worker", options: Namespace, filed: "Filed") -> "Change":
@@ -509,11 +495,6 @@ def _done(worker: "Worker", options: Namespace, filed: "Filed") -> "Change":
 
 def _note(options: Namespace, what: str, about: dict[str, Any]) -> str:
     """Note in the audit what a person does; returns who. The only place where this command writes to it."""
-    by, callers = who(options), tuple(policy_of(options).settings.callers)
-    person(by, "", callers)
-    store: Store = open_store(options, create=True)
-    try:
-        store.transact(lambda tables: note_change(tables, what, by, about))
-    finally:
-        store.close()
+    by = person_of(options, policy_of(options), "")
+    record_first(options, what, by, about)
     return by

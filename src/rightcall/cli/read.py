@@ -20,6 +20,7 @@ from rightcall.cli.options import (
     gate_options,
     gate_settings,
     json_option,
+    open_lines,
     read_text,
     stats_option,
 )
@@ -37,9 +38,7 @@ from rightcall.cli.terminal import (
     problem_record,
     reasons,
     retry_text,
-    say,
-    say_json,
-    style_for,
+    tell,
     value_text,
     verdict_record,
     written_lines,
@@ -154,6 +153,16 @@ def answer_lines(
 ) -> None:
     """Answers every line of the stream, in order."""
     answer_each(stream, out, lambda line: answer(line, gates), limit=limit)
+
+
+def run_lines(options: Namespace, path: str, answer: Answer = check_line, *, limit: int = MAX_BYTES) -> int:
+    """The whole of `--jsonl`: answers every line of a file, or of standard input."""
+    gates = LineGates(options, build_gate(options))
+    with open_lines(path) as stream:
+        answer_lines(stream, gates, sys.stdout, answer, limit=limit)
+    if options.stats:
+        print_stats(gates.stats())
+    return OK
 
 
 def answer_each(
@@ -308,10 +317,7 @@ def run(options: Namespace) -> int:
     gate = build_gate(options)
     text = None if options.message else _text(options)
     reading = _reading(gate, text, options)
-    if options.json:
-        _print_json(reading, text)
-    else:
-        say(*report(reading, text, style_for(sys.stdout), explain=options.explain))
+    tell(options, reading_record(reading, text), lambda style: report(reading, text, style, explain=options.explain))
     if options.stats:
         print_stats(gate.stats())
     return OK if all(verdict.ok for verdict in reading.calls) else REFUSED
@@ -342,16 +348,18 @@ def _text(options: Namespace) -> str:
 def _reading(gate: "Gate", text: str | None, options: Namespace) -> "Reading":
     if text is None:
         return gate.read(_message(options.message), options.finish_reason)
-    if not options.stream:
-        return gate.read(text, options.finish_reason)
+    return _read_as(gate, text, options.finish_reason, options.stream)
 
-    return read_pieces(gate, pieces_of(text, options.stream), options.finish_reason)
+
+def _read_as(gate: "Gate", text: str, finish_reason: str | None, stream: int | None) -> "Reading":
+    """As a whole, or as a stream in pieces of so many characters."""
+    if not stream:
+        return gate.read(text, finish_reason)
+    return read_pieces(gate, pieces_of(text, stream), finish_reason)
 
 
 def _message(path: str) -> Any:
     """The native message of a JSON file, decoded."""
-    import json
-
     source = "standard input" if path == "-" else path
     text = read_text(path, limit=MAX_TEXT)
     try:
@@ -363,26 +371,9 @@ def _message(path: str) -> Any:
         raise InputError(f"cannot be used: {error}", source=source) from error
 
 
-def _print_json(reading: "Reading", text: str | None) -> None:
-
-    say_json(reading_record(reading, text))
-
-
 def _run_lines(options: Namespace) -> int:
-    from rightcall.cli.options import open_lines
-
-    gates = LineGates(options, build_gate(options))
-    path = options.file or options.text or "-"
-    stream = open_lines(path)
-    try:
-        answer = line_reader(options.finish_reason, options.stream or 0)
-        answer_lines(stream, gates, sys.stdout, answer, limit=MAX_TEXT)
-    finally:
-        if path != "-":
-            stream.close()
-    if options.stats:
-        print_stats(gates.stats())
-    return OK
+    answer = line_reader(options.finish_reason, options.stream or 0)
+    return run_lines(options, options.file or options.text or "-", answer, limit=MAX_TEXT)
 
 
 # ── readings ──
@@ -506,11 +497,7 @@ def _text_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | No
     text = fields["text"]
     if not isinstance(text, str):
         raise LineError('"text" is what the model wrote, a string', fields.get("id"))
-    if stream:
-        reading = read_pieces(gate, pieces_of(text, stream), finish_reason)
-    else:
-        reading = gate.read(text, finish_reason)
-    return reading_record(reading, text)
+    return reading_record(_read_as(gate, text, finish_reason, stream), text)
 
 
 def _tools(fields: Mapping[str, Any]) -> Any:
@@ -530,14 +517,12 @@ def _finish_reason(fields: Mapping[str, Any], line_id: Any) -> str | None:
 # ── the report ──
 # A reading for people: each call with its verdict, then the prose; with `--explain` where it stood and why.
 
-_NAMELESS = "a tool call"
-
 
 def report(reading: Reading, text: str | None, style: Style, *, explain: bool) -> list[str]:
     """Everything about one reading, line by line. `text` is what was read, None for a native message."""
     lines: list[str] = []
     for verdict, place in zip(reading.calls, place_records(reading.places, text), strict=True):
-        lines += [headline(verdict, verdict.found.name if verdict.found else _NAMELESS, style)]
+        lines += [headline(verdict, verdict.found.name if verdict.found else "a tool call", style)]
         lines += _explained(verdict, place, text, style) if explain else [*outcome(verdict, style)]
         lines += [
             *advice(verdict, style),

@@ -5,7 +5,7 @@ without --run."""
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -15,12 +15,20 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, REFUSED
-from rightcall.cli.options import InputError, json_option, policy_file, policy_of, store_options
-from rightcall.cli.read import LineError, value_of
-from rightcall.cli.terminal import json_text, say, say_json, style_for
+from rightcall.cli.options import (
+    InputError,
+    json_option,
+    number_within,
+    open_lines,
+    policy_file,
+    policy_of,
+    store_options,
+)
+from rightcall.cli.read import LineError, answer_each, value_of
+from rightcall.cli.terminal import json_text, tell
 from rightcall.errors import RightCallError
+from rightcall.policy.settings import Policy
 from rightcall.router.respond import plain_answer, question_for, waiting_for
 from rightcall.router.router import Router
 from rightcall.router.story import log_step, start_step, with_state
@@ -28,7 +36,6 @@ from rightcall.router.types import Packet
 
 if TYPE_CHECKING:
     from rightcall.cli.routing import RouterAsGiven
-    from rightcall.policy.settings import Policy
 
 
 EXAMPLES = """\
@@ -64,7 +71,11 @@ def arguments(parser: ArgumentParser) -> None:
         help="how the need for a tool is found (default: the policy's)",
     )
     parser.add_argument(
-        "--limit", type=_limit, default=5, metavar="N", help="the most candidates to show (default: %(default)s)"
+        "--limit",
+        type=number_within(1, MOST_CANDIDATES),
+        default=5,
+        metavar="N",
+        help="the most candidates to show (default: %(default)s)",
     )
     caller_option(parser)
     json_option(parser, "the decision")
@@ -148,10 +159,7 @@ def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bo
         would = foresee(options, packet, router.settings)
     candidates = router.candidates(packet.content.original_prompt, options.limit)
     shown = Shown(packet, tuple(candidates), router.settings, asks, options.run, would, not_allowed(options))
-    if options.json:
-        say_json(record(shown, options))
-    else:
-        say(*report(shown, options, style_for(sys.stdout)))
+    tell(options, record(shown, options), lambda style: report(shown, options, style))
 
 
 def _router(
@@ -171,8 +179,6 @@ def _instead(options: Namespace) -> dict[str, Any]:
 
 
 def _judge_lines(options: Namespace) -> int:
-    from rightcall.cli.options import open_lines
-    from rightcall.cli.read import answer_each
     from rightcall.cli.routing import RouterAsGiven, loaded_tools
 
     if len(options.words) > 1:
@@ -189,21 +195,9 @@ def _judge_lines(options: Namespace) -> int:
             return RouterAsGiven(None, policy=policy, instead=_instead(options), caller=options.caller)
         return of_all if tools is None and of_all is not None else _router(options, opened, tools, policy=policy)
 
-    path = options.words[0] if options.words else "-"
-    stream = open_lines(path)
-    try:
+    with opened, open_lines(options.words[0] if options.words else "-") as stream:
         answer_each(stream, sys.stdout, line_judge(LineRouters(made), options.limit), limit=LONGEST_LINE)
-    finally:
-        opened.close()
-        if path != "-":
-            stream.close()
     return OK
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= MOST_CANDIDATES:
-        raise ArgumentTypeError(f"a number from 1 to {MOST_CANDIDATES}, not {escaped(text, 20)}")
-    return int(text)
 
 
 # ── JSON lines ──

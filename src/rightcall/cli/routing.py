@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from rightcall.base.files.guarded import POLICY_FILE
+from rightcall.base.files.guarded import POLICY_FILE, packets_folder
 from rightcall.base.text import cut_counted, escaped, estimate
-from rightcall.cli.options import InputError, database_of, open_store, policy_file, policy_path, read_text, redactor_of
+from rightcall.cli.options import (
+    InputError,
+    database_of,
+    load_tools,
+    open_store,
+    policy_file,
+    policy_path,
+    read_text,
+    redactor_of,
+)
 from rightcall.cli.packet import (
     alternative_lines,
     approval_ways,
@@ -30,20 +39,22 @@ from rightcall.cli.packet import (
     tools_lines,
     ways_on,
 )
-from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, labelled, pad, visible_width
+from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, labelled, pad, text_lines, visible_width
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.executor.request import canonical
 from rightcall.policy.settings import RouterSettings
 from rightcall.policy.types import DecisionKind
+from rightcall.record.tables import Store
+from rightcall.router.lexical import tool_texts
+from rightcall.router.packets import PacketStore
 from rightcall.router.router import Router
 from rightcall.router.trip import ASKED, NOBODY, rehearsed_effects
 from rightcall.router.types import Candidate, Packet, SelectedTool
+from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:
     from rightcall.executor.executor import Executor
     from rightcall.models.endpoint import Endpoint, LocalServer
-    from rightcall.record.tables import Store
-    from rightcall.router.packets import PacketStore
 
 
 class RouterAsGiven(Router):
@@ -72,8 +83,6 @@ class Desk(Struct, frozen=True):
 @contextmanager
 def open_desk(options: Namespace, functions: list[Any] | None = None) -> Generator[Desk]:
     """The store, the executor with the code tools, or with these functions instead, and the packets."""
-    from rightcall.base.files.guarded import packets_folder
-    from rightcall.router.packets import PacketStore
 
     with closing(open_store(options, create=True)) as store:
         executor = folder_executor(options, functions, store)
@@ -199,16 +208,11 @@ def how_to_configure(options: Namespace, command: str) -> str:
 
 def loaded_tools(options: Namespace) -> list[Any] | None:
     """What --tools names; None where it was not given."""
-    if not options.tools:
-        return None
-    from rightcall.cli.options import load_tools
-
-    return load_tools(options.tools)
+    return None if not options.tools else load_tools(options.tools)
 
 
 def runnable_tools(options: Namespace) -> list[Any] | None:
     """The same for who wants to run them."""
-    from rightcall.tools.functions import LocalTool
 
     tools = loaded_tools(options)
     for one in tools or ():
@@ -281,8 +285,6 @@ def not_allowed(options: Namespace) -> tuple[str, ...]:
     """Of the functions that were given, those that the policy does not let this caller use."""
     if not options.tools or not _are_functions(options):
         return ()
-    from rightcall.cli.options import load_tools
-    from rightcall.router.lexical import tool_texts
 
     try:
         executor = folder_executor(options, load_tools(options.tools))
@@ -304,7 +306,6 @@ def _canonical(selected: SelectedTool) -> str:
 
 
 _NAME = 40
-_LONGEST = 4000
 _WOULD: dict[str, tuple[str, str, Tint]] = {
     "allow": ("✓", "would run", "green"),
     "dry_run": ("○", "would only be rehearsed: a dry run", "yellow"),
@@ -318,8 +319,6 @@ _DID: dict[str, tuple[str, str, Tint]] = {
     "user_denied": ("✗", "was refused by a person", "red"),
     "failed": ("✗", "failed, or was not run", "red"),
 }
-
-_NO_TOOL = "there is no tool to choose from"
 
 
 class Shown(Struct, frozen=True):
@@ -360,7 +359,11 @@ def headline(shown: Shown) -> tuple[str, str, Tint]:
     if not shown.settings.enabled:
         return "–", "the router is switched off: [router] enabled = false", "yellow"
     if not packet.context.available_mcp_tools:
-        return "–", "the policy allows none of the tools" if shown.not_allowed else _NO_TOOL, "yellow"
+        return (
+            "–",
+            "the policy allows none of the tools" if shown.not_allowed else "there is no tool to choose from",
+            "yellow",
+        )
     if found is not None and packet.intent.user_intent != "tool_routing":
         missing = ", ".join(escaped(one, _NAME) for one in found.missing)
         asked = ("?", f"a value is missing: {missing or 'the request does not say enough'}", "yellow")
@@ -409,7 +412,7 @@ def _of_the_chosen(shown: Shown) -> tuple[str, str, Tint]:
 def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]]]:
     packet, routing = shown.packet, shown.packet.tool_routing
     waits = packet.status.state == "waiting" and shown.ran
-    yield "why", harmless_lines(cut_counted(packet.status.why, _LONGEST)) if packet.status.why else []
+    yield "why", text_lines(packet.status.why)
     yield "intent", intent_lines(packet)
     yield "tools", tools_lines(packet.context.available_mcp_tools)
     yield "not allowed", _not_allowed(shown.not_allowed, options)
@@ -439,7 +442,7 @@ def _candidates(shown: Shown) -> list[str]:
 def _expected(expected: Expected) -> list[str]:
     _, words, _ = _WOULD[expected.kind]
     why = f": {escaped(expected.reason, 300)}" if expected.reason else ""
-    return [escaped(cut_counted(expected.call, _LONGEST)), f"{words}, by rule {escaped(expected.rule, 100)}{why}"]
+    return [escaped(cut_counted(expected.call, 4000)), f"{words}, by rule {escaped(expected.rule, 100)}{why}"]
 
 
 def _no_model(options: Namespace) -> list[str]:

@@ -22,7 +22,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.canaries import CANARIES, Canary, World, world
 from rightcall.cli.options import InputError, json_option, policy_file, policy_of, subcommands
-from rightcall.cli.terminal import Style, say, say_json, style_for
+from rightcall.cli.terminal import Style, tell
 from rightcall.errors import PolicyError, ToolFailure
 from rightcall.executor.stores import existing_folder
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
@@ -413,12 +413,9 @@ def examine(options: Namespace) -> int:
         tiers = [_examined(tier, settings, around) for tier in get_args(Tier)]
     used = _used(tiers, settings)
     good = used is not None and used.keeps
-    if options.json:
-        found: dict[str, Any] = {"works": good, "tier": used.tier if used else None, "machine": machine(used)}
-        found["tiers"] = to_builtins(tiers)
-        say_json(found)
-    else:
-        say(*_report(tiers, used, settings, style_for(sys.stdout)))
+    tier = used.tier if used else None
+    record = {"works": good, "tier": tier, "machine": machine(used), "tiers": to_builtins(tiers)}
+    tell(options, record, lambda style: _report(tiers, used, settings, style))
     return OK if good else REFUSED
 
 

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 import threading
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from queue import SimpleQueue
@@ -17,20 +17,21 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rightcall.base.files.guarded import POLICY_FILE
+from rightcall.base.http.addresses import is_loopback
 from rightcall.base.redact import Redactor
 from rightcall.base.secrets import MARK
 from rightcall.base.text import escaped, render_json
-from rightcall.cli.options import database_of, policy_file
+from rightcall.cli.options import database_of, number_within, policy_file
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
+from rightcall.policy.settings import Policy
+from rightcall.proxy.gates import Did, Options, watches
 from rightcall.proxy.report import Provenance, notes, word_for
+from rightcall.record.tables import Store
 
 if TYPE_CHECKING:
     from rightcall.executor.door import Door
-    from rightcall.policy.settings import Policy
     from rightcall.policy.watch import PolicyInForce
-    from rightcall.proxy.prose import Did
-    from rightcall.record.tables import Store
     from rightcall.server.mcp import Endpoint
     from rightcall.server.recording import Facts, Recording
 
@@ -45,7 +46,7 @@ def serving_options(parser: ArgumentParser) -> None:
     """How answers are treated, who may ask, and where."""
     answers = parser.add_argument_group("what happens to answers")
     answers.add_argument(
-        "--retry", metavar="N", type=_tries, default=0,
+        "--retry", metavar="N", type=number_within(0, MOST_TRIES), default=0,
         help="send a call that cannot be repaired back to the model with a hint, at most N times (default: 0)",
     )  # fmt: skip
     answers.add_argument(
@@ -62,7 +63,9 @@ def serving_options(parser: ArgumentParser) -> None:
     answers.add_argument("--provider", metavar="NAME", help="whose repair settings apply (default: by the host)")
     access = parser.add_argument_group("who may ask")
     access.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
-    access.add_argument("--port", metavar="N", type=_port, default=PORT, help=f"default: {PORT}; 0 takes a free one")
+    access.add_argument(
+        "--port", metavar="N", type=number_within(0, 65535), default=PORT, help=f"default: {PORT}; 0 takes a free one"
+    )
     access.add_argument("--open", action="store_true", help="without a token, for everybody on this machine")
     access.add_argument("--host-name", action="append", default=[], metavar="NAME", help="a further name of this host")
     access.add_argument("--origin", action="append", default=[], metavar="URL", help="a web page that may ask")
@@ -87,7 +90,6 @@ def serve_upstream(
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
     from rightcall.policy.watch import PolicyInForce
-    from rightcall.proxy.gates import Options, watches
 
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
@@ -120,7 +122,6 @@ def serve_upstream(
 
 
 def _check_upstream(options: Namespace, url: str) -> None:
-    from rightcall.base.http.addresses import is_loopback
     from rightcall.server.addresses import address_of
 
     upstream = address_of(url)
@@ -158,7 +159,6 @@ def tokens_alone(options: Namespace) -> Store | None:
 
 def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[], Redactor]:
     """The audit's own; without an audit one of the same rules."""
-    from rightcall.base.redact import Redactor
 
     if recording is not None:
         return lambda: recording.redactor
@@ -217,18 +217,6 @@ def program() -> str:
     if os.path.basename(started).startswith("rightcall"):
         return started if os.path.dirname(started) else f"./{started}"
     return f"{sys.executable} -P -m rightcall"
-
-
-def _tries(text: str) -> int:
-    if not text.isdecimal() or int(text) > MOST_TRIES:
-        raise ArgumentTypeError(f"a number from 0 to {MOST_TRIES}, not {escaped(text, 40)!r}")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise ArgumentTypeError(f"a number from 0 to 65535, not {escaped(text, 40)!r}")
-    return int(text)
 
 
 # ── log lines ──
@@ -321,8 +309,6 @@ def _make_line(work: Work) -> str:
 
 
 def _write_to(number: int, data: bytes) -> None:
-    import os
-
     while data:
         try:
             data = data[os.write(number, data) :]

@@ -4,7 +4,8 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from contextlib import closing
+from typing import Any, TextIO
 
 from msgspec import Struct, to_builtins
 
@@ -27,10 +28,7 @@ from rightcall.record.analytics import (
 )
 from rightcall.record.calls import Period
 from rightcall.record.metrics import Metric, metrics_of
-
-if TYPE_CHECKING:
-    from rightcall.record.tables import Store, Tables
-
+from rightcall.record.tables import Store, Tables
 
 # ── the report ──
 # The figures of `rightcall stats` for people: the design's widget with bars, and the metrics beside their targets.
@@ -306,14 +304,11 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    store = open_store(options)
-    try:
+    with closing(open_store(options)) as store:
         if options.watch:
             watch(lambda: _lines(store, options), sys.stdout)
         else:
             say(*_lines(store, options))
-    finally:
-        store.close()
     return OK
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from types import FrameType
 from typing import IO, Any, Literal, TextIO, cast
@@ -236,9 +236,18 @@ def problem_record(problem: Problem) -> dict[str, str]:
     return {"code": problem.code, "path": problem.path, "message": problem.message}
 
 
-def say_json(value: Any) -> None:
-    """One line of JSON on standard output."""
-    say(json_text(value, ascii_only=not is_unicode(sys.stdout)))
+def say_json(value: Any, *, guarded: bool = False) -> None:
+    """One line of JSON on standard output; `guarded`: on a terminal in ASCII alone, where nothing can be drawn in
+    another order."""
+    say(json_text(value, ascii_only=(guarded and sys.stdout.isatty()) or not is_unicode(sys.stdout)))
+
+
+def tell(options: Any, record: Any, lines: Callable[[Style], Iterable[str]], *, guarded: bool = False) -> None:
+    """The answer of a command: the record for a program (`--json`), else the lines for a person."""
+    if options.json:
+        say_json(record, guarded=guarded)
+    else:
+        say(*lines(style_for(sys.stdout)))
 
 
 def json_text(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> str:
@@ -331,7 +340,6 @@ class Ending:
 
 _LABEL = 16  # columns of the left label, "what the model …"
 _LONGEST = 4000  # of one value; more than this is only counted
-_BRIEF = 60
 
 
 def headline(verdict: Verdict, name: str, style: Style) -> str:
@@ -404,13 +412,18 @@ def written_lines(text: str) -> list[str]:
     return harmless_lines(cut_counted(text.rstrip("\r\n"), _LONGEST) or "(nothing)")
 
 
+def text_lines(text: str | None) -> list[str]:
+    """The lines of a text that somebody wrote, cut where it is very long; none for no text."""
+    return harmless_lines(cut_counted(text, _LONGEST)) if text else []
+
+
 def value_text(value: Any) -> str:
     return cut_counted(json_text(value), _LONGEST)
 
 
 def brief(value: Any) -> str:
     """A value in few characters."""
-    return render_json(value, _BRIEF)
+    return render_json(value, 60)
 
 
 def repair_lines(repairs: tuple[Repair, ...]) -> list[str]:

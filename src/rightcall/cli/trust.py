@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing, redirect_stdout, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.http.addresses import read_address
@@ -19,6 +19,7 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.approvals import duration
 from rightcall.cli.options import (
     InputError,
+    Looking,
     existing_place,
     json_option,
     look_into,
@@ -29,22 +30,17 @@ from rightcall.cli.options import (
     store_options,
     subcommands,
 )
-from rightcall.cli.persons import YES, at_a_terminal, json_line, person_option, read_word, render_name, who
-from rightcall.cli.terminal import Style, count, many, say, say_json, style_for, table
+from rightcall.cli.persons import YES, at_a_terminal, person_option, read_word, render_name, who
+from rightcall.cli.terminal import Style, count, many, say, say_json, table, tell
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.discovery import FoundPolicy, refuse_leaving_link
 from rightcall.policy.ledger import listed
 from rightcall.policy.settings import HOSTS
-from rightcall.policy.trust import give, offer, state_of, take_back
+from rightcall.policy.trust import Offer, give, offer, state_of, take_back
 from rightcall.policy.types import Token
 from rightcall.record.browse import moment
+from rightcall.record.tables import Store
 from rightcall.record.tokens import TokenRequest, has_expired, make_token, revoke_tokens
-
-if TYPE_CHECKING:
-    from rightcall.cli.options import Looking
-    from rightcall.policy.trust import Offer
-    from rightcall.record.tables import Store
-
 
 EXAMPLES = """\
 examples:
@@ -55,8 +51,6 @@ examples:
 
 without a terminal nothing is trusted unless you pass --yes; --json shows the file and asks nothing.
 """
-
-_QUESTION = "Trust this file? [y/N] "
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -116,7 +110,7 @@ def render_offer(offered: "Offer") -> list[str]:
 def _agreed() -> bool:
     if not at_a_terminal():
         raise InputError("nothing was trusted: cannot prompt without a terminal; pass `--yes`")
-    return read_word(_QUESTION) in YES
+    return read_word("Trust this file? [y/N] ") in YES
 
 
 def _record(offered: "Offer", *, trusted: bool) -> dict[str, Any]:
@@ -137,22 +131,16 @@ def _list(options: Namespace) -> int:
          "state": state_of(one)}
         for one in listed("policies")
     ]  # fmt: skip
-    if options.json:
-        say_json({"files": found})
-        return OK
-    if not found:
-        say("You trust no policy file. `rightcall trust FILE` shows one and asks.")
-    for one in found:
-        say(f"{escaped(one['state']):<8} {escaped(one['at'][:19])}  {escaped(one['file'])}")
+    nothing = ["You trust no policy file. `rightcall trust FILE` shows one and asks."]
+    lines = [f"{escaped(one['state']):<8} {escaped(one['at'][:19])}  {escaped(one['file'])}" for one in found]
+    tell(options, {"files": found}, lambda _: lines or nothing)
     return OK
 
 
 def _remove(file: str, options: Namespace) -> int:
     removed, whole = take_back(file), os.path.abspath(file)
-    if options.json:
-        say_json({"file": whole, "removed": removed})
-    else:
-        say(f"{escaped(whole)} is {'no longer trusted' if removed else 'not trusted; nothing was changed'}.")
+    said = f"{escaped(whole)} is {'no longer trusted' if removed else 'not trusted; nothing was changed'}."
+    tell(options, {"file": whole, "removed": removed}, lambda _: [said])
     return OK if removed else REFUSED
 
 
@@ -191,7 +179,6 @@ examples:
 
 ADDRESS: Final = "http://127.0.0.1:4141"
 _LONGEST: Final = 3650 * 86_400
-_NO_ADDRESS: Final = "--address must be an address such as http://127.0.0.1:4141"
 
 
 def arguments_token(parser: ArgumentParser) -> None:
@@ -219,7 +206,11 @@ def arguments_token(parser: ArgumentParser) -> None:
 
 def run_token(options: Namespace) -> int:
     if options.action == "new":
-        read_address(options.address, _NO_ADDRESS, "it holds no user and no password")
+        read_address(
+            options.address,
+            "--address must be an address such as http://127.0.0.1:4141",
+            "it holds no user and no password",
+        )
     if options.action == "revoke" and (options.id is None) == (options.caller is None):
         raise ConfigError("pass either a token's ID or `--as CALLER`; `rightcall token list` shows both")
     if options.action == "list":
@@ -247,10 +238,8 @@ def _new(store: "Store", options: Namespace) -> int:
             "is yours. Name it: rightcall token new --db FILE, and start the server with `--policy FILE`"
         )
     try:
-        if options.json:
-            say(json_line(_record_token(made) | {"token": text, "urls": urls}))
-        else:
-            say(*_describe_token(made, text, urls, has_rights=made.caller in policy.settings.callers))
+        lines = _describe_token(made, text, urls, has_rights=made.caller in policy.settings.callers)
+        tell(options, _record_token(made) | {"token": text, "urls": urls}, lambda _: lines, guarded=True)
         sys.stdout.flush()
     except OSError:  # nobody has read it, and nobody ever will
         store.transact(lambda tables: revoke_tokens(tables, by, id=made.id))
@@ -293,22 +282,17 @@ def _describe_token(token: Token, text: str, urls: dict[str, str], *, has_rights
 def _list_token(store: "Looking", options: Namespace) -> int:
     now = store.clock.wall()
     found = store.look(lambda tables: tables.tokens())
-    if options.json:
-        say(json_line({"tokens": [_record_token(one) | {"expired": has_expired(one, now)} for one in found]}))
-    elif found:
-        say(*_listing(found, now, style_for(sys.stdout)))
-    else:
-        say("No tokens. Make one with `rightcall token new --as CALLER`.")
+    record = {"tokens": [_record_token(one) | {"expired": has_expired(one, now)} for one in found]}
+    nothing = ["No tokens. Make one with `rightcall token new --as CALLER`."]
+    tell(options, record, lambda style: _listing(found, now, style) if found else nothing, guarded=True)
     return OK
 
 
 def _revoke(store: "Store", options: Namespace) -> int:
     by = who(options)
     gone = store.transact(lambda tables: revoke_tokens(tables, by, id=options.id, caller=options.caller))
-    if options.json:
-        say(json_line({"revoked": [_record_token(one) for one in gone]}))
-    else:
-        say(*(f"Revoked token {one.id} of the caller {render_name(one.caller)}." for one in gone))
+    lines = [f"Revoked token {one.id} of the caller {render_name(one.caller)}." for one in gone]
+    tell(options, {"revoked": [_record_token(one) for one in gone]}, lambda _: lines, guarded=True)
     return OK
 
 

@@ -3,7 +3,6 @@ your own cache; the repository stays as it is. code/log of a path and code/blame
 and then: commits that came later are found all the same, only more slowly."""
 
 import os
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
 from rightcall.cli.persons import waiting
-from rightcall.cli.terminal import Style, many, say, say_json, style_for, wrap
+from rightcall.cli.terminal import Style, many, tell, wrap
 from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -47,10 +46,7 @@ def run(options: Namespace) -> int:
     doing = Doing()
     with waiting(doing.line):
         report = write_graph(repository, _LONGEST, doing.at)
-    if options.json:
-        say_json(_record(report))
-    else:
-        say(*_lines(report, style_for(sys.stdout)))
+    tell(options, _record(report), lambda style: _lines(report, style))
     return OK
 
 

@@ -22,10 +22,8 @@ from rightcall.catalog.tool import Tool
 from rightcall.doctor.questions import DoctorQuestion, Object, Patient, needs_key, no_such_model, request_of
 from rightcall.errors import ConfigError
 from rightcall.gate.gate import Gate
-from rightcall.proxy.editor import Editor
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.prose import Did, Settler
+from rightcall.proxy.flow import Editor, Flow
+from rightcall.proxy.gates import Did, Gates, Settler
 from rightcall.proxy.teaching import is_copied, refused_tools, why_ignored
 from rightcall.proxy.teaching import teach_tools as as_taught
 from rightcall.proxy.wires.common import Delta, Kind, Redo, Usage, Wire, an_object, decode_object

@@ -271,55 +271,29 @@ def key_headers(speech: Speech, key: str) -> Headers:
 
 def request_of(patient: Patient, question: DoctorQuestion, seed: int) -> Object:
     """The request to the model."""
-    request = _REQUESTS[patient.speech](patient, question, seed)
+    request: Object = {
+        "model": patient.model,
+        "messages": [{"role": "user", "content": question.text}],
+        "tools": [_tool(name, patient.speech) for name in question.tools],
+        "stream": question.stream,
+    }
+    match patient.speech:
+        case "openai":
+            request |= {"temperature": 0, "seed": seed, "max_tokens": patient.tokens}
+        case "anthropic":  # it knows no seed
+            request |= {"temperature": 0, "max_tokens": patient.tokens}
+        case "ollama":
+            request["options"] = {"temperature": 0, "seed": seed, "num_predict": patient.tokens}
     if "max_tokens" in patient.plain and "max_tokens" in request:
         request["max_completion_tokens"] = request["max_tokens"]
     return {key: value for key, value in request.items() if key not in patient.plain}
 
 
-def _openai(patient: Patient, question: DoctorQuestion, seed: int) -> Object:
-    return {
-        "model": patient.model,
-        "messages": [{"role": "user", "content": question.text}],
-        "tools": _functions(question),
-        "stream": question.stream,
-        "temperature": 0,
-        "seed": seed,
-        "max_tokens": patient.tokens,
-    }
-
-
-def _anthropic(patient: Patient, question: DoctorQuestion, seed: int) -> Object:
-    del seed  # it knows none
-    tools = [{"name": name, "description": TOOLS[name][0], "input_schema": TOOLS[name][1]} for name in question.tools]
-    return {
-        "model": patient.model,
-        "messages": [{"role": "user", "content": question.text}],
-        "tools": tools,
-        "stream": question.stream,
-        "temperature": 0,
-        "max_tokens": patient.tokens,
-    }
-
-
-def _ollama(patient: Patient, question: DoctorQuestion, seed: int) -> Object:
-    return {
-        "model": patient.model,
-        "messages": [{"role": "user", "content": question.text}],
-        "tools": _functions(question),
-        "stream": question.stream,
-        "options": {"temperature": 0, "seed": seed, "num_predict": patient.tokens},
-    }
-
-
-def _functions(question: DoctorQuestion) -> list[Object]:
-    return [
-        {"type": "function", "function": {"name": name, "description": TOOLS[name][0], "parameters": TOOLS[name][1]}}
-        for name in question.tools
-    ]
-
-
-_REQUESTS: Final = {"openai": _openai, "anthropic": _anthropic, "ollama": _ollama}
+def _tool(name: str, speech: Speech) -> Object:
+    about, schema = TOOLS[name]
+    if speech == "anthropic":
+        return {"name": name, "description": about, "input_schema": schema}
+    return {"type": "function", "function": {"name": name, "description": about, "parameters": schema}}
 
 
 # ── servers and their models ──
@@ -327,7 +301,6 @@ _REQUESTS: Final = {"openai": _openai, "anthropic": _anthropic, "ollama": _ollam
 
 _MOST_SHOWN: Final = 20
 _LONGEST_NAME: Final = 200
-_LONGEST_ANSWER: Final = 4_000_000
 
 
 class Found(Struct, frozen=True):
@@ -360,7 +333,7 @@ async def get(upstream: Upstream, target: str, headers: Headers) -> tuple[int, b
     """Status and body. Raises HttpError."""
     incoming = await upstream.send("GET", target, headers)
     try:
-        return incoming.status, await incoming.read_all(_LONGEST_ANSWER)
+        return incoming.status, await incoming.read_all(4_000_000)
     finally:
         incoming.release()
 

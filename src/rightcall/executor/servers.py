@@ -43,7 +43,7 @@ CALLING = 30.0
 """Seconds that a call of a tool which nobody knows yet waits for them."""
 _AROUND = 5.0
 """Seconds that a call may take beside what its server may: then it is the server's time limit that is told."""
-_SOURCE = "rightcall.mcp.gateway.source", "ServerSource"
+_SOURCE = "rightcall.mcp.gateway.shared", "ServerSource"
 """What speaks MCP. It is found by name: it stands after the executor in the order of packages, and is handed the door
 that it needs."""
 

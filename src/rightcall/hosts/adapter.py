@@ -25,13 +25,12 @@ from rightcall.executor.present.messages import summarise
 from rightcall.gate.recover.native import finish_word
 from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.record.admission import Reply, answer
-from rightcall.record.tables import read_call
+from rightcall.record.tables import CallBody, Tables, read_call
 from rightcall.types import Verdict
 
 if TYPE_CHECKING:
     from rightcall.executor.door import Door
     from rightcall.executor.passage import Passage
-    from rightcall.record.tables import CallBody, Tables
 
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from msgspec.json import encode
@@ -28,13 +28,10 @@ from rightcall.catalog.tool import PackTool
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
+from rightcall.gate.gate import Gate
 from rightcall.hosts.adapter import beginning
 from rightcall.hosts.hooks.events import denies_unjudged, is_unjudged
 from rightcall.types import Problem, Repair, Verdict
-
-if TYPE_CHECKING:
-    from rightcall.gate.gate import Gate
-
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +46,6 @@ SURE = 0.9
 
 def agent_zero_gate() -> "Gate":
     """A gate with the rules of pack `agent-zero`, as `MetaReasoningGate` makes one. Keep it: it counts."""
-    from rightcall.gate.gate import Gate
 
     return Gate(packs=["agent-zero"], policy=POLICY)
 
@@ -188,7 +184,6 @@ HOST = "agent-zero"
 
 _LONGEST_SUMMARY = 2_000
 _MOST_BESIDE = 500
-_NO_LONGER = "Nothing was heard of it before the next call."
 
 _gate = lru_cache(1)(agent_zero_gate)
 _guards: dict[str, "Guard"] = {}  # Agent Zero makes a new extension object for every call; what they share lives here
@@ -270,7 +265,9 @@ class Guard:
     async def before(
         self, agent: Any, tool_args: dict[str, Any], tool_name: str, secrets: Any, *, cut: bool = False
     ) -> str | None:
-        self._end(agent, ok=False, error=_NO_LONGER)  # Agent Zero does not tell of a tool that raised
+        self._end(
+            agent, ok=False, error="Nothing was heard of it before the next call."
+        )  # Agent Zero does not tell of a tool that raised
         space, name = self._place(tool_name)
         written = {key: _masked(secrets, value) for key, value in tool_args.items()}
         aside = frozenset[str]() if cut else self._undeclared(space, name, written)

@@ -11,13 +11,14 @@ SDK's own way: `can_use_tool` puts it to `ask`, and without one it is denied.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.errors import AnswerError
-from rightcall.executor.door import host_result
+from rightcall.executor.door import Door, DoorSettings, host_result
+from rightcall.executor.passage import Passage
 from rightcall.hosts.adapter import door_for, missing
 from rightcall.hosts.hooks.events import Happened, WrongEvent, as_called, builtin_tools, label, tool_and_space
 from rightcall.hosts.hooks.wires import CLAUDE
@@ -28,11 +29,7 @@ except ImportError as error:
     raise missing("claude_sdk", "the Claude Agent SDK", "claude-agent-sdk") from error
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from rightcall.executor.door import Door, DoorSettings
     from rightcall.executor.executor import PolicySource
-    from rightcall.executor.passage import Passage
 
 log = logging.getLogger("rightcall")
 

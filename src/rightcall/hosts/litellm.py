@@ -24,10 +24,8 @@ from rightcall.base.http.addresses import ServerSentEvents, payload, sse
 from rightcall.base.json.marks import is_object
 from rightcall.gate.offering import functions
 from rightcall.hosts.adapter import beginning, door_for, missing
-from rightcall.proxy.editor import Editor
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.gates import HOSTED
-from rightcall.proxy.prose import Did, Settler
+from rightcall.proxy.flow import Editor, Flow
+from rightcall.proxy.gates import HOSTED, Did, Settler
 from rightcall.proxy.wires.common import Kind
 from rightcall.proxy.wires.openai_chat import OpenAIChat
 from rightcall.types import Call, Verdict

@@ -38,7 +38,6 @@ MOST_TEXT: Final = 8_000
 """Characters of a question; a call that needs more is shown in the terminal, since only what is shown whole is
 approved."""
 
-_WIDTH: Final = 78
 _MARK: Final = "rightcall2."
 _SCHEMA: Final = {
     "type": "object",
@@ -172,7 +171,7 @@ def _question(store: Store, about: str) -> str | None:
             before = store.look(lambda tables: earlier_definition(tables, asked.tool, asked.kind))
     except StoreError:
         return None
-    seen = view(asked, now=store.clock.now(), width=_WIDTH, before=before)
+    seen = view(asked, now=store.clock.now(), width=78, before=before)
     text = "\n".join(["A tool call waits for your yes or no.", "", *seen.lines])
     return text if seen.complete and len(text) <= MOST_TEXT else None
 

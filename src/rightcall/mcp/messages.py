@@ -70,7 +70,6 @@ _batch = Decoder(list[Raw])
 _fields = Decoder(dict[str, Raw])
 
 _WRONG: Final = (DecodeError, RecursionError, ValueError)
-_INSIDE: Final = "params.arguments."
 _MESSAGE_KEYS: Final[frozenset[str]] = frozenset(("jsonrpc", "id", "method", "params", "result", "error"))
 _CALL_KEYS: Final[frozenset[str]] = frozenset(("name", "arguments", "_meta", "task", "inputResponses", "requestState"))
 _FOLDED: Final = {keys: {key.casefold(): key for key in keys} for keys in (_MESSAGE_KEYS, _CALL_KEYS)}
@@ -123,7 +122,7 @@ def tool_call(line: Bytes) -> ToolCall | None:
     if not params:
         return None
     twice = duplicate_keys(bytes(line).decode("utf-8", "replace"), whole)
-    inside = [path for path in twice if path.startswith(_INSIDE)]
+    inside = [path for path in twice if path.startswith("params.arguments.")]
     return _call(
         params, _arguments(params.get("arguments"), line if inside else None),
         ambiguous=len(inside) < len(twice) or almost_key(whole) is not None or _almost(params, _CALL_KEYS) is not None,

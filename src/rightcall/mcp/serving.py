@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from secrets import randbits, token_hex
 from typing import Any, BinaryIO, Final, Protocol
@@ -50,7 +50,7 @@ from rightcall.mcp.messages import (
     success,
     value,
 )
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow
+from rightcall.mcp.upstream.session import ServerGone, ServerSlow, spawn
 
 log = logging.getLogger("rightcall")
 
@@ -430,13 +430,13 @@ class StdioServer:
         message = read(line)
         if message is None:
             if (batch := read_batch(line)) is not None:
-                self._later(self._batch([bytes(one) for one in batch]))
+                spawn(self._tasks, self._batch([bytes(one) for one in batch]))
             elif line.strip():
                 self._send(
                     a_response(b"null", failed_result(PARSE_ERROR, "a message is one line with one JSON object"))
                 )
         elif message.is_request:
-            self._later(self._answer(line))
+            spawn(self._tasks, self._answer(line))
         elif message.is_response:
             self.client.answered(message)
         elif isinstance(message.method, str):
@@ -468,11 +468,6 @@ class StdioServer:
         elif message is not None:
             self.client.notified(message)
         return None
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def _send(self, message: bytes) -> None:
         self._sink.put(one_line(message) + b"\n")

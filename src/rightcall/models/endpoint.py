@@ -47,14 +47,17 @@ if TYPE_CHECKING:
 # What goes out: the address, the headers and the question as bytes.
 
 CHAT = "/chat/completions"
-_RULE = "`url` must be an address such as http://localhost:11434 or https://api.example.com/v1"
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _VALUE = re.compile(r"[\t\x20-\x7e]*\Z")
 _OURS = frozenset({"host", "connection", "content-length", "transfer-encoding", "content-type", "accept-encoding"})
 
 
 def address_of(url: str) -> Address:
-    address = read_address(url, _RULE, "the key goes into `key`")
+    address = read_address(
+        url,
+        "`url` must be an address such as http://localhost:11434 or https://api.example.com/v1",
+        "the key goes into `key`",
+    )
     if address.path.endswith(CHAT):
         return msgspec.structs.replace(address, path=address.path.removesuffix(CHAT))
     return address if address.path else msgspec.structs.replace(address, path="/v1")

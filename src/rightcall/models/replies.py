@@ -308,7 +308,6 @@ Native = Literal["openai", "anthropic"]
 Model = Callable[..., Any]
 
 _log = logging.getLogger("rightcall")
-_LONGEST = 2000
 _NO_TOOLS: dict[Native, Any] = {"openai": "none", "anthropic": {"type": "none"}}
 
 
@@ -451,7 +450,7 @@ def describe_failure(error: Exception) -> Failed:
     """What a model raised, as a value. A `ModelError` is a whole sentence already."""
     _log.warning("rightcall: the model failed", exc_info=error)
     said = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
-    return Failed(escaped(said, _LONGEST))
+    return Failed(escaped(said, 2000))
 
 
 def _late(asker: Asker) -> Failed:

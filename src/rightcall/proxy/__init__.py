@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.proxy.editor import Editor, collect_answer
-    from rightcall.proxy.flow import Flow
-    from rightcall.proxy.gates import Gates, Options, provider_of
-    from rightcall.proxy.prose import Did, Settler
+    from rightcall.proxy.flow import Editor, Flow, collect_answer
+    from rightcall.proxy.gates import Did, Gates, Options, Settler, provider_of
     from rightcall.proxy.report import Provenance
     from rightcall.proxy.teaching import Pupils, tool_prompt
     from rightcall.proxy.wires.common import Wire
@@ -24,10 +22,8 @@ else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "editor": "Editor collect_answer",
-            "flow": "Flow",
-            "gates": "Gates Options provider_of",
-            "prose": "Did Settler",
+            "flow": "Editor Flow collect_answer",
+            "gates": "Did Gates Options Settler provider_of",
             "report": "Provenance",
             "teaching": "Pupils tool_prompt",
             "wires.common": "Wire",

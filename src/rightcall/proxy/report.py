@@ -26,7 +26,7 @@ from rightcall.executor.calls import (
     make_storable,
     redact_text,
 )
-from rightcall.proxy.prose import Did, Fate
+from rightcall.proxy.gates import Did, Fate
 from rightcall.record.tables import CallBody
 from rightcall.types import Repair
 
@@ -47,7 +47,6 @@ MOST_TOLD: Final = 200
 _TOLD: tuple[Fate, ...] = ("repaired", "lifted", "left", "repeated")
 _WOULD: dict[Fate, str] = {"repaired": "would-repair", "lifted": "would-lift"}
 _WORDS = ("repaired", "would-repair", "lifted", "would-lift", "left", "repeated")
-_NO_ID = "The call had no id, so that nobody could have answered it; it was given one."
 
 _sorted = msgspec.json.Encoder(order="deterministic").encode
 
@@ -163,7 +162,7 @@ def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tup
 
 def _reason(did: Did, given: Any, redactor: Redactor) -> str:
     if did.fate == "repaired" and not did.verdict.repairs:
-        return _NO_ID
+        return "The call had no id, so that nobody could have answered it; it was given one."
     hint = did.verdict.hint
     return redact_text(hint, LONGEST_VALUE, given, redactor) if hint else ""
 

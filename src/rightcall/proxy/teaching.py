@@ -24,12 +24,21 @@ from rightcall.executor.present.messages import neutral
 from rightcall.executor.present.prompt import signature
 from rightcall.gate.examples import example
 from rightcall.gate.offering import functions
-from rightcall.proxy.wires.common import Asked, Object, Usage, Wire, WireName, a_list, a_number, an_object, objects
+from rightcall.proxy.wires.common import (
+    Asked,
+    Object,
+    Usage,
+    Wire,
+    WireName,
+    a_list,
+    a_number,
+    an_object,
+    content_text,
+    objects,
+)
 
-_OPENING = "You can call these tools:"
 _SHOWN = "To call it, you reply like this:"
 """Who says it before a call shows a sample (R-06): a model that quotes its instructions calls nothing."""
-_ANY_CALL = '<tool_call>{"name":"<tool>","arguments":{}}</tool_call>'
 _CLOSING = """\
 If a tool can help with what the user asks, reply with its <tool_call> line and nothing else, with values from the \
 request. The result comes in the next message. Otherwise reply in words."""
@@ -117,7 +126,7 @@ def tool_prompt(catalog: Catalog) -> str:
     offered = _offered(catalog)
     if not offered:
         return NO_TOOLS
-    return "\n\n".join([_OPENING, *("\n".join(_described(tool)) for tool in offered), _CLOSING])
+    return "\n\n".join(["You can call these tools:", *("\n".join(_described(tool)) for tool in offered), _CLOSING])
 
 
 def _described(tool: Tool) -> Iterator[str]:
@@ -133,7 +142,11 @@ def _described(tool: Tool) -> Iterator[str]:
 def _sample(tool: Tool) -> str:
     arguments = example(tool)
     call = "" if arguments is None else neutral(_written(tool.name, arguments))
-    return f"<tool_call>{call}</tool_call>" if 0 < len(call) <= _LONGEST_EXAMPLE else _ANY_CALL
+    return (
+        f"<tool_call>{call}</tool_call>"
+        if 0 < len(call) <= _LONGEST_EXAMPLE
+        else '<tool_call>{"name":"<tool>","arguments":{}}</tool_call>'
+    )
 
 
 def _name(tool: Tool) -> str:
@@ -163,6 +176,29 @@ def _written(name: str, arguments: Any) -> str:
         return msgspec.json.encode(call).decode()
     except UnicodeEncodeError:  # half a character, which nothing but an escape can write
         return json.dumps(call)
+
+
+def messages_taught(request: Object, prompt: str, settings: Collection[str]) -> Object:
+    """The request of an API with chat messages, for a model that knows no tools: without these settings, the prompt
+    among its instructions, and what native calls and their results said as text."""
+    messages = [_in_text(message) for message in objects(request.get("messages"))]
+    if messages and messages[0].get("role") in _INSTRUCTS:
+        messages[0] = {**messages[0], "content": f"{content_text(messages[0].get('content'))}\n\n{prompt}".lstrip()}
+    else:
+        messages.insert(0, {"role": "system", "content": prompt})
+    return {**{key: value for key, value in request.items() if key not in settings}, "messages": messages}
+
+
+def _in_text(message: Object) -> Object:
+    content = content_text(message.get("content"))
+    if message.get("role") == "tool":
+        return {"role": "user", "content": result_text(content)}
+    calls = [an_object(call.get("function")) or {} for call in objects(message.get("tool_calls"))]
+    if not calls:
+        return message
+    written = as_text([(str(call.get("name")), call.get("arguments")) for call in calls])
+    kept = {key: value for key, value in message.items() if key != "tool_calls"}
+    return {**kept, "content": f"{content}\n{written}".strip()}
 
 
 def result_text(result: str) -> str:

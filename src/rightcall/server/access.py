@@ -344,7 +344,11 @@ class Guard:
         try:
             speaker = await self._speaker(scope, found)
         except StoreError:
-            return 503, "tokens_unavailable", _NO_STORE
+            return (
+                503,
+                "tokens_unavailable",
+                "tokens cannot be checked now: the audit log cannot be read; try again in a moment",
+            )
         path: str = scope["path"]
         if speaker is None:
             if path not in _FREE or found.get(_TOKEN_HEADER):
@@ -353,7 +357,11 @@ class Guard:
             enter(scope, Entered("", operator=False))
             return None
         if is_navigation(found) and path not in _OWN_PAGES:
-            return 403, "navigation", _NAVIGATION
+            return (
+                403,
+                "navigation",
+                "this server answers programs: a browser may not open, embed or run what it serves",
+            )
         caller = speaker.caller or DEFAULTS.get(path, DEFAULT)
         if CALLER_HEADER in found and any(named.strip() != caller.encode() for named in found[CALLER_HEADER]):
             return 403, "wrong_caller", _WRONG_CALLER.format(caller)
@@ -418,9 +426,7 @@ _FOREIGN_HOST = (
     "or start it with --host-name and the name you use"
 )
 _FOREIGN_ORIGIN = "pages of other origins may not use this server: start it with --origin and the page's origin"
-_NAVIGATION = "this server answers programs: a browser may not open, embed or run what it serves"
 _WRONG_CALLER = (
     "this request speaks for the caller '{}', and the header x-rightcall-caller names another one: leave the header "
     "out, or use a token of that caller"
 )
-_NO_STORE = "tokens cannot be checked now: the audit log cannot be read; try again in a moment"

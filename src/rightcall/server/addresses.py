@@ -192,7 +192,6 @@ def with_headers(send: Send, more: Iterable[Header]) -> Send:
 OWN = b"x-rightcall"
 """The beginning of the headers that are between the client and us."""
 
-_RULE = "--upstream must be an address such as http://localhost:11434 or https://api.example.com/v1"
 _SLASHES = re.compile(r"[/\\]")  # some servers take the other one for it
 _OF_ONE_HOP = frozenset(
     {
@@ -212,7 +211,11 @@ _OF_ONE_REQUEST = _OF_ONE_HOP | {b"host", b"content-length", b"expect"}
 
 def address_of(url: str) -> Address:
     """Reads an upstream's URL."""
-    return read_address(url, _RULE, "keys come from the client, in a header")
+    return read_address(
+        url,
+        "--upstream must be an address such as http://localhost:11434 or https://api.example.com/v1",
+        "keys come from the client, in a header",
+    )
 
 
 def join_path(base: str, target: str) -> str:

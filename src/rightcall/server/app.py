@@ -111,7 +111,15 @@ def build_app(
     async def figures(request: Request) -> Response:
         if not entrance_of(request.scope).operator:
             metrics.refused("operator_only")
-            return Response(error_body(403, "operator_only", _OPERATOR_ONLY), 403, media_type="application/json")
+            return Response(
+                error_body(
+                    403,
+                    "operator_only",
+                    "the figures are those of all callers: they need the token that the server was started with",
+                ),
+                403,
+                media_type="application/json",
+            )
         return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})
 
     @asynccontextmanager
@@ -129,7 +137,6 @@ def build_app(
 
 _PUBLIC = ("status", "version", "ready", "paused")
 """What `/health` tells whoever asks."""
-_OPERATOR_ONLY = "the figures are those of all callers: they need the token that the server was started with"
 
 
 # ── assembly ──
@@ -137,7 +144,6 @@ _OPERATOR_ONLY = "the figures are those of all callers: they need the token that
 
 log = logging.getLogger("rightcall")
 
-MCP_PATH = "/mcp"
 
 Watcher = Callable[[Facts], None]
 
@@ -217,7 +223,7 @@ def assemble(
     )
     app = build_app(
         Entrance(access, callers), metrics, Health(about, state), proxy=under_the_policy_of_now,
-        beside={} if mcp is None else {MCP_PATH: mcp}, span=span,
+        beside={} if mcp is None else {"/mcp": mcp}, span=span,
     )  # fmt: skip
     return Service(app, proxy, metrics)
 

@@ -29,10 +29,8 @@ from rightcall.base.text import escaped
 from rightcall.errors import CallError
 from rightcall.gate.gate import Gate
 from rightcall.proxy import report
-from rightcall.proxy.editor import Editor, collect_answer
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.gates import HOSTED, Gates, Options, lifts
-from rightcall.proxy.prose import Did, Settler
+from rightcall.proxy.flow import Editor, Flow, collect_answer
+from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts
 from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus
@@ -584,18 +582,14 @@ class _Exchange:
     # ── the client ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _body(self) -> bytes:
-        message = await self.receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        if not message.get("more_body"):
-            return message.get("body", b"")
-        pieces = [message.get("body", b"")]
-        while message.get("more_body"):
+        pieces: list[bytes] = []
+        while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise Gone
             pieces.append(message.get("body", b""))
-        return b"".join(pieces)
+            if not message.get("more_body"):
+                return b"".join(pieces)
 
     @property
     def upstream(self) -> str:

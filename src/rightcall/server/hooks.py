@@ -17,7 +17,7 @@ from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from msgspec import Struct
 
@@ -29,11 +29,8 @@ from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks, policy_source
 from rightcall.hosts.hooks.place import MODES, is_private, socket_address, socket_folder, socket_path
 from rightcall.policy.loader import load_policy
 from rightcall.record.sqlite_tables import take_lock
-
-if TYPE_CHECKING:
-    from rightcall.record.tables import Store
-    from rightcall.types import Mode
-
+from rightcall.record.tables import Store
+from rightcall.types import Mode
 
 # ── doors ──
 # The doors behind which the server judges for hooks: one for each host, project and mode, over one store.

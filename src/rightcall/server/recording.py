@@ -34,7 +34,7 @@ from rightcall.executor.stores import existing_folder, found_folder, open_store,
 from rightcall.policy.ledger import stopped
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
-from rightcall.proxy.prose import Did
+from rightcall.proxy.gates import Did
 from rightcall.proxy.report import CALLER, LONGEST_NAME, Provenance, notes
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.notes import note_policy, policy_note
@@ -50,7 +50,6 @@ Statistics = Callable[[], Mapping[str, Mapping[str, Any]]]
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _MOST_TOOLS: Final = 1_000
-_OTHER: Final = "(other)"
 
 
 def _no_statistics() -> Mapping[str, Mapping[str, Any]]:
@@ -158,7 +157,7 @@ class Metrics:
             for tool, of_tool in figures["tools"].items():
                 if len(seen) < _MOST_TOOLS:
                     seen.add(tool)
-                name = tool if tool in seen else _OTHER
+                name = tool if tool in seen else "(other)"
                 for strategy, count in of_tool["normalizations"].items():
                     counts[provider, name, strategy] += count
         for (provider, tool, strategy), count in sorted(counts.items()):

@@ -9,10 +9,10 @@ import pytest
 from msgspec import json
 
 from rightcall.executor.door import Door
-from rightcall.mcp.gateway import forward, news
+from rightcall.mcp.gateway import forward
 from rightcall.mcp.gateway import gateway as gateway_following
 from rightcall.mcp.gateway import shared as gateway_shared
-from rightcall.mcp.gateway.forward import Continuations, Kept
+from rightcall.mcp.gateway.forward import Continuations, KeptCall
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.messages import MOST_ROUNDS, Refused, read
 from rightcall.policy.ledger import put_stop
@@ -455,14 +455,14 @@ def test_calls_that_wait_are_bounded_for_each_caller(monkeypatch: pytest.MonkeyP
 
     async def main() -> list[Any]:
         kept = Continuations()
-        mine = kept.keep(Kept("b"), "ada")
-        others = [kept.keep(Kept("b"), "eve") for _ in range(10)]
+        mine = kept.keep(KeptCall("b"), "ada")
+        others = [kept.keep(KeptCall("b"), "eve") for _ in range(10)]
         found: list[Any] = [kept.take(one, "b", "ada") is not None for one in (mine, others[-1])]
         found.append([kept.take(one, "b", "eve") is not None for one in others[-4:]])
         for number in range(5):
-            kept.keep(Kept("b"), f"caller {number}")
+            kept.keep(KeptCall("b"), f"caller {number}")
         with pytest.raises(Refused):
-            kept.keep(Kept("b"), "one more")
+            kept.keep(KeptCall("b"), "one more")
         kept.clear()
         return found
 
@@ -471,8 +471,8 @@ def test_calls_that_wait_are_bounded_for_each_caller(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.promise("X-07")
 def test_those_who_listen_are_bounded_for_each_caller(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(news, "MOST_OF_ONE", 2)
-    monkeypatch.setattr(news, "MOST_WATCHED", 3)
+    monkeypatch.setattr(forward, "MOST_LISTENS_OF_ONE", 2)
+    monkeypatch.setattr(forward, "MOST_WATCHED", 3)
 
     async def main() -> list[Any]:
         async with gateway_of(policy("a"), a=ScriptedLink()) as gateway:

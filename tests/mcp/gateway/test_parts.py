@@ -8,7 +8,7 @@ import pytest
 from msgspec import Raw, json
 
 from rightcall.executor.door import Door
-from rightcall.mcp.gateway.forward import MARK, Continuations, Kept, binding_of
+from rightcall.mcp.gateway.forward import MARK, Continuations, KeptCall, binding_of
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.gateway.library import fits
 from rightcall.mcp.gateway.names import Naming, Table, Unsure
@@ -70,8 +70,8 @@ def test_a_state_counts_once_for_its_own_request_and_nobody_can_make_one_up() ->
         binding = binding_of("ada", "tools/call", {"name": Raw(b'"t"'), "_meta": Raw(b'{"a":1}')})
         same = binding_of("ada", "tools/call", {"name": Raw(b' "t" '), "requestState": Raw(b'"x"')})
         assert binding == same
-        one = kept.keep(Kept(binding, state="server's", forget=lambda: forgotten.append("one")), "ada")
-        two = kept.keep(Kept(binding, forget=lambda: forgotten.append("two")), "ada")
+        one = kept.keep(KeptCall(binding, state="server's", forget=lambda: forgotten.append("one")), "ada")
+        two = kept.keep(KeptCall(binding, forget=lambda: forgotten.append("two")), "ada")
         assert one.startswith(MARK)
         assert "server's" not in one
         found = [kept.take(MARK + "x", binding, "ada"), kept.take(one, binding, "ada"), kept.take(one, binding, "ada")]

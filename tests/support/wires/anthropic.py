@@ -9,10 +9,8 @@ import anthropic
 from msgspec import json
 
 from rightcall.policy.loader import load_policy
-from rightcall.proxy.editor import Editor
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.prose import Settler
+from rightcall.proxy.flow import Editor, Flow
+from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.anthropic import Anthropic
 from rightcall.proxy.wires.common import Event
 from support.scripted import anthropic as scripted_anthropic

@@ -6,10 +6,8 @@ from msgspec import json
 
 from rightcall.gate.gate import Gate
 from rightcall.policy.loader import load_policy
-from rightcall.proxy.editor import Editor
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.prose import Settler
+from rightcall.proxy.flow import Editor, Flow
+from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.openai_chat import OpenAIChat
 
 WIRE = OpenAIChat()

@@ -8,10 +8,8 @@ import openai
 
 from rightcall.base.http.addresses import payload
 from rightcall.policy.loader import load_policy
-from rightcall.proxy.editor import Editor
-from rightcall.proxy.flow import Flow
-from rightcall.proxy.gates import Gates
-from rightcall.proxy.prose import Settler
+from rightcall.proxy.flow import Editor, Flow
+from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.openai_responses import OpenAIResponses
 from support.scripted import responses as scripted_responses
 from support.scripted.parts import Answer, Part, event

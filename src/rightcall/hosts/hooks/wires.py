@@ -211,7 +211,6 @@ WIRES: dict[str, Wire] = {"claude": CLAUDE, "gemini": GEMINI, "codex": CODEX}
 _OTHER_NAMES = {"claude": ("claude-code", "claude")}
 _MILD = ("observe", "warn")
 _LONGEST = 600
-_MOST_TEXT = 10_000_000
 
 
 def cannot_judge(why: str) -> str:
@@ -298,7 +297,7 @@ def _text(policy: str, errors: str = "strict") -> str:
     with open(handle, encoding="utf-8-sig", errors=errors) as opened:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError("it is no file")
-        return opened.read(_MOST_TEXT)
+        return opened.read(10_000_000)
 
 
 def _table(inside: dict[str, Any], name: str) -> dict[str, Any]:

@@ -282,12 +282,8 @@ def _ours_in(host: Host, path: str, text: str) -> bool:
 def is_installed(host: Host, path: str) -> bool:
     """Whether anything of ours is in a file; a file that cannot be read is not."""
     try:
-        data = contents(path)
-        text = "" if data is None else text_of(data, path)
-        if host.kind == "servers":
-            return any(one.state == "wrapped" for one in entries_of(None if _is_blank(text) else read(text).plain()))
-        return _ours_in(host, path, text)
-    except (ConfigError, NotReadable):
+        return installed_in(host, path) is not None
+    except ConfigError:
         return False
 
 
@@ -480,15 +476,15 @@ def installed_in(host: Host, path: str) -> Installed | None:
     """What is in one file; None where nothing of ours is. Raises ConfigError for one that cannot be read."""
     data = contents(path)
     text = "" if data is None else text_of(data, path)
-    if not text.strip("\ufeff \t\r\n"):
+    if _is_blank(text):
         return None
     try:
         settings = tomllib.loads(text.removeprefix("\ufeff")) if path.endswith(".toml") else read(text).plain()
     except (NotReadable, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"cannot be understood: {error}", source=path) from None
     hooks = tuple(found_hooks(host, settings)) if host.kind == "hooks" else ()
-    servers = tuple(entry for entry in entries_of(settings) if entry.state == "wrapped")
-    servers = servers if host.kind == "servers" else ()
+    wrapped = (entry for entry in entries_of(settings) if entry.state == "wrapped")
+    servers = tuple(wrapped) if host.kind == "servers" else ()
     return Installed(host, path, settings, hooks, servers) if hooks or servers else None
 
 

@@ -225,7 +225,6 @@ def _reason(text: str, err: str) -> str:
 
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
-    from rightcall.errors import ConfigError
     from rightcall.policy.discovery import FoundPolicy
     from rightcall.policy.loader import load_policy
 

@@ -24,7 +24,7 @@ from rightcall.mcp.gateway.forward import (
     MARK,
     Continuations,
     Errand,
-    Kept,
+    KeptCall,
     Pending,
     asks,
     binding_of,
@@ -66,7 +66,6 @@ from rightcall.policy.types import PAUSED
 
 BIG: Final = 64_000
 """Bytes of a request from which on it is looked at in a thread."""
-_AT_A_TIME: Final = 2
 _MOST: Final = 1_000
 Ready = tuple[int, str]
 
@@ -77,7 +76,7 @@ class Judging:
     def __init__(self, door: Door, table: Table) -> None:
         self._door = door
         self._table = table
-        self._few = asyncio.Semaphore(_AT_A_TIME)
+        self._few = asyncio.Semaphore(2)
         self._ready: dict[tuple[str, str], Ready] = {}
         self.recorded = 0
         """Calls of which there is a record."""
@@ -161,8 +160,6 @@ _USED_UP = "requestState is used up, too old, or of another call: make the call 
 _NOT_OFFERED = "This tool is not offered here."
 _CHANGED = "The policy has changed while this call waited for answers, and does not let it go on: make the call anew"
 _TOO_OFTEN = f"This call has asked {MOST_ROUNDS} times for more, and still wants more: make the call anew"
-_GOES_ON = "It was judged anew, and goes on as it began."
-_MOVED = "The server of this call is no longer the one that it began with: make the call anew"
 _OURS = ("name", "arguments", "_meta", "inputResponses", "requestState")
 
 
@@ -350,7 +347,13 @@ class Calls:
             raise Refused(INVALID_PARAMS, _USED_UP)
         if has_moved or barred is not None:
             kept.forget()
-            return _refused(_MOVED, exchange) if barred is None else self._not_on(barred, kept.digest, exchange)
+            return (
+                _refused(
+                    "The server of this call is no longer the one that it began with: make the call anew", exchange
+                )
+                if barred is None
+                else self._not_on(barred, kept.digest, exchange)
+            )
         passage = kept.passage
         rounds = 0 if is_due else kept.rounds
         if kept.pending is not None:
@@ -374,7 +377,7 @@ class Calls:
         again = await self._judging.judge(meant, call, exchange)
         if again.action != "allow":
             return again
-        await self._door.aended(again, summary=_GOES_ON)
+        await self._door.aended(again, summary="It was judged anew, and goes on as it began.")
         return None
 
     def _not_on(self, barred: Passage, digest: str, exchange: Exchange) -> Answer:
@@ -409,7 +412,7 @@ class Calls:
         if isinstance(found, Answer):
             return found
         digest = self._door.policy.digest
-        kept = Kept(_bound(exchange)[0], passage, None, pending, pending.cancel, upstream, digest, rounds + 1)
+        kept = KeptCall(_bound(exchange)[0], passage, None, pending, pending.cancel, upstream, digest, rounds + 1)
         return question_result(found, self._kept.keep(kept, exchange.caller))
 
     async def _made(self, errand: Errand, exchange: Exchange) -> Answer:

@@ -27,12 +27,21 @@ from rightcall.executor.executor import Executor
 from rightcall.executor.rights import other_names
 from rightcall.mcp.approvals import form_for, person, read_answer
 from rightcall.mcp.gateway.calls import Calls, called_by
-from rightcall.mcp.gateway.forward import Continuations, era_of
+from rightcall.mcp.gateway.forward import (
+    LEVELS,
+    LISTS,
+    MESSAGE,
+    MOST_WATCHED,
+    TOOLS,
+    UPDATED,
+    Continuations,
+    News,
+    Questions,
+    era_of,
+)
 from rightcall.mcp.gateway.joining import Joining
-from rightcall.mcp.gateway.library import Library, list_result, uri_of
+from rightcall.mcp.gateway.library import Library, Searching, list_result, uri_of
 from rightcall.mcp.gateway.names import Table, ToolEntry, spelling_of, wire_names
-from rightcall.mcp.gateway.news import LEVELS, LISTS, MESSAGE, MOST_WATCHED, TOOLS, UPDATED, News, Questions
-from rightcall.mcp.gateway.search import Searching
 from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
@@ -48,7 +57,7 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.tasks import STATUS, STATUS_NEW
-from rightcall.mcp.upstream.session import Cause, Session
+from rightcall.mcp.upstream.session import Cause, Session, spawn
 from rightcall.mcp.upstream.upstream import STARTING, Hello, Opening, Upstream
 from rightcall.policy.settings import Server
 from rightcall.policy.types import Approval
@@ -104,7 +113,6 @@ GREETING: Final = 5.0
 """Seconds that the greeting of a client waits for servers that are just starting,"""
 FIRST_LIST: Final = 20.0
 """and all that it asks for then: many clients take a list once, and what is not in it is never there for them."""
-_ENDED: Final = "RightCall ended before the task did."
 _NO_SERVERS: Final[Mapping[str, Server]] = {}
 
 
@@ -202,7 +210,7 @@ class Gateway:
         self._kept.clear()
         self._joining.cancel()
         for one in self._upstreams.values():
-            self._tasks.end(one, _ENDED)
+            self._tasks.end(one, "RightCall ended before the task did.")
         await asyncio.gather(*(one.aclose() for one in self._upstreams.values()), *self._closing)
         self._upstreams = {}
 
@@ -257,9 +265,7 @@ class Gateway:
         self.table.drop(upstream.name)
         self._library.forget(upstream.name)
         self._tasks.end(upstream, "The server was taken out of the policy.")
-        task = asyncio.get_running_loop().create_task(upstream.aclose())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        spawn(self._closing, upstream.aclose())
         self.news.changed(TOOLS)
 
     async def settled(self, seconds: float = FIRST_LIST) -> None:
@@ -383,30 +389,6 @@ class Gateway:
         await self.refreshed()
         return await self._searching.search(call, exchange, lambda entry: self._is_listed(entry, exchange.caller))
 
-    async def list_resources(self, exchange: Exchange) -> Answer:
-        await self.settled()
-        return list_result("resources", await self._library.resources(), exchange)
-
-    async def list_templates(self, exchange: Exchange) -> Answer:
-        await self.settled()
-        return list_result("resourceTemplates", await self._library.templates(), exchange)
-
-    async def list_prompts(self, exchange: Exchange) -> Answer:
-        await self.settled()
-        return list_result("prompts", await self._library.prompts(), exchange)
-
-    async def read_resource(self, exchange: Exchange) -> Answer:
-        await self.settled()
-        return await self._library.read(exchange)
-
-    async def get_prompt(self, exchange: Exchange) -> Answer:
-        await self.settled()
-        return await self._library.get_prompt(exchange)
-
-    async def complete(self, exchange: Exchange) -> Answer:
-        await self.settled()
-        return await self._library.complete(exchange)
-
     async def subscribe(self, exchange: Exchange) -> Answer:
         uri = uri_of(exchange)
         if len(exchange.client.subscribed) >= MOST_WATCHED:
@@ -430,11 +412,14 @@ class Gateway:
         await self._joining.set_levels(self.with_capability("logging"))
         return success({})
 
-    async def ask_task(self, exchange: Exchange) -> Answer:
-        return await self._tasks.ask(exchange, self._upstreams.values())
+    async def ask_library(self, exchange: Exchange) -> Answer:
+        """Resources, prompts and completion, of the servers that there are."""
+        await self.settled()
+        return await self._library.answer(exchange)
 
-    async def list_tasks(self, exchange: Exchange) -> Answer:
-        return await self._tasks.list(exchange, self._upstreams.values())
+    async def ask_task(self, exchange: Exchange) -> Answer:
+        ask = self._tasks.list if exchange.method == "tasks/list" else self._tasks.ask
+        return await ask(exchange, self._upstreams.values())
 
     async def listen(self, exchange: Exchange) -> Answer:
         tasks = self._tasks.heard_by(exchange, self._upstreams.values())
@@ -501,21 +486,21 @@ _HANDLERS: Final[Mapping[str, Callable[[Gateway, Exchange], Awaitable[Answer]]]]
     "ping": Gateway.ping,
     "tools/list": Gateway.list_tools,
     "tools/call": Gateway.call_tool,
-    "resources/list": Gateway.list_resources,
-    "resources/templates/list": Gateway.list_templates,
-    "resources/read": Gateway.read_resource,
+    "resources/list": Gateway.ask_library,
+    "resources/templates/list": Gateway.ask_library,
+    "resources/read": Gateway.ask_library,
     "resources/subscribe": Gateway.subscribe,
     "resources/unsubscribe": Gateway.unsubscribe,
-    "prompts/list": Gateway.list_prompts,
-    "prompts/get": Gateway.get_prompt,
-    "completion/complete": Gateway.complete,
+    "prompts/list": Gateway.ask_library,
+    "prompts/get": Gateway.ask_library,
+    "completion/complete": Gateway.ask_library,
     "logging/setLevel": Gateway.set_level,
     "subscriptions/listen": Gateway.listen,
     "tasks/get": Gateway.ask_task,
     "tasks/result": Gateway.ask_task,
     "tasks/cancel": Gateway.ask_task,
     "tasks/update": Gateway.ask_task,
-    "tasks/list": Gateway.list_tasks,
+    "tasks/list": Gateway.ask_task,
 }
 _OLD_ONLY: Final = frozenset(
     ("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/result", "tasks/list")

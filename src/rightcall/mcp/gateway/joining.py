@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from rightcall.base.patterns import matches
 from rightcall.base.text import escaped
+from rightcall.mcp.gateway.forward import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.gateway.names import Clash, Table, ToolEntry, clash_words, read_entries
-from rightcall.mcp.gateway.news import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.messages import mapping, value
 from rightcall.mcp.tasks import EXTENSION
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session

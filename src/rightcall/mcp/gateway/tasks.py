@@ -16,8 +16,7 @@ from msgspec import Raw, json
 
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
-from rightcall.mcp.gateway.forward import Continuations, Errand, era_of, forward
-from rightcall.mcp.gateway.news import TASKS, News, names_in
+from rightcall.mcp.gateway.forward import TASKS, Continuations, Errand, News, era_of, forward, names_in
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -54,10 +53,6 @@ MOST_OF_ONE: Final = 1_000
 LISTING: Final = 10.0
 PAGES: Final = 100
 MISSING_CAPABILITY: Final = -32021
-_NO_SUCH: Final = "Task not found"
-_CROWDED: Final = "Too many tasks were open; this one is not followed any more."
-_GOES_ON: Final = "It was judged anew, and its task goes on as it began."
-_REUSED: Final = "The server gave the id of this task to another call."
 
 
 class Task:
@@ -141,7 +136,9 @@ class Tasks:
             wire = f"{wire}.{upstream.name}"
             known = self._tasks.get((caller, wire))
         if known is not None:
-            await self._drop((caller, wire), Outcome(ok=False, error=_REUSED))
+            await self._drop(
+                (caller, wire), Outcome(ok=False, error="The server gave the id of this task to another call.")
+            )
         task = self._tasks[caller, wire] = Task(wire, created.id, errand, passage, exchange)
         task.timer = asyncio.get_running_loop().call_later(created.seconds, self._expire, (caller, wire), task)
         return task
@@ -150,7 +147,9 @@ class Tasks:
         own = [key for key in self._tasks if key[0] == caller]
         full = own if len(own) >= MOST_OF_ONE else list(self._tasks) if len(self._tasks) >= MOST else []
         if full:
-            await self._drop(full[0], Outcome(ok=False, error=_CROWDED))
+            await self._drop(
+                full[0], Outcome(ok=False, error="Too many tasks were open; this one is not followed any more.")
+            )
 
     # ── what clients ask about them ──────────────────────────────────────────────────────────────────────────────
 
@@ -219,14 +218,14 @@ class Tasks:
         again = await asyncio.to_thread(judge, passage.name, passage.arguments, space=task.upstream.name)
         if again.action != "allow":
             raise Refused(INVALID_PARAMS, again.message)
-        await self._door.aended(again, summary=_GOES_ON)
+        await self._door.aended(again, summary="It was judged anew, and its task goes on as it began.")
         task.digest = digest
 
     def _of(self, exchange: Exchange) -> Task:
         wire = value(exchange.params.get("taskId", b""))
         task = self._tasks.get((exchange.caller, wire)) if isinstance(wire, str) else None
         if task is None or task.stateless != exchange.peer.stateless or task.upstream.state == "off":
-            raise Refused(INVALID_PARAMS, _NO_SUCH)
+            raise Refused(INVALID_PARAMS, "Task not found")
         return task
 
     async def _told(self, task: Task, method: str, answer: Answer) -> Answer:

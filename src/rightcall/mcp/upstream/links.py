@@ -15,13 +15,14 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from msgspec import json
+from msgspec import Raw, json
 
+from rightcall import __version__
 from rightcall.base.http.addresses import MOST, JsonLines, ServerSentEvents, TooLong, payload, read_address
 from rightcall.base.http.answers import header_of
 from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
@@ -29,9 +30,19 @@ from rightcall.base.http.errors import HttpError
 from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError
-from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS
-from rightcall.mcp.upstream.session import FORGOTTEN, Heard, Link, ServerGone, SessionExpired
-from rightcall.mcp.upstream.upstream import environment, filled
+from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era
+from rightcall.mcp.upstream.session import (
+    FORGOTTEN,
+    Cause,
+    Heard,
+    Link,
+    ServerGone,
+    ServerSlow,
+    Session,
+    SessionExpired,
+    spawn,
+)
+from rightcall.mcp.upstream.upstream import Hello, environment, filled, greet, listed
 from rightcall.policy.settings import Server
 
 # ── streamable HTTP ──
@@ -87,12 +98,12 @@ class HttpLink:
         self._own = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in own.items()]
 
     def request(self, id: int, body: bytes, headers: Mapping[str, str]) -> None:
-        task = self._spawn(self._ask(id, body, headers))
+        task = spawn(self._tasks, self._ask(id, body, headers))
         self._asks[id] = task
         task.add_done_callback(lambda _: self._asks.pop(id, None))
 
     def tell(self, body: bytes) -> None:
-        self._telling = self._spawn(self._told(body, self._telling))
+        self._telling = spawn(self._tasks, self._told(body, self._telling))
 
     def abandon(self, id: int) -> bool:
         task = self._asks.get(id)
@@ -107,7 +118,7 @@ class HttpLink:
     def agreed(self, version: str, *, listen: bool) -> None:
         self._version = version
         if listen and self._session is not None:
-            self._spawn(self._listen())
+            spawn(self._tasks, self._listen())
 
     async def aclose(self) -> None:
         if self._session is not None and not self._is_lost:
@@ -259,12 +270,6 @@ class HttpLink:
             sent.append((b"mcp-protocol-version", self._version.encode()))
         sent += [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
         return await self._client.send(method, self._target, sent, body)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     def _fail(self, id: int, why: ServerGone) -> None:
         if self._heard is not None:
@@ -588,3 +593,52 @@ class Tail:
 def open_link(server: Server) -> Link:
     """The way to a server of the policy."""
     return HttpLink(server) if server.url else ProcessLink(server)
+
+
+# ── the tools of a server ──
+# Asks an MCP server for its tools, once: it is started, introduced to, listed and ended.
+
+_STARTING = 30.0
+"""Seconds for a server to start, and again to list its tools: some are fetched first."""
+
+
+def learn_tools(server: Server) -> list[dict[str, Any]]:
+    """Its tools as it lists them. Raises ConfigError where it does not start or does not answer."""
+    try:
+        return [json.decode(one) for one in asyncio.run(_list_once(server))]
+    except ServerSlow as fault:
+        raise ConfigError(f"server {escaped(server.name, 60)}: it {fault}") from None
+    except ServerGone as fault:  # whose words are a sentence of their own
+        raise ConfigError(f"server {escaped(server.name, 60)}: {fault}") from None
+
+
+async def _list_once(server: Server) -> list[Raw]:
+    hello = Hello({"name": "rightcall", "version": __version__}, {})
+    try:
+        return await _ask_server(server, hello)
+    except ServerGone:  # some of the old era end at a question before the handshake
+        return await _ask_server(server, hello, only="old")
+
+
+async def _ask_server(server: Server, hello: Hello, *, only: Era | None = None) -> list[Raw]:
+    session = Session(ProcessLink(server), _Nobody())
+    await session.open()
+    try:
+        await greet(session, hello, _STARTING, only=only)
+        return await listed(session, hello, "tools/list", "tools", _STARTING)
+    finally:
+        await session.aclose()
+
+
+class _Nobody:
+    """Who is told of what the server says by itself."""
+
+    async def asked(self, method: str, params: Raw, cause: Cause | None) -> Answer:
+        del method, params, cause
+        return Answer(error=Raw(b'{"code": -32601, "message": "there is nobody to ask"}'))
+
+    def told_by_server(self, method: str, params: Raw, cause: Cause | None) -> None:
+        del method, params, cause
+
+    def lost(self, session: Session, why: str, words: str = "") -> None:
+        del session, why, words

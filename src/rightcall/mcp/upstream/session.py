@@ -7,7 +7,7 @@ owner, with the request that caused it where that can be told.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from typing import Any, Final, Protocol
 
 from msgspec import Raw, Struct
@@ -360,3 +360,11 @@ def _number(id: Raw | None) -> int | None:
         return int(bytes(id)) if id is not None else None
     except ValueError:
         return None
+
+
+def spawn(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Work that is kept among these until it ends: nothing else holds a task."""
+    task = asyncio.get_running_loop().create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task

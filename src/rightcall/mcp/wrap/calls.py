@@ -194,9 +194,6 @@ AMBIGUOUS: Final = (
     "read in two ways"
 )
 UNHEARD: Final = "The server closed its input, so it was ended."
-_IN_USE: Final = "`id` is in use: an earlier call with it still waits"
-_NEVER_BACK: Final = "The client did not come back with the answers that the server asked for."
-_GOES_ON: Final = "It was judged anew, and its task goes on as it began."
 _MOST_PENDING: Final = 10_000
 """Calls without an answer that are remembered: a server may never give one."""
 
@@ -243,7 +240,9 @@ class Calls:
             self._ends.to_client(failure(NULL if known is None else message.id, code, why))
             return None
         if self.listing.holds(known) or self.questions.holds(known):
-            self._ends.to_client(failure(message.id, INVALID_REQUEST, _IN_USE))
+            self._ends.to_client(
+                failure(message.id, INVALID_REQUEST, "`id` is in use: an earlier call with it still waits")
+            )
             return None
         held = Held(bytes(line), known, message.id, call, peer_of_request(call.meta, self._client))
         if self.listing.hold(known, call.meta, lambda: self._resume(held)):
@@ -268,7 +267,7 @@ class Calls:
         if again.action != "allow":
             self._ends.to_client(failure(message.id, INVALID_PARAMS, again.message))
             return None
-        self._door.ended(again, summary=_GOES_ON)
+        self._door.ended(again, summary="It was judged anew, and its task goes on as it began.")
         self.tasks.renew(str(name), self._door.policy.digest)
         self.tasks.asked(message)
         return line
@@ -304,7 +303,12 @@ class Calls:
         return self._door.policy.digest, self.listing.age
 
     def _never_back(self, pending: Pending) -> None:
-        self._door.ended(pending.passage, ok=False, error=_NEVER_BACK, seconds=pending.spent)
+        self._door.ended(
+            pending.passage,
+            ok=False,
+            error="The client did not come back with the answers that the server asked for.",
+            seconds=pending.spent,
+        )
 
     def ended_unread(self, id: Id | None, size: int) -> None:
         """The same for an answer that was too long to be read."""

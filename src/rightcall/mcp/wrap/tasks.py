@@ -126,7 +126,6 @@ def written(call: ToolCall) -> str:
 
 MOST: Final = 1_000
 """Tasks that are followed at a time, and questions about them."""
-_CROWDED: Final = "The task is not followed any more: there are too many, or its id was given to another call."
 
 
 class _Task(Struct, frozen=True):
@@ -159,7 +158,13 @@ class Tasks:
             self._open[created.id] = _Task(pending, self._now() + created.seconds)
             self._look_later()
         for one in (crowded, reused):
-            self._end(one, Outcome(ok=False, error=_CROWDED))
+            self._end(
+                one,
+                Outcome(
+                    ok=False,
+                    error="The task is not followed any more: there are too many, or its id was given to another call.",
+                ),
+            )
         return True
 
     def began(self, name: str) -> Pending | None:

@@ -10,14 +10,14 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Raw
 from msgspec.json import encode
 
 from rightcall.base.json.strict import duplicate_keys
 from rightcall.base.text import escaped
-from rightcall.executor.door import way_of
+from rightcall.executor.door import Door, way_of
 from rightcall.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -38,10 +38,6 @@ from rightcall.mcp.messages import (
 from rightcall.mcp.tasks import STATUS, STATUS_NEW, UPDATE
 from rightcall.mcp.wrap.calls import UNHEARD, Calls
 from rightcall.mcp.wrap.process import GRACE, HURRY, Ending, Ends, Output, Server, id_of, log, parts
-
-if TYPE_CHECKING:
-    from rightcall.executor.door import Door
-
 
 # ── between client and server ──
 # What `wrap` does with each line of the client and of the server. Only `tools/call` is looked into; everything else
@@ -253,9 +249,6 @@ MOST_FROM_CLIENT: Final = 64 << 20
 MOST_FROM_SERVER: Final = 8 << 20
 """Bytes of a message of the server that is looked into; a longer one passes in pieces."""
 _TAIL: Final = 4096
-_SERVER_ENDED: Final = "The server ended before it answered."
-_CLIENT_LEFT: Final = "The client ended the connection before the server answered."
-_TOLD_TO_END: Final = "RightCall was told to end before the server answered."
 
 
 class Pump:
@@ -275,7 +268,7 @@ class Pump:
         self._between = Between(door, space, self._ends, context=f"wrap-{token_hex(4)}", answerable=answerable)
         self._over = Ending(source, self._server.input)
         self._server_done = False
-        self._why = _SERVER_ENDED
+        self._why = "The server ended before it answered."
         """Why calls that are still open get no answer."""
         self._up = threading.Thread(target=self._until_over, args=(self._from_client,), daemon=True)
         self._down = threading.Thread(target=self._until_over, args=(self._from_server,), daemon=True)
@@ -289,7 +282,7 @@ class Pump:
                 self._part_from_deaf()
             self._finish()
         except KeyboardInterrupt as stop:
-            self._why = _TOLD_TO_END
+            self._why = "RightCall was told to end before the server answered."
             self._server.hurry(signal.SIGINT if type(stop) is KeyboardInterrupt else signal.SIGTERM)
             raise
         finally:
@@ -314,7 +307,7 @@ class Pump:
         by_itself = self._server_done and not self.was_deaf
         leaves = not self._server_done and not self.was_deaf
         if leaves:
-            self._why = _CLIENT_LEFT
+            self._why = "The client ended the connection before the server answered."
         if leaves and not self._ends.client_lost:
             self._up.join(GRACE)  # what the client had written before it went
             self._between.calls.listing.settled(GRACE)

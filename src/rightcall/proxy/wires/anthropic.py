@@ -25,7 +25,7 @@ from rightcall.proxy.wires.common import (
     Wire,
     a_list,
     a_number,
-    add_count,
+    add_counts,
     an_object,
     arguments_text,
     decode_object,
@@ -88,7 +88,7 @@ def usage_with(usage: Object, extra: Usage) -> Object:
     """Counts with those of other tries added. What was read from a cache there counts as input here: the sum is right,
     and the cache's own counts stay those of this answer."""
     more = {"input_tokens": extra.prompt, "output_tokens": extra.completion}
-    return {**usage, **{key: add_count(usage[key], count) for key, count in more.items() if key in usage}}
+    return add_counts(usage, more)
 
 
 # ── framing ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -358,19 +358,6 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 # ── once more ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def again(request: Object, redo: Redo) -> Object:
-    """The request with the model's own message and what is wrong with it."""
-    messages = list(a_list(request.get("messages")))
-    said = [_text(redo.prose)] if redo.prose.strip() else []
-    if redo.calls:
-        _append(messages, "assistant", said + [_as_written(call) for call in redo.calls])
-        _append(messages, "user", [_refused(call, hint) for call, hint in zip(redo.calls, redo.hints, strict=True)])
-    else:
-        _append(messages, "assistant", said)
-        _append(messages, "user", [_text(redo.text)])
-    return _unthinking({**request, "messages": messages, "stream": False})
-
-
 def _append(messages: list[Any], role: str, blocks: list[Object]) -> None:
     """One more message, or more of the last one where it has the same role: roles take turns."""
     last = an_object(messages[-1]) if messages else None
@@ -413,13 +400,6 @@ def _unthinking(request: Object) -> Object:
 
 
 # ── the tools in the prompt ──────────────────────────────────────────────────────────────────────────────────────
-
-
-def taught(request: Object, prompt: str) -> Object:
-    """The request for a model that knows no tools."""
-    kept = {key: value for key, value in request.items() if key not in TOOL_SETTINGS}
-    messages = [_in_text(message) for message in objects(request.get("messages"))]
-    return {**kept, "system": _instructed(request.get("system"), prompt), "messages": messages}
 
 
 def _instructed(system: Any, prompt: str) -> Any:
@@ -529,17 +509,27 @@ class Anthropic(Wire):
     def usage(self, answer: Any) -> Usage:
         return usage_of((an_object(answer) or {}).get("usage"))
 
-    def with_usage(self, answer: Any, extra: Usage) -> Any:
+    def with_usage(self, answer: Any, extra: Usage | None) -> Any:
         usage = an_object((an_object(answer) or {}).get("usage"))
-        return answer if usage is None else {**answer, "usage": usage_with(usage, extra)}
+        return answer if usage is None or extra is None else {**answer, "usage": usage_with(usage, extra)}
 
     # ── asking otherwise ─────────────────────────────────────────────────────────────────────────────────────────
 
     def again(self, request: Object, redo: Redo) -> Object:
-        return again(request, redo)
+        messages = list(a_list(request.get("messages")))
+        said = [_text(redo.prose)] if redo.prose.strip() else []
+        if redo.calls:
+            _append(messages, "assistant", said + [_as_written(call) for call in redo.calls])
+            _append(messages, "user", [_refused(call, hint) for call, hint in zip(redo.calls, redo.hints, strict=True)])
+        else:
+            _append(messages, "assistant", said)
+            _append(messages, "user", [_text(redo.text)])
+        return _unthinking({**request, "messages": messages, "stream": False})
 
     def taught(self, request: Object, prompt: str) -> Object:
-        return taught(request, prompt)
+        kept = {key: value for key, value in request.items() if key not in TOOL_SETTINGS}
+        messages = [_in_text(message) for message in objects(request.get("messages"))]
+        return {**kept, "system": _instructed(request.get("system"), prompt), "messages": messages}
 
     # ── errors ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 import msgspec
@@ -37,20 +37,13 @@ class Kind(IntEnum):
     """The answer is over; `text` is the reason in the API's own word."""
 
 
-class _Same:
-    def __repr__(self) -> str:
-        return "SAME"
+class _Kept(Enum):
+    SAME = "as it came"
+    DROP = "not at all: what it said is said elsewhere"
 
 
-class _Drop:
-    def __repr__(self) -> str:
-        return "DROP"
-
-
-SAME: Final = _Same()
-"""As it came."""
-DROP: Final = _Drop()
-"""Not at all: what it said is said elsewhere."""
+SAME: Final = _Kept.SAME
+DROP: Final = _Kept.DROP
 
 
 class Ending(NamedTuple):
@@ -204,6 +197,10 @@ class Wire(ABC):
     """What the paths end with at which a model is asked over this API."""
     prefix = "call_"
     """What the ids of calls begin with, as the API shapes them."""
+    streams = False
+    """Whether an answer is streamed where the request does not say."""
+    counts = ("prompt_tokens", "completion_tokens")
+    """The names of the tokens in `usage`: of the prompt, and of the answer."""
 
     def is_for(self, method: str, path: str) -> bool:
         """Whether a request to this path asks a model over this API."""
@@ -214,9 +211,9 @@ class Wire(ABC):
         request = decode_request(body)
         if request is None:
             return None
-        return Asked(
-            str(request.model), request.stream is True, raw_list(request.tools), self.choice(request.tool_choice)
-        )
+        stream = request.stream is True or (self.streams and request.stream is not False)
+        choice, answers = self.choice(request.tool_choice), a_number(request.n) or 1
+        return Asked(str(request.model), stream, raw_list(request.tools), choice, answers)
 
     def choice(self, given: Any) -> Choice:
         """What the request's `tool_choice` says; this one says nothing."""
@@ -238,12 +235,12 @@ class Wire(ABC):
     def written(self, event: Event) -> Any:
         """The whole answer as decided, a new object; unknown fields survive."""
 
-    @abstractmethod
-    def usage(self, answer: Any) -> Usage: ...
+    def usage(self, answer: Any) -> Usage:
+        return usage_of((an_object(answer) or {}).get("usage"), self.counts)
 
-    @abstractmethod
-    def with_usage(self, answer: Any, extra: Usage) -> Any:
+    def with_usage(self, answer: Any, extra: Usage | None) -> Any:
         """The answer, with tokens of other tries added to its own."""
+        return with_tokens(answer, extra, self.counts)
 
     @abstractmethod
     def again(self, request: dict[str, Any], redo: Redo) -> dict[str, Any]:
@@ -333,6 +330,13 @@ def raw_list(value: msgspec.Raw) -> bytes:
     return raw if raw.startswith(b"[") and raw.strip(b"[ \n\r\t]") else b""
 
 
+def content_text(content: Any) -> str:
+    """The text of a content that is one, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text") or "") for part in objects(content))
+
+
 def arguments_text(arguments: Any) -> str:
     """Arguments as the JSON text that APIs carry."""
     return arguments if isinstance(arguments, str) else encode(arguments).decode()
@@ -348,14 +352,25 @@ def add_count(value: Any, more: int | None) -> Any:
     return value if number is None or more is None else number + more
 
 
-def with_tokens(answer: Object, extra: Usage | None, prompt: str, completion: str) -> Object:
-    """An answer with tokens of other tries added to its own `usage`, where it tells any under these names."""
+def usage_of(given: Any, counts: tuple[str, str]) -> Usage:
+    """The tokens in a `usage` object."""
+    usage = an_object(given) or {}
+    return Usage(*[a_number(usage.get(count)) for count in counts])
+
+
+def with_tokens(answer: Object, extra: Usage | None, counts: tuple[str, str]) -> Object:
+    """An answer or an event with tokens of other tries added to its own `usage`, where it tells any by these names."""
     usage = an_object(answer.get("usage"))
     if usage is None or extra is None:
         return answer
     total = (extra.prompt or 0) + (extra.completion or 0)
-    more = {prompt: extra.prompt, completion: extra.completion, "total_tokens": total}
-    return {**answer, "usage": {**usage, **{key: add_count(usage[key], n) for key, n in more.items() if key in usage}}}
+    more = dict(zip((*counts, "total_tokens"), (extra.prompt, extra.completion, total), strict=True))
+    return {**answer, "usage": add_counts(usage, more)}
+
+
+def add_counts(given: Object, more: dict[str, int | None]) -> Object:
+    """The object with these added to its own counts, where it has any by their names."""
+    return {**given, **{key: add_count(given[key], count) for key, count in more.items() if key in given}}
 
 
 def plus(one: Usage, other: Usage) -> Usage:

@@ -8,11 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.base.http.addresses import JsonLines
-from rightcall.proxy.teaching import as_text, result_text
+from rightcall.proxy.teaching import as_text, messages_taught
 from rightcall.proxy.wires.common import (
     DROP,
     SAME,
-    Asked,
     Delta,
     Ending,
     Event,
@@ -24,14 +23,12 @@ from rightcall.proxy.wires.common import (
     Wire,
     a_list,
     a_number,
-    add_count,
+    add_counts,
     an_object,
     arguments_text,
     decode_object,
-    decode_request,
     encode,
-    objects,
-    raw_list,
+    usage_of,
 )
 from rightcall.types import Call
 
@@ -202,42 +199,8 @@ def _written(line: Object) -> bytes:
     return encode(line) + b"\n"
 
 
-def with_usage(answer: Object, extra: Usage | None) -> Object:
-    """An answer or a line with tokens of other tries added to its own, where it tells any."""
-    if extra is None:
-        return answer
-    more = {"prompt_eval_count": extra.prompt, "eval_count": extra.completion}
-    return {**answer, **{key: add_count(answer[key], count) for key, count in more.items() if key in answer}}
-
-
 # ── teaching ──
 # Asking Ollama otherwise: once more with a hint, or with the tools in the prompt.
-
-
-def again(request: Object, redo: Redo) -> Object:
-    """The request with the model's own message and what is wrong with it. Ollama refuses a call whose arguments are no
-    object: a message with such a call is told in text."""
-    messages = list(a_list(request.get("messages")))
-    calls = [(call, _arguments(call)) for call in redo.calls]
-    if calls and all(arguments is not None for _, arguments in calls):
-        written = [_native(call, arguments) for call, arguments in calls]
-        messages.append({"role": "assistant", "content": redo.prose, "tool_calls": written})
-        messages += [_hint(call, hint) for call, hint in zip(redo.calls, redo.hints, strict=True)]
-    else:
-        told = as_text([(call.name, call.arguments) for call in redo.calls])
-        messages.append({"role": "assistant", "content": f"{redo.prose}\n{told}".strip()})
-        messages.append({"role": "user", "content": "\n\n".join(redo.hints) or redo.text})
-    return {**request, "messages": messages, "stream": False}
-
-
-def taught(request: Object, prompt: str) -> Object:
-    """The request for a model that knows no tools."""
-    messages = [_in_text(message) for message in objects(request.get("messages"))]
-    if messages and messages[0].get("role") == "system":
-        messages[0] = {**messages[0], "content": f"{messages[0].get('content') or ''}\n\n{prompt}".strip()}
-    else:
-        messages.insert(0, {"role": "system", "content": prompt})
-    return {**{key: value for key, value in request.items() if key != "tools"}, "messages": messages}
 
 
 def _arguments(call: Call) -> Object | None:
@@ -255,17 +218,11 @@ def _hint(call: Call, hint: str) -> Object:
     return {**message, "tool_call_id": call.id} if call.id else message
 
 
-def _in_text(message: Object) -> Object:
-    """A message without native calls: what they said is in its text."""
-    content = message.get("content") or ""
-    if message.get("role") == "tool":
-        return {"role": "user", "content": result_text(str(content))}
-    calls = [an_object(call.get("function")) or {} for call in objects(message.get("tool_calls"))]
-    if not calls:
-        return message
-    written = as_text([(str(call.get("name")), call.get("arguments")) for call in calls])
-    kept = {key: value for key, value in message.items() if key != "tool_calls"}
-    return {**kept, "content": f"{content}\n{written}".strip()}
+def with_usage(answer: Object, extra: Usage | None) -> Object:
+    """An answer or a line with tokens of other tries added to its own, where it tells any."""
+    if extra is None:
+        return answer
+    return add_counts(answer, {"prompt_eval_count": extra.prompt, "eval_count": extra.completion})
 
 
 class Ollama(Wire):
@@ -273,13 +230,8 @@ class Ollama(Wire):
 
     name = "ollama"
     path = "/api/chat"
-
-    def asked(self, body: bytes) -> Asked | None:
-        request = decode_request(body)
-        if request is None:
-            return None
-        # It streams unless told not to, and knows no way to say that a tool must be called.
-        return Asked(str(request.model), request.stream is not False, raw_list(request.tools))
+    streams = True
+    counts = ("prompt_eval_count", "eval_count")
 
     def new_id(self) -> str:
         return ""
@@ -316,19 +268,29 @@ class Ollama(Wire):
         return {**answer, "message": message}
 
     def usage(self, answer: Any) -> Usage:
-        given = an_object(answer) or {}
-        return Usage(a_number(given.get("prompt_eval_count")), a_number(given.get("eval_count")))
+        return usage_of(answer, self.counts)
 
-    def with_usage(self, answer: Any, extra: Usage) -> Any:
+    def with_usage(self, answer: Any, extra: Usage | None) -> Any:
         return with_usage(answer, extra)
 
     # ── asking otherwise ─────────────────────────────────────────────────────────────────────────────────────────
 
     def again(self, request: Object, redo: Redo) -> Object:
-        return again(request, redo)
+        """Ollama refuses a call whose arguments are no object: a message with such a call is told in text."""
+        messages = list(a_list(request.get("messages")))
+        calls = [(call, _arguments(call)) for call in redo.calls]
+        if calls and all(arguments is not None for _, arguments in calls):
+            written = [_native(call, arguments) for call, arguments in calls]
+            messages.append({"role": "assistant", "content": redo.prose, "tool_calls": written})
+            messages += [_hint(call, hint) for call, hint in zip(redo.calls, redo.hints, strict=True)]
+        else:
+            told = as_text([(call.name, call.arguments) for call in redo.calls])
+            messages.append({"role": "assistant", "content": f"{redo.prose}\n{told}".strip()})
+            messages.append({"role": "user", "content": "\n\n".join(redo.hints) or redo.text})
+        return {**request, "messages": messages, "stream": False}
 
     def taught(self, request: Object, prompt: str) -> Object:
-        return taught(request, prompt)
+        return messages_taught(request, prompt, ("tools",))
 
     # ── errors ───────────────────────────────────────────────────────────────────────────────────────────────────
 

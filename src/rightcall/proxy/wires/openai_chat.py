@@ -8,11 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from rightcall.base.http.addresses import ServerSentEvents, payload, sse
-from rightcall.proxy.teaching import as_text, result_text
+from rightcall.proxy.teaching import messages_taught
 from rightcall.proxy.wires.common import (
     DROP,
     SAME,
-    Asked,
     Choice,
     Delta,
     Ending,
@@ -24,14 +23,12 @@ from rightcall.proxy.wires.common import (
     Usage,
     Wire,
     a_list,
-    a_number,
     an_object,
     arguments_text,
     decode_object,
-    decode_request,
     encode,
     objects,
-    raw_list,
+    usage_of,
     with_tokens,
 )
 from rightcall.types import Call
@@ -103,7 +100,7 @@ class OpenAIChatStream:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return Event(raw)
         if chunk.usage is not None:
-            self.usage = usage_of(chunk.usage)
+            self.usage = usage_of(chunk.usage, OpenAIChat.counts)
         deltas: list[Delta] = []
         for choice in chunk.choices or ():
             if choice.delta is not None:
@@ -166,7 +163,9 @@ class OpenAIChatStream:
         if chunk is None:
             return self._unended(event) + event.raw
         if event.same and not _renumbers(event):
-            return event.raw if chunk.get("usage") is None else sse(encode(with_usage(chunk, usage)))
+            return (
+                event.raw if chunk.get("usage") is None else sse(encode(with_tokens(chunk, usage, OpenAIChat.counts)))
+            )
         if event.again:
             return _text_chunk(chunk, event.deltas[0])
         return self._rewritten(chunk, event.deltas, usage)
@@ -197,7 +196,7 @@ class OpenAIChatStream:
                 kept.append(written)
         if not kept and chunk.get("usage") is None:
             return b"".join(before)
-        return b"".join(before) + sse(encode(with_usage({**chunk, "choices": kept}, usage)))
+        return b"".join(before) + sse(encode(with_tokens({**chunk, "choices": kept}, usage, OpenAIChat.counts)))
 
     def _unended(self, event: Event) -> bytes:
         """What comes before the end of a stream that gave no reason to end."""
@@ -292,80 +291,15 @@ def _with_choice(chunk: Object, choice: Object) -> bytes:
     return sse(encode({**{key: value for key, value in chunk.items() if key != "usage"}, "choices": [choice]}))
 
 
-def usage_of(given: Any) -> Usage:
-    """The tokens in a `usage` object."""
-    usage = an_object(given) or {}
-    return Usage(a_number(usage.get("prompt_tokens")), a_number(usage.get("completion_tokens")))
-
-
-def with_usage(answer: Object, extra: Usage | None) -> Object:
-    """An answer or a chunk with tokens of other tries added to its own, where it tells any."""
-    return with_tokens(answer, extra, "prompt_tokens", "completion_tokens")
-
-
 # ── teaching ──
 # Asking an OpenAI-compatible server otherwise: once more with a hint, or with the tools in the prompt.
 
 TOOL_SETTINGS = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call")
 
 
-def again(request: Object, redo: Redo) -> Object:
-    """The request with the model's own message and what is wrong with it."""
-    messages = list(a_list(request.get("messages")))
-    if redo.calls:
-        calls = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": arguments_text(call.arguments)},
-            }
-            for call in redo.calls
-        ]
-        messages.append({"role": "assistant", "content": redo.prose or None, "tool_calls": calls})
-        messages += [
-            {"role": "tool", "tool_call_id": call.id, "content": hint}
-            for call, hint in zip(redo.calls, redo.hints, strict=True)
-        ]
-    else:
-        messages.append({"role": "assistant", "content": redo.prose})
-        messages.append({"role": "user", "content": redo.text})
-    return without_stream({**request, "messages": messages})
-
-
-def taught(request: Object, prompt: str) -> Object:
-    """The request for a model that knows no tools."""
-    kept = {key: value for key, value in request.items() if key not in TOOL_SETTINGS}
-    messages = [_in_text(message) for message in objects(request.get("messages"))]
-    first = an_object(messages[0]) if messages else None
-    if first is not None and first.get("role") in ("system", "developer"):
-        messages[0] = {**first, "content": f"{_text(first.get('content'))}\n\n{prompt}"}
-    else:
-        messages.insert(0, {"role": "system", "content": prompt})
-    return {**kept, "messages": messages}
-
-
 def without_stream(request: Object) -> Object:
     """The same request, to be answered at once."""
     return {key: value for key, value in request.items() if key != "stream_options"} | {"stream": False}
-
-
-def _in_text(message: Object) -> Object:
-    """A message without native calls: what they said is in its text."""
-    if message.get("role") == "tool":
-        return {"role": "user", "content": result_text(_text(message.get("content")))}
-    calls = [an_object(call.get("function")) or {} for call in objects(message.get("tool_calls"))]
-    if not calls:
-        return message
-    written = as_text([(str(call.get("name")), call.get("arguments")) for call in calls])
-    kept = {key: value for key, value in message.items() if key != "tool_calls"}
-    return {**kept, "content": f"{_text(message.get('content'))}\n{written}".strip()}
-
-
-def _text(content: Any) -> str:
-    """The text of a content that is one, or a list of parts."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text") or "") for part in objects(content))
 
 
 LEGACY = "function_call"
@@ -378,12 +312,13 @@ class OpenAIChat(Wire):
     name = "openai_chat"
     path = "/chat/completions"
 
-    def asked(self, body: bytes) -> Asked | None:
-        request = decode_request(body)
-        if request is None:
-            return None
-        choice, answers = _choice(request.tool_choice), a_number(request.n) or 1
-        return Asked(str(request.model), request.stream is True, raw_list(request.tools), choice, answers)
+    def choice(self, given: Any) -> Choice:
+        if given == "none":
+            return "none"
+        allowed = an_object((an_object(given) or {}).get("allowed_tools"))
+        if allowed is not None:
+            return "required" if allowed.get("mode") == "required" else "auto"
+        return "auto" if given is None or given == "auto" else "required"
 
     def stream(self) -> OpenAIChatStream:
         return OpenAIChatStream()
@@ -414,19 +349,24 @@ class OpenAIChat(Wire):
         ]
         return answer
 
-    def usage(self, answer: Any) -> Usage:
-        return usage_of((an_object(answer) or {}).get("usage"))
-
-    def with_usage(self, answer: Any, extra: Usage) -> Any:
-        return with_usage(answer, extra)
-
     # ── asking otherwise ─────────────────────────────────────────────────────────────────────────────────────────
 
     def again(self, request: Object, redo: Redo) -> Object:
-        return again(request, redo)
+        messages = list(a_list(request.get("messages")))
+        if redo.calls:
+            calls = [tool_call(call) for call in redo.calls]
+            messages.append({"role": "assistant", "content": redo.prose or None, "tool_calls": calls})
+            messages += [
+                {"role": "tool", "tool_call_id": call.id, "content": hint}
+                for call, hint in zip(redo.calls, redo.hints, strict=True)
+            ]
+        else:
+            messages.append({"role": "assistant", "content": redo.prose})
+            messages.append({"role": "user", "content": redo.text})
+        return without_stream({**request, "messages": messages})
 
     def taught(self, request: Object, prompt: str) -> Object:
-        return taught(request, prompt)
+        return messages_taught(request, prompt, TOOL_SETTINGS)
 
     # ── errors ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -435,15 +375,6 @@ class OpenAIChat(Wire):
 
     def stream_error(self, kind: FaultKind, message: str) -> bytes:
         return b"data: %s\n\n" % self.error(502, kind, message)
-
-
-def _choice(given: Any) -> Choice:
-    if given == "none":
-        return "none"
-    allowed = an_object((an_object(given) or {}).get("allowed_tools"))
-    if allowed is not None:
-        return "required" if allowed.get("mode") == "required" else "auto"
-    return "auto" if given is None or given == "auto" else "required"
 
 
 def _native(answer: int, key: Any, call: Object | None) -> list[Delta]:

@@ -28,6 +28,7 @@ from rightcall.proxy.wires.common import (
     a_list,
     an_object,
     arguments_text,
+    content_text,
     decode_object,
     encode,
     objects,
@@ -36,6 +37,7 @@ from rightcall.proxy.wires.common import (
 from rightcall.proxy.wires.openai_responses_items import (
     ARGUMENTS_DELTA,
     ARGUMENTS_DONE,
+    COUNTS,
     FINAL,
     ITEM_ADDED,
     ITEM_DONE,
@@ -57,7 +59,6 @@ from rightcall.proxy.wires.openai_responses_items import (
     new_items,
     output_written,
     part_written,
-    usage_of,
 )
 from rightcall.types import Call
 
@@ -73,22 +74,6 @@ TOOL_SETTINGS = ("tools", "tool_choice", "parallel_tool_calls", "max_tool_calls"
 CALL, RESULT = "function_call", "function_call_output"
 
 
-def again(request: Object, redo: Redo) -> Object:
-    """The request with the model's own items and what is wrong with them."""
-    told: list[Object] = []
-    answers: list[Object] = []
-    if redo.prose or not redo.calls:
-        told.append({"role": "assistant", "content": redo.prose})
-    for call, hint in zip(redo.calls, redo.hints, strict=True):
-        arguments = arguments_text(call.arguments)
-        told.append({"type": CALL, "call_id": call.id, "name": call.name, "arguments": arguments})
-        answers.append({"type": RESULT, "call_id": call.id, "output": hint})
-    if not redo.calls:
-        answers.append({"role": "user", "content": redo.text})
-    before = [] if request.get("conversation") else [*items(request.get("input")), *told]
-    return without_stream({**request, "input": before + answers})
-
-
 def items(given: Any) -> list[Any]:
     """The input as a list: one text is one message of the user."""
     return [{"role": "user", "content": given}] if isinstance(given, str) else a_list(given)
@@ -100,18 +85,6 @@ def without_stream(request: Object) -> Object:
     return kept | {"stream": False}
 
 
-def taught(request: Object, prompt: str) -> Object:
-    """The request for a model that knows no tools. What the server runs itself stays offered."""
-    kept = {key: value for key, value in request.items() if key not in TOOL_SETTINGS}
-    if others := [tool for tool in objects(request.get("tools")) if tool.get("type") != "function"]:
-        kept["tools"] = others
-    given = request.get("instructions")
-    kept["instructions"] = f"{given}\n\n{prompt}" if isinstance(given, str) and given else prompt
-    if isinstance(request.get("input"), list):
-        kept["input"] = _in_text(a_list(request["input"]))
-    return kept
-
-
 def _in_text(given: list[Any]) -> list[Any]:
     """The conversation without native calls: what they and their results said, as messages."""
     messages: list[Any] = []
@@ -120,7 +93,7 @@ def _in_text(given: list[Any]) -> list[Any]:
             written = as_text([(str(call.get("name")), call.get("arguments")) for call in run])
             messages.append({"role": "assistant", "content": written})
         elif kind == RESULT:
-            results = [result_text(_text(result.get("output"))) for result in run]
+            results = [result_text(content_text(result.get("output"))) for result in run]
             messages.append({"role": "user", "content": "\n".join(results)})
         else:
             messages += run
@@ -129,13 +102,6 @@ def _in_text(given: list[Any]) -> list[Any]:
 
 def _type(item: Any) -> str:
     return str((an_object(item) or {}).get("type"))
-
-
-def _text(output: Any) -> str:
-    """The text of a result that is one, or a list of parts."""
-    if isinstance(output, str):
-        return output
-    return "\n".join(str(part.get("text") or "") for part in objects(output))
 
 
 # ── the stream ──
@@ -251,7 +217,8 @@ class OpenAIResponsesStream:
         response = an_object(data.get("response"))
         if response is None:
             return before + self._passed(event.raw, about)
-        written = with_usage(output_written(response, about.items, more) if self._touched else response, usage)
+        written = output_written(response, about.items, more) if self._touched else response
+        written = with_tokens(written, usage, COUNTS)
         if isinstance(ending, Ending) and ending.reason:
             written = ended(written, ending.reason)
             kind = f"response.{written['status']}"
@@ -343,16 +310,12 @@ def _framed(raw: bytes, data: Object) -> bytes:
     return b"".join([line + b"\n" for line in lines]) + b"data: %s\n\n" % encode(data)
 
 
-def with_usage(response: Object, extra: Usage | None) -> Object:
-    """A response with tokens of other tries added to its own, where it tells any."""
-    return with_tokens(response, extra, "input_tokens", "output_tokens")
-
-
 class OpenAIResponses(Wire):
     """`/v1/responses`."""
 
     name = "openai_responses"
     path = "/responses"
+    counts = COUNTS
 
     def stream(self) -> OpenAIResponsesStream:
         return OpenAIResponsesStream()
@@ -387,19 +350,31 @@ class OpenAIResponses(Wire):
                     response = ended(response, delta.new.reason)
         return output_written(response, items, more)
 
-    def usage(self, answer: Any) -> Usage:
-        return usage_of(an_object(answer) or {})
-
-    def with_usage(self, answer: Any, extra: Usage) -> Any:
-        return with_usage(answer, extra)
-
     # ── asking otherwise ─────────────────────────────────────────────────────────────────────────────────────────
 
     def again(self, request: Object, redo: Redo) -> Object:
-        return again(request, redo)
+        told: list[Object] = []
+        answers: list[Object] = []
+        if redo.prose or not redo.calls:
+            told.append({"role": "assistant", "content": redo.prose})
+        for call, hint in zip(redo.calls, redo.hints, strict=True):
+            arguments = arguments_text(call.arguments)
+            told.append({"type": CALL, "call_id": call.id, "name": call.name, "arguments": arguments})
+            answers.append({"type": RESULT, "call_id": call.id, "output": hint})
+        if not redo.calls:
+            answers.append({"role": "user", "content": redo.text})
+        before = [] if request.get("conversation") else [*items(request.get("input")), *told]
+        return without_stream({**request, "input": before + answers})
 
     def taught(self, request: Object, prompt: str) -> Object:
-        return taught(request, prompt)
+        kept = {key: value for key, value in request.items() if key not in TOOL_SETTINGS}
+        if others := [tool for tool in objects(request.get("tools")) if tool.get("type") != "function"]:
+            kept["tools"] = others
+        given = request.get("instructions")
+        kept["instructions"] = f"{given}\n\n{prompt}" if isinstance(given, str) and given else prompt
+        if isinstance(request.get("input"), list):
+            kept["input"] = _in_text(a_list(request["input"]))
+        return kept
 
     # ── errors ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -22,31 +22,29 @@ from rightcall.proxy.wires.common import (
     Object,
     Usage,
     a_list,
-    a_number,
     an_object,
     arguments_text,
     decode_object,
     objects,
     random_id,
+    usage_of,
 )
 from rightcall.types import Call
 
 MESSAGE, FUNCTION_CALL, OUTPUT_TEXT = "message", "function_call", "output_text"
+COUNTS = ("input_tokens", "output_tokens")
 
 
-class Part:
+class Part(Struct, eq=False):
     """One part of a message."""
 
-    __slots__ = ("at", "dead", "index", "lane", "pieces", "read", "rewritten")
-
-    def __init__(self, lane: int, index: int) -> None:
-        self.lane = lane
-        self.index = index
-        self.read = False  # its text came already: what repeats it is no news
-        self.pieces: list[str] = []  # the text that the client was sent
-        self.rewritten = False
-        self.dead = False  # all of its text was lifted
-        self.at: int | None = None  # the index the client knows it by
+    lane: int
+    index: int
+    read: bool = False  # its text came already: what repeats it is no news
+    pieces: list[str] = []  # the text that the client was sent
+    rewritten: bool = False
+    dead: bool = False  # all of its text was lifted
+    at: int | None = None  # the index the client knows it by
 
     @property
     def text(self) -> str:
@@ -55,25 +53,22 @@ class Part:
         return self.pieces[0] if self.pieces else ""
 
 
-class Item:
+class Item(Struct, eq=False):
     """One item of the output."""
 
-    __slots__ = (
-        "at", "begun", "fate", "foreign", "held", "id", "index", "number", "over", "parts", "read", "sent", "type",
-    )  # fmt: skip
-
-    def __init__(self, number: int, type: str, index: int | None, id: Any) -> None:
-        self.number = number
-        self.type = type
-        self.index = index  # None: a server that does not count them
-        self.id = id if isinstance(id, str) and id else None
-        self.parts: dict[int, Part] = {}
-        self.begun = self.read = self.over = False  # a call began; arguments came; it was told whole
-        self.foreign = False  # a call of a tool in a namespace, which is not among the functions that we know
-        self.fate: Any = None  # of a call: SAME, DROP, or the `Call` in its place
-        self.sent = False  # the arguments of the call in its place left
-        self.held: bytes | None = None  # the event that began it, while nothing of it is left to show
-        self.at: int | None = None
+    number: int
+    type: str
+    index: int | None  # None: a server that does not count them
+    id: str | None
+    parts: dict[int, Part] = {}
+    begun: bool = False  # a call began
+    read: bool = False  # its arguments came
+    over: bool = False  # it was told whole
+    foreign: bool = False  # a call of a tool in a namespace, which is not among the functions that we know
+    fate: Any = None  # of a call: SAME, DROP, or the `Call` in its place
+    sent: bool = False  # the arguments of the call in its place left
+    held: bytes | None = None  # the event that began it, while nothing of it is left to show
+    at: int | None = None
 
 
 class Output:
@@ -101,7 +96,8 @@ class Output:
         return found
 
     def new(self, index: Any, id: Any, type: str) -> Item:
-        item = Item(len(self.items), type, index if is_index(index) else None, id)
+        own = id if isinstance(id, str) and id else None
+        item = Item(len(self.items), type, index if is_index(index) else None, own)
         self.items.append(item)
         if item.index is not None:
             self._by_index[item.index] = item
@@ -310,16 +306,13 @@ class _Happened(Struct):
 _happened = msgspec.json.Decoder(_Happened)
 
 
-class About:
+class About(Struct, eq=False):
     """What an event is about, for the time when it is written."""
 
-    __slots__ = ("item", "items", "part", "type")
-
-    def __init__(self, type: str, item: Item | None = None, part: Part | None = None) -> None:
-        self.type = type
-        self.item = item
-        self.part = part
-        self.items: list[Item | None] = []  # those of the final list
+    type: str
+    item: Item | None = None
+    part: Part | None = None
+    items: list[Item | None] = []  # those of the final list
 
 
 class Reader:
@@ -422,7 +415,7 @@ class Reader:
 
     def _read_final(self, raw: bytes, happened: _Happened) -> Event:
         response = decode_object(bytes(happened.response)) or {}
-        self.usage = usage_of(response)
+        self.usage = usage_of(response.get("usage"), COUNTS)
         about = About(happened.type)
         output = a_list(response.get("output"))
         about.items = self._output.matched(output)
@@ -449,9 +442,3 @@ def finish_reason(response: Object) -> str:
     """Why a response is over: cut off, or as its status says."""
     details = an_object(response.get("incomplete_details")) or {}
     return str(details.get("reason") or response.get("status"))
-
-
-def usage_of(response: Object) -> Usage:
-    """The tokens that a response tells of."""
-    usage = an_object(response.get("usage")) or {}
-    return Usage(a_number(usage.get("input_tokens")), a_number(usage.get("output_tokens")))
