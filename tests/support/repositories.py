@@ -13,10 +13,10 @@ from msgspec import convert, to_builtins
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code import diff, history
+from rightcall.tools.code.diff import comparing, snapshot
 from rightcall.tools.code.opening import CodeTool
-from rightcall.tools.git.private import private_for
 from rightcall.tools.git.repository import Repository
-from rightcall.tools.git.run import comparing, git_in, output_of, snapshot
+from rightcall.tools.git.run import git_in, output_of, private_for
 from rightcall.tools.process import run_program
 
 MOMENT = 1_700_000_000

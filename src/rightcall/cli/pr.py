@@ -41,6 +41,7 @@ from rightcall.executor.stores import desk_folder, existing_folder, guarded_path
 from rightcall.record.admission import person
 from rightcall.record.notes import note_change
 from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.write.apply import preview, why_not
 from rightcall.tools.write.commit import close_pull
 from rightcall.tools.write.desk import Desk, adopt, distrust
 from rightcall.tools.write.merge import Checker, MergeArguments, approved_plan, merge, merge_plan, preview_lines
@@ -66,14 +67,13 @@ from rightcall.tools.write.review import (
     review,
     span_of,
 )
-from rightcall.tools.write.undo import preview, why_not
 
 if TYPE_CHECKING:
     from rightcall.policy.settings import Policy
     from rightcall.record.tables import Store
     from rightcall.tools.write.changes import Change, Filed
     from rightcall.tools.write.desk import Worker
-    from rightcall.tools.write.merge import Merge, Plan
+    from rightcall.tools.write.merge import Merge, MergePlan
 
 
 # ── notes ──
@@ -167,7 +167,7 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
     return _merge_now(desk, policy, options, by, plan)
 
 
-def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
+def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "MergePlan") -> int:
     record, head = plan.case.record, plan.case.head
     data = {"pull": record.id, "commit": head, "branch": record.branch, "base": record.base}
     record_first(options, "pr merge", by, data | {"approve": options.approve})

@@ -40,7 +40,6 @@ _LONGEST: Final = 4000
 _MOST: Final = 100
 """messages in one reading, as the schemas say; a policy may let calls pass that do not fit them."""
 _MOST_ROOMS: Final = 50
-_MOST_NAMES: Final = 20
 _NO_ROOM: Final = (
     "This call belongs to no conversation, so it has no room. A host names the conversation (`context`) when it runs a "
     "call; go on without a room."
@@ -260,7 +259,7 @@ def _list(tables: Tables, whose: str | None, current: str | None, named: tuple[s
         if post is not None:
             room = rooms.setdefault(post.context, _empty(post.context, moment(entry.at)))
             room["messages"] += 1
-            if post.caller not in room["from"] and len(room["from"]) < _MOST_NAMES:
+            if post.caller not in room["from"] and len(room["from"]) < 20:
                 room["from"].append(post.caller)
         elif whose is not None and entry.kind in CALLS:
             caller, context = _whose(entry)

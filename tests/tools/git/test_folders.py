@@ -12,10 +12,9 @@ import pytest
 
 from rightcall.base.files.sight import Sight
 from rightcall.tools.git import repository as folders
-from rightcall.tools.git.private import Private
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import PrivateFolder, repository_for, sweep
-from rightcall.tools.git.run import write_graph
+from rightcall.tools.git.run import Private, write_graph
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-08", "C-09")
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.promise("C-08", "C-09")
 _MAKER = """
 import os, sys
 from rightcall.tools.git.run import write_graph
-from rightcall.tools.git.private import Private
+from rightcall.tools.git.run import Private
 from rightcall.tools.git.repository import repository_for
 from rightcall.base.files.sight import Sight
 private = Private(repository_for(Sight(sys.argv[1])))

@@ -28,14 +28,12 @@ from rightcall.tools.code.patch import (
     text_of,
 )
 from rightcall.tools.code.read import decode_text
-from rightcall.tools.git.private import history_state
 from rightcall.tools.git.refs import commit_of, seconds_of, split_path
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import run_git
+from rightcall.tools.git.run import history_state, run_git
 from rightcall.tools.state import Untold
 
 _SECONDS = SECONDS["code/log"]
-_MOST_COMMITS = 100
 _MOST_OUTPUT = 32 << 20
 _LARGEST = 50 * 1024
 """Bytes of changes in all."""
@@ -67,7 +65,7 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
     they are no expressions."""
     written = named_paths(sight, () if asked.path is None else (asked.path,))
     repository = repository_for(sight, written)
-    limit = max(1, min(asked.limit, _MOST_COMMITS))
+    limit = max(1, min(asked.limit, 100))
     command = ["log", f"--max-count={limit + 1}", *LOG_OPTIONS, *_filters(asked)]
     if asked.path is None:
         command.append(MERGES)  # with a path it would bring in merges that have not changed it
@@ -218,7 +216,6 @@ _SECONDS_BLAME = SECONDS["code/blame"]
 _LARGEST_BLAME = 5 << 20
 _MOST_LINES = 500
 """Without a range."""
-_MOST_ASKED = 5000
 _LONGEST_WORDS = 1_000
 """Characters of an author, and of a message: they come with every line."""
 _NOT_YET = "Not committed yet"
@@ -334,7 +331,7 @@ def _range(asked: BlameArguments, total: int) -> tuple[int, int, bool]:
     if asked.start_line is not None and first > total:
         raise ToolFailure(f"startLine is {first}, but the file has {total} lines")
     end = min(wanted, total)
-    last = min(end, first + (_MOST_LINES if asked.end_line is None else _MOST_ASKED) - 1)
+    last = min(end, first + (_MOST_LINES if asked.end_line is None else 5000) - 1)
     return first, last, last < end
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.base.files.beneath import open_beneath
+from rightcall.base.files.spots import closing
 from rightcall.tools.state import current_trace
 
 # ── lines ──
@@ -45,7 +46,6 @@ class IgnoreLine(Struct, frozen=True):
     expression: bytes
     folder: bool
     negated: bool
-    anchored: bool
 
 
 def ignore_lines(text: bytes) -> list[IgnoreLine]:
@@ -79,7 +79,7 @@ def _line(raw: bytes) -> IgnoreLine | None:
     expression = _expression(text.removeprefix(b"/"))
     if expression is None:
         return None
-    return IgnoreLine(text, expression if anchored else _DEEP + expression, folder, negated, anchored)
+    return IgnoreLine(text, expression if anchored else _DEEP + expression, folder, negated)
 
 
 def _without_blanks(raw: bytes) -> bytes:
@@ -310,10 +310,8 @@ def ignoring_at(root: int, path: str, deadline: float) -> Ignoring:
             folder = open_beneath(root, above, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
             continue
-        try:
+        with closing(folder):
             found = found.below(above, folder)
-        finally:
-            os.close(folder)
     return found
 
 

@@ -302,7 +302,6 @@ OTHER: Style = ((), '"', "")
 # A lexer of one expression per language. Each step takes what it has looked at, so the time is linear in the text.
 
 MOST_TOKENS = 5_000
-_LONGEST = 200
 
 _BLOCKS = {"/*": "*/", "--[[": "]]"}
 _OVER_LINES = frozenset(('"""', "'''", "`"))
@@ -335,7 +334,7 @@ def tokens_of(text: str, path: str, first: int, last: int, room: AnswerRoom) -> 
         if line >= first or line + text.count("\n", start, token.end()) >= first:
             kind, written = token.lastgroup or "", token.group()
             kind = "keyword" if kind == "identifier" and written in keywords else kind
-            one = SyntaxToken(kind, line, start - line_start + 1, cut_end(written, _LONGEST))
+            one = SyntaxToken(kind, line, start - line_start + 1, cut_end(written, 200))
             if len(found) == MOST_TOKENS or not room.take(one):
                 return found, False
             found.append(one)

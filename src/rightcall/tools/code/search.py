@@ -21,6 +21,7 @@ from rightcall.base.cut import AnswerRoom
 from rightcall.base.files.beneath import shown_name
 from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS
 from rightcall.base.files.sight import Opened, Sight
+from rightcall.base.files.spots import closing
 from rightcall.base.globs import compile_globs
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.ignore import Ignoring, OutOfTime, ignoring_at
@@ -68,11 +69,8 @@ class Wanted(Struct, frozen=True):
 
 def files_below(sight: Sight, start: Opened, wanted: Wanted, deadline: float) -> Listing:
     """The files below an open folder, in the order of the walk."""
-    root = sight.open_root()
-    try:
+    with closing(sight.open_root()) as root:
         above = ignoring_at(root, start.path, deadline)
-    finally:
-        os.close(root)
     found = Listing([])
     ignoring: dict[str, Ignoring] = {start.path: above}
     for place in walk(sight, start):
@@ -182,7 +180,6 @@ def _joined(listing: Listing, folder: str, counts: dict[str, int]) -> dict[str, 
 # stands in them is none of its business: it reads no ignore file, no setting and no link of its own accord, and not a
 # byte of what it has read is shown. Told to leave out what we leave out anyway, it may always look into more.
 
-_MOST_OUTPUT = 64 << 20
 _MOST_TOLD = 16_000
 """Bytes of patterns that are handed over: they must fit in a pipe."""
 _PLAIN = re.compile(rb"/?(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -191,12 +188,9 @@ _COUNTED = re.compile(rb"(?:\./)?([^\0]+)\0([0-9]+)\n")
 _FAILED = 2
 
 
-def _in_any_case(name: str) -> str:
-    """A glob for a name in upper and lower case."""
-    return "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in name)
-
-
-_SHOWN_FOLDERS = tuple(_in_any_case(pattern.split("/")[0]) for pattern in DOTFILES)
+_SHOWN_FOLDERS = tuple(
+    "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in pattern.split("/")[0]) for pattern in DOTFILES
+)
 """Hidden folders that can be seen with all that is in them."""
 _SEEN = tuple(line.encode() for name in _SHOWN_FOLDERS for line in (f"!{name}/", f"!**/{name}/**"))
 
@@ -242,7 +236,7 @@ class Counting:
             command = _command(program, pattern, f"/dev/fd/{told}", glob)
             env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
             self._finished = run_program(
-                Program(command, env, _place(folder), fds=(told,)), seconds=seconds, most=_MOST_OUTPUT,
+                Program(command, env, _place(folder), fds=(told,)), seconds=seconds, most=64 << 20,
                 unwanted=self._unwanted.is_set,
             )  # fmt: skip
         except (ToolFailure, OSError):
@@ -478,7 +472,6 @@ def _text(raw: bytes) -> str:
 MOST_MATCHES = 100
 MOST_CONTEXT = 20
 MOST_PATHS = 100
-_SECONDS = SECONDS["code/search"]
 _COARSE = 20_000_000
 """Nanoseconds by which the times of files may be behind."""
 _MARGIN = 0.5
@@ -520,7 +513,7 @@ class SearchResult(Struct, frozen=True, rename="camel", kw_only=True):
 
 def search(sight: Sight, asked: SearchArguments, *, engine: Engine | None = None) -> SearchResult:
     """The matching lines, in the order of their files' paths. Without an engine named, ripgrep where there is one."""
-    began, deadline = time_ns() - _COARSE, monotonic() + _SECONDS - _MARGIN
+    began, deadline = time_ns() - _COARSE, monotonic() + SECONDS["code/search"] - _MARGIN
     pattern = read_pattern(asked.pattern, case_sensitive=asked.case_sensitive)
     wanted = _wanted(asked)
     starts = _opened(sight, asked)

@@ -17,6 +17,7 @@ from time import time_ns
 from msgspec import Struct
 
 from rightcall.base.files.beneath import open_beneath, shown_name
+from rightcall.base.files.spots import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox.conversation import Scratch
@@ -111,18 +112,12 @@ def _quote_name(name: str) -> str:
 def put(scratch: Scratch, path: str, content: bytes, mode: int = 0o644) -> None:
     """Write a file that is not there yet, and the folders above it."""
     folder, name = _folder_of(scratch, path)
-    try:
-        file = os.open(name, _NEW, 0o600, dir_fd=folder)
-        try:
-            write_whole(file, content)
-            os.fchmod(file, mode)
-            earlier = time_ns() - _EARLIER
-            os.utime(file, ns=(earlier, earlier))
-            own(file, scratch)
-        finally:
-            os.close(file)
-    finally:
-        os.close(folder)
+    with closing(folder), closing(os.open(name, _NEW, 0o600, dir_fd=folder)) as file:
+        write_whole(file, content)
+        os.fchmod(file, mode)
+        earlier = time_ns() - _EARLIER
+        os.utime(file, ns=(earlier, earlier))
+        own(file, scratch)
 
 
 def write_whole(file: int, content: bytes) -> None:
@@ -212,13 +207,10 @@ def _entries(folder: int, below: str, cut: list[Left]) -> Iterator[tuple[str, os
     except OSError:
         cut.append(Left(shown_path(below), "a folder that cannot be read"))
         return
-    try:
-        with os.scandir(at) as found:
-            for entry in found:
-                with suppress(OSError):
-                    yield entry.name, entry.stat(follow_symlinks=False)
-    finally:
-        os.close(at)
+    with closing(at), os.scandir(at) as found:
+        for entry in found:
+            with suppress(OSError):
+                yield entry.name, entry.stat(follow_symlinks=False)
 
 
 def _no_file(about: os.stat_result, device: int, owner: int | None) -> str | None:
@@ -270,9 +262,6 @@ def changed_files(now: Listing, before: Mapping[str, Mark]) -> tuple[ScratchEntr
 # Links, pipes and the like stay where they are, on either side. A file comes back whole or not at all: whatever happens
 # in between, the old file or the new one is there. What somebody else changed in the folder meanwhile is left to them.
 
-_FOLDER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_PART = 1 << 20
-
 
 class Survey(Struct, frozen=True):
     """What a folder holds that can be copied, before anything runs; `left` is what cannot."""
@@ -289,7 +278,7 @@ class Folder:
     def __init__(self, path: str, megabytes: int) -> None:
         """Raises OSError where there is no such folder, ToolFailure where it holds too much."""
         self._name = shown_path(path)
-        self.fd = os.open(path, _FOLDER_FOLDER)
+        self.fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             self.survey = survey(self.fd, path, megabytes)
         except BaseException:
@@ -351,11 +340,8 @@ class Folder:
 
     def _unlink(self, path: str) -> None:
         *above, name = path.rsplit("/", 1)
-        folder = open_beneath(self.fd, "".join(above), os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with closing(open_beneath(self.fd, "".join(above), os.O_RDONLY | os.O_DIRECTORY)) as folder:
             os.unlink(name, dir_fd=folder)
-        finally:
-            os.close(folder)
 
 
 def survey(folder: int, name: str, megabytes: int) -> Survey:
@@ -444,26 +430,21 @@ class _Back:
 
     def _put(self, folder: int, name: str, scratch: int, entry: ScratchEntry) -> None:
         beside = f".rightcall-{token_hex(6)}"
-        source = open_beneath(scratch, entry.path)
-        try:
+        with closing(open_beneath(scratch, entry.path)) as source:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             target = os.open(beside, flags, 0o600, dir_fd=folder)
             try:
-                try:
+                with closing(target):
                     _copy(source, target, entry.size)
                     if self._owner is not None:
                         os.fchown(target, *self._owner)
                     os.fchmod(target, entry.mode & 0o777)
                     if entry.path in self._before:
                         os.fsync(target)  # the file it replaces is not lost; thousands of new ones would take long
-                finally:
-                    os.close(target)
                 os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 os.unlink(beside, dir_fd=folder)
                 raise
-        finally:
-            os.close(source)
 
     def _is_as_before(self, folder: int, name: str, path: str) -> bool:
         """Whether what is there now is what was copied, or nothing where there was nothing."""
@@ -486,14 +467,12 @@ class _Back:
         except FileNotFoundError:
             yield
             return
-        try:
+        with closing(held):
             about = os.fstat(held)
             yield
             old, new = mark_of(about), mark_of(os.fstat(held))
             if about.st_nlink > 1 and old[:-1] == new[:-1]:
                 self._before.update({path: new for path, mark in self._before.items() if mark == old})
-        finally:
-            os.close(held)
 
     def _open_above(self, path: str, *, make: bool = True) -> tuple[int, str]:
         *above, name = path.split("/")
@@ -534,7 +513,7 @@ def _copy(source: int, target: int, size: int) -> None:
                 return
             raise
         end = min(os.lseek(source, at, os.SEEK_HOLE), size)
-        while at < end and (part := os.pread(source, min(end - at, _PART), at)):
+        while at < end and (part := os.pread(source, min(end - at, 1 << 20), at)):
             view = memoryview(part)
             while view:
                 done = os.pwrite(target, view, at)

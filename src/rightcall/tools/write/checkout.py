@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.beneath import open_beneath
+from rightcall.base.files.spots import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file
@@ -87,7 +88,11 @@ class Index(Struct, frozen=True):
 
     def staged(self) -> dict[str, Version]:
         """The files that are staged, without conflicts."""
-        return {_text(one.name): one.version for one in self.entries if not one.stage and not one.is_promised}
+        return {
+            one.name.decode("utf-8", "surrogateescape"): one.version
+            for one in self.entries
+            if not one.stage and not one.is_promised
+        }
 
 
 def read_index(content: bytes | None) -> Index:
@@ -250,13 +255,8 @@ def _fresh(name: bytes, version: Version) -> IndexEntry:
     return IndexEntry(bytes(24) + mode.to_bytes(4, "big") + bytes(12), bytes.fromhex(oid), 0, 0, name)
 
 
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
-
-
 _FILES: Final = (0o100644, 0o100755)
 _INDEX, _LOCK = "index", "index.lock"
-_LARGEST_INDEX: Final = 256 << 20
 _UNFINISHED: Final = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
@@ -393,7 +393,7 @@ def _index_file(git_dir: str) -> tuple[bytes | None, int]:
         raise ToolFailure("The checkout's index (.git/index) cannot be read") from None
     with os.fdopen(fd, "rb") as file:
         seen = os.fstat(fd)
-        if not stat.S_ISREG(seen.st_mode) or seen.st_size > _LARGEST_INDEX:
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > (256 << 20):
             raise ToolFailure("The checkout's index (.git/index) is no file that can be read")
         return file.read(), seen.st_mtime_ns
 
@@ -417,15 +417,12 @@ def _refuse_staged(index: Index, changes: Changes) -> None:
 
 
 def _refuse_dirty(tree: str, changes: Changes, contents: Mapping[str, bytes]) -> None:
-    top = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing(os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as top:
         dirty = [
             path
             for path, (before, _) in changes.items()
             if not (_is_free(top, path) if before is None else _is_as(top, path, before[0], contents[before[1]]))
         ]
-    finally:
-        os.close(top)
     _refuse(
         dirty,
         "has uncommitted changes in the way of the merge",
