@@ -266,7 +266,7 @@ def shipped_tools(
         tools = [*code_tools(sight, policy.code), *tools, *hands.tools(sight, policy, desk, premises.guarded)]
     found = {tool.name: tool for tool in tools}
     if ROOM in packs:
-        from rightcall.tools.rooms import room_tools
+        from rightcall.tools.system import room_tools
 
         found |= {tool.name: tool for tool in room_tools(store, policy.settings)}
     if EDIT_FILES in packs and _EDIT in found:

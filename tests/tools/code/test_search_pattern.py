@@ -13,9 +13,9 @@ import pytest
 
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.matching import Effort, look_into, matching
+from rightcall.tools.code.candidates import Counting, ripgrep, told_lines
 from rightcall.tools.code.pattern import Pattern, read_pattern
-from rightcall.tools.code.search import Counting, SearchArguments, ripgrep, search, told_lines
+from rightcall.tools.code.search import Effort, SearchArguments, look_into, matching, search
 from support.every import every
 from support.search_cases import AS_PYTHON, EXPLOSIVE, LINES, REFUSED
 
@@ -154,7 +154,7 @@ def test_no_pattern_takes_long_or_much_memory(tmp_path: Path) -> None:
 _EXPLODE = """
 import resource, sys, time
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.matching import Effort, matching
+from rightcall.tools.code.search import Effort, matching
 from rightcall.tools.code.pattern import read_pattern
 
 import random

@@ -107,6 +107,7 @@ def _put(name: str, entry: os.DirEntry[str], place: Place) -> None:
 MOST_FILES = 500
 DEEPEST = 10
 """Where nothing else was asked for."""
+_SECONDS = SECONDS["code/list"]
 _MADE = "__pycache__"
 """What is made from the sources beside it."""
 _WILD = frozenset("*?[]{}\\")
@@ -185,7 +186,7 @@ class _Search:
         self._asked = asked
         self._start = start
         self._globs = _globs(sight, asked, start)
-        self._deadline = monotonic() + SECONDS["code/list"]
+        self._deadline = monotonic() + _SECONDS
         self._deepest = DEEPEST if asked.max_depth is None else asked.max_depth
         self.has_links = False
         """Whether links match, which show as what they lead to."""
