@@ -196,7 +196,7 @@ def test_a_folder_that_another_sweeper_has_is_left_to_it(place: Path) -> None:
     (folder / ".lock").touch()
     aged(folder, 1e6)
     opened = os.open(folder, os.O_RDONLY)
-    taken = folders._free_lock(opened)
+    taken = folders.free_lock(folders._LOCK, opened)
     assert taken is not None
     try:
         sweep(str(place))

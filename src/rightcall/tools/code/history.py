@@ -31,6 +31,7 @@ from rightcall.tools.code.read import decode_text
 from rightcall.tools.git.refs import commit_of, seconds_of, split_path
 from rightcall.tools.git.repository import Repository, repository_for
 from rightcall.tools.git.run import history_state, run_git
+from rightcall.tools.process import Finished
 from rightcall.tools.state import Untold
 
 _SECONDS = SECONDS["code/log"]
@@ -75,12 +76,7 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
     )  # fmt: skip
     if finished.code:
         commit_of(repository, "HEAD")  # it says best that there is none
-    output = in_time(finished, _SECONDS, _NARROWER)
-    room = Room(_LARGEST) if told else None
-    try:
-        found = read_commits(output, View(sight, repository.folder), most=limit, room=room, whole=not finished.full)
-    except Garbled:
-        raise unreadable() from None
+    found = _commits_in(finished, View(sight, repository.folder), limit, told, _NARROWER)
     if not found.commits and not found.whole:
         raise ToolFailure(f"The newest of these commits is too large to be read with its changes; {_NARROWER}")
     if not found.commits and asked.path is not None and not _filters(asked):
@@ -90,6 +86,15 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
         total_commits=len(found.commits) + (not found.whole),
         truncated=found.cut or not found.whole or told != asked.include_diff,
     )
+
+
+def _commits_in(finished: Finished, view: View, most: int, with_changes: bool, narrower: str) -> Commits:
+    output = in_time(finished, _SECONDS, narrower)
+    room = Room(_LARGEST) if with_changes else None
+    try:
+        return read_commits(output, view, most=most, room=room, whole=not finished.full)
+    except Garbled:
+        raise unreadable() from None
 
 
 def _filters(asked: LogArguments) -> list[str]:
@@ -168,12 +173,7 @@ def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool)
     command = ["log", "--no-walk", "--max-count=1", *LOG_OPTIONS, MERGES]
     about = ["--end-of-options", full, "--"]
     finished, told = run_log(repository, command, about, patch=with_diff, seconds=_SECONDS, most=_MOST_OUTPUT)
-    output = in_time(finished, _SECONDS, _NARROWER_SHOW)
-    room = Room(_LARGEST) if told else None
-    try:
-        found = read_commits(output, View(sight, repository.folder), most=1, room=room, whole=not finished.full)
-    except Garbled:
-        raise unreadable() from None
+    found = _commits_in(finished, View(sight, repository.folder), 1, told, _NARROWER_SHOW)
     if not found.commits:
         raise ToolFailure(f"The commit is too large to be read; {_NARROWER_SHOW}") if finished.full else unreadable()
     return found if told == with_diff else replace(found, cut=True)

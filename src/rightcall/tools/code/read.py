@@ -2,6 +2,7 @@
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
@@ -38,15 +39,11 @@ def decode_text(data: bytes) -> tuple[str, str] | None:
             return text, encoding
     if b"\0" in data:
         return None
-    if data.startswith(BOM_UTF8):
-        try:
-            return data[len(BOM_UTF8) :].decode(), "utf-8-sig"
-        except UnicodeDecodeError:
-            return _of_one_byte(data)
-    try:
-        return data.decode(), "utf-8"
-    except UnicodeDecodeError:
-        return _of_one_byte(data)
+    # windows-1252 leaves five bytes open, the last one none
+    for encoding in ("utf-8-sig" if data.startswith(BOM_UTF8) else "utf-8", "windows-1252", "iso-8859-1"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding), encoding
+    return None
 
 
 def _marked(data: bytes, mark: bytes, encoding: str) -> str | None:
@@ -55,13 +52,6 @@ def _marked(data: bytes, mark: bytes, encoding: str) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if "\0" in text else text
-
-
-def _of_one_byte(data: bytes) -> tuple[str, str]:
-    try:
-        return data.decode("windows-1252"), "windows-1252"
-    except UnicodeDecodeError:  # it leaves five bytes open, this one none
-        return data.decode("iso-8859-1"), "iso-8859-1"
 
 
 MOST_LINES = 500

@@ -72,16 +72,8 @@ def seconds_of(text: str, now: float, *, argument: str) -> int:
 
 
 def _absolute(text: str) -> int | None:
-    found = _stamp(text)
-    return found if found is not None else _iso(text)
-
-
-def _stamp(text: str) -> int | None:
-    found = _STAMP.fullmatch(text)
-    return int(found[1] or found[2]) if found else None
-
-
-def _iso(text: str) -> int | None:
+    if stamp := _STAMP.fullmatch(text):
+        return int(stamp[1] or stamp[2])
     found = _ISO.fullmatch(text)
     if found is None:
         return None

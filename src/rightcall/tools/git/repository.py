@@ -332,7 +332,7 @@ def _swept_up(path: str) -> bool:
         seen = os.fstat(folder)
         if seen.st_uid != os.geteuid() or time() - seen.st_mtime < _YOUNG:
             return False
-        lock = _free_lock(folder)
+        lock = free_lock(_LOCK, folder)
         if lock is None:
             return False
         try:
@@ -366,10 +366,11 @@ def _end_workers(path: str) -> None:
                     signal.pidfd_send_signal(process, signal.SIGKILL)
 
 
-def _free_lock(folder: int) -> int | None:
-    """The lock of an open folder, now ours; None when somebody else has it, -1 when there is none."""
+def free_lock(path: str, folder: int | None = None) -> int | None:
+    """A lock, below an open folder where one is given, now ours; None when somebody else has it, -1 when there is
+    none."""
     try:
-        lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except FileNotFoundError:
         return -1
     except OSError:

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import ceil
 from secrets import token_hex
@@ -177,9 +177,8 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
             path = f"{below}/{name}" if below else name
             if seen > MOST_ENTRIES:
                 cut.append(Left("…", f"there are more than {MOST_ENTRIES:,} files and folders; the rest was not read"))
-                return Listing(
-                    _sorted(files), tuple(left), tuple(cut), whole=False, folders=tuple(folders), links=tuple(links)
-                )
+                waiting.clear()
+                break
             why = _no_file(about, device, owner)
             if why is None and stat.S_ISDIR(about.st_mode):
                 if path.count("/") >= MOST_LEVELS:
@@ -194,11 +193,9 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
             else:
                 left.append(Left(shown_path(path), why))
                 links.append(path)
-    return Listing(_sorted(files), tuple(left), tuple(cut), folders=tuple(folders), links=tuple(links))
-
-
-def _sorted(files: list[ScratchEntry]) -> tuple[ScratchEntry, ...]:
-    return tuple(sorted(files, key=lambda entry: entry.path))
+    files.sort(key=lambda entry: entry.path)
+    whole = seen <= MOST_ENTRIES
+    return Listing(tuple(files), tuple(left), tuple(cut), whole, tuple(folders), tuple(links))
 
 
 def _entries(folder: int, below: str, cut: list[Left]) -> Iterator[tuple[str, os.stat_result]]:
@@ -376,57 +373,48 @@ class _Back:
         self._owner = (about.st_uid, about.st_gid) if os.geteuid() == 0 else None
 
     def replace(self, scratch: int, entry: ScratchEntry) -> None:
-        try:
-            folder, name = self._open_above(entry.path)
-        except OSError as fault:
-            self._leave(entry.path, fault)
-            return
-        try:
+        def put_back(folder: int, name: str) -> None:
             if self._is_as_before(folder, name, entry.path):
                 with self._going(folder, name):
                     self._put(folder, name, scratch, entry)
-        except OSError as fault:
-            self._leave(entry.path, fault)
-        finally:
-            os.close(folder)
+
+        self._do(entry.path, put_back)
 
     def remove(self, path: str) -> None:
-        try:
-            folder, name = self._open_above(path, make=False)
-        except OSError as fault:
-            self._leave(path, fault, FileNotFoundError)
-            return
-        try:
+        def unlink(folder: int, name: str) -> None:
             if self._is_as_before(folder, name, path):
                 with self._going(folder, name):
                     os.unlink(name, dir_fd=folder)
-        except OSError as fault:
-            self._leave(path, fault, FileNotFoundError)
-        finally:
-            os.close(folder)
+
+        self._do(path, unlink, make=False)
 
     def make_folders(self, paths: set[str]) -> None:
         for path in sorted(paths):
-            try:
-                os.close(self._open_above(f"{path}/.")[0])
-            except OSError as fault:
-                self._leave(path, fault)
+            self._do(path, lambda folder, name: os.close(self._below(folder, name, make=True)))
 
     def remove_folders(self, paths: set[str]) -> None:
         """Those that are empty now; others hold something that the program never saw."""
-        for path in sorted(paths, reverse=True):
-            try:
-                folder, name = self._open_above(path, make=False)
-            except OSError as fault:
-                self._leave(path, fault, FileNotFoundError)
-                continue
+
+        def remove(folder: int, name: str) -> None:
             try:
                 os.rmdir(name, dir_fd=folder)
             except OSError as fault:
                 if fault.errno != errno.ENOTEMPTY:
-                    self._leave(path, fault, FileNotFoundError)
-            finally:
-                os.close(folder)
+                    raise
+
+        for path in sorted(paths, reverse=True):
+            self._do(path, remove, make=False)
+
+    def _do(self, path: str, work: Callable[[int, str], None], *, make: bool = True) -> None:
+        """With the folder of a path, open, and the last part of the path. What cannot be done is noted; what is not
+        there need not go."""
+        try:
+            folder, name = self._open_above(path, make=make)
+            with closing(folder):
+                work(folder, name)
+        except OSError as fault:
+            if make or not isinstance(fault, FileNotFoundError):
+                self._lost.append(Left(shown_path(path), f"cannot be written: {fault.strerror or fault}"))
 
     def _put(self, folder: int, name: str, scratch: int, entry: ScratchEntry) -> None:
         beside = f".rightcall-{token_hex(6)}"
@@ -474,20 +462,12 @@ class _Back:
             if about.st_nlink > 1 and old[:-1] == new[:-1]:
                 self._before.update({path: new for path, mark in self._before.items() if mark == old})
 
-    def _open_above(self, path: str, *, make: bool = True) -> tuple[int, str]:
+    def _open_above(self, path: str, *, make: bool) -> tuple[int, str]:
         *above, name = path.split("/")
         at = os.dup(self._folder)
         try:
             for part in above:
-                try:
-                    below = open_beneath(at, part, os.O_RDONLY | os.O_DIRECTORY)
-                except FileNotFoundError:
-                    if not make:
-                        raise
-                    os.mkdir(part, dir_fd=at)
-                    below = open_beneath(at, part, os.O_RDONLY | os.O_DIRECTORY)
-                    if self._owner is not None:
-                        os.fchown(below, *self._owner)
+                below = self._below(at, part, make=make)
                 os.close(at)
                 at = below
             return at, name
@@ -495,10 +475,17 @@ class _Back:
             os.close(at)
             raise
 
-    def _leave(self, path: str, fault: OSError, fine: type[OSError] | tuple[()] = ()) -> None:
-        if isinstance(fault, fine):
-            return
-        self._lost.append(Left(shown_path(path), f"cannot be written: {fault.strerror or fault}"))
+    def _below(self, folder: int, name: str, *, make: bool) -> int:
+        try:
+            return open_beneath(folder, name, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            if not make:
+                raise
+        os.mkdir(name, dir_fd=folder)
+        made = open_beneath(folder, name, os.O_RDONLY | os.O_DIRECTORY)
+        if self._owner is not None:
+            os.fchown(made, *self._owner)
+        return made
 
 
 def _copy(source: int, target: int, size: int) -> None:

@@ -28,6 +28,7 @@ from rightcall.base.files.write import step
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import one_line
+from rightcall.tools.git.repository import free_lock
 from rightcall.tools.process import program
 from rightcall.tools.sandbox.conversation import Job, Limits
 from rightcall.tools.sandbox.inside.root import remove
@@ -274,28 +275,13 @@ def _remove(own: str) -> None:
 def _sweep(above: str) -> None:
     """Remove what killed processes have left: folders whose lock nobody holds, or that have none."""
     with _alone(above):
-        found = [(path, _free(path)) for path in (os.path.join(above, name) for name in os.listdir(above))]
+        paths = [os.path.join(above, name) for name in os.listdir(above)]
+        found = [(path, free_lock(os.path.join(path, _LOCK))) for path in paths]
     for path, lock in found:
         if lock is not None:
             _remove(path)
             if lock >= 0:
                 os.close(lock)
-
-
-def _free(path: str) -> int | None:
-    """The lock of a folder, ours now; -1 where there is none, None where somebody holds it."""
-    try:
-        lock = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return -1
-    except OSError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
 
 
 NAME: Final = "code/merge"
