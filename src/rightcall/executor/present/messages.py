@@ -403,7 +403,7 @@ def _anthropic_images(outcome: Outcome) -> list[dict[str, Any]]:
 def _pictures(tool: str, result: Any) -> tuple[list[dict[str, Any]], Any]:
     """What a client can show, and the rest of the result."""
     view = view_of(tool)
-    if view is None or view.images is None:
+    if view is None:
         return [], result
     try:
         return view.images(result)
