@@ -240,7 +240,7 @@ def end_body(
     )
 
 
-def hushed(decide: Decide, redactor: Redactor) -> Decide:
+def hush_reasons(decide: Decide, redactor: Redactor) -> Decide:
     """Decides the same, with a reason that can be recorded: it may quote the call."""
 
     def decided(request: Request, facts: Facts) -> Decision:

@@ -26,7 +26,7 @@ from rightcall.base.patterns import twins
 from rightcall.base.redact import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor.calls import Who, checked_caller, end_body, faulty, hushed, record_later, unrecorded
+from rightcall.executor.calls import Who, checked_caller, end_body, faulty, hush_reasons, record_later, unrecorded
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
 from rightcall.executor.passage import Asked, CallContext, Here, Passage, asked_of, dry_run_text, noted, passage
 from rightcall.executor.rights import (
@@ -520,7 +520,7 @@ class Door:
 
     def _renew_redactor(self) -> None:
         self._redactor = Redactor(self.store.key(), self._policy.current.settings.audit.redact)
-        self._decide = hushed(_decide, self._redactor)
+        self._decide = hush_reasons(_decide, self._redactor)
 
     def _note_policy(self, what: str) -> None:
         packs = pack_digests((*self._policy.current.packs, *self._packs))

@@ -32,14 +32,14 @@ from rightcall.executor.calls import (
     end_body,
     fault_body,
     faulty,
-    hushed,
+    hush_reasons,
     question,
     reason_told,
     record_later,
     unrecorded,
 )
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
-from rightcall.executor.outcomes import discreet, equipped, objection, ran, refused
+from rightcall.executor.outcomes import equipped, hide_tools, objection, ran, refused
 from rightcall.executor.present.messages import Content, Outcome, content, error_content, mark_as_data
 from rightcall.executor.request import (
     UNREADABLE,
@@ -59,7 +59,7 @@ from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.run import run
-from rightcall.tools.state import Cache, keepable, place_arguments, state_of, telling, tracing
+from rightcall.tools.state import Cache, is_keepable, place_arguments, state_of, tells_changes, tracing
 from rightcall.types import Call
 
 log = logging.getLogger("rightcall")
@@ -123,7 +123,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("present")
         call = Call(request.tool, request.arguments, *_identity(written))
         metadata = Metadata(result.seconds * 1e3, shown.tokens, result.cached, admission.call, recorded, watch.taken)
-        told = discreet(written.verdict, tool, self.toolbox, rights)
+        told = hide_tools(written.verdict, tool, self.toolbox, rights)
         outcome = ran(call, told, admission.decision, result, shown, metadata)
         watch.stage("")
         return outcome
@@ -161,7 +161,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         # whether an approval fits cannot be told before the state is known
         if own and await self._likely(replace(request, approval=None)) == "deny":
             return request
-        known = found.local is None or telling(found.local, request.arguments, self.root)
+        known = found.local is None or tells_changes(found.local, request.arguments, self.root)
         state = await self._state(request, found)
         return replace(request, state=state, unsure=not known or state.startswith(UNKNOWN))
 
@@ -234,7 +234,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _decided(self, tables: Tables, request: Request, body: CallBody, asked: ApprovalQuestion) -> Admission:
         """The time that counts is that of the transaction: a call may have waited for it."""
         now = self.store.clock.now()
-        return admit(tables, replace(request, at=now), hushed(self._judged(tables), self.redactor), body, asked)
+        return admit(tables, replace(request, at=now), hush_reasons(self._judged(tables), self.redactor), body, asked)
 
     def _judged(self, tables: Tables) -> Decide:
         return lambda request, _: decided(request, tables, runs_here=True)
@@ -418,7 +418,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return None
         if local.traced:
             return f"{request.rights.digest} {request.definition} {request.digest}"
-        if not keepable(local, request.arguments, self.root):
+        if not is_keepable(local, request.arguments, self.root):
             return None
         return f"{request.rights.digest} {request.definition} {request.digest} {request.state}"
 

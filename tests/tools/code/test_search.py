@@ -15,7 +15,7 @@ from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
 from rightcall.executor.present.views import shape_search
 from rightcall.tools.code import search as search_module
-from rightcall.tools.code.candidates import ripgrep, told_glob
+from rightcall.tools.code.candidates import ripgrep, ripgrep_glob
 from rightcall.tools.code.search import TOOL, Engine, SearchArguments, SearchResult, search
 from rightcall.tools.state import Untold
 
@@ -393,6 +393,6 @@ def test_no_two_searches_are_taken_for_the_same(tmp_path: Path) -> None:
 @pytest.mark.promise("C-02")
 def test_only_plain_globs_are_told_to_ripgrep() -> None:
     told = ["*.py", "**/*.ts", "Makefile", "*.{ts,tsx}", "**/a.b", "*"]
-    assert [told_glob(glob) for glob in told] == told
+    assert [ripgrep_glob(glob) for glob in told] == told
     for glob in ("src/*.py", "!x", "[a]", "a\\b", "/x", "*.{a,{b}}", "**", "a?", "{a,b}", ".*", ""):
-        assert told_glob(glob) is None, glob
+        assert ripgrep_glob(glob) is None, glob

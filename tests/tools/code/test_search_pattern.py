@@ -13,7 +13,7 @@ import pytest
 
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.candidates import Counting, ripgrep, told_lines
+from rightcall.tools.code.candidates import Counting, ripgrep, ripgrep_ignores
 from rightcall.tools.code.pattern import Pattern, read_pattern
 from rightcall.tools.code.search import Effort, SearchArguments, look_into, matching, search
 from support.every import every
@@ -125,7 +125,7 @@ def test_ripgrep_counts_the_lines_that_we_find(tmp_path: Path) -> None:
         ]:
             for case_sensitive in (True, False):
                 pattern = read_pattern(written, case_sensitive=case_sensitive)
-                counting = Counting(program, folder, pattern.ripgrep, told_lines(None, as_built=True), None, 10)
+                counting = Counting(program, folder, pattern.ripgrep, ripgrep_ignores(None, as_built=True), None, 10)
                 ours = {file.name: len(lines_found(pattern, file)) for file in (crlf, odd)}
                 counted = counting.counts()
                 assert counted is not None, written

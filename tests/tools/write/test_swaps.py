@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rightcall.base.files.write as writing
-import rightcall.tools.write.git as git_objects
+import rightcall.tools.write.git as git_module
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.layout import Pins
 from rightcall.tools.git.repository import Repository
@@ -111,7 +111,7 @@ def test_objects_that_are_swapped_at_the_last_moment_are_not_followed(
             swap(here.made.git_dir / "objects", outside)
             super().__init__(repository)
 
-    monkeypatch.setattr(git_objects, "Pins", Late)
+    monkeypatch.setattr(git_module, "Pins", Late)
     with pytest.raises(ToolFailure, match="is being changed right now"):
         writer.commit_tree(
             writer.tree(writer.commit_of("HEAD"), {"x.py": (0o644, b"x\n")}),
@@ -140,7 +140,7 @@ def test_git_itself_makes_no_branch_through_a_link(here: Place, outside: Path, m
         return first
 
     told = here.state("code/create-branch", name="fix")
-    monkeypatch.setattr(git_objects, "only_in", late)
+    monkeypatch.setattr(git_module, "only_in", late)
     at("begun", lambda: begun.__setitem__(slice(None), ["the change"]), monkeypatch)
     with pytest.raises(ToolFailure):
         here.call("code/create-branch", name="fix", expected=told)

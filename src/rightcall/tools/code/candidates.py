@@ -505,8 +505,8 @@ def _below(
     root_rules = Ignoring(deadline).below("", start.fd) if not start.path else None
     in_the_open = sight.rules.as_built and "/." not in f"/{start.path}"  # below a hidden folder others can be seen
     counting = Counting(
-        program, start.fd, pattern.ripgrep, told_lines(root_rules, as_built=in_the_open), told_glob(wanted.written),
-        deadline - monotonic(),
+        program, start.fd, pattern.ripgrep, ripgrep_ignores(root_rules, as_built=in_the_open),
+        ripgrep_glob(wanted.written), deadline - monotonic(),
     )  # fmt: skip
     try:
         listing = files_below(sight, start, wanted, deadline)
@@ -616,12 +616,12 @@ def _command(program: str, pattern: str, told: str, glob: str | None) -> Sequenc
     ]  # fmt: skip
 
 
-def told_glob(pattern: str | None) -> str | None:
+def ripgrep_glob(pattern: str | None) -> str | None:
     """A glob that ripgrep reads as we do: names in any folder, nothing else."""
     return pattern if pattern is not None and _GLOB.fullmatch(pattern) else None
 
 
-def told_lines(ignoring: Ignoring | None, *, as_built: bool) -> bytes:
+def ripgrep_ignores(ignoring: Ignoring | None, *, as_built: bool) -> bytes:
     """What ripgrep may leave out: folders that we never go into, and of the root's ignore files (None when it starts
     further down) the plain lines that nothing takes back. `as_built`: the path rules know no exceptions."""
     lines = [b".[!.]*/", *_SEEN] if as_built else []

@@ -196,7 +196,7 @@ def _compared(base: str) -> str:
 
 def _command(between: Span, asked: DiffArguments, paths: list[str], files: Files | None) -> list[str]:
     context = max(0, min(asked.context_lines, 1000))
-    command = ["diff"] if files is None else comparing(files)
+    command = ["diff"] if files is None else comparison_command(files)
     command = [*command, "--raw", "--numstat", "--patch", f"--unified={context}", *DIFF_OPTIONS]
     if asked.ignore_whitespace:
         command.append("--ignore-all-space")
@@ -260,7 +260,7 @@ _SHORT_ID = 40
 @contextmanager
 def snapshot(sight: Sight, repository: Repository, paths: Sequence[str], deadline: float) -> Generator[Files]:
     """The files as they are, as far as they lie in one of the paths (all, when there are none) and may be seen; to be
-    compared by `comparing`. Raises ToolFailure when there is not enough time for it."""
+    compared by `comparison_command`. Raises ToolFailure when there is not enough time for it."""
     private = private_for(repository)
     index = private.take_index().index
     listing = ["diff-files", "--raw", "-z", "--ignore-submodules=all", "--", *paths]
@@ -288,7 +288,7 @@ def snapshot(sight: Sight, repository: Repository, paths: Sequence[str], deadlin
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def comparing(files: Files) -> list[str]:
+def comparison_command(files: Files) -> list[str]:
     """The command that compares a commit with a snapshot. A file that is not in it has not changed (`-m`); where none
     has, the index alone tells, and much faster. A submodule would be looked at by its own configuration."""
     return ["diff-index", "-m" if files.work_tree else "--cached", "--ignore-submodules=all"]

@@ -126,7 +126,7 @@ def _name(step: RefStep) -> str:
 def index_back(kept: Kept, contents: Contents) -> tuple[bytes, bytes | None] | None:
     """The index as it is and as it would be without the change; None where its files are staged anew. ToolFailure for
     one that cannot be read."""
-    from rightcall.tools.write.checkout import taken_back  # late: most changes touch no index
+    from rightcall.tools.write.checkout import index_without  # late: most changes touch no index
 
     seen = seen_file(kept.tree, kept.path)
     if seen is None:
@@ -135,7 +135,7 @@ def index_back(kept: Kept, contents: Contents) -> tuple[bytes, bytes | None] | N
     if seen.content == after:
         return seen.content, before
     written = os.stat(os.path.join(kept.tree, kept.path), follow_symlinks=False).st_mtime_ns
-    found = taken_back(before, after, seen.content, written)
+    found = index_without(before, after, seen.content, written)
     return None if found is None else (seen.content, found)
 
 

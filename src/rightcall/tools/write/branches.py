@@ -25,7 +25,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file
 from rightcall.tools.write.changes import FileStep
 from rightcall.tools.write.git import Writer
-from rightcall.tools.write.git_refs import HEADS, checked_out
+from rightcall.tools.write.git_refs import HEADS, find_checkouts
 
 if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk
@@ -314,7 +314,7 @@ def exists(writer: Writer, record: BranchRecord) -> bool:
 
 def check_free(writer: Writer, record: BranchRecord) -> None:
     """Raises ToolFailure where the branch is checked out by somebody else, or something else is in its worktree."""
-    held = checked_out(writer.repository.common_dir).get(record.name)
+    held = find_checkouts(writer.repository.common_dir).get(record.name)
     own = _registration(writer, record.slug)
     name = escaped(record.name, 200)
     if held is not None and held != own:

@@ -26,7 +26,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file
 from rightcall.tools.write.changes import FileStep
 from rightcall.tools.write.git import Writer
-from rightcall.tools.write.git_refs import checked_out
+from rightcall.tools.write.git_refs import find_checkouts
 from rightcall.tools.write.pulls import blobs, names
 
 # ── the index ──
@@ -117,17 +117,17 @@ def edit_index(content: bytes | None, written: int, changes: Mapping[str, Versio
     return _written(Index(old.version, tuple(entries), old.kept))
 
 
-def differing(before: bytes | None, after: bytes | None) -> dict[str, tuple[Version | None, Version | None]]:
+def index_differences(before: bytes | None, after: bytes | None) -> dict[str, tuple[Version | None, Version | None]]:
     """The files whose staged version differs between two indexes: the one and the other version."""
     one, other = read_index(before).staged(), read_index(after).staged()
     names = (name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
     return {name: (one.get(name), other.get(name)) for name in names}
 
 
-def taken_back(before: bytes | None, after: bytes | None, now: bytes | None, written: int) -> bytes | None:
+def index_without(before: bytes | None, after: bytes | None, now: bytes | None, written: int) -> bytes | None:
     """The index `now` without what was done from `before` to `after`; None where one of those files is staged anew.
     Git itself writes the index again and again, only because it has looked at a file."""
-    staged, back = read_index(now).staged(), differing(before, after)
+    staged, back = read_index(now).staged(), index_differences(before, after)
     if any(staged.get(name) != new for name, (_, new) in back.items()):
         return None
     return edit_index(now, written, {name: old for name, (old, _) in back.items()})
@@ -287,7 +287,7 @@ def clean_checkout(writer: Writer, base: str, old: str, new: str) -> Checkout | 
     """The person's checkout, looked over: None unless the branch `base` is checked out there, or where nothing changes.
     `new` may be a tree. Raises ToolFailure where something is in the way."""
     repository = writer.repository
-    shown_at = checked_out(repository.common_dir).get(base)
+    shown_at = find_checkouts(repository.common_dir).get(base)
     _refuse_rebased(repository.common_dir, base)
     if shown_at is None:
         return None

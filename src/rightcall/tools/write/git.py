@@ -43,7 +43,7 @@ from rightcall.tools.write.git_refs import (
     diff_of,
     set_refs,
     tips,
-    unwritable,
+    why_unwritable,
 )
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -349,7 +349,7 @@ class Writer(Bench):
         if repository.bare:
             raise ToolFailure("The root is a bare git repository: branches are written only where files can be too")
         super().__init__(repository)
-        if why := unwritable(self.private.layout):
+        if why := why_unwritable(self.private.layout):
             raise ToolFailure(why)
 
     @property

@@ -29,7 +29,7 @@ _AN_ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
 _BRANCH = re.compile(rb"ref:\s*refs/heads/([^\0-\x20\x7f]+)\s*")
 
 
-def unwritable(layout: Layout) -> str | None:
+def why_unwritable(layout: Layout) -> str | None:
     """Why the refs of a repository cannot be written, None when they can: git would follow a link in them."""
     if layout.reftable:
         return "The repository keeps its refs as a reftable, which the tools that write cannot change yet"
@@ -44,7 +44,7 @@ def current_branch(git_dir: str) -> str | None:
     return os.fsdecode(found[1]) if found else None
 
 
-def checked_out(common_dir: str) -> dict[str, str]:
+def find_checkouts(common_dir: str) -> dict[str, str]:
     """Every branch that is checked out somewhere, and the git directory of that checkout."""
     found: dict[str, str] = {}
     folder = os.path.join(common_dir, "worktrees")
@@ -122,7 +122,7 @@ def set_refs(bench: "Bench", steps: Sequence[RefStep], by: tuple[str, str], hold
     told = b"".join(_line(step) for step in steps)
     finished = bench.git(
         "-c", f"user.name={by[0]}", "-c", f"user.email={by[1]}", "update-ref", "--no-deref", "-m", "rightcall", "-z",
-        "--stdin", stdin=told, holding=holding, unless=unwritable,
+        "--stdin", stdin=told, holding=holding, unless=why_unwritable,
     )  # fmt: skip
     if finished.code == 0:
         return
