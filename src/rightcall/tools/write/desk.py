@@ -4,7 +4,7 @@
         step = FileStep(tree, "a.txt", before, after)
         change = worker.apply(tool="file/save", caller="teacher", summary="save a.txt", files=[step])
 
-Below its folder: `lock`, `begun/` and `changes/` (see `journal`), `branches/`, `pulls/` (documents), `trees/`.
+Below its folder: `lock`, `begun/` and `changes/` (see `changes.py`), `branches/`, `pulls/` (documents), `trees/`.
 """
 
 import errno
