@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rightcall import Executor, MemoryStore, tool
 from rightcall.base.redact import Redactor
-from rightcall.executor.calls import Who, Written, call_body, hushed
+from rightcall.executor.calls import Who, Written, call_body, hush_reasons
 from rightcall.executor.door import Door, Way
 from rightcall.executor.guesses import decided
 from rightcall.executor.request import canonical
@@ -42,7 +42,7 @@ START = 10**15
 
 def _admitted(tables: Tables, request: Request, body: CallBody, redactor: Redactor) -> Admission:
     """As the executor does it."""
-    judge = hushed(lambda one, _: decided(one, tables, runs_here=True), redactor)
+    judge = hush_reasons(lambda one, _: decided(one, tables, runs_here=True), redactor)
     return admit(tables, request, judge, body, ApprovalQuestion("{}", "{}"))
 
 

@@ -13,10 +13,10 @@ from msgspec import convert, to_builtins
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code import diff, history
+from rightcall.tools.code.diff import comparison_command, snapshot
 from rightcall.tools.code.opening import CodeTool
-from rightcall.tools.git.private import private_for
 from rightcall.tools.git.repository import Repository
-from rightcall.tools.git.run import comparing, git_in, output_of, snapshot
+from rightcall.tools.git.run import git_in, output_of, private_for
 from rightcall.tools.process import run_program
 
 MOMENT = 1_700_000_000
@@ -82,7 +82,7 @@ def made(folder: Path, *options: str) -> Made:
 def files_compared(repository: Repository, *arguments: str) -> bytes:
     """What `git diff` says of the files as they are now."""
     with snapshot(Sight(repository.root), repository, (), monotonic() + 10) as files:
-        command = [*comparing(files), "-p", *arguments]
+        command = [*comparison_command(files), "-p", *arguments]
         return output_of(run_program(git_in(private_for(repository), command, files=files), seconds=10, most=1_000_000))
 
 

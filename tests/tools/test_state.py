@@ -11,7 +11,7 @@ import pytest
 from rightcall.tools import state as state_module
 from rightcall.tools.functions import LocalTool, local_tool, tool
 from rightcall.tools.places import values_at
-from rightcall.tools.state import keepable, place_arguments, state_of
+from rightcall.tools.state import is_keepable, place_arguments, state_of
 
 
 @pytest.mark.parametrize(
@@ -212,15 +212,15 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_result_is_kept_under_files_but_not_under_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("")
     root = str(tmp_path)
-    assert keepable(reader(), {"path": "a.txt"}, root)
-    assert keepable(reader(), {"path": "absent"}, root)
-    assert not keepable(reader(), {"path": "."}, root), "what is deeper inside may change unseen"
-    assert not keepable(reader(), {"path": "a.txt", "more": ["."]}, root)
-    assert not keepable(reader(), {}, root), "nothing says what it read"
-    assert not keepable(reader(), {"path": "a\0"}, root)
-    assert keepable(reader(state=len), {"path": "."}, root)
-    assert keepable(reader(state=len), {}, root)
-    assert not keepable(reader(effects=["write"]), {"path": "a.txt"}, root)
+    assert is_keepable(reader(), {"path": "a.txt"}, root)
+    assert is_keepable(reader(), {"path": "absent"}, root)
+    assert not is_keepable(reader(), {"path": "."}, root), "what is deeper inside may change unseen"
+    assert not is_keepable(reader(), {"path": "a.txt", "more": ["."]}, root)
+    assert not is_keepable(reader(), {}, root), "nothing says what it read"
+    assert not is_keepable(reader(), {"path": "a\0"}, root)
+    assert is_keepable(reader(state=len), {"path": "."}, root)
+    assert is_keepable(reader(state=len), {}, root)
+    assert not is_keepable(reader(effects=["write"]), {"path": "a.txt"}, root)
 
 
 @pytest.mark.promise("X-04")
@@ -231,9 +231,9 @@ def test_a_file_that_was_just_written_could_change_without_looking_different(
     file.write_text("1")
     written = file.stat().st_ctime_ns
     monkeypatch.setattr(state_module, "time_ns", lambda: written + 5_000_000)
-    assert not keepable(reader(), {"path": "a.txt"}, str(tmp_path))
+    assert not is_keepable(reader(), {"path": "a.txt"}, str(tmp_path))
     monkeypatch.setattr(state_module, "time_ns", lambda: written + 50_000_000)
-    assert keepable(reader(), {"path": "a.txt"}, str(tmp_path))
+    assert is_keepable(reader(), {"path": "a.txt"}, str(tmp_path))
 
 
 @pytest.mark.promise("P-03")

@@ -18,7 +18,7 @@ from rightcall.cli.persons import Row, chart, signs_for, spell_out, spelled_line
 from rightcall.cli.terminal import Style, Tint, fold, many, table, visible_width
 from rightcall.errors import ToolFailure
 from rightcall.executor.present import views
-from rightcall.executor.present.shape import view_of
+from rightcall.executor.present.messages import view_of
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.sandbox.charts import LIBRARY
 

@@ -42,6 +42,7 @@ from rightcall.policy.settings import Policy
 from rightcall.record.admission import person
 from rightcall.record.notes import note_change
 from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.write.apply import preview, why_not
 from rightcall.tools.write.changes import Change, Filed
 from rightcall.tools.write.commit import close_pull
 from rightcall.tools.write.desk import Desk, Worker, adopt, distrust
@@ -49,7 +50,7 @@ from rightcall.tools.write.merge import (
     Checker,
     Merge,
     MergeArguments,
-    Plan,
+    MergePlan,
     approved_plan,
     merge,
     merge_plan,
@@ -77,7 +78,6 @@ from rightcall.tools.write.review import (
     review,
     span_of,
 )
-from rightcall.tools.write.undo import preview, why_not
 
 # ── notes ──
 # Who acts on a pull request, and the record that a person's own act leaves in the audit.
@@ -168,7 +168,7 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
     return _merge_now(desk, policy, options, by, plan)
 
 
-def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "Plan") -> int:
+def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "MergePlan") -> int:
     record, head = plan.case.record, plan.case.head
     data = {"pull": record.id, "commit": head, "branch": record.branch, "base": record.base}
     record_first(options, "pr merge", by, data | {"approve": options.approve})

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from rightcall.executor.executor import Executor, PolicySource, SyncExecutor
     from rightcall.executor.passage import Passage
     from rightcall.executor.pipeline import Ask
-    from rightcall.executor.present.messages import Outcome, mark_as_data, summarise
+    from rightcall.executor.present.messages import Outcome, mark_as_data, shape, summarise, trim, view_of
     from rightcall.executor.present.prompt import system_prompt
-    from rightcall.executor.present.shape import shape, trim, view_of
     from rightcall.executor.question import View, question_lines, view
     from rightcall.executor.request import canonical
     from rightcall.executor.rights import full_name
@@ -32,9 +31,8 @@ else:
             "executor": "Executor PolicySource SyncExecutor",
             "passage": "Passage",
             "pipeline": "Ask",
-            "present.messages": "Outcome mark_as_data summarise",
+            "present.messages": "Outcome mark_as_data shape summarise trim view_of",
             "present.prompt": "system_prompt",
-            "present.shape": "shape trim view_of",
             "question": "View question_lines view",
             "request": "canonical",
             "rights": "full_name",

@@ -21,7 +21,7 @@ from rightcall.executor.request import TOO_MANY_PATHS
 from rightcall.gate.gate import Gate
 from rightcall.policy.types import Decision, Facts, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide
-from rightcall.record.tables import NO_INPUTS, CallBody, EndBody, Inputs
+from rightcall.record.tables import NO_INPUTS, CallBody, EndBody, Inputs, Store, Tables
 from rightcall.types import Call, Effect, Problem, Reading, Repair, StrategyName, Verdict
 
 LONGEST_EMISSION = 4000
@@ -240,7 +240,7 @@ def end_body(
     )
 
 
-def hushed(decide: Decide, redactor: Redactor) -> Decide:
+def hush_reasons(decide: Decide, redactor: Redactor) -> Decide:
     """Decides the same, with a reason that can be recorded: it may quote the call."""
 
     def decided(request: Request, facts: Facts) -> Decision:
@@ -282,6 +282,14 @@ def _plain_details(effects: frozenset[Effect], confidence: float) -> str:
 def unrecorded(error: StoreError) -> Admission:
     """What is decided when the store cannot be used: nothing runs (A-04)."""
     return Admission(Decision("deny", f"store:{error.fault}", str(error)), 0)
+
+
+def record_later(store: Store, work: Callable[[Tables], object]) -> None:
+    """Nobody waits for it, and nothing is raised."""
+    try:
+        store.later(work)
+    except StoreError as error:  # closed: the next process finds the call interrupted
+        log.warning("the outcome of a call could not be recorded: %s", error)
 
 
 _GIVE_UP = "Do not repeat it; tell the user."

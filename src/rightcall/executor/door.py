@@ -26,7 +26,7 @@ from rightcall.base.patterns import twins
 from rightcall.base.redact import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor.calls import Who, checked_caller, end_body, faulty, hushed, unrecorded
+from rightcall.executor.calls import Who, checked_caller, end_body, faulty, hush_reasons, record_later, unrecorded
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
 from rightcall.executor.passage import Asked, CallContext, Here, Passage, asked_of, dry_run_text, noted, passage
 from rightcall.executor.rights import (
@@ -287,7 +287,7 @@ class Door:
         request = passage.request
         compared = request is not None and request.rights.repeats and not request.repeatable
         digest = answer_digest(answer, self._redactor) if compared else ""
-        self._later(self._ending(passage, host_result(ok, error, seconds), summary, digest))
+        record_later(self.store, self._ending(passage, host_result(ok, error, seconds), summary, digest))
 
     async def aended(
         self, passage: Passage, *, ok: bool = True, summary: str = "", error: str | None = None,
@@ -433,12 +433,6 @@ class Door:
         changed = request.digest if request is not None and request.side_effects else None
         return partial(finish_once, admission=passage.admission, end=end, changed=changed)
 
-    def _later(self, work: Callable[[Tables], object]) -> None:
-        try:
-            self.store.later(work)
-        except StoreError as error:  # closed: the next process finds the call interrupted
-            log.warning("the outcome of a call could not be recorded: %s", error)
-
     def _look(self) -> None:
         """Take a changed policy file; a wrong one leaves everything as it was. One look serves many calls."""
         now = monotonic()
@@ -526,13 +520,13 @@ class Door:
 
     def _renew_redactor(self) -> None:
         self._redactor = Redactor(self.store.key(), self._policy.current.settings.audit.redact)
-        self._decide = hushed(_decide, self._redactor)
+        self._decide = hush_reasons(_decide, self._redactor)
 
     def _note_policy(self, what: str) -> None:
         packs = pack_digests((*self._policy.current.packs, *self._packs))
         note, digest = policy_note(what, self._policy.current, packs, self._policy.problem)
         self._packs_digest = packs_digest(packs)
-        self._later(lambda tables: note_policy(tables, note, digest))
+        record_later(self.store, lambda tables: note_policy(tables, note, digest))
 
 
 def _decide(request: Request, facts: Facts) -> Decision:

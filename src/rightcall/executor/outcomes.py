@@ -55,7 +55,7 @@ def forbidden_inside(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights
     return None
 
 
-def discreet(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Rights) -> Verdict:
+def hide_tools(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Rights) -> Verdict:
     """The same verdict without a word of tools that the caller may not use."""
     if not verdict.problems:
         return verdict
@@ -153,7 +153,7 @@ def _invalid(written: Written, found: Equipped, toolbox: Toolbox, rights: Rights
     usable = {one.tool.name for one in toolbox.usable(rights)}
     if other is not None and other not in usable:
         return Decision("deny", "deprecated", f"Tool '{escaped(found.tool.name, 100)}' is no longer there")
-    verdict = discreet(written.verdict, found, toolbox, rights)
+    verdict = hide_tools(written.verdict, found, toolbox, rights)
     told = verdict.hint
     called = as_written(written, found.tool.name)
     if told and called in found.tool.rules.names:

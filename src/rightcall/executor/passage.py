@@ -17,7 +17,7 @@ from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told
 from rightcall.executor.outcomes import stubborn_hint
 from rightcall.executor.present.messages import error_content
-from rightcall.executor.request import Ground, Occasion, TooManyPaths, build_request, canonical
+from rightcall.executor.request import UNREADABLE, Ground, Occasion, attempt_request, build_request, canonical
 from rightcall.executor.rights import (
     DoorRights,
     full_name,
@@ -73,7 +73,6 @@ def _problems(verdict: Verdict) -> Iterator[Problem]:
 
 log = logging.getLogger("rightcall")
 
-UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 _OF_THE_GATE = ("validation", "unknown_tool")
 _MOST_NAMES, _LONGEST_NAMES = 1000, 400
 """Of which is kept what rules say of them: models make up any."""
@@ -255,14 +254,12 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
     arguments: Any = None if verdict.call is None else verdict.call.arguments
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
-    try:
-        exact = canonical(whole, cast("dict[str, Any]", arguments), here.cwd)
-        ground = Ground(here.box, here.root, here.folders, guesses=True)
-        request = build_request(tool, exact, rights, verdict, ground, occasion)
-    except TooManyPaths as fault:
-        return Decision("deny", "validation", str(fault), "Make several calls instead.")
-    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
-        return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
+    given, ground = cast("dict[str, Any]", arguments), Ground(here.box, here.root, here.folders, guesses=True)
+    request = attempt_request(
+        lambda: build_request(tool, canonical(whole, given, here.cwd), rights, verdict, ground, occasion)
+    )
+    if isinstance(request, Decision):
+        return request
     if request.paths or request.command_paths:
         judged = _with_paths_judged(here, tool, request)
         if isinstance(judged, Decision):

@@ -32,15 +32,24 @@ from rightcall.executor.calls import (
     end_body,
     fault_body,
     faulty,
-    hushed,
+    hush_reasons,
     question,
     reason_told,
+    record_later,
     unrecorded,
 )
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
-from rightcall.executor.outcomes import discreet, equipped, objection, ran, refused
+from rightcall.executor.outcomes import equipped, hide_tools, objection, ran, refused
 from rightcall.executor.present.messages import Content, Outcome, content, error_content, mark_as_data
-from rightcall.executor.request import Ground, Occasion, Tighter, TooManyPaths, build_request, canonical
+from rightcall.executor.request import (
+    UNREADABLE,
+    Ground,
+    Occasion,
+    Tighter,
+    attempt_request,
+    build_request,
+    canonical,
+)
 from rightcall.executor.toolbox import Equipped, Toolbox
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import Budgets, Rights
@@ -50,7 +59,7 @@ from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.run import run
-from rightcall.tools.state import Cache, keepable, place_arguments, state_of, telling, tracing
+from rightcall.tools.state import Cache, is_keepable, place_arguments, state_of, tells_changes, tracing
 from rightcall.types import Call
 
 log = logging.getLogger("rightcall")
@@ -69,7 +78,6 @@ UNSTEADY = Decision(
     "deny", "state", "What the call touches changes while it is looked at, so nobody could be asked about it",
     "Make the same call again in a moment.",
 )  # fmt: skip
-UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 
 
 class Pipeline(Struct, frozen=True, eq=False):
@@ -115,7 +123,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("present")
         call = Call(request.tool, request.arguments, *_identity(written))
         metadata = Metadata(result.seconds * 1e3, shown.tokens, result.cached, admission.call, recorded, watch.taken)
-        told = discreet(written.verdict, tool, self.toolbox, rights)
+        told = hide_tools(written.verdict, tool, self.toolbox, rights)
         outcome = ran(call, told, admission.decision, result, shown, metadata)
         watch.stage("")
         return outcome
@@ -153,7 +161,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         # whether an approval fits cannot be told before the state is known
         if own and await self._likely(replace(request, approval=None)) == "deny":
             return request
-        known = found.local is None or telling(found.local, request.arguments, self.root)
+        known = found.local is None or tells_changes(found.local, request.arguments, self.root)
         state = await self._state(request, found)
         return replace(request, state=state, unsure=not known or state.startswith(UNKNOWN))
 
@@ -165,15 +173,17 @@ class Pipeline(Struct, frozen=True, eq=False):
         call = written.verdict.call
         if against is not None or found is None or call is None:
             return against or UNREADABLE
-        try:
-            exact = canonical(found.tool.name, call.arguments)
-            ground = Ground(self.toolbox, self.root)
-            occasion = Occasion(self.store.clock.now(), approval, context, self.tighter)
-            request = build_request(found, exact, rights, written.verdict, ground, occasion)
-        except TooManyPaths as fault:
-            return Decision("deny", "validation", str(fault), "Make several calls instead.")
-        except (TypeError, ValueError, OverflowError, RecursionError) as fault:
-            return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
+        ground, occasion = (
+            Ground(self.toolbox, self.root),
+            Occasion(self.store.clock.now(), approval, context, self.tighter),
+        )
+        request = attempt_request(
+            lambda: build_request(
+                found, canonical(found.tool.name, call.arguments), rights, written.verdict, ground, occasion
+            )
+        )
+        if isinstance(request, Decision):
+            return request
         for written_path, resolved, _ in request.command_paths:
             whole = os.path.join(request.root, resolved)
             if is_guarded(whole, self.toolbox.guarded) or is_another_name(whole, self.toolbox.guarded):
@@ -200,7 +210,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return await self._admit_fault(written, who, faulty(error))
         except asyncio.CancelledError:
             if not isinstance(request, Decision):  # what was admitted all the same is over
-                self._later(lambda tables: [self._ending(request, one, GIVEN_UP)(tables) for one in done])
+                record_later(self.store, lambda tables: [self._ending(request, one, GIVEN_UP)(tables) for one in done])
             raise
 
     async def _admit_fault(self, written: Written, who: Who, decision: Decision) -> Admission:
@@ -224,7 +234,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _decided(self, tables: Tables, request: Request, body: CallBody, asked: ApprovalQuestion) -> Admission:
         """The time that counts is that of the transaction: a call may have waited for it."""
         now = self.store.clock.now()
-        return admit(tables, replace(request, at=now), hushed(self._judged(tables), self.redactor), body, asked)
+        return admit(tables, replace(request, at=now), hush_reasons(self._judged(tables), self.redactor), body, asked)
 
     def _judged(self, tables: Tables) -> Decide:
         return lambda request, _: decided(request, tables, runs_here=True)
@@ -316,7 +326,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return result
         except asyncio.CancelledError:
             end = replace(GIVEN_UP, execution_time=round((perf_counter() - began) * 1e3, 3))
-            self._later(self._ending(request, admission, end))
+            record_later(self.store, self._ending(request, admission, end))
             raise
 
     async def _known(self, key: str, local: LocalTool) -> Result | None:
@@ -373,11 +383,11 @@ class Pipeline(Struct, frozen=True, eq=False):
         try:
             await self.store.atransact(work)
         except asyncio.CancelledError:
-            self._later(work)
+            record_later(self.store, work)
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is: the call has run, and its caller must be told so
             log.warning("call %d ran, but its outcome is not recorded yet: %s", admission.call, error)
-            self._later(work)
+            record_later(self.store, work)
             return False
         return True
 
@@ -385,12 +395,6 @@ class Pipeline(Struct, frozen=True, eq=False):
         """Completes the record, once: whoever does not know whether it was done may do it again."""
         changed = request.digest if request.side_effects and admission.decision.kind == "allow" else None
         return partial(finish_once, admission=admission, end=end, changed=changed)
-
-    def _later(self, work: Callable[[Tables], object]) -> None:
-        try:
-            self.store.later(work)
-        except StoreError as error:  # closed: the next process finds the call interrupted
-            log.warning("the outcome of a call could not be recorded: %s", error)
 
     def _shaped(self, request: Request, result: Result) -> Content:
         """What the model will read of a result."""
@@ -414,7 +418,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return None
         if local.traced:
             return f"{request.rights.digest} {request.definition} {request.digest}"
-        if not keepable(local, request.arguments, self.root):
+        if not is_keepable(local, request.arguments, self.root):
             return None
         return f"{request.rights.digest} {request.definition} {request.digest} {request.state}"
 

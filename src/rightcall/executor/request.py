@@ -17,7 +17,7 @@ from rightcall.executor.guesses import may_hold
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
 from rightcall.policy.decide import is_repeatable
 from rightcall.policy.settings import Rights
-from rightcall.policy.types import Finding, Request
+from rightcall.policy.types import Decision, Finding, Request
 from rightcall.tools.places import values_at
 from rightcall.types import Effect, Verdict
 
@@ -44,6 +44,9 @@ _MOST_FOLDERS = 64
 """Above a path that are looked at."""
 _MOST_STARTS = 20
 """Folders from which a pattern may count."""
+
+
+UNREADABLE = Decision("deny", "validation", "Validation failed: the call cannot be read")
 
 
 class TooManyPaths(ValueError):
@@ -110,6 +113,16 @@ def canonical(tool: str, arguments: Mapping[str, Any], folder: str = "") -> Cano
     """
     raw = _encode({"name": tool, "arguments": arguments} | ({"folder": folder} if folder else {}))
     return Canonical(raw, sha256(raw).hexdigest(), json.decode(raw)["arguments"])
+
+
+def attempt_request(make: Callable[[], Request]) -> Request | Decision:
+    """The request, or why there can be none."""
+    try:
+        return make()
+    except TooManyPaths as fault:
+        return Decision("deny", "validation", str(fault), "Make several calls instead.")
+    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
+        return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
 
 
 def build_request(

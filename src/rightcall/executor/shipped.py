@@ -194,7 +194,7 @@ def execute_tools(settings: SandboxSettings, sandbox: Callable[[], Sandbox]) -> 
     about = _tools_of("code")
 
     def load(language: Language) -> Work:
-        from rightcall.tools.sandbox.tools import execute_work
+        from rightcall.tools.sandbox.program import execute_work
 
         return execute_work(language, settings, sandbox)
 
@@ -208,7 +208,7 @@ def shell_tool(settings: SandboxSettings, sandbox: Callable[[], Sandbox]) -> Loc
     """`ai.execute`. `sandbox` lends the one it shares with others, when it is first needed."""
 
     def load() -> Work:
-        from rightcall.tools.sandbox.tools import shell_work
+        from rightcall.tools.sandbox.program import shell_work
 
         return shell_work(settings, sandbox)
 
@@ -266,7 +266,7 @@ def shipped_tools(
         tools = [*code_tools(sight, policy.code), *tools, *hands.tools(sight, policy, desk, premises.guarded)]
     found = {tool.name: tool for tool in tools}
     if ROOM in packs:
-        from rightcall.tools.rooms import room_tools
+        from rightcall.tools.system import room_tools
 
         found |= {tool.name: tool for tool in room_tools(store, policy.settings)}
     if EDIT_FILES in packs and _EDIT in found:

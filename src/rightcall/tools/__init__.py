@@ -3,7 +3,7 @@
     functions (declared) ─▶ state (what does it touch?) ─▶ run, in a thread or on the loop ─▶ results (plain data)
                                                        └▶ diff (what it would change)
 
-`places` finds values in arguments, `process` starts programs that work for a tool, `system` has the two smallest tools.
+`places` finds values in arguments, `process` starts programs that work for a tool, `system` has the small tools.
 `code/` reads, `write/` writes, `git/` and `sandbox/` serve both, `web/` fetches pages.
 """
 

@@ -194,7 +194,6 @@ def _render_lines(sign: str, lines: list[str]) -> Iterator[str]:
 
 
 DRY_RUN = "DRY RUN: nothing was changed."
-_OUTPUT = 1_000_000
 
 
 async def preview(tool: LocalTool, arguments: Mapping[str, Any], canonical: bytes, *, seconds: float) -> Result:
@@ -214,7 +213,7 @@ async def rehearsal(tool: LocalTool, arguments: Mapping[str, Any], canonical: by
         return Result(ok=True, value=_would_do(tool, arguments, canonical))
     from rightcall.tools.run import run  # late: most who compare texts run no event loop
 
-    said = await run(_asking(tool), {"arguments": own_copy(arguments)}, seconds=seconds, output=_OUTPUT)
+    said = await run(_asking(tool), {"arguments": own_copy(arguments)}, seconds=seconds, output=1_000_000)
     if said.ok:
         text = _whole_characters(said.value if isinstance(said.value, str) else encode(said.value).decode())
         return replace(said, value=with_left_out(f"of the preview {said.cut}.", text) if said.cut else text)

@@ -22,7 +22,6 @@ COMMON: frozenset[Any] = frozenset((type(None), bool, int, float, str, dict, lis
 """The types of most results: nothing else needs to be asked about them."""
 
 DEEPEST = 100
-_DEEPER = "… (nested too deeply)"
 _LEAST_INT, _MOST_INT = -(2**63), 2**64 - 1
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _WIDEST = 13
@@ -116,7 +115,7 @@ class Gatherer:
                 value if value - value == 0 else ("NaN" if value != value else "Infinity" if value > 0 else "-Infinity")
             )
         if depth >= DEEPEST:
-            return self._text(_DEEPER)
+            return self._text("… (nested too deeply)")
         try:
             if kind is dict:
                 return self._table(value.items(), depth + 1)
@@ -131,7 +130,7 @@ class Gatherer:
         self._left -= len(text) + 2
         if self._left < 0:
             text = text[: max(left, 0) + 1]
-        return text if text.isascii() else _encodable(text)
+        return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
     def _integer(self, number: int) -> int | str:
         """JSON knows no bounds for integers, but its readers do: beyond 64 bits the digits are text."""
@@ -212,11 +211,6 @@ def _field_names(kind: Any) -> Iterable[str] | None:
     if hasattr(kind, "__struct_fields__"):
         return kind.__struct_fields__
     return getattr(cast("Any", kind), "_fields", None) if issubclass(kind, tuple) else None
-
-
-def _encodable(text: str) -> str:
-    """A lone surrogate is shown as what it is."""
-    return text.encode(errors="backslashreplace").decode()
 
 
 def _decoded(value: bytes | bytearray | memoryview, most: int) -> str:

@@ -381,7 +381,6 @@ class Threads:
 
 GRACE = 0.5
 """Seconds that work has to end once it was told to."""
-_LONG = 3_600.0
 
 _given_up: set[asyncio.Task[None]] = set()
 """The event loop itself holds its tasks only weakly."""
@@ -457,7 +456,7 @@ async def _stop_job(threads: Threads, job: Job, end: _End) -> Any:
     if answer == "never began":
         return Stopped(obeyed=True, began=False)
     if answer == "ended":
-        await end.within(_LONG)  # the thread is about to tell
+        await end.within(3_600.0)  # the thread is about to tell
         return end.outcome
     if await end.within(GRACE):
         return Stopped(obeyed=True)

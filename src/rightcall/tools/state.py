@@ -77,7 +77,7 @@ def state_of(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> str:
     return f"{UNKNOWN}-{os.urandom(16).hex()}"  # unknown is never unchanged
 
 
-def telling(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
+def tells_changes(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
     """Whether the same state means that nothing has changed. A folder's own look says nothing of what is deeper inside;
     a tool that reads folders can say it itself."""
     return tool.state is not None or not any(
@@ -85,7 +85,7 @@ def telling(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
     )
 
 
-def keepable(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
+def is_keepable(tool: LocalTool, arguments: Mapping[str, Any], root: str) -> bool:
     """Whether the state says enough for a result to be kept under it: a folder's own look says nothing of what is
     deeper inside, unless the tool's `state` does, and a file must have rested for a moment."""
     paths = _paths(tool, arguments)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base.text import estimate
-from rightcall.executor.present.shape import Trimmed, shape, trim
+from rightcall.executor.present.messages import Trimmed, shape, trim
 from rightcall.executor.present.trim import cut_text, quoted_text
 from support.results import (
     RESULTS,

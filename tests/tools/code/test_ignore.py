@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.base.files.sight import Sight
-from rightcall.tools.code.ignore import Ignoring, OutOfTime, ignore_lines
-from rightcall.tools.code.search import Wanted, files_below
+from rightcall.tools.code.candidates import Ignoring, OutOfTime, Wanted, files_below, ignore_lines
 
 GIT = {"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
 

@@ -15,7 +15,7 @@ from rightcall.base.cut import MOST_ANSWER
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.executor.present.shape import trim
+from rightcall.executor.present.messages import trim
 from rightcall.executor.present.views import READ
 from rightcall.policy.settings import CodeSettings
 from rightcall.tools.code.read import TOOL, ReadArguments, decode_text, tool

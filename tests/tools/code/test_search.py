@@ -14,8 +14,9 @@ from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
 from rightcall.executor.present.views import shape_search
-from rightcall.tools.code import matching
-from rightcall.tools.code.search import TOOL, Engine, SearchArguments, SearchResult, ripgrep, search, told_glob
+from rightcall.tools.code import search as search_module
+from rightcall.tools.code.candidates import ripgrep, ripgrep_glob
+from rightcall.tools.code.search import TOOL, Engine, SearchArguments, SearchResult, search
 from rightcall.tools.state import Untold
 
 Ask = Callable[..., SearchResult]
@@ -324,7 +325,7 @@ def test_long_lines_are_cut_around_the_match(ask: Ask, tmp_path: Path) -> None:
 
 @pytest.mark.promise("C-02")
 def test_a_large_file_is_searched_to_its_end(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "_BLOCK", 1_000)
+    monkeypatch.setattr(search_module, "_BLOCK", 1_000)
     lines = [f"line {number} {'x' * (number % 50)}" for number in range(2_000)]
     lines[3] = lines[1_000] = lines[1_999] = "the needle"
     plant(
@@ -392,6 +393,6 @@ def test_no_two_searches_are_taken_for_the_same(tmp_path: Path) -> None:
 @pytest.mark.promise("C-02")
 def test_only_plain_globs_are_told_to_ripgrep() -> None:
     told = ["*.py", "**/*.ts", "Makefile", "*.{ts,tsx}", "**/a.b", "*"]
-    assert [told_glob(glob) for glob in told] == told
+    assert [ripgrep_glob(glob) for glob in told] == told
     for glob in ("src/*.py", "!x", "[a]", "a\\b", "/x", "*.{a,{b}}", "**", "a?", "{a,b}", ".*", ""):
-        assert told_glob(glob) is None, glob
+        assert ripgrep_glob(glob) is None, glob

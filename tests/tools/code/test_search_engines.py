@@ -10,7 +10,7 @@ import pytest
 
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
-from rightcall.tools.code import search as search_ripgrep
+from rightcall.tools.code import candidates as search_ripgrep
 from rightcall.tools.code.search import SearchArguments, search
 
 NAMES = [

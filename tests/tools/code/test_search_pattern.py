@@ -13,9 +13,9 @@ import pytest
 
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.matching import Effort, look_into, matching
+from rightcall.tools.code.candidates import Counting, ripgrep, ripgrep_ignores
 from rightcall.tools.code.pattern import Pattern, read_pattern
-from rightcall.tools.code.search import Counting, SearchArguments, ripgrep, search, told_lines
+from rightcall.tools.code.search import Effort, SearchArguments, look_into, matching, search
 from support.every import every
 from support.search_cases import AS_PYTHON, EXPLOSIVE, LINES, REFUSED
 
@@ -125,7 +125,7 @@ def test_ripgrep_counts_the_lines_that_we_find(tmp_path: Path) -> None:
         ]:
             for case_sensitive in (True, False):
                 pattern = read_pattern(written, case_sensitive=case_sensitive)
-                counting = Counting(program, folder, pattern.ripgrep, told_lines(None, as_built=True), None, 10)
+                counting = Counting(program, folder, pattern.ripgrep, ripgrep_ignores(None, as_built=True), None, 10)
                 ours = {file.name: len(lines_found(pattern, file)) for file in (crlf, odd)}
                 counted = counting.counts()
                 assert counted is not None, written
@@ -154,7 +154,7 @@ def test_no_pattern_takes_long_or_much_memory(tmp_path: Path) -> None:
 _EXPLODE = """
 import resource, sys, time
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.matching import Effort, matching
+from rightcall.tools.code.search import Effort, matching
 from rightcall.tools.code.pattern import read_pattern
 
 import random

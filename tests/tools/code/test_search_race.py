@@ -10,7 +10,8 @@ import pytest
 from msgspec.json import encode
 
 from rightcall.base.files.sight import Sight, Unseen
-from rightcall.tools.code.search import Candidates, Engine, SearchArguments, ripgrep, search
+from rightcall.tools.code.candidates import Candidates, ripgrep
+from rightcall.tools.code.search import Engine, SearchArguments, search
 
 ENGINES = [
     "linear",

@@ -12,10 +12,9 @@ import pytest
 
 from rightcall.base.files.sight import Sight
 from rightcall.tools.git import repository as folders
-from rightcall.tools.git.private import Private
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import PrivateFolder, repository_for, sweep
-from rightcall.tools.git.run import write_graph
+from rightcall.tools.git.run import Private, write_graph
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-08", "C-09")
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.promise("C-08", "C-09")
 _MAKER = """
 import os, sys
 from rightcall.tools.git.run import write_graph
-from rightcall.tools.git.private import Private
+from rightcall.tools.git.run import Private
 from rightcall.tools.git.repository import repository_for
 from rightcall.base.files.sight import Sight
 private = Private(repository_for(Sight(sys.argv[1])))
@@ -197,7 +196,7 @@ def test_a_folder_that_another_sweeper_has_is_left_to_it(place: Path) -> None:
     (folder / ".lock").touch()
     aged(folder, 1e6)
     opened = os.open(folder, os.O_RDONLY)
-    taken = folders._free_lock(opened)
+    taken = folders.free_lock(folders._LOCK, opened)
     assert taken is not None
     try:
         sweep(str(place))

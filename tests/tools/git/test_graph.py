@@ -9,10 +9,9 @@ import pytest
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.layout import graph_file, graph_folder
-from rightcall.tools.git.private import Private, private_for
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import output_of, run_git, write_graph
+from rightcall.tools.git.run import Private, output_of, private_for, run_git, write_graph
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-09")

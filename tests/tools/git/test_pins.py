@@ -7,9 +7,8 @@ import pytest
 
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.tools.git.private import Private, private_for
 from rightcall.tools.git.repository import repository_for
-from rightcall.tools.git.run import git_in, output_of
+from rightcall.tools.git.run import Private, git_in, output_of, private_for
 from rightcall.tools.process import run_program
 from support.repositories import Made, files_compared, made
 

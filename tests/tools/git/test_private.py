@@ -15,10 +15,9 @@ import pytest
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.tools.git.private import Private, private_for
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import output_of, run_git
+from rightcall.tools.git.run import Private, output_of, private_for, run_git
 from support.repositories import Made, files_compared, made
 
 pytestmark = pytest.mark.promise("C-08")
@@ -67,9 +66,9 @@ def test_where_there_is_no_room_the_next_place_is_tried(
     it: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = [str(tmp_path / "gone"), str(it.folder / "a.py"), str(tmp_path)]
-    monkeypatch.setattr("rightcall.tools.git.private._places", lambda _: places)
+    monkeypatch.setattr("rightcall.tools.git.run._places", lambda _: places)
     assert Path(Private(of(it)).path).parent == tmp_path
-    monkeypatch.setattr("rightcall.tools.git.private._places", lambda _: places[:2])
+    monkeypatch.setattr("rightcall.tools.git.run._places", lambda _: places[:2])
     with pytest.raises(ToolFailure, match="no folder for temporary files that can be written to"):
         Private(of(it))
 
@@ -172,7 +171,7 @@ def test_a_process_keeps_only_a_few(tmp_path: Path) -> None:
 _CHILD = """
 import os, sys
 from rightcall.base.files.sight import Sight
-from rightcall.tools.git.private import private_for
+from rightcall.tools.git.run import private_for
 from rightcall.tools.git.refs import commit_of
 from rightcall.tools.git.repository import repository_for
 repository = repository_for(Sight(sys.argv[1]))

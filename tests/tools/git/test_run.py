@@ -8,9 +8,8 @@ import pytest
 
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.tools.git.private import history_state
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import failure_of, output_of, run_git
+from rightcall.tools.git.run import failure_of, history_state, output_of, run_git
 from rightcall.tools.process import Finished
 from support.repositories import Made, files_compared, made
 
@@ -146,11 +145,11 @@ def test_a_state_that_cannot_be_told_is_no_state(it: Made, monkeypatch: pytest.M
     settled(it)
     just_now = time.time_ns() + 5_000_000_000
     os.utime(it.git_dir / "refs/heads/main", ns=(just_now, just_now))
-    monkeypatch.setattr("rightcall.tools.git.private.time_ns", lambda: just_now + 10_000_000)
+    monkeypatch.setattr("rightcall.tools.git.run.time_ns", lambda: just_now + 10_000_000)
     with pytest.raises(OSError, match="changed a moment ago"):
         history_state(sight, repository)
-    monkeypatch.setattr("rightcall.tools.git.private.time_ns", lambda: just_now + 30_000_000)
+    monkeypatch.setattr("rightcall.tools.git.run.time_ns", lambda: just_now + 30_000_000)
     assert history_state(sight, repository)
-    monkeypatch.setattr("rightcall.tools.git.private._MOST_STATE", 8)
+    monkeypatch.setattr("rightcall.tools.git.run._MOST_STATE", 8)
     with pytest.raises(OSError, match="too many refs"):
         history_state(sight, repository)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.executor.present.messages import Outcome, message
-from rightcall.executor.present.shape import shape
+from rightcall.executor.present.messages import Outcome, message, shape
 from rightcall.executor.shipped import execute_tools
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.sandbox import charts

@@ -13,9 +13,8 @@ from rightcall.executor.shipped import execute_tools, shell_tool
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.sandbox.conversation import NoSandbox
-from rightcall.tools.sandbox.program import both_ends
+from rightcall.tools.sandbox.program import both_ends, limits_told
 from rightcall.tools.sandbox.sandbox import Sandbox
-from rightcall.tools.sandbox.tools import limits_told
 
 SETTINGS = SandboxSettings(seconds=3.0)
 PICTURE = """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import ToolFailure
-from rightcall.tools.write.checkout import differing, edit_index, read_index, taken_back
+from rightcall.tools.write.checkout import edit_index, index_differences, index_without, read_index
 from support.desks import Project
 
 LATER = 4_000_000_000 * 10**9
@@ -37,9 +37,9 @@ def test_only_the_named_paths_change_and_git_reads_the_rest_as_before(version: s
     assert [line for line in before.splitlines() if "app.py" not in line and "lib/" not in line] == [
         line for line in after if "app.py" not in line and "lib/" not in line
     ]
-    assert differing(old, new).keys() == {"app.py", "lib/util.py", "lib/more.py"}
+    assert index_differences(old, new).keys() == {"app.py", "lib/util.py", "lib/more.py"}
     project.git("fsck")
-    file.write_bytes(taken_back(old, new, new, LATER) or b"")
+    file.write_bytes(index_without(old, new, new, LATER) or b"")
     assert staged(project) == before
 
 
@@ -54,12 +54,12 @@ def test_what_git_has_written_anew_is_taken_back_and_what_a_person_has_staged_si
     project.write({"app.py": "a\nb\nc\n", "other.txt": "other"})
     project.git("add", "other.txt")  # git has written the index again, and its times
     now = file.read_bytes()
-    back = taken_back(old, new, now, LATER)
+    back = index_without(old, new, now, LATER)
     assert back is not None
     assert read_index(back).staged() == read_index(old).staged() | {"other.txt": read_index(now).staged()["other.txt"]}
     project.write({"app.py": "mine\n"})
     project.git("add", "app.py")
-    assert taken_back(old, new, file.read_bytes(), LATER) is None
+    assert index_without(old, new, file.read_bytes(), LATER) is None
 
 
 @pytest.mark.promise("W-05")

@@ -36,7 +36,7 @@ def test_a_commit_holds_what_tools_changed_and_leaves_a_clean_worktree(here: Pla
     (here.tree() / "by-hand.txt").write_text("a person's own\n")
     shown = here.preview("code/commit", message="Do it\n\nfor a reason")
     head, _, diff = shown.partition("diff --git a/a.py b/a.py")
-    tip = here.writer().head()
+    tip = here.writer().commit_of("HEAD")
     assert head == (
         f"Would commit to fix on top of {tip[:12]}\nAuthor: ada <ada@rightcall.invalid>\n\n"
         "    Do it\n    \n    for a reason\n\n"

@@ -9,7 +9,7 @@ import pytest
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved
-from rightcall.tools.write.save import save_on_branch
+from rightcall.tools.write.edit import Operation, edit_on_branch
 from support.desks import Place, delete, insert, modify, place
 from support.repositories import Made
 
@@ -42,7 +42,7 @@ def test_an_edit_is_one_change_in_the_worktree_and_shows_one_diff(here: Place) -
     shown = here.preview("code/edit", operations=operations)
     assert not here.tree().exists()
     assert shown == (
-        f"On the branch fix at {here.writer().head()[:12]}:\n"
+        f"On the branch fix at {here.writer().commit_of('HEAD')[:12]}:\n"
         "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-1\n+2\n"
         "--- /dev/null\n+++ b/c/d.py\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n"
         "--- a/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n"
@@ -207,7 +207,7 @@ def test_a_protected_branch_is_not_edited_even_if_it_was_made_before(tmp_path: P
 
 def test_a_file_is_saved_on_a_branch_whether_it_is_there_or_not(here: Place) -> None:
     for path in ("a.py", "notes/new.md"):
-        saving = save_on_branch(here.desk, "file/save", "ada", "fix", path, "saved\n")
+        saving = edit_on_branch(here.desk, "file/save", "ada", "fix", [Operation("save", path, "saved\n")], "path")
         saving.apply(saving.state())
         assert (here.tree() / path).read_text() == "saved\n"
     assert here.record().dirty == ("a.py", "notes/new.md")

@@ -9,8 +9,8 @@ from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved, RefStep
-from rightcall.tools.write.git import Writer, author_of
-from rightcall.tools.write.git_objects import guard_name
+from rightcall.tools.write.git import Writer, author_of, check_name, guard_name
+from rightcall.tools.write.git_refs import in_the_way
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("W-02")
@@ -33,7 +33,9 @@ def writer(repository: Made) -> Writer:
 def test_a_commit_holds_the_parents_files_with_the_changes_and_is_whole(repository: Made) -> None:
     git = writer(repository)
     made_of = {"a.py": (0o644, b"x\r\n\0"), "b.py": None, "new/run.sh": (0o755, b"#!/bin/sh\n")}
-    commit = git.commit([git.head()], made_of, "Say it\n\nwith a body", ADA)
+    commit = git.commit_tree(
+        git.tree(git.commit_of("HEAD"), made_of), [git.commit_of("HEAD")], "Say it\n\nwith a body", ADA
+    )
     assert repository.git("ls-tree", "-r", "--name-only", commit).split() == ["a.py", "new/run.sh"]
     assert git.blob(commit, "a.py") == (b"x\r\n\0", 0o100644)
     assert git.blob(commit, "new/run.sh") == (b"#!/bin/sh\n", SCRIPT)
@@ -43,14 +45,14 @@ def test_a_commit_holds_the_parents_files_with_the_changes_and_is_whole(reposito
         "ada <ada@rightcall.invalid>|Say it\n\nwith a body"
     )
     repository.git("fsck", "--strict", "--full")
-    assert sorted(git.changed(git.head(), commit)) == [("a.py", "M"), ("b.py", "D"), ("new/run.sh", "A")]
+    assert sorted(git.changed(git.commit_of("HEAD"), commit)) == [("a.py", "M"), ("b.py", "D"), ("new/run.sh", "A")]
     assert repository.git("status", "--porcelain") == ""
 
 
 def test_refs_move_all_or_none_and_only_from_where_they_are_expected(repository: Made) -> None:
     git = writer(repository)
-    old = git.head()
-    new = git.commit([old], {"a.py": (0o644, b"2\n")}, "two", ADA)
+    old = git.commit_of("HEAD")
+    new = git.commit_tree(git.tree(old, {"a.py": (0o644, b"2\n")}), [old], "two", ADA)
     git.set_refs([RefStep("refs/heads/x", None, old), RefStep("refs/heads/y/z", None, new)])
     assert (git.tip("x"), git.tip("y/z")) == (old, new)
     with pytest.raises(Moved, match=r"branch x is at .* \(there was none\)"):
@@ -64,10 +66,10 @@ def test_refs_move_all_or_none_and_only_from_where_they_are_expected(repository:
 
 def test_a_packed_ref_can_be_moved_and_removed(repository: Made) -> None:
     git = writer(repository)
-    old = git.head()
+    old = git.commit_of("HEAD")
     git.set_refs([RefStep("refs/heads/x", None, old), RefStep("refs/heads/y", None, old)])
     repository.git("pack-refs", "--all")
-    new = git.commit([old], {"a.py": None}, "two", ADA)
+    new = git.commit_tree(git.tree(old, {"a.py": None}), [old], "two", ADA)
     git.set_refs([RefStep("refs/heads/x", old, None), RefStep("refs/heads/y", old, new)])
     assert (git.tip("x"), git.tip("y")) == (None, new)
     assert repository.git("for-each-ref", "--format=%(refname)").split() == ["refs/heads/main", "refs/heads/y"]
@@ -76,7 +78,7 @@ def test_a_packed_ref_can_be_moved_and_removed(repository: Made) -> None:
 def test_a_branch_that_only_stands_for_another_is_not_moved(repository: Made) -> None:
     repository.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     git = writer(repository)
-    old = git.head()
+    old = git.commit_of("HEAD")
     with pytest.raises(ToolFailure, match="only stands for another branch"):
         git.set_refs([RefStep("refs/heads/alias", old, None)])
     assert git.tip("main") == old
@@ -86,29 +88,29 @@ def test_a_branch_that_only_stands_for_another_is_not_moved(repository: Made) ->
 def test_a_branch_cannot_be_a_file_and_a_folder(repository: Made, name: str) -> None:
     git = writer(repository)
     there = "x" if name == "x/y" else "x/y"
-    git.set_refs([RefStep(f"refs/heads/{there}", None, git.head())])
-    assert git.in_the_way(name) == there
+    git.set_refs([RefStep(f"refs/heads/{there}", None, git.commit_of("HEAD"))])
+    assert in_the_way(git, name) == there
     with pytest.raises(ToolFailure, match="cannot be made: git keeps branches as files"):
-        git.set_refs([RefStep(f"refs/heads/{name}", None, git.head())])
+        git.set_refs([RefStep(f"refs/heads/{name}", None, git.commit_of("HEAD"))])
 
 
 def test_a_ref_that_another_git_has_locked_is_said_to_be(repository: Made) -> None:
     (repository.git_dir / "refs/heads/x.lock").touch()
     git = writer(repository)
     with pytest.raises(ToolFailure, match="is being changed by another git right now"):
-        git.set_refs([RefStep("refs/heads/x", None, git.head())])
+        git.set_refs([RefStep("refs/heads/x", None, git.commit_of("HEAD"))])
 
 
 def test_a_merge_is_kept_apart_until_it_is_committed(repository: Made) -> None:
     git = writer(repository)
-    base = git.head()
-    ours = git.commit([base], {"a.py": (0o644, b"0\n1\n2\n3\n")}, "ours", ADA)
-    theirs = git.commit([base], {"a.py": (0o644, b"1\n2\n3\n4\n")}, "theirs", ADA)
-    other = git.commit([base], {"a.py": (0o644, b"none\n")}, "other", ADA)
+    base = git.commit_of("HEAD")
+    ours = git.commit_tree(git.tree(base, {"a.py": (0o644, b"0\n1\n2\n3\n")}), [base], "ours", ADA)
+    theirs = git.commit_tree(git.tree(base, {"a.py": (0o644, b"1\n2\n3\n4\n")}), [base], "theirs", ADA)
+    other = git.commit_tree(git.tree(base, {"a.py": (0o644, b"none\n")}), [base], "other", ADA)
     objects = sum(1 for path in (repository.git_dir / "objects").rglob("*") if path.is_file())
     merged = git.merged(ours, theirs)
     assert merged.conflicts == ()
-    assert git.diff(theirs, merged.tree).endswith("@@ -1,3 +1,4 @@\n+0\n 1\n 2\n 3\n")
+    assert git.shown(theirs, merged.tree, 10_000).text.endswith("@@ -1,3 +1,4 @@\n+0\n 1\n 2\n 3\n")
     assert git.merged(ours, other).conflicts == ("a.py",)
     assert sum(1 for path in (repository.git_dir / "objects").rglob("*") if path.is_file()) == objects
     commit = git.commit_tree(merged.tree, [ours, theirs], "both", ADA)
@@ -124,7 +126,7 @@ def test_a_checkout_is_byte_for_byte_what_was_committed(repository: Made, tmp_pa
     repository.git("update-index", "--add", "--cacheinfo", f"160000,{repository.git('rev-parse', 'HEAD')},sub")
     repository.git("commit", "-qm", "three")
     git = writer(repository)
-    git.checkout(git.head(), str(tmp_path / "out"))
+    git.checkout(git.commit_of("HEAD"), str(tmp_path / "out"))
     found = tmp_path / "out"
     for path, (mode, _) in git.paths("HEAD").items():
         if mode == 0o160000:
@@ -136,7 +138,7 @@ def test_a_checkout_is_byte_for_byte_what_was_committed(repository: Made, tmp_pa
             assert (found / path).read_bytes() == (git.blob("HEAD", path) or (b"?", 0))[0]
             assert bool((found / path).stat().st_mode & 0o100) == (mode == SCRIPT)
     with pytest.raises(ToolFailure, match="something in the folder"):
-        git.checkout(git.head(), str(found))
+        git.checkout(git.commit_of("HEAD"), str(found))
 
 
 BAD_NAMES = (
@@ -151,7 +153,7 @@ def test_no_bad_name_becomes_a_branch(repository: Made) -> None:
     git = writer(repository)
     for name in BAD_NAMES:
         with pytest.raises(ToolFailure, match=r"^name: "):
-            git.check_name(name)
+            check_name(git, name)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_what_cannot_be_written_is_refused_with_a_reason(tmp_path: Path) -> None
     assert git.branch() == "main"
     assert git.tip("main") is None
     with pytest.raises(ToolFailure, match="no commits yet"):
-        git.head()
+        git.commit_of("HEAD")
     linked = made(tmp_path / "linked")
     linked.commit("one", a__py="1\n")
     (linked.git_dir / "refs/heads/evil").symlink_to(tmp_path / "elsewhere")
@@ -205,7 +207,9 @@ def test_a_repository_with_longer_ids_can_be_written_to(tmp_path: Path) -> None:
     repository = made(tmp_path / "root", "--object-format=sha256")
     repository.commit("one", a__py="1\n")
     git = writer(repository)
-    commit = git.commit([git.head()], {"a.py": (0o644, b"2\n")}, "two", ADA)
+    commit = git.commit_tree(
+        git.tree(git.commit_of("HEAD"), {"a.py": (0o644, b"2\n")}), [git.commit_of("HEAD")], "two", ADA
+    )
     git.set_refs([RefStep("refs/heads/x", None, commit)])
     assert len(commit) == 64
     assert repository.git("show", "x:a.py") == "2"
@@ -216,10 +220,22 @@ def test_a_linked_worktree_and_a_shallow_clone_can_be_roots(repository: Made, tm
     repository.git("worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     side = writer(Made(tmp_path / "side"))
     assert side.branch() == "side"
-    side.set_refs([RefStep("refs/heads/x", None, side.commit([side.head()], {"a.py": None}, "three", ADA))])
+    side.set_refs(
+        [
+            RefStep(
+                "refs/heads/x",
+                None,
+                side.commit_tree(
+                    side.tree(side.commit_of("HEAD"), {"a.py": None}), [side.commit_of("HEAD")], "three", ADA
+                ),
+            )
+        ]
+    )
     assert repository.git("ls-tree", "--name-only", "x") == "b.py"
     repository.git("clone", "-q", "--depth=1", f"file://{repository.folder}", str(tmp_path / "shallow"))
     shallow = writer(Made(tmp_path / "shallow"))
-    commit = shallow.commit([shallow.head()], {"a.py": (0o644, b"3\n")}, "three", ADA)
+    commit = shallow.commit_tree(
+        shallow.tree(shallow.commit_of("HEAD"), {"a.py": (0o644, b"3\n")}), [shallow.commit_of("HEAD")], "three", ADA
+    )
     shallow.set_refs([RefStep("refs/heads/x", None, commit)])
     assert Made(tmp_path / "shallow").git("log", "--format=%s", "x") == "three\ntwo"

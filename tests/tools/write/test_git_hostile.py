@@ -45,8 +45,8 @@ def worked(it: Trap) -> bool:
         here.edit(modify("a.py", "2\n"), insert("tests/x.py", "x\n"), delete("b.py"))
         done = here.call("code/commit", message="done")
         writer = here.writer()
-        merged = writer.merged(str(done["commit"]), writer.head())
-        writer.commit_tree(merged.tree, [writer.head()], "merged", ("x", "y"))
+        merged = writer.merged(str(done["commit"]), writer.commit_of("HEAD"))
+        writer.commit_tree(merged.tree, [writer.commit_of("HEAD")], "merged", ("x", "y"))
         return True
     return False
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import ToolFailure
+from rightcall.tools.write.apply import preview
 from rightcall.tools.write.changes import Moved
 from rightcall.tools.write.merge import merge_plan
 from rightcall.tools.write.review import ReviewArguments, case_of, review, review_preview, review_state
-from rightcall.tools.write.undo import preview
 from support.desks import Project
 
 

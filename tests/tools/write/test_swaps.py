@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import rightcall.base.files.write as writing
-import rightcall.tools.write.git_objects as git_objects
+import rightcall.tools.write.git as git_module
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.layout import Pins
-from rightcall.tools.git.private import only_in
 from rightcall.tools.git.repository import Repository
+from rightcall.tools.git.run import only_in
 from rightcall.tools.sandbox.inside import kernel
 from rightcall.tools.write.changes import FileStep
 from support.desks import Place, modify, place
@@ -90,12 +90,12 @@ def test_a_desk_that_is_swapped_gets_what_was_begun_on_it(
 @pytest.mark.parametrize("name", ["objects", "refs"])
 def test_a_repository_is_not_held_by_the_name_of_a_link(here: Place, outside: Path, name: str) -> None:
     writer = here.writer()
-    head = writer.head()
+    head = writer.commit_of("HEAD")
     swap(here.made.git_dir / name, outside)
     with pytest.raises(ToolFailure, match="cannot be opened, or is being changed right now"):
         Pins(writer.repository)
     with pytest.raises(ToolFailure):
-        writer.commit([head], {"x.py": (0o644, b"x\n")}, "x", ("x", "y"))
+        writer.commit_tree(writer.tree(head, {"x.py": (0o644, b"x\n")}), [head], "x", ("x", "y"))
     with pytest.raises(ToolFailure, match="or one of them is a link"):
         here.writer()
     assert not list(outside.iterdir())
@@ -111,9 +111,14 @@ def test_objects_that_are_swapped_at_the_last_moment_are_not_followed(
             swap(here.made.git_dir / "objects", outside)
             super().__init__(repository)
 
-    monkeypatch.setattr(git_objects, "Pins", Late)
+    monkeypatch.setattr(git_module, "Pins", Late)
     with pytest.raises(ToolFailure, match="is being changed right now"):
-        writer.commit([writer.head()], {"x.py": (0o644, b"x\n")}, "x", ("x", "y"))
+        writer.commit_tree(
+            writer.tree(writer.commit_of("HEAD"), {"x.py": (0o644, b"x\n")}),
+            [writer.commit_of("HEAD")],
+            "x",
+            ("x", "y"),
+        )
     assert not list(outside.iterdir())
 
 
@@ -135,7 +140,7 @@ def test_git_itself_makes_no_branch_through_a_link(here: Place, outside: Path, m
         return first
 
     told = here.state("code/create-branch", name="fix")
-    monkeypatch.setattr(git_objects, "only_in", late)
+    monkeypatch.setattr(git_module, "only_in", late)
     at("begun", lambda: begun.__setitem__(slice(None), ["the change"]), monkeypatch)
     with pytest.raises(ToolFailure):
         here.call("code/create-branch", name="fix", expected=told)

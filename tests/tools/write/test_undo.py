@@ -8,12 +8,12 @@ import pytest
 
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import shown_line
+from rightcall.tools.write.apply import preview, why_not
 from rightcall.tools.write.changes import Change, FileStep
 from rightcall.tools.write.commit import OpenArguments, open_pull
 from rightcall.tools.write.desk import Desk
 from rightcall.tools.write.merge import MergeArguments, merge
 from rightcall.tools.write.review import ReviewArguments, review
-from rightcall.tools.write.undo import preview, why_not
 from support.desks import SETTINGS, Checks, insert, modify, place
 from support.killing_writes import desk_of, files_of
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from rightcall.executor.present.trim import Loss, Path
 
 Losses = Mapping[Path, Loss]
-Shaper = Callable[[Any], Any]
+Fields = Mapping[str, Any]
 Noter = Callable[[dict[str, Any], Losses], str | None]
 
 
@@ -17,18 +17,27 @@ class View(Struct, frozen=True):
     the result is treated as any other."""
 
     tool: str
-    shape: Shaper
-    """The result (design 002 §5) as a model should see it."""
-    summary: Callable[[Any], str]
-    """The result in one line, for the audit."""
+    shaper: Callable[[Fields], Any]
+    summariser: Callable[[Fields], str]
     note: Noter
     """What the cut, shaped result lacks and how to get it; it may correct the result. None: nothing special."""
     first: tuple[str, ...] = ()
     """Fields that are cut last."""
     spread: str | None = None
     """A field with an object of lists, each of which keeps something."""
-    images: Callable[[Any], tuple[list[dict[str, Any]], Any]] | None = None
-    """The pictures in the result, as blocks of content in MCP; and the result without them."""
+    drawer: Callable[[Fields], tuple[list[dict[str, Any]], Any]] | None = None
+
+    def shape(self, result: Any) -> Any:
+        """The result (design 002 §5) as a model should see it."""
+        return self.shaper(own(result))
+
+    def summary(self, result: Any) -> str:
+        """The result in one line, for the audit."""
+        return self.summariser(own(result))
+
+    def images(self, result: Any) -> tuple[list[dict[str, Any]], Any]:
+        """The pictures in the result, as blocks of content in MCP; and the result without them."""
+        return ([], result) if self.drawer is None else self.drawer(own(result))
 
 
 def left_out(field: str, words: str) -> Noter:
@@ -43,8 +52,6 @@ def left_out(field: str, words: str) -> Noter:
 
 # ── fields ──
 # Reading fields of a result that may have any form. A field that is not as it should be raises LookupError.
-
-Fields = Mapping[str, Any]
 
 
 def own(result: Any) -> Fields:

@@ -19,7 +19,6 @@ from rightcall.executor.present.fields import (
     lost_changes,
     many,
     number,
-    own,
     records,
     text,
     texts,
@@ -31,8 +30,7 @@ from rightcall.executor.present.trim import Loss, look
 # `code/blame`: who wrote which lines. Neighbours of one commit become one block.
 
 
-def shape_blame(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_blame(result: Fields) -> dict[str, Any]:
     lines = records(result, "lines")
     numbers = [number(line, "lineNumber") for line in lines]
     runs = groupby(range(len(lines)), key=lambda at: (_hash(lines[at]), numbers[at] - at))
@@ -68,8 +66,7 @@ def _block(run: list[Fields]) -> dict[str, Any]:
     return block
 
 
-def summary_blame(result: Any) -> str:
-    result = own(result)
+def summary_blame(result: Fields) -> str:
     return f"Blamed {len(records(result, 'lines'))} lines of {text(result, 'path')}"
 
 
@@ -98,9 +95,8 @@ BLAME = View("code/blame", shape_blame, summary_blame, note_blame)
 # `data/list`: records of the audit's own tables.
 
 
-def shape_data_list(result: Any) -> dict[str, Any]:
+def shape_data_list(result: Fields) -> dict[str, Any]:
     """Without the columns in which a record has nothing."""
-    result = own(result)
     shown = [{column: value for column, value in record.items() if not _is_empty(value)} for record in _rows(result)]
     return with_truncated({"summary": _counted(result), "records": shown}, result)
 
@@ -117,8 +113,8 @@ def _counted(result: Fields) -> str:
     return f"{len(_rows(result))} of {number(result, 'total')} records of {text(result, 'collection')}"
 
 
-def summary_data_list(result: Any) -> str:
-    return f"Listed {_counted(own(result))}"
+def summary_data_list(result: Fields) -> str:
+    return f"Listed {_counted(result)}"
 
 
 DATA_LIST = View(
@@ -133,19 +129,16 @@ DATA_LIST = View(
 # `code/diff`: what changed, file by file.
 
 
-def shape_diff(result: Any) -> dict[str, Any]:
-    whole = result
-    result = own(result)
+def shape_diff(result: Fields) -> dict[str, Any]:
     totals = fields(result, "totalChanges")
     return {
         "summary": f"{number(totals, 'filesChanged')} files: {changes(totals)}",
         "files": file_list(records(result, "diffs")),
-        "fullDiff": whole,
+        "fullDiff": result,
     }
 
 
-def summary_diff(result: Any) -> str:
-    result = own(result)
+def summary_diff(result: Fields) -> str:
     totals = fields(result, "totalChanges")
     counts = f"{number(totals, 'filesChanged')} files: {changes(totals)}"
     return f"Compared {text(result, 'base')} with {text(result, 'compare')}: {counts}"
@@ -174,8 +167,7 @@ _ERRORS = 6000
 """Characters of standard error that a model is shown."""
 
 
-def shape_execution(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_execution(result: Fields) -> dict[str, Any]:
     text(result, "tier")
     shaped: dict[str, Any] = {"summary": f"{_end(result)} in {_took(result)}"}
     if hint := result.get("hint"):
@@ -244,9 +236,8 @@ def _size(size: int) -> str:
     return f"{size / 1000:.0f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
 
 
-def summary_execution(result: Any) -> str:
+def summary_execution(result: Fields) -> str:
     """`exit 0 in 23 ms, 2 files (namespaces)`; with the limits that it reached."""
-    result = own(result)
     files = len(records(result, "files"))
     told = f", {many(files, 'file')}" if files else ""
     limits = texts(result, "limits")
@@ -261,9 +252,8 @@ def note_execution(_cut: dict[str, Any], losses: Losses) -> str | None:
     return f"only the beginning of {' and '.join(cut)} is shown: print less, or what matters first" if cut else None
 
 
-def images(result: Any) -> tuple[list[dict[str, Any]], Any]:
+def images(result: Fields) -> tuple[list[dict[str, Any]], Any]:
     """The pictures, as a client can show them; and the result without their data, which need not be there twice."""
-    result = own(result)
     files = records(result, "files")
     blocks = [block for file in files if (block := _block_execute(file)) is not None]
     rest = [
@@ -287,7 +277,7 @@ def _block_execute(file: Fields) -> dict[str, Any] | None:
 
 
 EXECUTIONS = tuple(
-    View(tool, shape_execution, summary_execution, note_execution, first=("summary", "hint", "limits"), images=images)
+    View(tool, shape_execution, summary_execution, note_execution, first=("summary", "hint", "limits"), drawer=images)
     for tool in _TOOLS
 )
 
@@ -296,8 +286,7 @@ EXECUTIONS = tuple(
 # `code/list`: files and folders.
 
 
-def shape_files(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_files(result: Fields) -> dict[str, Any]:
     files = [_entry(entry) for entry in records(result, "files")]
     shaped = {"summary": f"{len(files)} files ({number(result, 'totalFiles')} total)", "files": files}
     return with_truncated(shaped, result)
@@ -310,8 +299,7 @@ def _entry(entry: Fields) -> Fields:
     return {key: value for key, value in entry.items() if key not in unsaid}
 
 
-def summary_files(result: Any) -> str:
-    result = own(result)
+def summary_files(result: Fields) -> str:
     return f"Listed {len(records(result, 'files'))} of {number(result, 'totalFiles')} files"
 
 
@@ -326,8 +314,7 @@ FILES = View(
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z| ?[+-]\d\d:?\d\d)?)?")
 
 
-def shape_log(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_log(result: Fields) -> dict[str, Any]:
     commits = [_commit(commit) for commit in records(result, "commits")]
     return with_truncated({"summary": _counted_log(result), "commits": commits}, result)
 
@@ -350,8 +337,8 @@ def _commit(commit: Fields) -> dict[str, Any]:
     return shaped | {name: commit[name] for name in ("filesChanged", "moreFiles", "diff") if commit.get(name)}
 
 
-def summary_log(result: Any) -> str:
-    return f"Showed {_counted_log(own(result))}"
+def summary_log(result: Fields) -> str:
+    return f"Showed {_counted_log(result)}"
 
 
 def note_log(cut: dict[str, Any], losses: Losses) -> str | None:
@@ -373,13 +360,13 @@ LOG = View("code/log", shape_log, summary_log, note_log)
 # `debug/logs`: log lines, the newest first.
 
 
-def shape_logs(result: Any) -> dict[str, Any]:
-    lines = texts(own(result), "lines")
-    return with_truncated({"summary": f"{len(lines)} log lines, newest first", "lines": lines}, own(result))
+def shape_logs(result: Fields) -> dict[str, Any]:
+    lines = texts(result, "lines")
+    return with_truncated({"summary": f"{len(lines)} log lines, newest first", "lines": lines}, result)
 
 
-def summary_logs(result: Any) -> str:
-    return f"Showed {len(texts(own(result), 'lines'))} log lines"
+def summary_logs(result: Fields) -> str:
+    return f"Showed {len(texts(result, 'lines'))} log lines"
 
 
 LOGS = View(
@@ -393,8 +380,7 @@ LOGS = View(
 _PLAIN = ("utf-8", "utf8", "ascii", "us-ascii")
 
 
-def shape_read(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_read(result: Fields) -> dict[str, Any]:
     about = fields(result, "metadata")
     shaped: dict[str, Any] = {
         "path": text(result, "path"),
@@ -410,8 +396,7 @@ def shape_read(result: Any) -> dict[str, Any]:
     return with_truncated(shaped, result)
 
 
-def summary_read(result: Any) -> str:
-    result = own(result)
+def summary_read(result: Fields) -> str:
     return f"Read {number(fields(result, 'metadata'), 'linesReturned')} lines from {text(result, 'path')}"
 
 
@@ -454,8 +439,7 @@ READ = View("code/read", shape_read, summary_read, note_read)
 _TOP = 5
 
 
-def shape_search(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_search(result: Fields) -> dict[str, Any]:
     by_file: dict[str, list[Fields]] = {}
     for match in records(result, "matches"):
         by_file.setdefault(text(match, "file"), []).append(_match(match))
@@ -474,8 +458,7 @@ def _match(match: Fields) -> Fields:
     return {key: value for key, value in match.items() if key != "highlights"} if "highlights" in match else match
 
 
-def summary_search(result: Any) -> str:
-    result = own(result)
+def summary_search(result: Fields) -> str:
     return f"Found {number(result, 'totalMatches')} matches in {number(result, 'filesSearched')} files"
 
 
@@ -506,8 +489,7 @@ SEARCH = View(
 _HASH = re.compile(r"[0-9a-f]{4,64}")
 
 
-def shape_show(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_show(result: Fields) -> dict[str, Any]:
     commit = fields(result, "commit")
     shaped: dict[str, Any] = {
         "summary": _counts(commit),
@@ -534,8 +516,8 @@ def _counts(commit: Fields) -> str:
     return f"{files} files" + (f": {changes(commit['stats'])}" if commit.get("stats") is not None else "")
 
 
-def summary_show(result: Any) -> str:
-    commit = fields(own(result), "commit")
+def summary_show(result: Fields) -> str:
+    commit = fields(result, "commit")
     return f"Showed commit {text(commit, 'shortHash')}: {text(commit, 'message').partition(chr(10))[0]}"
 
 
@@ -557,8 +539,7 @@ SHOW = View("code/show", shape_show, summary_show, note_show, first=("summary", 
 # `web/fetch` and `web/search`: what strangers wrote, and where.
 
 
-def shape_page(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_page(result: Fields) -> dict[str, Any]:
     title, passed = text(result, "title"), texts(result, "redirects")
     return {
         "url": text(result, "url"),
@@ -584,9 +565,8 @@ def _following(result: Fields) -> str:
     return f"start={number(result, 'start') + len(text(result, 'content'))}"
 
 
-def summarise_page(result: Any) -> str:
+def summarise_page(result: Fields) -> str:
     """Without the query, which may hold a key."""
-    result = own(result)
     return f"Fetched {_counted_web(result)} from {text(result, 'url').partition('?')[0]}"
 
 
@@ -602,15 +582,14 @@ def note_page(cut: dict[str, Any], losses: Losses) -> str | None:
     return f"the text goes on: call web/fetch with start={following}"
 
 
-def shape_hits(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_hits(result: Fields) -> dict[str, Any]:
     found = [dict(hit) for hit in records(result, "results")]
     summary = f"{many(len(found), 'result')}, {_warning(result)}"
     return {"query": text(result, "query"), "summary": summary, "results": found}
 
 
-def summarise_hits(result: Any) -> str:
-    return f"Found {many(len(records(own(result), 'results')), 'result')}"
+def summarise_hits(result: Fields) -> str:
+    return f"Found {many(len(records(result, 'results')), 'result')}"
 
 
 _FEWER_HITS = left_out("results", "results left out: use a smaller limit")
@@ -624,8 +603,7 @@ WEB = (
 # `room/read`: what other callers wrote.
 
 
-def shape_room(result: Any) -> dict[str, Any]:
-    result = own(result)
+def shape_room(result: Fields) -> dict[str, Any]:
     if result["untrusted"] is not True:
         raise LookupError("untrusted")
     told = [dict(message) for message in records(result, "messages")]
@@ -638,8 +616,7 @@ def shape_room(result: Any) -> dict[str, Any]:
     return with_truncated(shaped, result)
 
 
-def summarise_room(result: Any) -> str:
-    result = own(result)
+def summarise_room(result: Fields) -> str:
     return f"Read {many(len(records(result, 'messages')), 'message')} of room {text(result, 'room')}"
 
 
@@ -734,28 +711,26 @@ _FORMS: Mapping[str, _Form] = {
 """How each is summed up, and the fields that its result has."""
 
 
-def _known(result: Any, form: Mapping[str, type]) -> Fields:
+def _require(result: Fields, form: Mapping[str, type]) -> None:
     """A result of the tool's own form. A file that is saved on a branch is an edit."""
-    found = own(result)
-    if form is _SAVED and "branch" in found:
+    if form is _SAVED and "branch" in result:
         form = _EDITED
     for name, kind in form.items():
-        value = found.get(name)
+        value = result.get(name)
         if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
             raise LookupError(name)
-    return found
 
 
 def _view(tool: str, form: _Form) -> View:
     told, kinds = form
 
-    def summary(result: Any) -> str:
-        found = _known(result, kinds)
-        return told(found) + (f" [{found['change']}]" if found["change"] else "")
+    def summary(result: Fields) -> str:
+        _require(result, kinds)
+        return told(result) + (f" [{result['change']}]" if result["change"] else "")
 
-    def shape(result: Any) -> dict[str, Any]:
-        found = _known(result, kinds)
-        return {"summary": told(found), **{key: value for key, value in found.items() if key != "success"}}
+    def shape(result: Fields) -> dict[str, Any]:
+        _require(result, kinds)
+        return {"summary": told(result), **{key: value for key, value in result.items() if key != "success"}}
 
     def note(_cut: dict[str, Any], losses: Losses) -> str | None:
         return "the diff is shown in part: code/diff shows the branch" if ("diff",) in losses else None

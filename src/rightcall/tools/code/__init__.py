@@ -1,7 +1,7 @@
 """The read-only code tools, one subject per file: `read`, `search`, `listing`, `diff`, `history` (log, show and blame).
 
 Whatever they open, they open through a `Sight` (`rightcall.base.files`) and with `opening`; what they start, they start
-through `rightcall.tools.process`. `pattern` and `matching` are the search's own engine, `ignore` what git leaves out,
+through `rightcall.tools.process`. `pattern` is the search's own engine, `candidates` the files it looks into,
 `patch` what git writes of changes, `structure` and `worker` the outline of a source file.
 """
 

@@ -28,14 +28,13 @@ from rightcall.tools.code.patch import (
     text_of,
 )
 from rightcall.tools.code.read import decode_text
-from rightcall.tools.git.private import history_state
 from rightcall.tools.git.refs import commit_of, seconds_of, split_path
 from rightcall.tools.git.repository import Repository, repository_for
-from rightcall.tools.git.run import run_git
+from rightcall.tools.git.run import history_state, run_git
+from rightcall.tools.process import Finished
 from rightcall.tools.state import Untold
 
 _SECONDS = SECONDS["code/log"]
-_MOST_COMMITS = 100
 _MOST_OUTPUT = 32 << 20
 _LARGEST = 50 * 1024
 """Bytes of changes in all."""
@@ -67,7 +66,7 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
     they are no expressions."""
     written = named_paths(sight, () if asked.path is None else (asked.path,))
     repository = repository_for(sight, written)
-    limit = max(1, min(asked.limit, _MOST_COMMITS))
+    limit = max(1, min(asked.limit, 100))
     command = ["log", f"--max-count={limit + 1}", *LOG_OPTIONS, *_filters(asked)]
     if asked.path is None:
         command.append(MERGES)  # with a path it would bring in merges that have not changed it
@@ -77,12 +76,7 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
     )  # fmt: skip
     if finished.code:
         commit_of(repository, "HEAD")  # it says best that there is none
-    output = in_time(finished, _SECONDS, _NARROWER)
-    room = Room(_LARGEST) if told else None
-    try:
-        found = read_commits(output, View(sight, repository.folder), most=limit, room=room, whole=not finished.full)
-    except Garbled:
-        raise unreadable() from None
+    found = _commits_in(finished, View(sight, repository.folder), limit, told, _NARROWER)
     if not found.commits and not found.whole:
         raise ToolFailure(f"The newest of these commits is too large to be read with its changes; {_NARROWER}")
     if not found.commits and asked.path is not None and not _filters(asked):
@@ -92,6 +86,15 @@ def log(sight: Sight, asked: LogArguments) -> LogResult:
         total_commits=len(found.commits) + (not found.whole),
         truncated=found.cut or not found.whole or told != asked.include_diff,
     )
+
+
+def _commits_in(finished: Finished, view: View, most: int, with_changes: bool, narrower: str) -> Commits:
+    output = in_time(finished, _SECONDS, narrower)
+    room = Room(_LARGEST) if with_changes else None
+    try:
+        return read_commits(output, view, most=most, room=room, whole=not finished.full)
+    except Garbled:
+        raise unreadable() from None
 
 
 def _filters(asked: LogArguments) -> list[str]:
@@ -170,12 +173,7 @@ def _commit_at(sight: Sight, repository: Repository, full: str, with_diff: bool)
     command = ["log", "--no-walk", "--max-count=1", *LOG_OPTIONS, MERGES]
     about = ["--end-of-options", full, "--"]
     finished, told = run_log(repository, command, about, patch=with_diff, seconds=_SECONDS, most=_MOST_OUTPUT)
-    output = in_time(finished, _SECONDS, _NARROWER_SHOW)
-    room = Room(_LARGEST) if told else None
-    try:
-        found = read_commits(output, View(sight, repository.folder), most=1, room=room, whole=not finished.full)
-    except Garbled:
-        raise unreadable() from None
+    found = _commits_in(finished, View(sight, repository.folder), 1, told, _NARROWER_SHOW)
     if not found.commits:
         raise ToolFailure(f"The commit is too large to be read; {_NARROWER_SHOW}") if finished.full else unreadable()
     return found if told == with_diff else replace(found, cut=True)
@@ -218,7 +216,6 @@ _SECONDS_BLAME = SECONDS["code/blame"]
 _LARGEST_BLAME = 5 << 20
 _MOST_LINES = 500
 """Without a range."""
-_MOST_ASKED = 5000
 _LONGEST_WORDS = 1_000
 """Characters of an author, and of a message: they come with every line."""
 _NOT_YET = "Not committed yet"
@@ -334,7 +331,7 @@ def _range(asked: BlameArguments, total: int) -> tuple[int, int, bool]:
     if asked.start_line is not None and first > total:
         raise ToolFailure(f"startLine is {first}, but the file has {total} lines")
     end = min(wanted, total)
-    last = min(end, first + (_MOST_LINES if asked.end_line is None else _MOST_ASKED) - 1)
+    last = min(end, first + (_MOST_LINES if asked.end_line is None else 5000) - 1)
     return first, last, last < end
 
 

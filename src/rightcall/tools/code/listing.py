@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from rightcall.base.cut import AnswerRoom
 from rightcall.base.files.beneath import open_beneath, real_path, shown_name
 from rightcall.base.files.sight import MARKS, Opened, Sight
+from rightcall.base.files.spots import closing
 from rightcall.base.globs import Globs, compile_globs
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.opening import SECONDS, CodeTool, Opener, begin_trace, utc
@@ -46,7 +47,7 @@ def walk(sight: Sight, start: Opened) -> Generator[Place, None, None]:
     """The folder and all below it, parents first, names in order. Two descriptors at most are open at once, however
     deep it goes; what has vanished meanwhile, or cannot be opened, is left out."""
     root, trace = sight.open_root(), current_trace()
-    try:
+    with closing(root):
         place = Place(start.path, start.fd)
         if not _look_into(sight, place, trace):
             return
@@ -60,15 +61,11 @@ def walk(sight: Sight, start: Opened) -> Generator[Place, None, None]:
                 if trace is not None:
                     trace.lose()  # it may be opened one day without looking any different
                 continue
-            try:
+            with closing(fd):
                 place = Place(path, fd)
                 if _look_into(sight, place, trace):
                     yield place
                     todo += _below(place)
-            finally:
-                os.close(fd)
-    finally:
-        os.close(root)
 
 
 def _below(place: Place) -> list[str]:
@@ -276,11 +273,8 @@ def _globs(sight: Sight, asked: ListArguments, start: Opened) -> Globs:
 
 def _relative(sight: Sight, pattern: str, start: Opened) -> str:
     """An absolute pattern below the directory; any other is left as it is, to be refused."""
-    root = sight.open_root()
-    try:
+    with closing(sight.open_root()) as root:
         tops = (sight.root, real_path(root, sight.root))
-    finally:
-        os.close(root)
     for top in tops:
         whole = os.path.join(top, start.path)
         if pattern.rstrip("/") == whole.rstrip("/"):

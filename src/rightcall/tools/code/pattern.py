@@ -12,6 +12,7 @@ whatever the pattern; one that would need too much memory is refused.
 
 import re
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any, Literal, NoReturn
 
@@ -150,6 +151,8 @@ _CODES = (
     re.compile(r"\\u\{([0-9A-Fa-f]{1,6})\}"), re.compile(r"\\U([0-9A-Fa-f]{8})"),
 )  # fmt: skip
 _PROPERTY = re.compile(r"\\([pP])(?:\{([^{}]*)\}|([A-Za-z]))")
+_SIGNS = {".": "[^\\n\\r]", "^": "^", "$": "(?:\\r?$)", "|": "|"}
+"""What always means the same, as every engine reads it; a line may end in CRLF."""
 _CONTROL = {"t": 0x09, "v": 0x0B, "f": 0x0C, "r": 0x0D, "a": 0x07, "e": 0x1B, "n": _NEWLINE}
 
 _LOOK = "looking ahead or behind is not possible; match the words around it too, or search twice"
@@ -188,9 +191,9 @@ class Reader:
 
     def read(self) -> str:
         steps = {
-            "\\": self._escape, "[": self._set, "(": self._group, ")": self._end, "|": self._or, "^": self._start,
-            "$": self._stop, ".": self._any, "*": self._repeat, "+": self._repeat, "?": self._repeat,
-            "{": self._braces,
+            "\\": self._escape, "[": self._set, "(": self._group, ")": self._end, "{": self._braces,
+            **{sign: partial(self._repeated, sign, 1) for sign in "*+?"},
+            **{sign: partial(self._put, made, 1, repeatable=sign == ".") for sign, made in _SIGNS.items()},
         }  # fmt: skip
         while self._at < len(self._text):
             steps.get(self._text[self._at], self._plain)()
@@ -210,26 +213,11 @@ class Reader:
         self._at += taken
         self._repeatable = repeatable
 
-    def _any(self) -> None:
-        self._put("[^\\n\\r]", 1)
-
-    def _start(self) -> None:
-        self._put("^", 1, repeatable=False)
-
-    def _stop(self) -> None:
-        self._put("(?:\\r?$)", 1, repeatable=False)  # a line may end in CRLF
-
-    def _or(self) -> None:
-        self._put("|", 1, repeatable=False)
-
     def _end(self) -> None:
         if not self._open:
             self._refuse(self._at, "closes nothing", f"for the character itself write {self._escaped_at(self._at)}")
         self._open.pop()
         self._put(")", 1)
-
-    def _repeat(self) -> None:
-        self._repeated(self._text[self._at], 1)
 
     def _braces(self) -> None:
         found = _COUNT.match(self._text, self._at)

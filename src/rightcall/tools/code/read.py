@@ -2,6 +2,7 @@
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
@@ -38,15 +39,11 @@ def decode_text(data: bytes) -> tuple[str, str] | None:
             return text, encoding
     if b"\0" in data:
         return None
-    if data.startswith(BOM_UTF8):
-        try:
-            return data[len(BOM_UTF8) :].decode(), "utf-8-sig"
-        except UnicodeDecodeError:
-            return _of_one_byte(data)
-    try:
-        return data.decode(), "utf-8"
-    except UnicodeDecodeError:
-        return _of_one_byte(data)
+    # windows-1252 leaves five bytes open, the last one none
+    for encoding in ("utf-8-sig" if data.startswith(BOM_UTF8) else "utf-8", "windows-1252", "iso-8859-1"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding), encoding
+    return None
 
 
 def _marked(data: bytes, mark: bytes, encoding: str) -> str | None:
@@ -55,13 +52,6 @@ def _marked(data: bytes, mark: bytes, encoding: str) -> str | None:
     except UnicodeDecodeError:
         return None
     return None if "\0" in text else text
-
-
-def _of_one_byte(data: bytes) -> tuple[str, str]:
-    try:
-        return data.decode("windows-1252"), "windows-1252"
-    except UnicodeDecodeError:  # it leaves five bytes open, this one none
-        return data.decode("iso-8859-1"), "iso-8859-1"
 
 
 MOST_LINES = 500
@@ -302,7 +292,6 @@ OTHER: Style = ((), '"', "")
 # A lexer of one expression per language. Each step takes what it has looked at, so the time is linear in the text.
 
 MOST_TOKENS = 5_000
-_LONGEST = 200
 
 _BLOCKS = {"/*": "*/", "--[[": "]]"}
 _OVER_LINES = frozenset(('"""', "'''", "`"))
@@ -335,7 +324,7 @@ def tokens_of(text: str, path: str, first: int, last: int, room: AnswerRoom) -> 
         if line >= first or line + text.count("\n", start, token.end()) >= first:
             kind, written = token.lastgroup or "", token.group()
             kind = "keyword" if kind == "identifier" and written in keywords else kind
-            one = SyntaxToken(kind, line, start - line_start + 1, cut_end(written, _LONGEST))
+            one = SyntaxToken(kind, line, start - line_start + 1, cut_end(written, 200))
             if len(found) == MOST_TOKENS or not room.take(one):
                 return found, False
             found.append(one)

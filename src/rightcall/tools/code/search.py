@@ -1,17 +1,16 @@
 """`code/search`: lines that match a regular expression, line by line.
 
-    which files (search_files) ─▶ which of them have matches (ripgrep, or all are opened) ─▶ their lines, by our own
+    which files (`candidates`) ─▶ which of them have matches (ripgrep, or all are opened) ─▶ their lines, by our own
     engine in what was opened beneath the root ─▶ as they are shown
 
 Ripgrep only saves opening files in vain; results are the same with it and without.
 """
 
+import codecs
 import os
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import takewhile
-from threading import Event, Thread
 from time import monotonic, time_ns
 from typing import Literal, NamedTuple, Protocol
 
@@ -19,271 +18,216 @@ from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.base.cut import AnswerRoom
 from rightcall.base.files.beneath import shown_name
-from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS
 from rightcall.base.files.sight import Opened, Sight
 from rightcall.base.globs import compile_globs
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.ignore import Ignoring, OutOfTime, ignoring_at
-from rightcall.tools.code.listing import Place, walk
-from rightcall.tools.code.matching import Effort, Hit, Looked, look_into
+from rightcall.tools.code.candidates import Candidates, Wanted, candidates
 from rightcall.tools.code.opening import SECONDS, CodeTool, Opener, begin_trace
 from rightcall.tools.code.pattern import Pattern, read_pattern
-from rightcall.tools.process import SLICE, Finished, Program, program, run_program
 from rightcall.tools.state import Trace, current_trace, untold
 
-# ── files ──
-# Which files a search looks into: those that may be seen, that no ignore file leaves out, that lie in no folder of
-# made or fetched things, and that fit the globs. The walk is ours, whichever engine searches: both see the same files.
+# ── lines that match ──
+# The lines of one file in which a pattern matches, found by our own engine in what was opened beneath the root. A file
+# with a NUL byte is binary and has none, unless it begins with the mark of UTF-16.
 
-LEFT_OUT = frozenset(("node_modules", ".git", "dist", "build"))
-"""Folders that are never gone into, unless a search is told to begin in them or below."""
+_BLOCK = 4 << 20
+"""Bytes that are looked through at once."""
+_LONGEST_LINE = 16 << 20
+"""Bytes of one line; where it is longer, what follows counts as another with the same number."""
+_LARGEST_WIDE = 32 << 20
+"""Bytes of a file in UTF-16, which has to be rewritten as a whole."""
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_NEWLINE = 0x0A
+_LINE_PATIENCE = 0.3
+"""Seconds for one very long line. Most patterns need none of it; some texts are made to cost."""
+_GLANCE = 64
+"""Lines after which the clock is looked at."""
 
-Globs = Callable[[str], bool]
-
-
-class Listing(Struct):
-    """Files by their true paths. `late` when time ran out; `negates_below` when an ignore file further down takes back
-    what one above leaves out."""
-
-    files: list[str]
-    late: bool = False
-    negates_below: bool = False
-
-
-class Wanted(Struct, frozen=True):
-    """A glob that a path must match, as it was written too, and those that it must not match; None for none."""
-
-    included: Globs | None = None
-    excluded: Globs | None = None
-    written: str | None = None
-
-    def file(self, path: str) -> bool:
-        return (self.included is None or self.included(path)) and not (
-            self.excluded is not None and self.excluded(path)
-        )
-
-    def folder(self, path: str) -> bool:
-        return self.excluded is None or not self.excluded(path)
+Slice = Callable[[int, int], bytes]
+"""The text from one byte to another, wherever it is kept."""
 
 
-def files_below(sight: Sight, start: Opened, wanted: Wanted, deadline: float) -> Listing:
-    """The files below an open folder, in the order of the walk."""
-    root = sight.open_root()
+class Hit(Struct, frozen=True):
+    """A line that matches: its number, counted from 1, where it begins and ends, and where the match begins."""
+
+    number: int
+    start: int
+    end: int
+    match: int
+
+
+class Looked(Struct):
+    """What a file holds: the first hits, how many lines match, and how to get at its text."""
+
+    hits: list[Hit]
+    total: int
+    text: Slice
+    size: int
+    begin: int = 0
+    """Where the text begins: after a mark of its encoding."""
+
+    def add(self, text: bytes, at: int, lines: int, pattern: Pattern, most: int, effort: "Effort") -> None:
+        """What a block of whole lines holds, after so many lines."""
+        counted, number = 0, lines + 1
+        for start, end, match in matching(text, pattern, effort):
+            self.total += 1
+            if len(self.hits) < most:
+                number += text.count(b"\n", counted, start)
+                counted = start
+                self.hits.append(Hit(number, at + start, at + end, at + match))
+            elif end - start < pattern.reach:
+                self.total += _count(text, end + 1, pattern, effort)
+                return
+
+
+class Effort:
+    """How much a search may do. `late`: time ran out; `cut`: the end of a very long line was not looked at."""
+
+    __slots__ = ("cut", "deadline", "late")
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.late = self.cut = False
+
+    def over(self) -> bool:
+        """Whether there is no time left."""
+        self.late = self.late or monotonic() > self.deadline
+        return self.late
+
+
+class _Binary(Exception):
+    """The file is no text."""
+
+
+def look_into(file: Opened, pattern: Pattern, most: int, effort: Effort) -> Looked | None:
+    """Search an open file; at most so many hits are kept. None when nothing is in it, or it is binary."""
+    size = file.stat.st_size
     try:
-        above = ignoring_at(root, start.path, deadline)
-    finally:
-        os.close(root)
-    found = Listing([])
-    ignoring: dict[str, Ignoring] = {start.path: above}
-    for place in walk(sight, start):
-        if monotonic() > deadline:
-            found.late = True
-            break
-        here = ignoring.pop(place.path, above).below(place.path, place.fd, place.files)
-        found.negates_below = found.negates_below or here.negates_below
-        try:
-            _leave_out(place, here)
-        except OutOfTime:
-            found.late = True
-            break
-        top = f"{place.path}/" if place.path else ""
-        if wanted.excluded is not None:
-            place.folders[:] = [name for name in place.folders if wanted.folder(top + name)]
-        for name in place.folders:
-            ignoring[top + name] = here
-        files = [top + name for name in place.files]
-        found.files += files if wanted.included is wanted.excluded is None else filter(wanted.file, files)
+        first = os.read(file.fd, min(size + 1, _BLOCK))
+        if len(first) > size or len(first) == _BLOCK or first[:2] in _WIDE or not first:
+            return _look_at_length(file, pattern, most, effort)
+    except OSError:
+        return None
+    return None if b"\0" in first else _look_whole(_unmarked(first), pattern, most, effort)
+
+
+def _look_at_length(file: Opened, pattern: Pattern, most: int, effort: Effort) -> Looked | None:
+    """A file that is large, that grows meanwhile, or that has to be rewritten."""
+    first = file.read(_BLOCK)
+    if first[:2] in _WIDE:
+        whole = file.read(_LARGEST_WIDE + 1) if file.stat.st_size <= _LARGEST_WIDE else b""
+        text = whole[2:].decode(_WIDE[first[:2]], "replace").encode()
+        return None if b"\0" in text else _look_whole(text, pattern, most, effort)
+    begin = len(first) - len(_unmarked(first))
+    found = Looked([], 0, lambda start, end: os.pread(file.fd, end - start, start), os.fstat(file.fd).st_size, begin)
+    lines = 0
+    try:
+        for block, at in _blocks(file, first, begin):
+            found.add(block, at, lines, pattern, most, effort)
+            if effort.late:
+                break
+            lines += block.count(b"\n") if len(found.hits) < most else 0
+    except _Binary:
+        return None
     return found
 
 
-def _leave_out(place: Place, here: Ignoring) -> None:
-    if place.folders:
-        place.folders[:] = [name for name in place.folders if name not in LEFT_OUT]
-    if here.suspects(place.path, place.folders + place.files):
-        place.folders[:] = here.kept(place.path, place.folders, folders=True)
-        place.files[:] = here.kept(place.path, place.files, folders=False)
+def _unmarked(text: bytes) -> bytes:
+    return text.removeprefix(codecs.BOM_UTF8)
 
 
-# ── candidates ──
-# The files of a search, and what is known of each before it is opened: how many of its lines match, where ripgrep has
-# said so. It works while we walk.
-
-_MOST_AT_ONCE = 4
-"""Folders for each of which ripgrep is worth starting."""
-
-
-class Candidates(Struct, frozen=True):
-    """Files in the order of their paths, each with the number of its matching lines, None where nobody has looked yet;
-    those without any are left out. `searched` are all of them, in the same order."""
-
-    files: list[tuple[str, int | None]]
-    searched: list[str]
-    late: bool
+def _look_whole(text: bytes, pattern: Pattern, most: int, effort: Effort) -> Looked | None:
+    if len(text) <= pattern.reach and pattern.find(text, 0, len(text)) < 0:  # most files
+        return None
+    found = Looked([], 0, lambda start, end: text[start:end], len(text))
+    found.add(text, 0, 0, pattern, most, effort)
+    return found
 
 
-def candidates(
-    sight: Sight, starts: list[Opened], wanted: Wanted, pattern: Pattern, deadline: float, *, by_ripgrep: bool
-) -> Candidates:
-    """Everything below the folders, and the files, that a search was told to begin with."""
-
-    program = ripgrep(sight.root) if by_ripgrep and len(starts) <= _MOST_AT_ONCE else None
-    known: dict[str, int | None] = {}
-    late = False
-    for start in starts:
-        if not start.is_folder:
-            if wanted.file(start.path):
-                known[start.path] = None
+def _count(text: bytes, at: int, pattern: Pattern, effort: Effort) -> int:
+    """How many lines match from here on, where nobody wants to see them."""
+    find, whole, total = pattern.find, len(text), 0
+    while at < whole:
+        if total % _GLANCE == 0 and effort.over():
+            break
+        stop = min(at + pattern.reach, whole)
+        match = find(text, at, stop)
+        if match < 0 and stop < whole:
+            if effort.over():
+                break
+            at = max(text.rfind(b"\n", at, stop) + 1, at + pattern.reach // 2)
             continue
-        found, was_late = _below(sight, start, wanted, pattern, deadline, program)
-        known.update(found)
-        late = late or was_late
-    searched = sorted(known)
-    return Candidates([(path, known[path]) for path in searched if known[path] != 0], searched, late)
+        if match < 0 or (match == whole and text[-1] == _NEWLINE):
+            break
+        total += 1
+        end = text.find(b"\n", match)
+        if end < 0:
+            break
+        at = end + 1
+    return total
 
 
-def _below(
-    sight: Sight, start: Opened, wanted: Wanted, pattern: Pattern, deadline: float, program: str | None
-) -> tuple[dict[str, int | None], bool]:
-    if program is None:
-        listing = files_below(sight, start, wanted, deadline)
-        return dict.fromkeys(listing.files), listing.late
-
-    root_rules = Ignoring(deadline).below("", start.fd) if not start.path else None
-    in_the_open = sight.rules.as_built and "/." not in f"/{start.path}"  # below a hidden folder others can be seen
-    counting = Counting(
-        program, start.fd, pattern.ripgrep, told_lines(root_rules, as_built=in_the_open), told_glob(wanted.written),
-        deadline - monotonic(),
-    )  # fmt: skip
-    try:
-        listing = files_below(sight, start, wanted, deadline)
-        counted = counting.counts()
-    except BaseException:
-        counting.stop()
-        raise
-    if counted is None or listing.negates_below:
-        return dict.fromkeys(listing.files), listing.late
-    return _joined(listing, start.path, counted[0]), listing.late or counted[1]
-
-
-def _joined(listing: Listing, folder: str, counts: dict[str, int]) -> dict[str, int | None]:
-    top = f"{folder}/" if folder else ""
-    found: dict[str, int | None] = dict.fromkeys(listing.files, 0)
-    for path, count in counts.items():
-        if top + path in found:
-            found[top + path] = count
-    for path in listing.files:
-        if "\n" in path:  # ripgrep's globs do not always see past the end of a line
-            found[path] = None
-    return found
+def matching(text: bytes, pattern: Pattern, effort: Effort) -> Iterator[tuple[int, int, int]]:
+    """Each line that matches, until time runs out: where it begins and ends, and where its first match begins."""
+    find, reach = pattern.find, pattern.reach
+    at, whole = 0, len(text)
+    while at < whole:
+        stop = min(at + reach, whole)
+        if stop < whole:
+            stop = text.rfind(b"\n", at, stop) + 1
+            if stop == 0:
+                stop = text.find(b"\n", at) + 1 or whole
+                match = _within(text, at, stop, pattern, effort)
+                if match >= 0:
+                    yield at, stop - (text[stop - 1] == _NEWLINE), match
+                at = stop
+        while at < stop and (match := find(text, at, stop)) >= 0:
+            if match >= stop and (stop < whole or text[-1] == _NEWLINE):
+                break  # at the beginning of the next line, if there is one
+            start = text.rfind(b"\n", at, match) + 1 or at
+            end = text.find(b"\n", match)
+            end = whole if end < 0 else end
+            yield start, end, match
+            at = end + 1
+        at = max(at, stop)
+        if at < whole and effort.over():
+            return
 
 
-# ── ripgrep ──
-# Ripgrep as an accelerator: it says in which files lines match, and how many. Which files those may be and what
-# stands in them is none of its business: it reads no ignore file, no setting and no link of its own accord, and not a
-# byte of what it has read is shown. Told to leave out what we leave out anyway, it may always look into more.
-
-_MOST_OUTPUT = 64 << 20
-_MOST_TOLD = 16_000
-"""Bytes of patterns that are handed over: they must fit in a pipe."""
-_PLAIN = re.compile(rb"/?(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_GLOB = re.compile(r"(?:\*\*/)?(?:\*|[A-Za-z0-9_-])[A-Za-z0-9_.-]*(?:\{[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\})?")
-_COUNTED = re.compile(rb"(?:\./)?([^\0]+)\0([0-9]+)\n")
-_FAILED = 2
-
-
-def _in_any_case(name: str) -> str:
-    """A glob for a name in upper and lower case."""
-    return "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in name)
+def _within(text: bytes, start: int, stop: int, pattern: Pattern, effort: Effort) -> int:
+    """The first match in a line that is too long to be looked through at once, or -1: piece by piece, each half over
+    the one before, so that nothing short of half a piece is missed. Where that takes long the rest is left."""
+    until = monotonic() + _LINE_PATIENCE
+    for at in range(start, stop, pattern.reach // 2):
+        match = pattern.find(text, at, min(at + pattern.reach, stop))
+        if match >= 0 and (match < stop or text[-1] != _NEWLINE):
+            return match
+        if effort.over():
+            break
+        if monotonic() > until:
+            effort.cut = True
+            break
+    return -1
 
 
-_SHOWN_FOLDERS = tuple(_in_any_case(pattern.split("/")[0]) for pattern in DOTFILES)
-"""Hidden folders that can be seen with all that is in them."""
-_SEEN = tuple(line.encode() for name in _SHOWN_FOLDERS for line in (f"!{name}/", f"!**/{name}/**"))
-
-
-def ripgrep(root: str) -> str | None:
-    """Where it is, by its whole path: none that lies below the root."""
-    return program("rg", root)
-
-
-class Counting:
-    """Ripgrep at work below one open folder, while we do something else."""
-
-    def __init__(self, program: str, folder: int, pattern: str, tell: bytes, glob: str | None, seconds: float) -> None:
-        self._finished: Finished | None = None
-        self._unwanted = Event()
-        self._work = (program, os.dup(folder), pattern, tell, glob, seconds)  # who asked may be gone before it starts
-        self._thread = Thread(target=self._run, name="rightcall-ripgrep", daemon=True)
-        self._thread.start()
-
-    def counts(self) -> tuple[dict[str, int], bool] | None:
-        """How many lines match in each file that has any, by its path below the folder, and whether time ran out. None
-        when ripgrep cannot do it."""
-        while self._thread.is_alive():
-            self._thread.join(SLICE)
-        done = self._finished
-        if done is None or done.full or (done.code is not None and done.code >= _FAILED and done.err):
-            return None
-        if done.code is not None and (done.code < 0 or done.code > _FAILED):
-            return None
-        found = {os.fsdecode(one[1]): int(one[2]) for one in _COUNTED.finditer(done.out)}
-        return found, done.late
-
-    def stop(self) -> None:
-        """Nobody waits for it any more."""
-        self._unwanted.set()
-
-    def _run(self) -> None:
-        program, folder, pattern, tell, glob, seconds = self._work
-        told, teller = os.pipe()
-        try:
-            os.write(teller, tell[:_MOST_TOLD])
-            os.close(teller)
-            command = _command(program, pattern, f"/dev/fd/{told}", glob)
-            env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
-            self._finished = run_program(
-                Program(command, env, _place(folder), fds=(told,)), seconds=seconds, most=_MOST_OUTPUT,
-                unwanted=self._unwanted.is_set,
-            )  # fmt: skip
-        except (ToolFailure, OSError):
-            self._finished = None
-        finally:
-            os.close(told)
-            os.close(folder)
-
-
-def _place(folder: int) -> str:
-    """The folder itself, whatever its name leads to by now."""
-    return f"/proc/self/fd/{folder}" if os.path.isdir("/proc/self/fd") else f"/dev/fd/{folder}"
-
-
-def _command(program: str, pattern: str, told: str, glob: str | None) -> Sequence[str]:
-    return [
-        program, "--no-config", "--count", "--null", "--no-messages", "--color=never", "--with-filename",
-        "--no-follow", "--no-mmap", "--no-ignore", "--hidden", f"--ignore-file={told}", "--case-sensitive",
-        "--regex-size-limit=16M", "--dfa-size-limit=8M", "--engine=default",
-        *((f"--glob={glob}",) if glob else ()), f"--regexp={pattern}", "--", "./",
-    ]  # fmt: skip
-
-
-def told_glob(pattern: str | None) -> str | None:
-    """A glob that ripgrep reads as we do: names in any folder, nothing else."""
-    return pattern if pattern is not None and _GLOB.fullmatch(pattern) else None
-
-
-def told_lines(ignoring: Ignoring | None, *, as_built: bool) -> bytes:
-    """What ripgrep may leave out: folders that we never go into, and of the root's ignore files (None when it starts
-    further down) the plain lines that nothing takes back. `as_built`: the path rules know no exceptions."""
-    lines = [b".[!.]*/", *_SEEN] if as_built else []
-    lines += [name.encode() + b"/" for name in sorted(LEFT_OUT | REFUSED_FOLDERS if as_built else LEFT_OUT)]
-    files = ignoring.files() if ignoring is not None else ()
-    if not any(file.negates for file in files):
-        for file in files:
-            for line in file.lines:
-                if _PLAIN.fullmatch(line.written):
-                    lines.append(line.written + (b"/" if line.folder else b""))
-    told = b"\n".join(lines) + b"\n"
-    return told if len(told) <= _MOST_TOLD else told[: told.rindex(b"\n", 0, _MOST_TOLD) + 1]
+def _blocks(file: Opened, first: bytes, begin: int) -> Iterator[tuple[bytes, int]]:
+    """A large file in blocks of whole lines, and where each begins. Raises _Binary and OSError."""
+    rest, at, read = first[begin:], begin, len(first)
+    block = first
+    while block:
+        if b"\0" in block:
+            raise _Binary
+        cut = rest.rfind(b"\n") + 1
+        if cut == 0 and len(rest) > _LONGEST_LINE:
+            cut = len(rest)
+        if cut:
+            yield rest[:cut], at
+            rest, at = rest[cut:], at + cut
+        block = os.pread(file.fd, _BLOCK, read)
+        read += len(block)
+        rest += block
+    if rest:
+        yield rest, at
 
 
 # ── the answer ──

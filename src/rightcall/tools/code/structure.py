@@ -327,9 +327,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-_MOST_NODES = 1_000
 _SECONDS = 3
-_MOST_ANSWER = 16 << 20
 _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "worker.py")
 _MISSING = 'no structure: its parser is not installed; pip install "rightcall[code]" brings it'
 
@@ -376,12 +374,12 @@ def _ask_worker(text: str, language: str, grammar: Grammar, installed: str) -> _
 
     exports = [kind for kind, role in grammar.roles.items() if role == "export"]
     question = {
-        "language": language, "rules": grammar.rules, "exports": exports, "most": _MOST_NODES, "source": text
+        "language": language, "rules": grammar.rules, "exports": exports, "most": 1_000, "source": text
     }  # fmt: skip
     command = [sys.executable, "-I", "-S", "-B", _WORKER, installed, str(_SECONDS)]
     try:
         program = Program(command, env={}, cwd="/", stdin=json.encode(question), threads=1)
-        done = run_program(program, seconds=_SECONDS, most=_MOST_ANSWER)
+        done = run_program(program, seconds=_SECONDS, most=16 << 20)
         return json.decode(done.out, type=_Answer) if done.code == 0 else None
     except (ToolFailure, DecodeError):
         return None

@@ -1,7 +1,7 @@
 """Git for the tools that look at a history: it runs in a private git directory with a configuration of our own, so that
 nothing a repository says about itself is ever run or read.
 
-    path ─▶ repository (which one?) ─▶ layout (what may git see?) ─▶ private (the directory) ─▶ run ─▶ output
+    path ─▶ repository (which one?) ─▶ layout (what may git see?) ─▶ run, in a private directory ─▶ output
 
 `refs` says what the name of a commit means.
 """
@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.tools.git.private import Private, private_for
     from rightcall.tools.git.refs import Span, commit_of, span
     from rightcall.tools.git.repository import NoRepository, Repository, repository_for
-    from rightcall.tools.git.run import run_git, write_graph
+    from rightcall.tools.git.run import Private, private_for, run_git, write_graph
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "private": "Private private_for",
             "refs": "Span commit_of span",
             "repository": "NoRepository Repository repository_for",
-            "run": "run_git write_graph",
+            "run": "Private private_for run_git write_graph",
         },
     )
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 from msgspec import Struct, field
 
 from rightcall.base.files.beneath import O_PATH, open_beneath, open_true
+from rightcall.base.files.spots import closing
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import Repository, small_file
 from rightcall.tools.process import program, search_path
@@ -20,11 +21,9 @@ from rightcall.tools.process import program, search_path
 # what is reached through these descriptors stays what was found here.
 
 _COMMON = ("objects", "objects/pack", "refs", "logs", "reftable")
-_OWN = ("logs",)
 _NEEDED = ("objects", "refs")
 """What no repository is without: to go by their names later would be to follow whatever is swapped in."""
 _HERE = "/proc/self/fd"
-_NOWHERE = "/nonexistent"
 
 
 class Pins:
@@ -39,7 +38,7 @@ class Pins:
         if not O_PATH or not os.path.isdir(_HERE):
             return
         try:
-            self._hold("own", (repository.git_dir, *_below(repository.git_dir, _OWN)))
+            self._hold("own", (repository.git_dir, *_below(repository.git_dir, ("logs",))))
             self._hold("common", (repository.common_dir, *_below(repository.common_dir, _COMMON)))
         except OSError:
             self.close()
@@ -68,11 +67,8 @@ class Pins:
     def open_common(self, name: str) -> int:
         """A folder of the shared git directory, open for reading; no link was followed to it. Raises OSError."""
         held = self._held.get(f"common:{os.path.join(self._names['common'], name)}")
-        fd = os.dup(held) if held is not None else open_true(os.path.join(self._names["common"], name))
-        try:
+        with closing(os.dup(held) if held is not None else open_true(os.path.join(self._names["common"], name))) as fd:
             return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
-        finally:
-            os.close(fd)
 
     def close(self) -> None:
         while self._held:
@@ -82,8 +78,7 @@ class Pins:
         self.close()
 
     def _hold(self, side: str, paths: Iterable[str]) -> None:
-        top = os.open("/", O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with closing(os.open("/", O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)) as top:
             for path in paths:
                 try:
                     self._held[f"{side}:{path}"] = open_beneath(top, path.lstrip("/"), O_PATH | os.O_DIRECTORY)
@@ -92,14 +87,12 @@ class Pins:
                         raise  # what may be missing are others inside
                     if error.errno == ELOOP:
                         self._links.add(path)
-        finally:
-            os.close(top)
 
     def _path(self, side: str, name: str) -> str:
         """Through the innermost folder that is held; `/.` since the descriptor's own name is a link."""
         whole = os.path.join(self._names[side], name) if name else self._names[side]
         if any(f"{whole}/".startswith(f"{link}/") for link in self._links):
-            return f"{_NOWHERE}{whole}"
+            return f"/nonexistent{whole}"
         inside = ""
         folder = whole
         while len(folder) >= len(self._names[side]):

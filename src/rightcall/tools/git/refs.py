@@ -72,16 +72,8 @@ def seconds_of(text: str, now: float, *, argument: str) -> int:
 
 
 def _absolute(text: str) -> int | None:
-    found = _stamp(text)
-    return found if found is not None else _iso(text)
-
-
-def _stamp(text: str) -> int | None:
-    found = _STAMP.fullmatch(text)
-    return int(found[1] or found[2]) if found else None
-
-
-def _iso(text: str) -> int | None:
+    if stamp := _STAMP.fullmatch(text):
+        return int(stamp[1] or stamp[2])
     found = _ISO.fullmatch(text)
     if found is None:
         return None
@@ -160,7 +152,6 @@ def _months_before(at: datetime, months: int) -> datetime:
 
 _SHOWN = 200
 _SECONDS = 10.0
-_LONGEST = 2_000
 _COMMIT = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) commit")
 _SHORT_ID = re.compile(r"[0-9a-fA-F]{4,63}")
 _EMPTY_TREE = {
@@ -235,7 +226,9 @@ def span(sight: Sight, repository: Repository, base: str, compare: str | None) -
 
 
 def _two(sight: Sight, repository: Repository, base: str, compare: str | None) -> Span:
-    sides = [split_path(sight, _without_tree(side), repository) for side in (base, compare) if side is not None]
+    sides = [
+        split_path(sight, side.removesuffix("^{tree}"), repository) for side in (base, compare) if side is not None
+    ]
     paths = {path for _, path in sides}
     if len(paths) > 1:
         raise ToolFailure("base and compare name different paths: name the commits, and the path in paths")
@@ -276,7 +269,7 @@ def must_exist(repository: Repository, commits: Sequence[str], path: str, writte
 
 def _question(ref: str) -> str:
     """A name as git is asked for it."""
-    if not ref.strip() or len(ref) > _LONGEST or ref.startswith("-") or not _is_plain(ref):
+    if not ref.strip() or len(ref) > 2_000 or ref.startswith("-") or not _is_plain(ref):
         raise _no_commit(ref)
     if ref.startswith(":/") or _TEXT.search(ref):
         raise ToolFailure(
@@ -364,10 +357,6 @@ def _outside_braces(text: str, mark: str) -> int | None:
         elif not depth and text.startswith(mark, at):
             return at
     return None
-
-
-def _without_tree(ref: str) -> str:
-    return ref.removesuffix("^{tree}")
 
 
 def _is_plain(text: str) -> bool:

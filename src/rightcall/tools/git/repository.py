@@ -18,13 +18,13 @@ from msgspec import Struct
 
 from rightcall.base.files.beneath import O_PATH, below, open_beneath, real_path, true_path
 from rightcall.base.files.sight import Sight
+from rightcall.base.files.spots import closing
 from rightcall.errors import ToolFailure
 
 # ── pointers ──
 # Small files that say where a git directory is. They are read as plain text, are short, and never links.
 
 _SHORT = 4_096
-_CONFIG = 100_000
 
 
 def small_file(path: str, most: int = _SHORT) -> bytes | None:
@@ -64,7 +64,7 @@ def main_of_worktree(git_dir: str, gitfile: str) -> str | None:
 
 def work_tree_named(git_dir: str) -> str | None:
     """The true path of the work tree that a git directory's own config names, as a submodule's does."""
-    content = small_file(os.path.join(git_dir, "config"), _CONFIG)
+    content = small_file(os.path.join(git_dir, "config"), 100_000)
     if content is None:
         return None
     section = ""
@@ -289,8 +289,6 @@ _YOUNG = 60.0
 """Seconds. A folder that was changed so lately may be one that is just being made, or removed."""
 _YOUNG_WITHOUT_LOCK = 3600.0
 """The same for one that has no lock: its maker was killed at once, or is of an older version and may be at work."""
-_MOST_SEEN = 20_000
-_MOST_REMOVED = 32
 _LONGEST = 100_000
 """Bytes of an environment; that of our git is short."""
 
@@ -314,13 +312,13 @@ def sweep(place: str) -> None:
     """Remove what others have left there: folders of ours that nobody holds."""
     try:
         with os.scandir(place) as entries:
-            names = [entry.name for entry in islice(entries, _MOST_SEEN) if entry.name.startswith(_PREFIX)]
+            names = [entry.name for entry in islice(entries, 20_000) if entry.name.startswith(_PREFIX)]
     except OSError:
         return
     removed = 0
     for name in names:
         removed += _swept_up(os.path.join(place, name))
-        if removed == _MOST_REMOVED:
+        if removed == 32:
             return
 
 
@@ -334,7 +332,7 @@ def _swept_up(path: str) -> bool:
         seen = os.fstat(folder)
         if seen.st_uid != os.geteuid() or time() - seen.st_mtime < _YOUNG:
             return False
-        lock = _free_lock(folder)
+        lock = free_lock(_LOCK, folder)
         if lock is None:
             return False
         try:
@@ -361,21 +359,18 @@ def _end_workers(path: str) -> None:
         return
     mark = os.fsencode(f"GIT_DIR={path}")
     for name in filter(str.isdecimal, os.listdir("/proc")):
-        with suppress(OSError):  # it has gone, or is not ours
-            process = os.pidfd_open(int(name))
-            try:
-                seen = os.stat(f"/proc/{name}")
-                with open(f"/proc/{name}/environ", "rb") as environ:
-                    if seen.st_uid == os.geteuid() and mark in environ.read(_LONGEST).split(b"\0"):
-                        signal.pidfd_send_signal(process, signal.SIGKILL)
-            finally:
-                os.close(process)
+        with suppress(OSError), closing(os.pidfd_open(int(name))) as process:  # it has gone, or is not ours
+            seen = os.stat(f"/proc/{name}")
+            with open(f"/proc/{name}/environ", "rb") as environ:
+                if seen.st_uid == os.geteuid() and mark in environ.read(_LONGEST).split(b"\0"):
+                    signal.pidfd_send_signal(process, signal.SIGKILL)
 
 
-def _free_lock(folder: int) -> int | None:
-    """The lock of an open folder, now ours; None when somebody else has it, -1 when there is none."""
+def free_lock(path: str, folder: int | None = None) -> int | None:
+    """A lock, below an open folder where one is given, now ours; None when somebody else has it, -1 when there is
+    none."""
     try:
-        lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        lock = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except FileNotFoundError:
         return -1
     except OSError:

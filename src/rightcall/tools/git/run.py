@@ -1,27 +1,328 @@
-"""Running git, in the private git directory of a repository. What git complains about may hold a piece of any file: it
-is turned into a sentence of our own, and never shown."""
+"""Running git, in a private git directory: one per process and repository, outside the root and for nobody else to
+open. Git sees a configuration of our own there, and links to the objects, refs and reflogs of the repository.
+
+The directory is made once, looked over before each use (a `stat` for each folder that is linked), and removed with the
+process. What git complains about may hold a piece of any file: it is turned into a sentence of our own, never shown.
+"""
 
 import os
 import shutil
 import stat
+import struct
+import sys
 import tempfile
-import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from hashlib import sha1, sha256
-from time import monotonic, time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from errno import EPERM
+from hashlib import sha256
+from threading import Lock
+from time import monotonic, time, time_ns
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight
+from rightcall.base.files.spots import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.opening import Opener
-from rightcall.tools.git.layout import OWN, Files, environment, git_program, graph_file
-from rightcall.tools.git.private import Private, private_for
-from rightcall.tools.git.repository import Repository
+from rightcall.tools.git.layout import (
+    OWN,
+    PSEUDO,
+    Files,
+    Layout,
+    Pins,
+    Stamp,
+    Surveyor,
+    config,
+    environment,
+    git_program,
+    graph_file,
+    stamp,
+)
+from rightcall.tools.git.repository import PrivateFolder, Repository
 from rightcall.tools.process import Finished, Program, run_program
+from rightcall.tools.sandbox.inside import kernel
+
+_MOST = 16
+"""Private directories that a process keeps at a time."""
+
+
+class _Outgrown(Exception):
+    """The directory cannot be brought up to date in place, while others may be using it."""
+
+
+class Private:
+    """One private git directory. Whoever runs git in it holds this object meanwhile: it goes when nobody does."""
+
+    def __init__(self, repository: Repository, *, with_graph: bool = True) -> None:
+        self.repository = repository
+        self._pins = Pins(repository)
+        self._surveyor = Surveyor(repository, self._pins, with_graph=with_graph)
+        self._lock = Lock()
+        self._index: Stamp = ()
+        self._layout = self._surveyor.survey()
+        self._folder = self._made()
+
+    def refresh(self) -> None:
+        """Bring it up to date. Raises _Outgrown when another one has to be made."""
+        with self._lock:
+            if not os.path.exists(os.path.join(self.path, "config")):
+                raise _Outgrown  # somebody has tidied up
+            if not self._pins.current():
+                raise _Outgrown
+            if self._layout.current():
+                return
+            layout = self._surveyor.survey()
+            old = self._layout
+            if layout.folders != old.folders or (layout.sha256, layout.reftable) != (old.sha256, old.reftable):
+                raise _Outgrown
+            if any(layout.links.get(name, target) != target for name, target in old.links.items()):
+                raise _Outgrown
+            try:
+                self._update(old, layout)
+            except OSError:
+                raise _Outgrown from None
+            self._layout = layout
+
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """Descriptors that whoever is run in it needs."""
+        return self._pins.fds
+
+    @property
+    def tops(self) -> tuple[int, ...]:
+        """The repository's own git directories, held open."""
+        return self._pins.tops
+
+    @property
+    def layout(self) -> Layout:
+        """What it holds of the repository, as of the last look."""
+        return self._layout
+
+    def take_index(self) -> Files:
+        """A copy of the index, which tells which files have not been touched. A link would not do: git writes to it."""
+        source = self._pins.own("index")
+        taken = Files(os.path.join(self.path, OWN, "index"))
+        with self._lock:
+            looks = stamp(source)
+            if looks == self._index:
+                return taken
+            self._copy(source, f"{OWN}/index")
+            for name in os.listdir(self._pins.own()):
+                if name.startswith("sharedindex."):
+                    self._copy(self._pins.own(name), name)
+            self._index = looks
+        return taken
+
+    def _made(self) -> PrivateFolder:
+        """In the first place where there is room for it."""
+        for place in _places(self.repository.root):
+            try:
+                folder = PrivateFolder(place)
+            except OSError:
+                continue
+            self.path = folder.path
+            try:
+                self._fill(self._layout)
+                return folder
+            except OSError:
+                folder.remove()
+        raise ToolFailure("git cannot be run safely: there is no folder for temporary files that can be written to")
+
+    def _fill(self, layout: Layout) -> None:
+        for folder in (OWN, f"{OWN}/empty", "logs", *layout.folders):
+            os.makedirs(os.path.join(self.path, folder), exist_ok=True)
+        for name, target in layout.links.items():
+            os.symlink(target, os.path.join(self.path, name))
+        if "refs" not in layout.links:
+            os.makedirs(os.path.join(self.path, "refs"), exist_ok=True)
+        for name, content in layout.files.items():
+            self._write(name, content)
+        self._write("config", config(sha256=layout.sha256, reftable=layout.reftable).encode())
+
+    def _update(self, old: Layout, new: Layout) -> None:
+        for name in new.links.keys() - old.links.keys():
+            os.symlink(new.links[name], os.path.join(self.path, name))
+        for name in old.links.keys() - new.links.keys():
+            os.unlink(os.path.join(self.path, name))
+        for name, content in new.files.items():
+            if old.files.get(name) != content:
+                self._write(name, content)
+        for name in old.files.keys() - new.files.keys():
+            os.unlink(os.path.join(self.path, name))
+
+    def _write(self, name: str, content: bytes) -> None:
+        """All at once: another thread may be reading it."""
+        whole = os.path.join(self.path, name)
+        with open(whole + "~", "wb") as file:
+            file.write(content)
+        os.replace(whole + "~", whole)
+
+    def _copy(self, source: str, name: str) -> None:
+        whole = os.path.join(self.path, name)
+        try:
+            fd = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        except OSError:
+            with suppress(FileNotFoundError):
+                os.unlink(whole)
+            return
+        with os.fdopen(fd, "rb") as old:
+            seen = os.fstat(fd)
+            if not stat.S_ISREG(seen.st_mode):
+                return
+            try:
+                with open(whole + "~", "wb") as new:
+                    shutil.copyfileobj(old, new, 1 << 20)
+            except OSError as error:
+                raise ToolFailure("There is no room for a copy of the repository's index") from error
+        # git trusts only entries that are older than the index: a copy must look as old as what it is a copy of
+        os.utime(whole + "~", ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        os.replace(whole + "~", whole)
+
+
+def private_for(repository: Repository) -> Private:
+    """The private git directory of a repository, made or brought up to date."""
+    found = _kept.get(repository)
+    if found is not None:
+        try:
+            found.refresh()
+            return found
+        except _Outgrown:
+            pass
+    made = Private(repository)
+    _kept.put(repository, made)
+    return made
+
+
+class _Kept:
+    """The directories in use by this process, the latest last."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._all: OrderedDict[Repository, Private] = OrderedDict()
+
+    def get(self, repository: Repository) -> Private | None:
+        with self._lock:
+            if repository in self._all:
+                self._all.move_to_end(repository)
+            return self._all.get(repository)
+
+    def put(self, repository: Repository, made: Private) -> None:
+        with self._lock:
+            self._all[repository] = made
+            gone = [self._all.popitem(last=False)[1] for _ in range(len(self._all) - _MOST)]
+        del gone  # outside the lock: files are removed
+
+    def forget(self) -> None:
+        """In a child after a fork: what the parent has made is the parent's."""
+        self._lock = Lock()
+        self._all = OrderedDict()
+
+
+def _places(root: str) -> list[str]:
+    """Where a private directory can be, the best first: in memory, since it is many small links; outside the root if
+    there is such a place (if not, its name is still one that the path rules refuse)."""
+    top = root.rstrip("/") + "/"
+    wanted = (os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm", tempfile.gettempdir(), "/var/tmp")
+    usable = [os.path.realpath(place) for place in wanted if os.path.isabs(place) and _is_safe(place)]
+    return [place for place in usable if not f"{place}/".startswith(top)] or usable
+
+
+def _is_safe(place: str) -> bool:
+    """Whether nobody else can put another folder in the place of ours: it is ours, or everybody's with the bit that
+    keeps them apart."""
+    try:
+        seen = os.stat(place)
+    except OSError:
+        return False
+    apart = not seen.st_mode & 0o022 or bool(seen.st_mode & stat.S_ISVTX)
+    return seen.st_uid in (0, os.geteuid()) and apart and os.access(place, os.W_OK | os.X_OK)
+
+
+_kept = _Kept()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_kept.forget)
+
+
+# ── confining ──
+# Where a git that writes may write: in folders that are held open, and nowhere else. Git goes by names, and follows a
+# link that somebody puts in the place of `refs/heads` at that moment; Landlock looks at what is behind the name.
+# Systems without it have to do with what was looked at before.
+
+_WRITE_FILE = 1 << 1
+_CHANGES = 0b1_1111_1111 << 4
+"""Removing and making, of the first version of Landlock."""
+_REFER, _TRUNCATE = 1 << 13, 1 << 14
+
+
+def only_in(folders: Sequence[int], *paths: str) -> Callable[[], None] | None:
+    """What the thread that starts a program has to do first, so that it can write in these open folders and those at
+    the paths alone; None where the system has no means for it. The thread itself can do no more either."""
+    version = kernel.landlock_version() if folders and sys.platform == "linux" else 0
+    if not version:
+        return None
+
+    def confine() -> None:
+        handled = _WRITE_FILE | _CHANGES | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+        try:
+            _enter(handled, folders, paths)
+        except kernel.Step as error:
+            raise OSError(error.errno or EPERM, str(error)) from error
+
+    return confine
+
+
+def _enter(handled: int, folders: Sequence[int], paths: Sequence[str]) -> None:
+    with closing(kernel.landlock_rules(struct.pack("Q", handled))) as rules:
+        for folder in folders:
+            kernel.landlock_allow(rules, handled, folder, "a folder")
+        whole = [(path, handled) for path in paths]
+        for name, rights in (*whole, ("/dev/null", handled & (_WRITE_FILE | _TRUNCATE))):
+            with closing(os.open(name, os.O_PATH | os.O_CLOEXEC)) as fd:
+                kernel.landlock_allow(rules, rights, fd, name)
+        kernel.no_new_privileges()
+        kernel.landlock_enter(rules)
+
+
+# ── state ──
+# In which state a history is: changes whenever a commit is made, a branch moved, a reflog written.
+
+_MOST_STATE = 5_000
+"""Refs that are looked at one by one; a repository with more has most of them in one file, or pays with its cache."""
+_SETTLED = 20_000_000
+"""Nanoseconds in which a file can change twice and look the same."""
+
+
+def history_state(sight: Sight, repository: Repository) -> object:
+    """The looks of everything that names a commit. Raises OSError when that is too much, or has changed just now."""
+    del sight  # what may be seen of a history does not depend on its state
+    own, common = repository.git_dir, repository.common_dir
+    paths = [os.path.join(own, name) for name in ("HEAD", "logs/HEAD", *PSEUDO)]
+    paths += [os.path.join(common, name) for name in ("packed-refs", "shallow", "objects/pack")]
+    looks = [(path, stamp(path)) for path in paths]
+    for name in ("refs", "logs/refs", "reftable"):
+        _tree(os.path.join(common, name), looks)
+    latest = max((look[4] for _, look in looks if look), default=0)
+    if abs(time_ns() - latest) < _SETTLED:
+        raise OSError("changed a moment ago")
+    return sha256(repr(looks).encode(errors="surrogateescape")).hexdigest()
+
+
+def _tree(folder: str, looks: list[tuple[str, Stamp]]) -> None:
+    todo = [folder]
+    while todo:
+        at = todo.pop()
+        seen = stamp(at)
+        looks.append((at, seen))
+        if len(looks) > _MOST_STATE:
+            raise OSError("too many refs to look at")
+        if seen and stat.S_ISDIR(seen[0]):
+            with os.scandir(at) as entries:
+                todo.extend(sorted(entry.path for entry in entries))
+
+
+# ── running ──
 
 _MEMORY = 1 << 30
 """Bytes. The history of a million commits fits in there."""
@@ -147,7 +448,6 @@ def failure_of(finished: Finished) -> ToolFailure:
 
 _MEMORY_GRAPH = 4 << 30
 """Bytes. Of a million commits, everything that each has changed is kept until it is written."""
-_BLOCK = 1 << 20
 _LEFT = 3600.0
 """Seconds after which nobody can still be writing a file."""
 _HEADER = 8
@@ -214,7 +514,7 @@ def _put(made: str, path: str) -> int:
     fd, fresh = tempfile.mkstemp(dir=folder)
     try:
         with os.fdopen(fd, "wb") as new, open(made, "rb") as old:
-            while block := old.read(_BLOCK):
+            while block := old.read(1 << 20):
                 size += new.write(block)
         os.replace(fresh, path)
     except BaseException:
@@ -231,140 +531,3 @@ def _tidy(folder: str) -> None:
             if entry.name.startswith(tempfile.gettempprefix()) and time() - seen.st_mtime > _LEFT:
                 with suppress(OSError):
                     os.unlink(entry.path)
-
-
-# ── snapshot ──
-# The files of a work tree as they are now, for git to compare with: copies of those that have changed, in a folder of
-# ours. Nothing that git itself reads of the real ones is shown. It would follow a link swapped in at the right moment,
-# or believe what a crafted index says of a file; so it only says which may have changed: by their looks, and by content
-# where one is as new as the index.
-#
-#     which look otherwise than the index says (diff-files) ─▶ what is there, beneath the root ─▶ a copy
-
-LARGEST = 5 << 20
-"""Bytes of a file that are compared; a larger one only counts as changed."""
-_MOST_COPIED = 256 << 20
-_MOST_LISTED = 64 << 20
-_SHORT_ID = 40
-"""Digits of an id; those of the newer kind have more."""
-
-
-@contextmanager
-def snapshot(sight: Sight, repository: Repository, paths: Sequence[str], deadline: float) -> Generator[Files]:
-    """The files as they are, as far as they lie in one of the paths (all, when there are none) and may be seen; to be
-    compared by `comparing`. Raises ToolFailure when there is not enough time for it."""
-    private = private_for(repository)
-    index = private.take_index().index
-    listing = ["diff-files", "--raw", "-z", "--ignore-submodules=all", "--", *paths]
-    listed = run_program(
-        git_in(private, listing, files=Files(index, repository.work_tree)),
-        seconds=deadline - monotonic(), most=_MOST_LISTED,
-    )  # fmt: skip
-    folder = tempfile.mkdtemp(prefix="files-", dir=os.path.join(private.path, OWN))
-    try:
-        made = _Copies(sight, repository, folder, deadline)
-        made.copy(_suspects(output_of(listed)))
-        if not made.index_info:
-            yield Files(index, made.work_tree if made.copied else "")
-            return
-        own = Files(os.path.join(folder, "index"), made.work_tree if made.copied else "", made.objects)
-        shutil.copy2(index, own.index)
-        updating = ["update-index", "-z", "--index-info"]
-        told = run_program(
-            git_in(private, updating, stdin=b"".join(made.index_info), files=own),
-            seconds=deadline - monotonic(), most=1_000,
-        )  # fmt: skip
-        output_of(told)
-        yield own
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def comparing(files: Files) -> list[str]:
-    """The command that compares a commit with a snapshot. A file that is not in it has not changed (`-m`); where none
-    has, the index alone tells, and much faster. A submodule would be looked at by its own configuration."""
-    return ["diff-index", "-m" if files.work_tree else "--cached", "--ignore-submodules=all"]
-
-
-def _suspects(listed: bytes) -> Iterator[tuple[str, bool, int]]:
-    """Files that do not look as the index says, whether a merge has left them in several versions, and how long ids
-    are. `:modes ids status` and the path, each ended by NUL; one that is unmerged comes twice."""
-    parts = listed.split(b"\0")
-    unmerged = {path for about, path in zip(parts[::2], parts[1::2], strict=False) if about.endswith(b"U")}
-    seen: set[bytes] = set()
-    for about, path in zip(parts[::2], parts[1::2], strict=False):
-        if path not in seen:
-            seen.add(path)
-            yield os.fsdecode(path), path in unmerged, len(about.split(b" ")[2])
-
-
-class _Copies:
-    """What has changed, as files of ours. What is gone, or unmerged, is told to the index instead."""
-
-    def __init__(self, sight: Sight, repository: Repository, folder: str, deadline: float) -> None:
-        self.work_tree = os.path.join(folder, "tree")
-        self.objects = os.path.join(folder, "objects")
-        self.index_info: list[bytes] = []
-        self.copied = False
-        self._sight, self._repository, self._deadline = sight, repository, deadline
-        self._left = _MOST_COPIED
-        os.mkdir(self.work_tree)
-        os.mkdir(self.objects)
-
-    def copy(self, suspects: Iterator[tuple[str, bool, int]]) -> None:
-        with Opener(self._sight) as opener:
-            for path, unmerged, digits in suspects:
-                if monotonic() > self._deadline or self._left < 0:
-                    raise ToolFailure("Too many files differ from the index; compare fewer with paths")
-                if self._sight.sees(self._repository.outside(path)):
-                    self._one(opener, path, unmerged, digits)
-
-    def _one(self, opener: Opener, path: str, unmerged: bool, digits: int) -> None:
-        true = self._repository.outside(path)
-        seen = opener.look(true)
-        content = mode = None
-        if seen is not None and stat.S_ISLNK(seen.st_mode):
-            content, mode = opener.link(true), 0o120000
-        elif seen is not None and stat.S_ISREG(seen.st_mode):
-            content, mode = self._read(opener, true), 0o100755 if seen.st_mode & stat.S_IXUSR else 0o100644
-        if content is None or mode is None:  # gone, or nothing that a repository holds
-            self._tell(path, 0, "0" * digits)
-        elif unmerged:
-            self._tell(path, 0, "0" * digits)
-            self._tell(path, mode, self._stored(content, digits))
-        else:
-            self._write(path, content, mode)
-
-    def _read(self, opener: Opener, true: str) -> bytes | None:
-        file = opener.file(true)
-        if file is None:
-            return None
-        with file:
-            data = file.read(LARGEST + 1)
-        self._left -= len(data)
-        return data if len(data) <= LARGEST else b"\0%d bytes" % file.stat.st_size
-
-    def _tell(self, path: str, mode: int, id: str) -> None:
-        self.index_info.append(b"%o %s\t%s\0" % (mode, id.encode(), os.fsencode(path)))
-
-    def _write(self, path: str, content: bytes, mode: int) -> None:
-        self.copied = True
-        whole = os.path.join(self.work_tree, path)
-        os.makedirs(os.path.dirname(whole), exist_ok=True)
-        if mode == 0o120000:
-            os.symlink(content, whole)
-            return
-        with open(whole, "xb") as file:
-            file.write(content)
-            os.fchmod(file.fileno(), mode & 0o777)
-
-    def _stored(self, content: bytes, digits: int) -> str:
-        """The id of a content, which is kept as an object of ours."""
-        whole = b"blob %d\0" % len(content) + content
-        made = sha1(whole, usedforsecurity=False) if digits == _SHORT_ID else sha256(whole)
-        name = made.hexdigest()
-        folder = os.path.join(self.objects, name[:2])
-        os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, name[2:]), "wb") as file:
-            file.write(zlib.compress(whole, 1))
-        return name

@@ -1,8 +1,8 @@
 """Programs nobody vouches for, in a sandbox: no network, no files but a scratch folder and what the system ships, and
 limits on time, memory, processes, disk and output. Where the machine cannot isolate, nothing runs.
 
-    tools ─▶ program ─▶ sandbox (Sandbox.run) ─▶ conversation ─▶ fork server ─▶ supervisor ─▶ pid 1 ─▶ program
-             scratch    (here)                                   (inside/, a process of its own)
+    program (the tools) ─▶ sandbox (Sandbox.run) ─▶ conversation ─▶ fork server ─▶ supervisor ─▶ pid 1 ─▶ program
+    scratch                (here)                                   (inside/, a process of its own)
 
 `charts` lends the plotting library.
 """

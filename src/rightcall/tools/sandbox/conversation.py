@@ -157,7 +157,6 @@ _SYSTEM = ("/usr/", "/bin/", "/lib/", "/lib64/")
 _HEAP = 0.75
 """The share of the memory that JavaScript's values may take: beyond it node says so itself, and is not just killed."""
 _LIBRARY = re.compile(r"^\s*(?:\S+ => )?(/.*) \(0x[0-9a-f]+\)$", re.M)
-_ASKING = 5.0
 _MODULE = re.compile(r"^(?:import\s*(?:[\w*{\"']|\.meta)|export\s|await\s|(?:const|let|var)\s[^=]*=\s*await\s)", re.M)
 """What begins a line of code that is a module, and is an error elsewhere."""
 
@@ -240,7 +239,7 @@ def _libraries(program: str) -> tuple[str, ...]:
     try:
         listed = subprocess.run(
             [ldd, program], env={}, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, timeout=_ASKING, check=False,
+            stderr=subprocess.DEVNULL, timeout=5.0, check=False,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return ()
@@ -252,7 +251,6 @@ def _libraries(program: str) -> tuple[str, ...]:
 # Our side of a fork server: starts it, gives it runs, ends it.
 
 _BOOT = str(Path(__file__).parent / "inside" / "boot.py")
-_STARTING = 20.0
 _ENDING = 60.0
 """Seconds that the server has, which waits until everything is cleaned up: much, so that nothing outlives us."""
 _open: "set[socket.socket]" = set()
@@ -300,7 +298,7 @@ class Server:
 
     def _hello(self) -> dict[str, int]:
         """Its first words: it is ready, and which control groups it can use."""
-        self._socket.settimeout(_STARTING)
+        self._socket.settimeout(20.0)
         try:
             message, _ = wire.receive(self._socket)
         except (EOFError, OSError):

@@ -134,8 +134,6 @@ def refusal(said: str) -> str:
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
 _TIERS: tuple[Tier, ...] = ("namespaces", "landlock")
-_TRIES = 3
-_ARCHITECTURES = ("x86_64", "aarch64", "arm64")
 
 
 class Sandbox:
@@ -196,7 +194,7 @@ class Sandbox:
         """Run a program to its end or a limit. Blocking, from any thread, many at once; whatever ends it, no process
         stays. `fill` is called before it starts, `collect` after all of its processes have ended."""
         _check(job)
-        for _ in range(_TRIES):
+        for _ in range(3):
             with suppress(ServerGone):  # it was ended from outside before the program began: there is a new one
                 return self._run(job, stdin, fill, collect, out)
         raise NoSandbox("The fork server was ended from outside, again and again")
@@ -301,7 +299,7 @@ def _nothing() -> None:
 def _need_linux() -> None:
     if not is_linux():
         raise NoSandbox("The sandbox needs Linux")
-    if os.uname().machine not in _ARCHITECTURES:
+    if os.uname().machine not in ("x86_64", "aarch64", "arm64"):
         raise NoSandbox(f"The sandbox needs x86-64 or arm64, not {os.uname().machine}")
 
 

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import ceil
 from secrets import token_hex
@@ -17,6 +17,7 @@ from time import time_ns
 from msgspec import Struct
 
 from rightcall.base.files.beneath import open_beneath, shown_name
+from rightcall.base.files.spots import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox.conversation import Scratch
@@ -111,18 +112,12 @@ def _quote_name(name: str) -> str:
 def put(scratch: Scratch, path: str, content: bytes, mode: int = 0o644) -> None:
     """Write a file that is not there yet, and the folders above it."""
     folder, name = _folder_of(scratch, path)
-    try:
-        file = os.open(name, _NEW, 0o600, dir_fd=folder)
-        try:
-            write_whole(file, content)
-            os.fchmod(file, mode)
-            earlier = time_ns() - _EARLIER
-            os.utime(file, ns=(earlier, earlier))
-            own(file, scratch)
-        finally:
-            os.close(file)
-    finally:
-        os.close(folder)
+    with closing(folder), closing(os.open(name, _NEW, 0o600, dir_fd=folder)) as file:
+        write_whole(file, content)
+        os.fchmod(file, mode)
+        earlier = time_ns() - _EARLIER
+        os.utime(file, ns=(earlier, earlier))
+        own(file, scratch)
 
 
 def write_whole(file: int, content: bytes) -> None:
@@ -182,9 +177,8 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
             path = f"{below}/{name}" if below else name
             if seen > MOST_ENTRIES:
                 cut.append(Left("…", f"there are more than {MOST_ENTRIES:,} files and folders; the rest was not read"))
-                return Listing(
-                    _sorted(files), tuple(left), tuple(cut), whole=False, folders=tuple(folders), links=tuple(links)
-                )
+                waiting.clear()
+                break
             why = _no_file(about, device, owner)
             if why is None and stat.S_ISDIR(about.st_mode):
                 if path.count("/") >= MOST_LEVELS:
@@ -199,11 +193,9 @@ def listing(folder: int, *, owner: int | None = None) -> Listing:
             else:
                 left.append(Left(shown_path(path), why))
                 links.append(path)
-    return Listing(_sorted(files), tuple(left), tuple(cut), folders=tuple(folders), links=tuple(links))
-
-
-def _sorted(files: list[ScratchEntry]) -> tuple[ScratchEntry, ...]:
-    return tuple(sorted(files, key=lambda entry: entry.path))
+    files.sort(key=lambda entry: entry.path)
+    whole = seen <= MOST_ENTRIES
+    return Listing(tuple(files), tuple(left), tuple(cut), whole, tuple(folders), tuple(links))
 
 
 def _entries(folder: int, below: str, cut: list[Left]) -> Iterator[tuple[str, os.stat_result]]:
@@ -212,13 +204,10 @@ def _entries(folder: int, below: str, cut: list[Left]) -> Iterator[tuple[str, os
     except OSError:
         cut.append(Left(shown_path(below), "a folder that cannot be read"))
         return
-    try:
-        with os.scandir(at) as found:
-            for entry in found:
-                with suppress(OSError):
-                    yield entry.name, entry.stat(follow_symlinks=False)
-    finally:
-        os.close(at)
+    with closing(at), os.scandir(at) as found:
+        for entry in found:
+            with suppress(OSError):
+                yield entry.name, entry.stat(follow_symlinks=False)
 
 
 def _no_file(about: os.stat_result, device: int, owner: int | None) -> str | None:
@@ -270,9 +259,6 @@ def changed_files(now: Listing, before: Mapping[str, Mark]) -> tuple[ScratchEntr
 # Links, pipes and the like stay where they are, on either side. A file comes back whole or not at all: whatever happens
 # in between, the old file or the new one is there. What somebody else changed in the folder meanwhile is left to them.
 
-_FOLDER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_PART = 1 << 20
-
 
 class Survey(Struct, frozen=True):
     """What a folder holds that can be copied, before anything runs; `left` is what cannot."""
@@ -289,7 +275,7 @@ class Folder:
     def __init__(self, path: str, megabytes: int) -> None:
         """Raises OSError where there is no such folder, ToolFailure where it holds too much."""
         self._name = shown_path(path)
-        self.fd = os.open(path, _FOLDER_FOLDER)
+        self.fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             self.survey = survey(self.fd, path, megabytes)
         except BaseException:
@@ -351,11 +337,8 @@ class Folder:
 
     def _unlink(self, path: str) -> None:
         *above, name = path.rsplit("/", 1)
-        folder = open_beneath(self.fd, "".join(above), os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with closing(open_beneath(self.fd, "".join(above), os.O_RDONLY | os.O_DIRECTORY)) as folder:
             os.unlink(name, dir_fd=folder)
-        finally:
-            os.close(folder)
 
 
 def survey(folder: int, name: str, megabytes: int) -> Survey:
@@ -390,80 +373,66 @@ class _Back:
         self._owner = (about.st_uid, about.st_gid) if os.geteuid() == 0 else None
 
     def replace(self, scratch: int, entry: ScratchEntry) -> None:
-        try:
-            folder, name = self._open_above(entry.path)
-        except OSError as fault:
-            self._leave(entry.path, fault)
-            return
-        try:
+        def put_back(folder: int, name: str) -> None:
             if self._is_as_before(folder, name, entry.path):
                 with self._going(folder, name):
                     self._put(folder, name, scratch, entry)
-        except OSError as fault:
-            self._leave(entry.path, fault)
-        finally:
-            os.close(folder)
+
+        self._do(entry.path, put_back)
 
     def remove(self, path: str) -> None:
-        try:
-            folder, name = self._open_above(path, make=False)
-        except OSError as fault:
-            self._leave(path, fault, FileNotFoundError)
-            return
-        try:
+        def unlink(folder: int, name: str) -> None:
             if self._is_as_before(folder, name, path):
                 with self._going(folder, name):
                     os.unlink(name, dir_fd=folder)
-        except OSError as fault:
-            self._leave(path, fault, FileNotFoundError)
-        finally:
-            os.close(folder)
+
+        self._do(path, unlink, make=False)
 
     def make_folders(self, paths: set[str]) -> None:
         for path in sorted(paths):
-            try:
-                os.close(self._open_above(f"{path}/.")[0])
-            except OSError as fault:
-                self._leave(path, fault)
+            self._do(path, lambda folder, name: os.close(self._below(folder, name, make=True)))
 
     def remove_folders(self, paths: set[str]) -> None:
         """Those that are empty now; others hold something that the program never saw."""
-        for path in sorted(paths, reverse=True):
-            try:
-                folder, name = self._open_above(path, make=False)
-            except OSError as fault:
-                self._leave(path, fault, FileNotFoundError)
-                continue
+
+        def remove(folder: int, name: str) -> None:
             try:
                 os.rmdir(name, dir_fd=folder)
             except OSError as fault:
                 if fault.errno != errno.ENOTEMPTY:
-                    self._leave(path, fault, FileNotFoundError)
-            finally:
-                os.close(folder)
+                    raise
+
+        for path in sorted(paths, reverse=True):
+            self._do(path, remove, make=False)
+
+    def _do(self, path: str, work: Callable[[int, str], None], *, make: bool = True) -> None:
+        """With the folder of a path, open, and the last part of the path. What cannot be done is noted; what is not
+        there need not go."""
+        try:
+            folder, name = self._open_above(path, make=make)
+            with closing(folder):
+                work(folder, name)
+        except OSError as fault:
+            if make or not isinstance(fault, FileNotFoundError):
+                self._lost.append(Left(shown_path(path), f"cannot be written: {fault.strerror or fault}"))
 
     def _put(self, folder: int, name: str, scratch: int, entry: ScratchEntry) -> None:
         beside = f".rightcall-{token_hex(6)}"
-        source = open_beneath(scratch, entry.path)
-        try:
+        with closing(open_beneath(scratch, entry.path)) as source:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             target = os.open(beside, flags, 0o600, dir_fd=folder)
             try:
-                try:
+                with closing(target):
                     _copy(source, target, entry.size)
                     if self._owner is not None:
                         os.fchown(target, *self._owner)
                     os.fchmod(target, entry.mode & 0o777)
                     if entry.path in self._before:
                         os.fsync(target)  # the file it replaces is not lost; thousands of new ones would take long
-                finally:
-                    os.close(target)
                 os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 os.unlink(beside, dir_fd=folder)
                 raise
-        finally:
-            os.close(source)
 
     def _is_as_before(self, folder: int, name: str, path: str) -> bool:
         """Whether what is there now is what was copied, or nothing where there was nothing."""
@@ -486,29 +455,19 @@ class _Back:
         except FileNotFoundError:
             yield
             return
-        try:
+        with closing(held):
             about = os.fstat(held)
             yield
             old, new = mark_of(about), mark_of(os.fstat(held))
             if about.st_nlink > 1 and old[:-1] == new[:-1]:
                 self._before.update({path: new for path, mark in self._before.items() if mark == old})
-        finally:
-            os.close(held)
 
-    def _open_above(self, path: str, *, make: bool = True) -> tuple[int, str]:
+    def _open_above(self, path: str, *, make: bool) -> tuple[int, str]:
         *above, name = path.split("/")
         at = os.dup(self._folder)
         try:
             for part in above:
-                try:
-                    below = open_beneath(at, part, os.O_RDONLY | os.O_DIRECTORY)
-                except FileNotFoundError:
-                    if not make:
-                        raise
-                    os.mkdir(part, dir_fd=at)
-                    below = open_beneath(at, part, os.O_RDONLY | os.O_DIRECTORY)
-                    if self._owner is not None:
-                        os.fchown(below, *self._owner)
+                below = self._below(at, part, make=make)
                 os.close(at)
                 at = below
             return at, name
@@ -516,10 +475,17 @@ class _Back:
             os.close(at)
             raise
 
-    def _leave(self, path: str, fault: OSError, fine: type[OSError] | tuple[()] = ()) -> None:
-        if isinstance(fault, fine):
-            return
-        self._lost.append(Left(shown_path(path), f"cannot be written: {fault.strerror or fault}"))
+    def _below(self, folder: int, name: str, *, make: bool) -> int:
+        try:
+            return open_beneath(folder, name, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            if not make:
+                raise
+        os.mkdir(name, dir_fd=folder)
+        made = open_beneath(folder, name, os.O_RDONLY | os.O_DIRECTORY)
+        if self._owner is not None:
+            os.fchown(made, *self._owner)
+        return made
 
 
 def _copy(source: int, target: int, size: int) -> None:
@@ -534,7 +500,7 @@ def _copy(source: int, target: int, size: int) -> None:
                 return
             raise
         end = min(os.lseek(source, at, os.SEEK_HOLE), size)
-        while at < end and (part := os.pread(source, min(end - at, _PART), at)):
+        while at < end and (part := os.pread(source, min(end - at, 1 << 20), at)):
             view = memoryview(part)
             while view:
                 done = os.pwrite(target, view, at)

@@ -5,7 +5,7 @@
                 └──────────────────────────── redirect, judged anew ◀─────────────────┘
                                                               page ─▶ unpacked ─▶ decoded ─▶ readable text
 
-`client` gets one page, `readable` makes text of it, `fetch` has the two tools.
+`client` gets one page, `fetch` has the two tools and makes text of it.
 """
 
 from typing import TYPE_CHECKING
@@ -14,13 +14,13 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.tools.web.client import Page, Rules, Target, fetch_page, read_target
-    from rightcall.tools.web.readable import Readable, read_html
+    from rightcall.tools.web.fetch import Readable, read_html
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "client": "Page Rules Target fetch_page read_target",
-            "readable": "Readable read_html",
+            "fetch": "Readable read_html",
         },
     )
 

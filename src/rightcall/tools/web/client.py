@@ -239,7 +239,6 @@ def _known() -> tuple[tuple[IPv4Network | IPv6Network, str], ...]:
 
 T = TypeVar("T")
 
-_MOVED: Final = frozenset((301, 302, 303, 307, 308))
 _PACKED: Final = {b"gzip": 31, b"x-gzip": 31, b"deflate": 47}
 """How zlib is told to unpack each; 47: with a head or without."""
 _UNPACKED: Final = frozenset((b"identity", *_PACKED))
@@ -337,7 +336,7 @@ async def ask_server(target: Target, at: list[str], most: int, accept: str) -> P
     request = Request("GET", target.path, headers, most=most, unpacks=_UNPACKED)
     try:
         async with exchange(target.address, request, _trust() if target.secure else None, at) as response:
-            if response.status in _MOVED and (moved := header_of(response.headers, b"location")):
+            if response.status in (301, 302, 303, 307, 308) and (moved := header_of(response.headers, b"location")):
                 return moved.decode("latin-1")
             if response.status != 200:
                 raise server.status(response.status)

@@ -2,9 +2,9 @@
 
     preview, state ─▶ approval ─▶ Desk.working() ─▶ compare ─▶ apply, with a journal ─▶ done ─▶ (undo)
 
-`desk` is where changes are kept and done, `changes` has their records, `apply` does one whole or not at all, `undo`
-takes it back. `save`, `edit`, `commit`, `review` and `merge` are the tools, which only say what shall be where; `pulls`
-and `branches` are what they work on, `git*` and `checkout` how git is written.
+`desk` is where changes are kept and done, `changes` has their records, `apply` does one whole or not at all, and takes
+it back. `save`, `edit`, `commit`, `review` and `merge` are the tools, which only say what shall be where; `pulls` and
+`branches` are what they work on, `git*` and `checkout` how git is written.
 """
 
 from typing import TYPE_CHECKING
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
+    from rightcall.tools.write.apply import why_not
     from rightcall.tools.write.changes import Change, FileStep, RefStep
     from rightcall.tools.write.desk import Desk
     from rightcall.tools.write.pulls import PullRecord, all_pulls, pull_of
     from rightcall.tools.write.tools import write_tools
-    from rightcall.tools.write.undo import why_not
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
+            "apply": "why_not",
             "changes": "Change FileStep RefStep",
             "desk": "Desk",
             "pulls": "PullRecord all_pulls pull_of",
             "tools": "write_tools",
-            "undo": "why_not",
         },
     )
 

@@ -25,7 +25,7 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file
 from rightcall.tools.write.changes import FileStep
 from rightcall.tools.write.git import Writer
-from rightcall.tools.write.git_refs import HEADS, checked_out
+from rightcall.tools.write.git_refs import HEADS, find_checkouts
 
 if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 BRANCHES: Final = "branches"
 TREES: Final = "trees"
 _DIRTY = "dirty"
-_LONGEST_PATH = 4096
 _SHOWN = 200
-_MOST_NAMED = 20
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 
 
@@ -175,7 +173,7 @@ def _only(found: list[BranchRecord]) -> BranchRecord:
 def _advice(found: list[BranchRecord]) -> str:
     if not found:
         return "You have none: code/create-branch makes one"
-    names = ", ".join(escaped(record.name, _SHOWN) for record in found[-_MOST_NAMED:])
+    names = ", ".join(escaped(record.name, _SHOWN) for record in found[-20:])
     return f"Yours: {names}"
 
 
@@ -185,14 +183,13 @@ def _dirty(desk: "Desk", slug: str) -> tuple[str, ...]:
         names = os.listdir(folder)
     except OSError:
         return ()
-    found = (small_file(os.path.join(folder, name), _LONGEST_PATH) for name in names if not name.startswith("."))
+    found = (small_file(os.path.join(folder, name), 4096) for name in names if not name.startswith("."))
     return tuple(sorted(os.fsdecode(path) for path in found if path))
 
 
 # ── whether a worktree is clean ──
 # Whether a folder holds the files of a commit and nothing else: then it can go without a loss.
 
-_SHORT_ID = 40
 _LINK, _SUBMODULE = 0o120000, 0o160000
 
 
@@ -242,7 +239,7 @@ def _blob(path: str, entry: tuple[int, str]) -> bool:
         with open(path, "rb") as file:
             content = file.read()
     whole = b"blob %d\0" % len(content) + content
-    made = sha1(whole, usedforsecurity=False) if len(oid) == _SHORT_ID else sha256(whole)
+    made = sha1(whole, usedforsecurity=False) if len(oid) == 40 else sha256(whole)
     return made.hexdigest() == oid
 
 
@@ -317,7 +314,7 @@ def exists(writer: Writer, record: BranchRecord) -> bool:
 
 def check_free(writer: Writer, record: BranchRecord) -> None:
     """Raises ToolFailure where the branch is checked out by somebody else, or something else is in its worktree."""
-    held = checked_out(writer.repository.common_dir).get(record.name)
+    held = find_checkouts(writer.repository.common_dir).get(record.name)
     own = _registration(writer, record.slug)
     name = escaped(record.name, 200)
     if held is not None and held != own:
@@ -456,7 +453,7 @@ def _bring_index(writer: Writer, record: BranchRecord, tip: str) -> None:
     if known == tip:
         return
     index = seen_file(writer.repository.common_dir, f"{_REGISTERED}/{record.slug}/index")
-    made = writer.index_of(tip) if index is None else writer.index_moved(index.content, known, tip)
+    made = writer.index_of(tip) if index is None else writer.moved_index(index.content, known, tip)
     _put(writer, record.slug, "index", made, lock=_INDEX_LOCK)
     _put(writer, record.slug, _MARK, f"{tip}\n".encode())
 

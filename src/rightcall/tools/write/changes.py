@@ -63,8 +63,8 @@ class GitScope(NamedTuple):
 NO_GIT = GitScope()
 
 
-class Change(Struct, frozen=True, kw_only=True):
-    """One thing that was done, whole or not at all."""
+class _ChangeFacts(Struct, frozen=True, kw_only=True):
+    """What is told of a change wherever it is."""
 
     id: str
     """Short, such as `c-7f3a9b2e`."""
@@ -74,8 +74,6 @@ class Change(Struct, frozen=True, kw_only=True):
     """One line for people; it may hold what a model wrote: escape it where it is shown."""
     at: str
     """UTC, as in `2026-01-31T12:00:00Z`."""
-    files: tuple[FileStep, ...] = ()
-    """In lists of changes without their bytes: `b""` stands for any content."""
     refs: tuple[RefStep, ...] = ()
     repository: str = ""
     """The folder of the repository's work tree, below the root; for refs."""
@@ -84,6 +82,13 @@ class Change(Struct, frozen=True, kw_only=True):
     undoes: str = ""
     undone: str = ""
     """The change that took this one back."""
+
+
+class Change(_ChangeFacts, frozen=True, kw_only=True):
+    """One thing that was done, whole or not at all."""
+
+    files: tuple[FileStep, ...] = ()
+    """In lists of changes without their bytes: `b""` stands for any content."""
     status: Status = "begun"
     kept: bool = True
     """Whether the bytes are still there, without which it cannot be undone."""
@@ -160,22 +165,11 @@ class Made(Struct, frozen=True):
     path: str
 
 
-class JournalEntry(Struct, frozen=True, kw_only=True):
+class JournalEntry(_ChangeFacts, frozen=True, kw_only=True):
     """`change.json`."""
 
     version: int = VERSION
-    id: str
-    tool: str
-    caller: str
-    summary: str
-    at: str
     files: tuple[Kept, ...] = ()
-    refs: tuple[RefStep, ...] = ()
-    repository: str = ""
-    branch: str = ""
-    pull: str = ""
-    undoes: str = ""
-    undone: str = ""
     made: tuple[Made, ...] = ()
     emptied: tuple[Made, ...] = ()
     root: str = ""
@@ -199,12 +193,9 @@ class Filed(Struct, frozen=True):
     def change(self, contents: "Contents | None" = None) -> Change:
         """As others see it; without contents `b""` stands for any bytes."""
         entry = self.entry
-        return Change(
-            id=entry.id, tool=entry.tool, caller=entry.caller, summary=entry.summary, at=entry.at,
-            files=tuple(file_step(kept, contents) for kept in entry.files), refs=entry.refs,
-            repository=entry.repository, branch=entry.branch, pull=entry.pull, undoes=entry.undoes,
-            undone=entry.undone, status="undone" if entry.undone else self.status, kept=self.kept,
-        )  # fmt: skip
+        told = {name: getattr(entry, name) for name in _ChangeFacts.__struct_fields__}
+        files = tuple(file_step(kept, contents) for kept in entry.files)
+        return Change(**told, files=files, status="undone" if entry.undone else self.status, kept=self.kept)
 
 
 class Contents:
@@ -346,20 +337,19 @@ class Journal:
         passed over."""
         for number, name in sorted(self._numbered(), reverse=True):
             if int(number) > after:
-                folder = os.path.join(self.done, f"{number}-{name}")
                 with suppress(ToolFailure):
-                    yield Filed(read_entry(folder), folder, "done", int(number))
+                    yield self._filed(number, name)
 
     def folders(self) -> list[str]:
         """Of all that was done, newest first."""
         return [os.path.join(self.done, f"{number}-{name}") for number, name in sorted(self._numbered(), reverse=True)]
 
     def find(self, id: str) -> Filed | None:
-        for number, name in self._numbered():
-            if name == id:
-                folder = os.path.join(self.done, f"{number}-{id}")
-                return Filed(read_entry(folder), folder, "done", int(number))
-        return None
+        return next((self._filed(number, name) for number, name in self._numbered() if name == id), None)
+
+    def _filed(self, number: str, name: str) -> Filed:
+        folder = os.path.join(self.done, f"{number}-{name}")
+        return Filed(read_entry(folder), folder, "done", int(number))
 
     def _numbered(self) -> Iterable[tuple[str, str]]:
         matches = (_DONE.fullmatch(name) for name in _names(self.done))
@@ -392,11 +382,6 @@ class _Versioned(Struct, frozen=True):
 def _shorten_path(path: str) -> str:
     """A file of a change, below its desk."""
     return shown_path("/".join(path.split("/")[-3:]))
-
-
-def rewritten(entry: JournalEntry) -> bytes:
-    """A record as it stands in its file."""
-    return json.encode(entry)
 
 
 def _kept_contents(path: str, files: Sequence[Kept], steps: Sequence[FileStep]) -> tuple[Kept, ...]:

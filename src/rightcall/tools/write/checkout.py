@@ -20,12 +20,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.beneath import open_beneath
+from rightcall.base.files.spots import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file
 from rightcall.tools.write.changes import FileStep
 from rightcall.tools.write.git import Writer
-from rightcall.tools.write.git_refs import checked_out
+from rightcall.tools.write.git_refs import find_checkouts
 from rightcall.tools.write.pulls import blobs, names
 
 # ── the index ──
@@ -87,7 +88,11 @@ class Index(Struct, frozen=True):
 
     def staged(self) -> dict[str, Version]:
         """The files that are staged, without conflicts."""
-        return {_text(one.name): one.version for one in self.entries if not one.stage and not one.is_promised}
+        return {
+            one.name.decode("utf-8", "surrogateescape"): one.version
+            for one in self.entries
+            if not one.stage and not one.is_promised
+        }
 
 
 def read_index(content: bytes | None) -> Index:
@@ -112,17 +117,17 @@ def edit_index(content: bytes | None, written: int, changes: Mapping[str, Versio
     return _written(Index(old.version, tuple(entries), old.kept))
 
 
-def differing(before: bytes | None, after: bytes | None) -> dict[str, tuple[Version | None, Version | None]]:
+def index_differences(before: bytes | None, after: bytes | None) -> dict[str, tuple[Version | None, Version | None]]:
     """The files whose staged version differs between two indexes: the one and the other version."""
     one, other = read_index(before).staged(), read_index(after).staged()
     names = (name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
     return {name: (one.get(name), other.get(name)) for name in names}
 
 
-def taken_back(before: bytes | None, after: bytes | None, now: bytes | None, written: int) -> bytes | None:
+def index_without(before: bytes | None, after: bytes | None, now: bytes | None, written: int) -> bytes | None:
     """The index `now` without what was done from `before` to `after`; None where one of those files is staged anew.
     Git itself writes the index again and again, only because it has looked at a file."""
-    staged, back = read_index(now).staged(), differing(before, after)
+    staged, back = read_index(now).staged(), index_differences(before, after)
     if any(staged.get(name) != new for name, (_, new) in back.items()):
         return None
     return edit_index(now, written, {name: old for name, (old, _) in back.items()})
@@ -250,13 +255,8 @@ def _fresh(name: bytes, version: Version) -> IndexEntry:
     return IndexEntry(bytes(24) + mode.to_bytes(4, "big") + bytes(12), bytes.fromhex(oid), 0, 0, name)
 
 
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
-
-
 _FILES: Final = (0o100644, 0o100755)
 _INDEX, _LOCK = "index", "index.lock"
-_LARGEST_INDEX: Final = 256 << 20
 _UNFINISHED: Final = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
@@ -287,7 +287,7 @@ def clean_checkout(writer: Writer, base: str, old: str, new: str) -> Checkout | 
     """The person's checkout, looked over: None unless the branch `base` is checked out there, or where nothing changes.
     `new` may be a tree. Raises ToolFailure where something is in the way."""
     repository = writer.repository
-    shown_at = checked_out(repository.common_dir).get(base)
+    shown_at = find_checkouts(repository.common_dir).get(base)
     _refuse_rebased(repository.common_dir, base)
     if shown_at is None:
         return None
@@ -393,7 +393,7 @@ def _index_file(git_dir: str) -> tuple[bytes | None, int]:
         raise ToolFailure("The checkout's index (.git/index) cannot be read") from None
     with os.fdopen(fd, "rb") as file:
         seen = os.fstat(fd)
-        if not stat.S_ISREG(seen.st_mode) or seen.st_size > _LARGEST_INDEX:
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > (256 << 20):
             raise ToolFailure("The checkout's index (.git/index) is no file that can be read")
         return file.read(), seen.st_mtime_ns
 
@@ -417,15 +417,12 @@ def _refuse_staged(index: Index, changes: Changes) -> None:
 
 
 def _refuse_dirty(tree: str, changes: Changes, contents: Mapping[str, bytes]) -> None:
-    top = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing(os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as top:
         dirty = [
             path
             for path, (before, _) in changes.items()
             if not (_is_free(top, path) if before is None else _is_as(top, path, before[0], contents[before[1]]))
         ]
-    finally:
-        os.close(top)
     _refuse(
         dirty,
         "has uncommitted changes in the way of the merge",

@@ -1,7 +1,7 @@
 """From a branch to a pull request: `code/create-branch`, `code/commit` (what tools have changed in the worktree of a
 branch becomes a commit on it, by its owner alone), and opening and closing pull requests."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,9 +28,8 @@ from rightcall.tools.write.branches import (
 )
 from rightcall.tools.write.changes import Change, GitScope, Moved, RefStep
 from rightcall.tools.write.edit import branch_path, digest, identify_file, must_be
-from rightcall.tools.write.git import Writer, author_of
-from rightcall.tools.write.git_objects import guard_name
-from rightcall.tools.write.git_refs import HEADS
+from rightcall.tools.write.git import Writer, author_of, check_name, check_only_meaning, guard_name
+from rightcall.tools.write.git_refs import HEADS, in_the_way
 from rightcall.tools.write.pulls import (
     LONGEST_TITLE,
     Commit,
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
 
 NAME = "code/commit"
 _LONGEST = 20_000
-_SHORT = 12
 _SHOWN = 200
 
 
@@ -107,7 +105,7 @@ class _Plan(_Found, frozen=True):
     def shown(self, writer: Writer) -> str:
         name, mail = author_of(self.caller)
         head = [
-            f"Would commit to {one_line(self.record.name)} on top of {self.tip[:_SHORT]}",
+            f"Would commit to {one_line(self.record.name)} on top of {self.tip[:12]}",
             f"Author: {one_line(name)} <{mail}>",
             "",
             *(f"    {line}" for line in self.message.split("\n")),
@@ -156,7 +154,7 @@ def commit_state(desk: "Desk", asked: CommitArguments) -> str:
 def _look_up(desk: "Desk", writer: Writer, asked: CommitArguments) -> _Found:
     record = branch_for(desk, asked.caller, asked.branch, writer)
     guard_name(desk.settings, record.name)
-    writer.check_only_meaning(record.name)
+    check_only_meaning(writer, record.name)
     check_free(writer, record)
     tip = writer.tip(record.name)
     assert tip is not None  # or `branch_for` would have said so
@@ -291,16 +289,16 @@ def branch_state(desk: "Desk", asked: BranchArguments) -> str:
 
 def _plan(desk: "Desk", writer: Writer, asked: BranchArguments) -> _PlanBranches:
     name = asked.name.strip().removeprefix(HEADS)
-    writer.check_name(name)
+    check_name(writer, name)
     guard_name(desk.settings, name, "name")
     if writer.tip(name) is not None:
         raise ToolFailure(f"name: there is a branch {escaped(name, _SHOWN)} already; choose another name")
-    if (other := writer.in_the_way(name)) is not None:
+    if (other := in_the_way(writer, name)) is not None:
         raise ToolFailure(
             f"name: {escaped(name, _SHOWN)} cannot be made beside the branch {escaped(other, _SHOWN)}: git keeps "
             "branches as files in folders, and one would be both. Choose another name"
         )
-    writer.check_only_meaning(name, "name")
+    check_only_meaning(writer, name, "name")
     written = (asked.base or "").strip()
     base = writer.branch() if written in ("", "HEAD", "@") else written.removeprefix(HEADS)
     commit = writer.commit_of(written or "HEAD")
@@ -311,8 +309,6 @@ def _plan(desk: "Desk", writer: Writer, asked: BranchArguments) -> _PlanBranches
 
 # ── opening a pull request ──
 # `code/pull-request`: ask for a branch to be merged.
-
-_SHORT_PULLS: Final = 10
 
 
 class OpenArguments(Struct, frozen=True, kw_only=True):
@@ -408,7 +404,9 @@ def open_pull(desk: "Desk", asked: OpenArguments) -> Opened:
 
 
 def commit_lines(commits: tuple[Commit, ...]) -> list[str]:
-    return [f"commit {one.hash[:_SHORT_PULLS]}  {one_line(one.subject)}  ({_by(one)})" for one in commits]
+    return [
+        f"commit {one.hash[:10]}  {one_line(one.subject)}  ({', '.join(map(one_line, one.names))})" for one in commits
+    ]
 
 
 def refuse_frozen(desk: "Desk", base: str) -> None:
@@ -432,7 +430,7 @@ def _planned_pulls(desk: "Desk", asked: OpenArguments) -> _PlanPulls:
     guard_name(desk.settings, branch.name)
     _refuse_second(desk, branch)
     writer = Writer(desk.sight, branch.repository)
-    writer.check_only_meaning(branch.name)
+    check_only_meaning(writer, branch.name)
     head, tip = required_tip(writer, branch.name, "branch"), required_tip(writer, base, "base")
     commits = commits_between(writer, tip, head)
     if not commits:
@@ -466,10 +464,6 @@ def _changes(plan: _PlanPulls) -> list[str]:
 def _left_out(branch: BranchRecord) -> list[str]:
     paths = ", ".join(map(one_line, branch.dirty))
     return [f"not committed, and so not a part of it: {paths}"] if branch.dirty else []
-
-
-def _by(commit: Commit) -> str:
-    return ", ".join(map(one_line, commit.names))
 
 
 # ── closing a pull request ──

@@ -4,7 +4,7 @@
         step = FileStep(tree, "a.txt", before, after)
         change = worker.apply(tool="file/save", caller="teacher", summary="save a.txt", files=[step])
 
-Below its folder: `lock`, `begun/` and `changes/` (see `journal`), `branches/`, `pulls/` (documents), `trees/`.
+Below its folder: `lock`, `begun/` and `changes/` (see `changes.py`), `branches/`, `pulls/` (documents), `trees/`.
 """
 
 import errno
@@ -27,7 +27,7 @@ from rightcall.base.files.write import step
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.opening import utc
-from rightcall.tools.write.apply import Refs, do, plan_steps, roll_back
+from rightcall.tools.write.apply import Refs, do, plan_steps, roll_back, undo
 from rightcall.tools.write.changes import (
     BEGUN,
     CONTENTS,
@@ -62,8 +62,6 @@ except ImportError:  # Windows
     fcntl: Any = None
 
 _LOCK, _SEAL = "lock", "seal.json"
-_PAUSE = 0.02
-_HELD = (errno.EAGAIN, errno.EACCES)
 
 
 class _Seal(Struct, frozen=True):
@@ -172,7 +170,7 @@ def hold_lock(folder: str, patience: float, name: str = "") -> Generator[int]:
                     f"Another process has been writing for more than {patience:g} seconds. Nothing was changed; "
                     "try again later"
                 )
-            sleep(_PAUSE)
+            sleep(0.02)
         yield file.fileno()
 
 
@@ -190,7 +188,7 @@ def _taken(lock: int) -> bool:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno not in _HELD:
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
             raise failure(error, "the lock of all who write") from error
         return False
     return True
@@ -242,8 +240,6 @@ def _size(path: str) -> int:
 PATIENCE: Final = 10.0
 """Seconds to wait for another process that writes."""
 _ENDING = ".json"
-_LONGEST_NAME = 240
-_LONGEST_SUMMARY = 500
 
 
 class Desk:
@@ -351,7 +347,7 @@ def _given_up(journal: Journal, name: str) -> str:
 def _document_path(kind: str, name: str) -> str:
     """A file name that is no path, whatever the name is."""
     file = quote(name, safe="").replace(".", "%2E")
-    if not name or len(file) > _LONGEST_NAME:
+    if not name or len(file) > 240:
         raise ToolFailure(f"{escaped(name, 100)} is too long a name")
     return f"{kind}/{file}{_ENDING}"
 
@@ -381,8 +377,6 @@ class Worker:
 
     def undo(self, id: str, *, by: str) -> Change:
         """Take a change back; ToolFailure that names what is newer where something depends on it."""
-        from rightcall.tools.write.undo import undo
-
         return undo(self, id, by)
 
     def carry_out(self, entry: JournalEntry, files: Sequence[FileStep]) -> Change:
@@ -400,4 +394,4 @@ class Worker:
 
 def _text(told: str) -> str:
     """On one line, and such that any JSON can carry it."""
-    return " ".join(told.encode(errors="replace").decode().split())[:_LONGEST_SUMMARY]
+    return " ".join(told.encode(errors="replace").decode().split())[:500]

@@ -1,12 +1,13 @@
 """Changing files on a branch: all of a call or nothing of it, in the branch's own worktree.
 
-`Edit` is one such call; `code/edit`, `code/create-test` and, with a branch, `file/save` are made of it. What is there
-is read from the worktree, or from the branch's commit as long as there is no worktree: looking makes nothing.
+`FileEdit` is one such call; `code/edit`, `code/create-test` and, with a branch, `file/save` are made of it. What is
+there is read from the worktree, or from the branch's commit as long as there is no worktree: looking makes nothing.
 """
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -23,20 +24,18 @@ from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import content_diff, one_line, shown_text
 from rightcall.tools.write.branches import BranchRecord, branch_for, dirty_step, exists, prepare, tidy
-from rightcall.tools.write.changes import LARGEST, FileStep, GitScope, Moved
-from rightcall.tools.write.git import Writer
-from rightcall.tools.write.git_objects import guard_name
+from rightcall.tools.write.changes import LARGEST, NO_GIT, FileStep, GitScope, Moved
+from rightcall.tools.write.git import Writer, guard_name
 from rightcall.tools.write.git_refs import is_bad_name
 
 if TYPE_CHECKING:
-    from rightcall.tools.write.desk import Desk
+    from rightcall.tools.write.desk import Desk, Worker
 
 
 # ── paths ──
 # Which paths a tool may write on a branch: as a model writes them, counted from the root, by the same rules as for
 # reading, and without what is locked.
 
-_LONGEST = 1_000
 _SUBMODULE, _LINK, _FOLDER = 0o160000, 0o120000, 0o040000
 
 
@@ -49,7 +48,7 @@ def branch_path(desk: "Desk", writer: Writer, written: str, argument: str = "pat
             path = path[len(root.rstrip("/")) + 1 :]
             break
     parts = [part for part in path.split("/") if part != "."]
-    if not path or path.startswith("/") or len(path) > _LONGEST or any(part in ("", "..") for part in parts):
+    if not path or path.startswith("/") or len(path) > 1_000 or any(part in ("", "..") for part in parts):
         raise ToolFailure(
             f"{argument}: {shown} is no path of a file below the root; one such as src/app.py would be right"
         )
@@ -204,7 +203,6 @@ def _plain(part: object) -> object:
 
 Kind = Literal["modify", "insert", "delete", "save"]
 _SHOWN = 200
-_MOST_DIFF = 50_000
 _MOST_SUMMARY = 3
 
 
@@ -233,120 +231,144 @@ class EditResult(Struct, frozen=True, kw_only=True):
 
 
 class Item(Struct, frozen=True):
+    """A file: where it lies, what a model and a person know it by, what it holds now and what it will."""
+
+    tree: str
     path: str
+    shown: str
     before: Seen | None
     after: bytes | None
 
     @property
+    def content(self) -> bytes | None:
+        return None if self.before is None else self.before.content
+
+    @property
+    def changes(self) -> bool:
+        return self.after != self.content
+
+    @property
     def diff(self) -> str:
-        return content_diff(self.path, None if self.before is None else self.before.content, self.after)
+        return content_diff(self.shown, self.content, self.after)
 
     def told(self) -> FileChange:
         lines = self.diff.split("\n")[2:]
         plus, minus = (sum(line.startswith(sign) for line in lines) for sign in "+-")
         if self.before is None:
-            return FileChange(self.path, "added", plus, minus)
+            return FileChange(self.shown, "added", plus, minus)
         if self.after is None:
-            return FileChange(self.path, "deleted", plus, minus)
-        return FileChange(self.path, "modified" if plus or minus or self.changes else "unchanged", plus, minus)
-
-    @property
-    def changes(self) -> bool:
-        return self.after != (None if self.before is None else self.before.content)
+            return FileChange(self.shown, "deleted", plus, minus)
+        return FileChange(self.shown, "modified" if plus or minus or self.changes else "unchanged", plus, minus)
 
 
-class Plan(Struct, frozen=True):
-    """What an edit comes to, on what was found."""
+class Tip(Struct, frozen=True):
+    """A branch at a commit."""
 
+    writer: Writer
     record: BranchRecord
-    tip: str
+    commit: str
+
+
+class EditPlan(Struct, frozen=True):
+    """What an edit comes to, on what was found: on a branch, or without one below the folders that are meant for it."""
+
     items: tuple[Item, ...]
+    on: Tip | None = None
 
     def state(self) -> str:
-        found = tuple((item.path, identify_file(item.before)) for item in self.items)
-        return digest("edit", self.record.name, self.tip, found)
+        if self.on is None:
+            return digest("edit", tuple((one.tree, one.path, identify_file(one.before)) for one in self.items))
+        found = tuple((one.path, identify_file(one.before)) for one in self.items)
+        return digest("edit", self.on.record.name, self.on.commit, found)
 
     def shown(self) -> str:
-        head = [f"On the branch {one_line(self.record.name)} at {self.tip[:12]}:"]
+        head = [f"On the branch {one_line(self.on.record.name)} at {self.on.commit[:12]}:"] if self.on else []
         files = (f"  {one.status} {one_line(one.path)}  +{one.insertions} -{one.deletions}" for one in self.told())
-        return bounded(
-            head, files, "\n".join(item.diff for item in self.items), "Change fewer files at a time", MOST_SHOWN
-        )
+        return bounded(head, files, self._diff(), "Change fewer files at a time", MOST_SHOWN)
 
     def told(self) -> list[FileChange]:
         return [item.told() for item in self.items]
 
+    def apply(self, worker: "Worker", tool: str, caller: str) -> EditResult:
+        desk, changed, scope = worker.desk, [item for item in self.items if item.changes], NO_GIT
+        more = f" and {len(changed) - _MOST_SUMMARY} more" if len(changed) > _MOST_SUMMARY else ""
+        summary = f"change {', '.join(item.shown for item in changed[:_MOST_SUMMARY])}{more}"
+        steps = [FileStep(item.tree, item.path, item.content, item.after) for item in changed]
+        if self.on is not None:
+            record = self.on.record
+            tidy(desk, self.on.writer)
+            prepare(desk, self.on.writer, record)
+            marks = [dirty_step(desk, record, item.path, True) for item in changed]
+            steps += [mark for mark in marks if mark is not None]
+            summary, scope = f"{summary} on {record.name}", GitScope(record.repository, record.name)
+        change = worker.apply(tool=tool, caller=caller, summary=summary, files=steps, scope=scope)
+        return EditResult(
+            branch=scope.branch, files=self.told(), change=change.id, undo=f"rightcall undo {change.id}",
+            diff=cut_lines(shown_text(self._diff()), 50_000),
+        )  # fmt: skip
 
-class Edit:
-    """One call of a tool that changes files on a branch. `argument` is what its errors name."""
+    def _diff(self) -> str:
+        return "\n".join(item.diff for item in self.items)
 
-    def __init__(
-        self, desk: "Desk", tool: str, caller: str, branch: str | None, operations: Sequence[Operation],
-        argument: str = "operations",
-    ) -> None:  # fmt: skip
-        self._desk = desk
-        self._tool = tool
-        self._caller = caller
-        self._branch = branch
-        self._operations = operations
-        self._argument = argument
+
+class FileEdit(Struct, frozen=True):
+    """One call of a tool that changes files. `argument` is what its errors name."""
+
+    desk: "Desk"
+    tool: str
+    caller: str
+    plan: Callable[[], EditPlan]
+    argument: str = "operations"
 
     def preview(self, expected: str | None = None) -> str:
         """One diff over all files, if they are in the state that is expected."""
-        plan = self._planned(Writer(self._desk.sight))
+        plan = self.plan()
         must_be(expected, plan.state(), plan.shown)
         return plan.shown()
 
     def state(self) -> str:
-        return self._planned(Writer(self._desk.sight)).state()
+        return self.plan().state()
 
     def apply(self, expected: str | None) -> EditResult:
-        desk = self._desk
-        with desk.working() as worker:
-            writer = Writer(desk.sight)
-            plan = self._planned(writer)
+        with self.desk.working() as worker:
+            plan = self.plan()
             must_be(expected, plan.state(), plan.shown)
             if not any(item.changes for item in plan.items):
-                raise ToolFailure(f"{self._argument}: the files are so already; there is nothing to change")
-            tidy(desk, writer)
-            prepare(desk, writer, plan.record)
-            change = worker.apply(
-                tool=self._tool, caller=self._caller, summary=_summary(plan), files=_steps(desk, plan),
-                scope=GitScope(plan.record.repository, plan.record.name),
-            )  # fmt: skip
-        return EditResult(
-            branch=plan.record.name, files=plan.told(), change=change.id,
-            undo=f"rightcall undo {change.id}", diff=cut_diff(plan.items),
-        )  # fmt: skip
+                raise ToolFailure(f"{self.argument}: the files are so already; there is nothing to change")
+            return plan.apply(worker, self.tool, self.caller)
 
-    def _planned(self, writer: Writer) -> Plan:
-        desk = self._desk
-        record = branch_for(desk, self._caller, self._branch, writer)
-        guard_name(desk.settings, record.name)
-        tip = writer.tip(record.name)
-        assert tip is not None  # or `branch_for` would have said so
-        paths = [branch_path(desk, writer, one.path, self._named(at)) for at, one in enumerate(self._operations)]
-        check_apart(paths, self._argument)
-        there = exists(writer, record)
-        check_ways(writer, tip, paths, record.tree if there else None)
-        items: list[Item] = []
-        for at, (path, one) in enumerate(zip(paths, self._operations, strict=True)):
-            before = seen_file(record.tree, path) if there else _committed(writer, tip, path)
-            items.append(Item(path, before, content_after(one, before is not None, self._named(at))))
-        return Plan(record, tip, tuple(items))
 
-    def _named(self, at: int) -> str:
-        return f"operations[{at}].path" if self._argument == "operations" else self._argument
+def edit_on_branch(
+    desk: "Desk", tool: str, caller: str, branch: str | None, operations: Sequence[Operation],
+    argument: str = "operations",
+) -> FileEdit:  # fmt: skip
+    """In the worktree of a branch; None: of the only one that the caller has."""
+    return FileEdit(desk, tool, caller, partial(_plan_on_branch, desk, caller, branch, operations, argument), argument)
+
+
+def _plan_on_branch(
+    desk: "Desk", caller: str, branch: str | None, operations: Sequence[Operation], argument: str
+) -> EditPlan:
+    writer = Writer(desk.sight)
+    record = branch_for(desk, caller, branch, writer)
+    guard_name(desk.settings, record.name)
+    tip = writer.tip(record.name)
+    assert tip is not None  # or `branch_for` would have said so
+    named = [f"operations[{at}].path" if argument == "operations" else argument for at in range(len(operations))]
+    paths = [branch_path(desk, writer, one.path, name) for one, name in zip(operations, named, strict=True)]
+    check_apart(paths, argument)
+    there = exists(writer, record)
+    check_ways(writer, tip, paths, record.tree if there else None)
+    items: list[Item] = []
+    for path, one, name in zip(paths, operations, named, strict=True):
+        before = seen_file(record.tree, path) if there else _committed(writer, tip, path)
+        items.append(Item(record.tree, path, path, before, content_after(one, before is not None, name)))
+    return EditPlan(tuple(items), Tip(writer, record, tip))
 
 
 def _committed(writer: Writer, tip: str, path: str) -> Seen | None:
     found = writer.blob(tip, path)
-    return None if found is None else Seen(found[0], _permissions(found[1]))
-
-
-def _permissions(mode: int) -> int:
-    """As a checkout makes them."""
-    return 0o755 if mode & 0o100 else 0o644
+    return None if found is None else Seen(found[0], 0o755 if found[1] & 0o100 else 0o644)
 
 
 def content_after(one: Operation, there: bool, argument: str) -> bytes | None:
@@ -372,31 +394,3 @@ def content_after(one: Operation, there: bool, argument: str) -> bytes | None:
     if len(content) > LARGEST:
         raise ToolFailure(f"{argument}: the content for {shown} has {len(content):,} bytes; at most {LARGEST:,} fit")
     return content
-
-
-def _steps(desk: "Desk", plan: Plan) -> list[FileStep]:
-    steps: list[FileStep] = []
-    marks: list[FileStep] = []
-    for item in plan.items:
-        if item.changes:
-            before = None if item.before is None else item.before.content
-            steps.append(FileStep(plan.record.tree, item.path, before, item.after))
-            if (mark := dirty_step(desk, plan.record, item.path, True)) is not None:
-                marks.append(mark)
-    return [*steps, *marks]
-
-
-def _summary(plan: Plan) -> str:
-    names = [item.path for item in plan.items if item.changes]
-    return f"change {short_list(names)} on {plan.record.name}"
-
-
-def short_list(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_SUMMARY} more" if len(names) > _MOST_SUMMARY else ""
-    return f"{', '.join(names[:_MOST_SUMMARY])}{more}"
-
-
-def cut_diff(items: Sequence[Item]) -> str:
-    """The diff for a result, of bounded length."""
-    diff = shown_text("\n".join(item.diff for item in items))
-    return cut_lines(diff, _MOST_DIFF)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from stat import S_ISREG
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,16 +20,16 @@ from rightcall.tools.git.layout import Layout
 from rightcall.tools.git.repository import small_file
 from rightcall.tools.git.run import failure_of, output_of
 from rightcall.tools.write.changes import Moved, RefStep
-from rightcall.tools.write.git_objects import Bench
+
+if TYPE_CHECKING:
+    from rightcall.tools.write.git import Bench
 
 HEADS = "refs/heads/"
-_SHOWN = 200
 _AN_ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")
-_LONGEST_ID = 64
 _BRANCH = re.compile(rb"ref:\s*refs/heads/([^\0-\x20\x7f]+)\s*")
 
 
-def unwritable(layout: Layout) -> str | None:
+def why_unwritable(layout: Layout) -> str | None:
     """Why the refs of a repository cannot be written, None when they can: git would follow a link in them."""
     if layout.reftable:
         return "The repository keeps its refs as a reftable, which the tools that write cannot change yet"
@@ -44,7 +44,7 @@ def current_branch(git_dir: str) -> str | None:
     return os.fsdecode(found[1]) if found else None
 
 
-def checked_out(common_dir: str) -> dict[str, str]:
+def find_checkouts(common_dir: str) -> dict[str, str]:
     """Every branch that is checked out somewhere, and the git directory of that checkout."""
     found: dict[str, str] = {}
     folder = os.path.join(common_dir, "worktrees")
@@ -58,7 +58,7 @@ def checked_out(common_dir: str) -> dict[str, str]:
     return found
 
 
-def tips(bench: Bench, names: Sequence[str]) -> list[str | None]:
+def tips(bench: "Bench", names: Sequence[str]) -> list[str | None]:
     """The commit that each ref is at. Raises ToolFailure for one that only stands for another, or is no commit."""
     loose = [_loose(bench, name) for name in names]
     asked = [name for name, at in zip(names, loose, strict=True) if at is None]
@@ -66,15 +66,15 @@ def tips(bench: Bench, names: Sequence[str]) -> list[str | None]:
     return [next(others) if at is None else at for at in loose]
 
 
-def _loose(bench: Bench, name: str) -> str | None:
+def _loose(bench: "Bench", name: str) -> str | None:
     """The commit in the file of a ref: what git would find first. None: git has to be asked."""
     if any(part in ("", ".", "..") or "\0" in part for part in name.split("/")):
         return None
-    content = small_file(os.path.join(bench.private.path, name), _LONGEST_ID + 1) or b""
+    content = small_file(os.path.join(bench.private.path, name), 64 + 1) or b""
     return content[:-1].decode() if _AN_ID.fullmatch(content) else None
 
 
-def _look_up_refs(bench: Bench, names: Sequence[str]) -> list[str | None]:
+def _look_up_refs(bench: "Bench", names: Sequence[str]) -> list[str | None]:
     wanted = [os.fsencode(name) for name in names]
     listed = output_of(
         bench.git(
@@ -99,8 +99,8 @@ def _look_up_refs(bench: Bench, names: Sequence[str]) -> list[str | None]:
     return [found.get(name) for name in wanted]
 
 
-def in_the_way(bench: Bench, name: str) -> str | None:
-    """See `Writer.in_the_way`."""
+def in_the_way(bench: "Bench", name: str) -> str | None:
+    """A branch that cannot be beside a new one: `a` and `a/b` would be a file and a folder of the same name."""
     parts = name.split("/")
     above = [HEADS + "/".join(parts[:length]) for length in range(1, len(parts))]
     for pattern in (*above, f"{HEADS}{name}/"):
@@ -111,7 +111,7 @@ def in_the_way(bench: Bench, name: str) -> str | None:
     return None
 
 
-def set_refs(bench: Bench, steps: Sequence[RefStep], by: tuple[str, str], holding: Sequence[int] = ()) -> None:
+def set_refs(bench: "Bench", steps: Sequence[RefStep], by: tuple[str, str], holding: Sequence[int] = ()) -> None:
     """See `Writer.set_refs`."""
     if not steps:
         return
@@ -122,7 +122,7 @@ def set_refs(bench: Bench, steps: Sequence[RefStep], by: tuple[str, str], holdin
     told = b"".join(_line(step) for step in steps)
     finished = bench.git(
         "-c", f"user.name={by[0]}", "-c", f"user.email={by[1]}", "update-ref", "--no-deref", "-m", "rightcall", "-z",
-        "--stdin", stdin=told, holding=holding, unless=unwritable,
+        "--stdin", stdin=told, holding=holding, unless=why_unwritable,
     )  # fmt: skip
     if finished.code == 0:
         return
@@ -161,10 +161,10 @@ def _moved(step: RefStep, at: str | None) -> Moved:
 
 
 def _short(name: str) -> str:
-    return f"The branch {escaped(name.removeprefix(HEADS), _SHOWN)}"
+    return f"The branch {escaped(name.removeprefix(HEADS), 200)}"
 
 
-def _is_file(bench: Bench, name: str) -> bool:
+def _is_file(bench: "Bench", name: str) -> bool:
     try:
         return S_ISREG(os.lstat(os.path.join(bench.private.path, name)).st_mode)
     except (OSError, ValueError):
@@ -217,7 +217,7 @@ class Diff(Struct, frozen=True):
     """What is missing in the text, as a sentence."""
 
 
-def diff_of(bench: Bench, old: str, new: str, most: int) -> Diff:
+def diff_of(bench: "Bench", old: str, new: str, most: int) -> Diff:
     """All that differs, up to so many bytes."""
     files = altered_files(bench, old, new)
     binary = [one for one in files if one.lines is None]
@@ -237,7 +237,7 @@ def diff_of(bench: Bench, old: str, new: str, most: int) -> Diff:
     return Diff("\n".join([*([text.rstrip("\n")] if text else []), *rest]), _describe_files(files), " ".join(missing))
 
 
-def altered_files(bench: Bench, old: str, new: str) -> list[Altered]:
+def altered_files(bench: "Bench", old: str, new: str) -> list[Altered]:
     """Every file that differs."""
     command = ["diff-tree", "-r", "-z", "--raw", "--numstat", "--no-abbrev", "--no-renames", "--end-of-options"]
     finished = bench.git(*command, old, new, most=_MOST_LISTED)
@@ -253,7 +253,7 @@ def altered_files(bench: Bench, old: str, new: str) -> list[Altered]:
 
 
 def patch(
-    bench: Bench, old: str, new: str, paths: Sequence[str] = (), *, most: int, as_text: bool = False
+    bench: "Bench", old: str, new: str, paths: Sequence[str] = (), *, most: int, as_text: bool = False
 ) -> tuple[str, bool]:
     """The diff as text, and whether it is cut."""
     finished = bench.git(
@@ -263,7 +263,7 @@ def patch(
     return output_of(finished).decode(errors="backslashreplace"), finished.full
 
 
-def _patches(bench: Bench, old: str, new: str, paths: Sequence[str], most: int) -> tuple[str, bool]:
+def _patches(bench: "Bench", old: str, new: str, paths: Sequence[str], most: int) -> tuple[str, bool]:
     text = ""
     for start in range(0, len(paths), _MOST_PATHS):
         some, full = patch(bench, old, new, paths[start : start + _MOST_PATHS], most=most - len(text), as_text=True)
@@ -273,7 +273,7 @@ def _patches(bench: Bench, old: str, new: str, paths: Sequence[str], most: int) 
     return text, False
 
 
-def _counted(bench: Bench, old: str, new: str, file: Altered) -> Altered:
+def _counted(bench: "Bench", old: str, new: str, file: Altered) -> Altered:
     """With the lines of what git does not count since it calls it binary."""
     text, _ = patch(bench, old, new, [file.path], most=_MOST_READ, as_text=True)
     lines = text.partition("\n@@")[2].split("\n")
@@ -281,7 +281,7 @@ def _counted(bench: Bench, old: str, new: str, file: Altered) -> Altered:
     return replace(file, lines=(plus, minus))
 
 
-def _sorted_out(bench: Bench, files: Iterable[Altered]) -> tuple[dict[str, str], dict[str, str]]:
+def _sorted_out(bench: "Bench", files: Iterable[Altered]) -> tuple[dict[str, str], dict[str, str]]:
     """Of what git calls binary: what is too large to be looked at, and what is no text. A line for each."""
     files = list(files)
     sizes = _sizes(bench, [one for file in files for one in (file.before, file.after) if one])
@@ -310,7 +310,7 @@ def _is_text(content: bytes) -> bool:
     return True
 
 
-def _sizes(bench: Bench, ids: Sequence[str]) -> dict[str, int]:
+def _sizes(bench: "Bench", ids: Sequence[str]) -> dict[str, int]:
     told = "".join(f"{one}\n" for one in ids).encode()
     command = ["cat-file", "--batch-check=%(objectsize)"]
     said = output_of(bench.git(*command, stdin=told, most=_MOST_LISTED)).split(b"\n")
@@ -339,15 +339,13 @@ def _too_long(most: int) -> str:
 # Files of a commit, written into a folder as they are: no filter, no conversion, no link followed, none of the names
 # that git itself refuses.
 
-_BATCH = 32 << 20
 _MOST_FILES = 500_000
-_MOST_BYTES = 4 << 30
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LINK, _SUBMODULE = 0o120000, 0o160000
 
 
-def check_out(bench: Bench, entries: Mapping[str, tuple[int, str]], folder: str) -> None:
+def check_out(bench: "Bench", entries: Mapping[str, tuple[int, str]], folder: str) -> None:
     """Write them into an empty folder, named by its true path, which is made if it is not there. Raises ToolFailure."""
     if len(entries) > _MOST_FILES:
         raise ToolFailure(f"The commit holds more than {_MOST_FILES:,} files: it cannot be checked out")
@@ -366,7 +364,7 @@ def check_out(bench: Bench, entries: Mapping[str, tuple[int, str]], folder: str)
         raise ToolFailure(f"The files cannot be written: {os.strerror(error.errno or 0)}") from error
 
 
-def _write_all(bench: Bench, entries: Mapping[str, tuple[int, str]], top: int) -> None:
+def _write_all(bench: "Bench", entries: Mapping[str, tuple[int, str]], top: int) -> None:
     folders = _Folders(top)
     try:
         by_id: dict[str, list[tuple[str, int]]] = {}
@@ -382,22 +380,22 @@ def _write_all(bench: Bench, entries: Mapping[str, tuple[int, str]], top: int) -
         folders.close()
 
 
-def _contents(bench: Bench, ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def _contents(bench: "Bench", ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """Every object's content, some at a time."""
     sizes = _sizes_checkout(bench, ids)
-    if sum(sizes) > _MOST_BYTES:
+    if sum(sizes) > (4 << 30):
         raise ToolFailure("The commit holds more than 4 GB: it cannot be checked out")
     start = 0
     while start < len(ids):
         end, room = start, 0
-        while end < len(ids) and (end == start or room + sizes[end] <= _BATCH):
+        while end < len(ids) and (end == start or room + sizes[end] <= (32 << 20)):
             room += sizes[end] + 100
             end += 1
         yield from _batch(bench, ids[start:end], sizes[start:end], room)
         start = end
 
 
-def _sizes_checkout(bench: Bench, ids: Sequence[str]) -> list[int]:
+def _sizes_checkout(bench: "Bench", ids: Sequence[str]) -> list[int]:
     told = "".join(f"{oid}\n" for oid in ids).encode()
     finished = bench.git("cat-file", "--batch-check=%(objecttype) %(objectsize)", stdin=told, most=100 * len(ids) + 100)
     lines = [line.split(b" ") for line in finished.out.split(b"\n")[:-1]]
@@ -408,7 +406,7 @@ def _sizes_checkout(bench: Bench, ids: Sequence[str]) -> list[int]:
     return [int(line[1]) for line in lines]
 
 
-def _batch(bench: Bench, ids: Sequence[str], sizes: Sequence[int], room: int) -> Iterator[tuple[str, bytes]]:
+def _batch(bench: "Bench", ids: Sequence[str], sizes: Sequence[int], room: int) -> Iterator[tuple[str, bytes]]:
     told = "".join(f"{oid}\n" for oid in ids).encode()
     finished = bench.git("cat-file", "--batch=", stdin=told, most=room)
     out, at = finished.out, 0
@@ -463,8 +461,4 @@ def _write(folders: _Folders, path: str, mode: int, content: bytes) -> None:
 
 def is_bad_name(part: str) -> bool:
     """A name that leads elsewhere, or that some system takes for `.git`."""
-    return part in ("", ".", "..") or any(_is_git(reading) for reading in part.split("\\"))
-
-
-def _is_git(name: str) -> bool:
-    return as_git_reads(name) in (".git", "git~1")
+    return part in ("", ".", "..") or any((as_git_reads(reading) in (".git", "git~1")) for reading in part.split("\\"))

@@ -28,8 +28,9 @@ from rightcall.base.files.write import step
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import one_line
+from rightcall.tools.git.repository import free_lock
 from rightcall.tools.process import program
-from rightcall.tools.sandbox.conversation import Ended, Job, Limits
+from rightcall.tools.sandbox.conversation import Job, Limits
 from rightcall.tools.sandbox.inside.root import remove
 from rightcall.tools.write.branches import branch_record, branch_step, tidy
 from rightcall.tools.write.changes import Change, FileStep, GitScope, Moved, RefStep
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
 #
 # The folder is held by a lock for as long as the check runs; what a killed process leaves is removed by the next one.
 
-CHECKS: Final = "checks"
 _FILES: Final = "files"
 _LOCK: Final = "lock"
 _NAME: Final = re.compile("[0-9a-f]{16}")
@@ -77,8 +77,6 @@ _TAIL: Final = 8_000
 """Bytes that are kept of what a check printed: its end, where test runners say what failed."""
 _MOST_OUTPUT: Final = 50_000_000
 """Bytes that it may print at all."""
-_PYTHON: Final = ("python", "python3")
-_SYSTEM: Final = ("/usr/", "/bin/", "/sbin/", "/lib")
 
 Command = tuple[str, ...]
 
@@ -115,7 +113,17 @@ def run_checks(desk: "Desk", writer: "Writer", tree: str, commit: str, base: str
             bind=True,
         )
         ended = sandbox.run(job, out=tail.add)
-    return _describe_run(ended, tail.text(), commit, base)
+    return CheckRun(
+        commit=commit,
+        base=base,
+        ok=ended.code == 0 and not ended.limits,
+        exit=ended.code,
+        seconds=round(ended.seconds, 2),
+        at=moment(),
+        tail=tail.text(),
+        limits=tuple(ended.limits),
+        tier=ended.tier,
+    )
 
 
 def why_red(run: CheckRun, command: Command) -> str:
@@ -127,20 +135,6 @@ def why_red(run: CheckRun, command: Command) -> str:
         return f"The check ({what}) was ended by a signal after {run.seconds:g} s"
     hint = ": the program was not found inside the sandbox ([sandbox] visible names folders)" if run.exit == 127 else ""
     return f"The check ({what}) ended with exit status {run.exit} after {run.seconds:g} s{hint}"
-
-
-def _describe_run(ended: Ended, tail: str, commit: str, base: str) -> CheckRun:
-    return CheckRun(
-        commit=commit,
-        base=base,
-        ok=ended.code == 0 and not ended.limits,
-        exit=ended.code,
-        seconds=round(ended.seconds, 2),
-        at=moment(),
-        tail=tail,
-        limits=tuple(ended.limits),
-        tier=ended.tier,
-    )
 
 
 class _Tail:
@@ -193,7 +187,7 @@ def _is_script(path: str) -> bool:
 def _needed(whole: str) -> tuple[str, ...]:
     """A program elsewhere than in the system's folders: the environment it belongs to if it is one of Python's, else
     the file alone. Never a folder that just happens to hold it, which could be somebody's home."""
-    if whole.startswith(_SYSTEM):
+    if whole.startswith(("/usr/", "/bin/", "/sbin/", "/lib")):
         return ()
     if prefix := _environment(whole):
         return (prefix,)
@@ -210,7 +204,7 @@ def _environment(whole: str) -> str:
 def _thrown_away(desk: "Desk", *, reachable: bool) -> Generator[str]:
     """An empty folder for the files; gone afterwards, with whatever was made in it. `reachable`: somebody else than we
     works in it under its own path, and must be able to get there: a desk is for nobody else to enter."""
-    above = os.path.join(desk.folder, CHECKS)
+    above = os.path.join(desk.folder, "checks")
     try:
         make_tree(above)
         _sweep(above)
@@ -281,7 +275,8 @@ def _remove(own: str) -> None:
 def _sweep(above: str) -> None:
     """Remove what killed processes have left: folders whose lock nobody holds, or that have none."""
     with _alone(above):
-        found = [(path, _free(path)) for path in (os.path.join(above, name) for name in os.listdir(above))]
+        paths = [os.path.join(above, name) for name in os.listdir(above)]
+        found = [(path, free_lock(os.path.join(path, _LOCK))) for path in paths]
     for path, lock in found:
         if lock is not None:
             _remove(path)
@@ -289,26 +284,9 @@ def _sweep(above: str) -> None:
                 os.close(lock)
 
 
-def _free(path: str) -> int | None:
-    """The lock of a folder, ours now; -1 where there is none, None where somebody holds it."""
-    try:
-        lock = os.open(os.path.join(path, _LOCK), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return -1
-    except OSError:
-        return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
-
-
 NAME: Final = "code/merge"
 _TRIES: Final = 2
 """Whoever moves the base while the checks run makes them run again, once."""
-_SHORT: Final = 10
 _LONGEST_WHY: Final = 4_000
 
 
@@ -339,7 +317,7 @@ class Merge(Struct, frozen=True, rename="camel", kw_only=True):
     undo: str
 
 
-class Plan(Struct, frozen=True):
+class MergePlan(Struct, frozen=True):
     """What would be merged, at this moment."""
 
     case: Case
@@ -365,7 +343,7 @@ class Plan(Struct, frozen=True):
         return shown_diff(self.case.writer, self.case.tip, self.tree, most)
 
 
-def merge_plan(desk: "Desk", given: str | int, *, approving: str | None = None) -> Plan:
+def merge_plan(desk: "Desk", given: str | int, *, approving: str | None = None) -> MergePlan:
     """All that must hold before the checks are run; ToolFailure says what does not. `approving` is a person who is
     about to approve it as it is."""
     case = case_of(desk, given)
@@ -386,10 +364,10 @@ def merge_plan(desk: "Desk", given: str | int, *, approving: str | None = None) 
     refuse_untouchable([path for path, _ in changed], case.writer, desk.sight, desk.settings)
     refuse_repositories(case.writer, merged.tree, [path for path, kind in changed if kind != "D"])
     clean_checkout(case.writer, record.base, case.tip, merged.tree)
-    return Plan(case, merged.tree, desk.settings.check)
+    return MergePlan(case, merged.tree, desk.settings.check)
 
 
-def approved_plan(desk: "Desk", shown: Plan, by: str) -> Plan:
+def approved_plan(desk: "Desk", shown: MergePlan, by: str) -> MergePlan:
     """The plan once `by` has approved what was shown: nothing else may have been said or changed since."""
     now = merge_plan(desk, shown.case.record.id)
     own = [one for one in now.case.record.discussion if one not in shown.case.record.discussion]
@@ -411,7 +389,7 @@ def merge_preview(desk: "Desk", asked: MergeArguments) -> str:
     return preview_lines(desk, plan)
 
 
-def preview_lines(desk: "Desk", plan: Plan) -> str:
+def preview_lines(desk: "Desk", plan: MergePlan) -> str:
     case = plan.case
     record = case.record
     return diff_preview(
@@ -455,7 +433,7 @@ class _BaseMoved(Exception):
     """While the checks ran, somebody else has changed the branch that is merged into."""
 
 
-def _checked(desk: "Desk", plan: Plan, checker: Checker, by: str, person: bool) -> CheckRun:
+def _checked(desk: "Desk", plan: MergePlan, checker: Checker, by: str, person: bool) -> CheckRun:
     """A green run, or ToolFailure with the reason, which the record then holds as well."""
     case = plan.case
     try:
@@ -475,7 +453,7 @@ def _checked(desk: "Desk", plan: Plan, checker: Checker, by: str, person: bool) 
     )
 
 
-def _finished(desk: "Desk", plan: Plan, run: CheckRun, by: str, person: bool) -> Merge:
+def _finished(desk: "Desk", plan: MergePlan, run: CheckRun, by: str, person: bool) -> Merge:
     """The rules once more, now that nobody else can write, and then all at once."""
     record = plan.case.record
     try:
@@ -510,14 +488,14 @@ def _finished(desk: "Desk", plan: Plan, run: CheckRun, by: str, person: bool) ->
 
 
 def _applied(
-    worker: "Worker", plan: Plan, run: CheckRun, by: str, person: bool
+    worker: "Worker", plan: MergePlan, run: CheckRun, by: str, person: bool
 ) -> tuple[Change, str, tuple[FileStep, ...]]:
     desk, case = worker.desk, plan.case
     record = case.record
     message = _message(case)
     commit = case.writer.commit_tree(plan.tree, (case.tip, case.head), message, author_of(by))
     steps = checkout_steps(case.writer, clean_checkout(case.writer, record.base, case.tip, commit))
-    said = Remark(by, "merge", moment(), f"merged into {record.base} as {commit[:_SHORT]}", case.head, person)
+    said = Remark(by, "merge", moment(), f"merged into {record.base} as {commit[:10]}", case.head, person)
     merged = replace(
         with_check(with_remark(record, said), run), status="merged", merge=commit, before=case.tip, head=case.head
     )
@@ -554,7 +532,7 @@ def _note(desk: "Desk", id: str, remark: Remark, run: CheckRun | None = None) ->
         )  # fmt: skip
 
 
-def _moved(plan: Plan) -> Moved:
+def _moved(plan: MergePlan) -> Moved:
     record = plan.case.record
     return Moved(
         f"Pull request {record.id} would not merge what was looked at: {escaped(record.branch, 200)}, "

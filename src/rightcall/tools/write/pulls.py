@@ -49,7 +49,6 @@ _MOST_WORDS: Final = 10
 """Approvals and rejections of one caller that are kept, of which the last counts."""
 _MOST_NOTES: Final = 100
 """What was noted of checks and merges."""
-_MOST_CHECKS: Final = 20
 _MOST_DIGITS: Final = 9
 
 
@@ -207,7 +206,7 @@ def _is_by(name: str, remark: Remark) -> bool:
 
 
 def with_check(record: PullRecord, run: CheckRun) -> PullRecord:
-    return replace(record, checks=(*record.checks, run)[-_MOST_CHECKS:])
+    return replace(record, checks=(*record.checks, run)[-20:])
 
 
 def require_open(record: PullRecord) -> None:
@@ -262,7 +261,6 @@ _MOST = 64 << 20
 _MOST_COMMITS = 2_000
 _MOST_NAMED = 5
 _FIELDS = "%x00".join(("%H", "%an", "%cn", "%(trailers:key=Co-authored-by,valueonly,unfold,separator=%x01)", "%s"))
-_LONGEST_SUBJECT = 200
 
 
 class Commit(Struct, frozen=True):
@@ -294,7 +292,7 @@ def commits_between(writer: Writer, base: str, head: str) -> tuple[Commit, ...]:
     rows = [parts[at : at + 5] for at in range(0, len(parts) - 4, 5)]
     if len(rows) > _MOST_COMMITS:
         raise ToolFailure(f"The branch has more than {_MOST_COMMITS:,} commits beyond its base: too many to review")
-    return tuple(Commit(row[0].strip(), row[4][:_LONGEST_SUBJECT], _people(row[1:4])) for row in rows)
+    return tuple(Commit(row[0].strip(), row[4][:200], _people(row[1:4])) for row in rows)
 
 
 def _people(fields: Sequence[str]) -> tuple[str, ...]:

@@ -137,6 +137,7 @@ def _looks(name: str) -> set[str]:
 
 
 _SHORT: Final = 10
+_WOULD: Final = {"comment": "comment on", "approve": "approve", "reject": "reject"}
 _DONE: Final = {"comment": "commented on", "approve": "approved", "reject": "rejected"}
 
 
@@ -197,7 +198,7 @@ def review_preview(desk: "Desk", asked: ReviewArguments) -> str:
     must_be(asked.expected, _state(case), lambda: "")
     return diff_preview(
         [
-            f"Would {_would(decision)} pull request {case.record.id} at commit {case.head[:_SHORT]}",
+            f"Would {_WOULD[decision]} pull request {case.record.id} at commit {case.head[:_SHORT]}",
             f"{one_line(case.record.branch)} into {one_line(case.record.base)}, by {one_line(case.record.author)}",
             f"title: {one_line(case.record.title)}",
             *(f"  {line}" for line in text.split("\n") if text),
@@ -257,10 +258,6 @@ def _state(case: Case) -> str:
     return digest("review", encode(case.record), case.head, case.fork)
 
 
-def _would(decision: Decision) -> str:
-    return "comment on" if decision == "comment" else decision
-
-
 def _owner(branch: BranchRecord | None) -> str:
     return "" if branch is None else branch.owner
 
@@ -274,8 +271,6 @@ Forge = Literal["github", "gitlab", "gitea", "patch"]
 FORGES: Final[tuple[Forge, ...]] = ("github", "gitlab", "gitea", "patch")
 
 TITLE, BODY, SERIES = "title.txt", "body.md", "series.mbox"
-_SECONDS = 60.0
-_MOST = 256 << 20
 
 
 class Span(Struct, frozen=True):
@@ -306,7 +301,7 @@ def series(span: Span) -> bytes:
         "format-patch", "--stdout", "--binary", "--full-index", "--no-ext-diff", "--no-textconv", "--no-renames",
         "--no-signature", "--no-thread", "--no-attach", "--encode-email-headers", span.head, f"^{span.old}", "--",
     ]  # fmt: skip
-    finished = run_git(span.writer.repository, command, seconds=_SECONDS, most=_MOST)
+    finished = run_git(span.writer.repository, command, seconds=60.0, most=256 << 20)
     if finished.full:
         raise ToolFailure("The commits are larger than 256 MB: push the branch instead")
     return output_of(finished)

@@ -2,7 +2,8 @@
 that edit files there: `code/edit`, `code/create-test`."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -18,8 +19,9 @@ from rightcall.tools.diff import content_diff, one_line, shown_text
 from rightcall.tools.write.branches import open_branches
 from rightcall.tools.write.changes import LARGEST, FileStep
 from rightcall.tools.write.edit import (
-    Edit,
+    EditPlan,
     EditResult,
+    FileEdit,
     Item,
     Operation,
     branch_path,
@@ -27,11 +29,10 @@ from rightcall.tools.write.edit import (
     check_names,
     check_rules,
     content_after,
-    cut_diff,
     digest,
+    edit_on_branch,
     identify_file,
     must_be,
-    short_list,
 )
 from rightcall.tools.write.git import Writer
 from rightcall.tools.write.git_refs import is_bad_name
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 # the way there, so those names are the true ones.
 
 _SHOWN = 200
-_LONGEST = 4_000
-_LONGEST_NAME = 255
 
 
 class Place(Struct, frozen=True):
@@ -84,8 +83,8 @@ def place_for(desk: "Desk", written: str, guarded: Sequence[str] = ()) -> Place:
 def _whole(written: str, given: str, root: str, shown: str) -> str:
     """The path from the top, of plain names. A place in the root can be written by any path of the root."""
     parts = [part for part in written.split("/") if part not in ("", ".")]
-    wrong = not parts or written.endswith(("/", "/.")) or len(written) > _LONGEST or not written.isprintable()
-    if wrong or any(is_bad_name(part) or len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
+    wrong = not parts or written.endswith(("/", "/.")) or len(written) > 4_000 or not written.isprintable()
+    if wrong or any(is_bad_name(part) or len(os.fsencode(part)) > 255 for part in parts):
         raise ToolFailure(f"path: {shown} is no path of a file; one such as experimental/notes.md would be right")
     if not written.startswith("/"):
         return os.path.join(root, *parts)
@@ -141,84 +140,27 @@ def _below(whole: str, folder: str) -> str | None:
 # The same as `edit.py` where no branch is meant: several files below the folders of `[write] folders`, all or none.
 
 
-class _PlanFolders(Struct, frozen=True):
-    places: tuple[Place, ...]
-    items: tuple[Item, ...]
-
-    def state(self) -> str:
-        found = tuple((place.tree, place.path, identify_file(item.before)) for place, item in self._pairs())
-        return digest("edit", found)
-
-    def shown(self) -> str:
-        changes = [item.told() for item in self.items]
-        files = (f"  {one.status} {one_line(one.path)}  +{one.insertions} -{one.deletions}" for one in changes)
-        return bounded(
-            (), files, "\n".join(item.diff for item in self.items), "Change fewer files at a time", MOST_SHOWN
-        )
-
-    def steps(self) -> list[FileStep]:
-        return [
-            FileStep(place.tree, place.path, None if item.before is None else item.before.content, item.after)
-            for place, item in self._pairs()
-            if item.changes
-        ]
-
-    def _pairs(self) -> Iterable[tuple[Place, Item]]:
-        return zip(self.places, self.items, strict=True)
+def edit_in_folders(
+    desk: "Desk", tool: str, caller: str, operations: Sequence[Operation], guarded: Sequence[str] = ()
+) -> FileEdit:
+    plan = partial(_plan_in_folders, desk, operations, guarded)
+    plan()  # what cannot be done at all needs no desk
+    return FileEdit(desk, tool, caller, plan)
 
 
-class FolderEdit:
-    """One call that changes files below the folders that are meant for it."""
-
-    def __init__(
-        self, desk: "Desk", tool: str, caller: str, operations: Sequence[Operation], guarded: Sequence[str] = ()
-    ) -> None:
-        self._desk = desk
-        self._tool = tool
-        self._caller = caller
-        self._operations = operations
-        self._guarded = guarded
-
-    def preview(self, expected: str | None = None) -> str:
-        """One diff over all files, if they are in the state that is expected."""
-        plan = self._planned()
-        must_be(expected, plan.state(), plan.shown)
-        return plan.shown()
-
-    def state(self) -> str:
-        return self._planned().state()
-
-    def apply(self, expected: str | None) -> EditResult:
-        self._planned()  # what cannot be done at all needs no desk
-        with self._desk.working() as worker:
-            plan = self._planned()
-            must_be(expected, plan.state(), plan.shown)
-            steps = plan.steps()
-            if not steps:
-                raise ToolFailure("operations: the files are so already; there is nothing to change")
-            summary = f"change {short_list([item.path for item in plan.items if item.changes])}"
-            change = worker.apply(tool=self._tool, caller=self._caller, summary=summary, files=steps)
-        return EditResult(
-            branch="", files=[item.told() for item in plan.items], change=change.id,
-            undo=f"rightcall undo {change.id}", diff=cut_diff(plan.items),
-        )  # fmt: skip
-
-    def _planned(self) -> _PlanFolders:
-        places = tuple(place_for(self._desk, one.path, self._guarded) for one in self._operations)
-        check_apart([place.shown for place in places], "operations")
-        _make_no_repository(places)
-        items: list[Item] = []
-        for at, (place, one) in enumerate(zip(places, self._operations, strict=True)):
-            before = seen_file(place.tree, place.path)
-            items.append(Item(place.shown, before, content_after(one, before is not None, f"operations[{at}].path")))
-        return _PlanFolders(places, tuple(items))
-
-
-def _make_no_repository(places: Sequence[Place]) -> None:
-    """Each file may pass alone, and all of them together make a folder a repository of git's."""
+def _plan_in_folders(desk: "Desk", operations: Sequence[Operation], guarded: Sequence[str]) -> EditPlan:
+    places = [place_for(desk, one.path, guarded) for one in operations]
+    check_apart([place.shown for place in places], "operations")
+    # each file may pass alone, and all of them together make a folder a repository of git's
     with opened_tree(places[0].tree) as tree:
         if (folder := repository_made(tree, [place.path for place in places])) is not None:
             raise no_repository(folder, "operations: ")
+    items: list[Item] = []
+    for at, (place, one) in enumerate(zip(places, operations, strict=True)):
+        before = seen_file(place.tree, place.path)
+        after = content_after(one, before is not None, f"operations[{at}].path")
+        items.append(Item(place.tree, place.path, place.shown, before, after))
+    return EditPlan(tuple(items))
 
 
 def is_for_folders(desk: "Desk", caller: str, operations: Sequence[Operation], guarded: Sequence[str] = ()) -> bool:
@@ -281,22 +223,17 @@ def created_state(desk: "Desk", asked: CreateTestArguments) -> str:
     return _test(desk, asked).state()
 
 
-def save_on_branch(desk: "Desk", tool: str, caller: str, branch: str, path: str, content: str) -> Edit:
-    """`file/save` in the worktree of a branch: whether the file is there or not. `preview`, `state` and `apply`."""
-    return Edit(desk, tool, caller, branch, [Operation("save", path, content)], "path")
-
-
-def _edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str]) -> Edit | FolderEdit:
+def _edit(desk: "Desk", asked: EditArguments, guarded: Sequence[str]) -> FileEdit:
     if not asked.operations:
         raise ToolFailure("operations: at least one is needed")
     if any(one.type == "save" for one in asked.operations):
         raise ToolFailure("operations: type is modify, insert or delete")
     if asked.branch is None and is_for_folders(desk, asked.caller, asked.operations, guarded):
-        return FolderEdit(desk, EDIT, asked.caller, asked.operations, guarded)
-    return Edit(desk, EDIT, asked.caller, asked.branch, asked.operations)
+        return edit_in_folders(desk, EDIT, asked.caller, asked.operations, guarded)
+    return edit_on_branch(desk, EDIT, asked.caller, asked.branch, asked.operations)
 
 
-def _test(desk: "Desk", asked: CreateTestArguments) -> Edit:
+def _test(desk: "Desk", asked: CreateTestArguments) -> FileEdit:
     path = branch_path(desk, Writer(desk.sight), asked.path)
     if not any(path_matches(pattern, path) for pattern in desk.settings.tests):
         tests = desk.settings.tests
@@ -306,7 +243,8 @@ def _test(desk: "Desk", asked: CreateTestArguments) -> Edit:
             f"path: {escaped(path, 200)} is no test file. Test files are those that match [write] tests: {patterns}; "
             "code/edit changes other files"
         )
-    return Edit(desk, CREATE_TEST, asked.caller, asked.branch, [Operation("insert", path, asked.content)], "path")
+    inserted = [Operation("insert", path, asked.content)]
+    return edit_on_branch(desk, CREATE_TEST, asked.caller, asked.branch, inserted, "path")
 
 
 NAME: Final = "file/save"
@@ -373,22 +311,20 @@ def save(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> Sav
 
 
 def preview_save(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> str:
-    if asked.branch is not None:
-        return _on_branch(desk, asked).preview(asked.expected)
-    plan = _planned(desk, guarded, asked)
+    plan = _planned(desk, guarded, asked) if asked.branch is None else _on_branch(desk, asked).plan()
     must_be(asked.expected, plan.state(), plan.shown)
     return plan.shown()
 
 
 def save_state(desk: "Desk", asked: SaveArguments, guarded: Sequence[str] = ()) -> str:
-    if asked.branch is not None:
-        return _on_branch(desk, asked).state()
-    return _planned(desk, guarded, asked).state()
+    plan = _planned(desk, guarded, asked) if asked.branch is None else _on_branch(desk, asked).plan()
+    return plan.state()
 
 
-def _on_branch(desk: "Desk", asked: SaveArguments) -> Edit:
-    assert asked.branch is not None
-    return save_on_branch(desk, NAME, asked.caller, asked.branch, asked.path, asked.content)
+def _on_branch(desk: "Desk", asked: SaveArguments) -> FileEdit:
+    """In the worktree of a branch, whether the file is there or not."""
+    operation = Operation("save", asked.path, asked.content)
+    return edit_on_branch(desk, NAME, asked.caller, asked.branch, [operation], "path")
 
 
 def _planned(desk: "Desk", guarded: Sequence[str], asked: SaveArguments) -> _Plan:

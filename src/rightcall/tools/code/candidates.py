@@ -1,9 +1,11 @@
-"""What `.gitignore`, `.ignore` and `.git/info/exclude` leave out, as git reads such lines: from the root down, nothing
-above it and no file of the user's own. A nearer file beats one further up, a later line an earlier one, `.ignore` beats
-`.gitignore`, and nothing below a folder that is left out comes back.
+"""Which files a search looks into: those that may be seen, that no ignore file leaves out, and in which ripgrep, where
+there is one, has found something.
 
-The files belong to whoever wrote the repository: they are opened without following links, large ones are not read, and
-lines become expressions of an engine that never goes back (re2).
+`.gitignore`, `.ignore` and `.git/info/exclude` leave out what git reads such lines for: from the root down, nothing
+above it and no file of the user's own. A nearer file beats one further up, a later line an earlier one, `.ignore` beats
+`.gitignore`, and nothing below a folder that is left out comes back. The files belong to whoever wrote the repository:
+they are opened without following links, large ones are not read, and lines become expressions of an engine that never
+goes back (re2).
 """
 
 import os
@@ -11,12 +13,20 @@ import re
 import stat
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from threading import Event, Thread
 from time import monotonic
 from typing import Any
 
 from msgspec import Struct
 
 from rightcall.base.files.beneath import open_beneath
+from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS
+from rightcall.base.files.sight import Opened, Sight
+from rightcall.base.files.spots import closing
+from rightcall.errors import ToolFailure
+from rightcall.tools.code.listing import Place, walk
+from rightcall.tools.code.pattern import Pattern
+from rightcall.tools.process import SLICE, Finished, Program, program, run_program
 from rightcall.tools.state import current_trace
 
 # ── lines ──
@@ -34,8 +44,16 @@ _NAME = b"[^/\\x00]"
 _ANYTHING = b"[^\\x00]"
 _DEEP = b"(?:" + _ANYTHING + b"*/)?"
 _SET = re.compile(rb"\[([!^]?)(\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
-_POSIX = frozenset((b"alnum", b"alpha", b"blank", b"cntrl", b"digit", b"graph", b"lower", b"print", b"punct", b"space",
-                    b"upper", b"xdigit"))  # fmt: skip
+_DIGIT, _UPPER, _LOWER = (set(range(ord(first), ord(last) + 1)) for first, last in ("09", "AZ", "az"))
+_GRAPH = set(range(0x21, 0x7F))
+_POSIX = {
+    b"alnum": _DIGIT | _UPPER | _LOWER, b"alpha": _UPPER | _LOWER, b"blank": {0x09, 0x20},
+    b"cntrl": {*range(0x20), 0x7F},
+    b"digit": _DIGIT, b"graph": _GRAPH, b"lower": _LOWER, b"print": _GRAPH | {0x20},
+    b"punct": _GRAPH - _DIGIT - _UPPER - _LOWER, b"space": {*range(0x09, 0x0E), 0x20}, b"upper": _UPPER,
+    b"xdigit": _DIGIT | set(b"abcdefABCDEF"),
+}  # fmt: skip
+"""The sets that are written `[[:name:]]`."""
 
 
 class IgnoreLine(Struct, frozen=True):
@@ -45,7 +63,6 @@ class IgnoreLine(Struct, frozen=True):
     expression: bytes
     folder: bool
     negated: bool
-    anchored: bool
 
 
 def ignore_lines(text: bytes) -> list[IgnoreLine]:
@@ -79,7 +96,7 @@ def _line(raw: bytes) -> IgnoreLine | None:
     expression = _expression(text.removeprefix(b"/"))
     if expression is None:
         return None
-    return IgnoreLine(text, expression if anchored else _DEEP + expression, folder, negated, anchored)
+    return IgnoreLine(text, expression if anchored else _DEEP + expression, folder, negated)
 
 
 def _without_blanks(raw: bytes) -> bytes:
@@ -153,7 +170,7 @@ def _members(body: bytes) -> set[int] | None:
         if named := re.compile(rb"\[:([a-z]+):\]").match(body, at):
             if named[1] not in _POSIX:
                 return None
-            found |= _posix(named[1])
+            found |= _POSIX[named[1]]
             at += len(named[0])
             continue
         low, at = _member(body, at)
@@ -171,23 +188,7 @@ def _member(body: bytes, at: int) -> tuple[int, int]:
     return body[at], at + 1
 
 
-def _posix(name: bytes) -> set[int]:
-    tests = {
-        b"alnum": str.isalnum, b"alpha": str.isalpha, b"digit": str.isdigit, b"lower": str.islower,
-        b"upper": str.isupper, b"space": str.isspace, b"print": str.isprintable,
-    }  # fmt: skip
-    letters = [chr(code) for code in range(128)]
-    if name in tests:
-        return {ord(one) for one in letters if tests[name](one) and one not in "\x1c\x1d\x1e\x1f"}
-    if name == b"blank":
-        return {0x20, 0x09}
-    if name == b"cntrl":
-        return {*range(0x20), 0x7F}
-    if name == b"xdigit":
-        return {ord(one) for one in "0123456789abcdefABCDEF"}
-    visible = set(range(0x21, 0x7F))
-    return visible if name == b"graph" else {code for code in visible if not chr(code).isalnum()}
-
+# ── ignore files ──
 
 _LARGEST = 1 << 20
 """Bytes of an ignore file; larger ones are not read."""
@@ -310,10 +311,8 @@ def ignoring_at(root: int, path: str, deadline: float) -> Ignoring:
             folder = open_beneath(root, above, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
             continue
-        try:
+        with closing(folder):
             found = found.below(above, folder)
-        finally:
-            os.close(folder)
     return found
 
 
@@ -387,3 +386,251 @@ def _compiled(expressions: list[bytes]) -> list[_Search]:
     except re2.error:
         half = len(expressions) // 2
         return _compiled(expressions[:half]) + _compiled(expressions[half:]) if half else []
+
+
+# ── files ──
+# Which files a search looks into: those that may be seen, that no ignore file leaves out, that lie in no folder of
+# made or fetched things, and that fit the globs. The walk is ours, whichever engine searches: both see the same files.
+
+LEFT_OUT = frozenset(("node_modules", ".git", "dist", "build"))
+"""Folders that are never gone into, unless a search is told to begin in them or below."""
+
+Globs = Callable[[str], bool]
+
+
+class Listing(Struct):
+    """Files by their true paths. `late` when time ran out; `negates_below` when an ignore file further down takes back
+    what one above leaves out."""
+
+    files: list[str]
+    late: bool = False
+    negates_below: bool = False
+
+
+class Wanted(Struct, frozen=True):
+    """A glob that a path must match, as it was written too, and those that it must not match; None for none."""
+
+    included: Globs | None = None
+    excluded: Globs | None = None
+    written: str | None = None
+
+    def file(self, path: str) -> bool:
+        return (self.included is None or self.included(path)) and not (
+            self.excluded is not None and self.excluded(path)
+        )
+
+    def folder(self, path: str) -> bool:
+        return self.excluded is None or not self.excluded(path)
+
+
+def files_below(sight: Sight, start: Opened, wanted: Wanted, deadline: float) -> Listing:
+    """The files below an open folder, in the order of the walk."""
+    with closing(sight.open_root()) as root:
+        above = ignoring_at(root, start.path, deadline)
+    found = Listing([])
+    ignoring: dict[str, Ignoring] = {start.path: above}
+    for place in walk(sight, start):
+        if monotonic() > deadline:
+            found.late = True
+            break
+        here = ignoring.pop(place.path, above).below(place.path, place.fd, place.files)
+        found.negates_below = found.negates_below or here.negates_below
+        try:
+            _leave_out(place, here)
+        except OutOfTime:
+            found.late = True
+            break
+        top = f"{place.path}/" if place.path else ""
+        if wanted.excluded is not None:
+            place.folders[:] = [name for name in place.folders if wanted.folder(top + name)]
+        for name in place.folders:
+            ignoring[top + name] = here
+        files = [top + name for name in place.files]
+        found.files += files if wanted.included is wanted.excluded is None else filter(wanted.file, files)
+    return found
+
+
+def _leave_out(place: Place, here: Ignoring) -> None:
+    if place.folders:
+        place.folders[:] = [name for name in place.folders if name not in LEFT_OUT]
+    if here.suspects(place.path, place.folders + place.files):
+        place.folders[:] = here.kept(place.path, place.folders, folders=True)
+        place.files[:] = here.kept(place.path, place.files, folders=False)
+
+
+# ── candidates ──
+# The files of a search, and what is known of each before it is opened: how many of its lines match, where ripgrep has
+# said so. It works while we walk.
+
+_MOST_AT_ONCE = 4
+"""Folders for each of which ripgrep is worth starting."""
+
+
+class Candidates(Struct, frozen=True):
+    """Files in the order of their paths, each with the number of its matching lines, None where nobody has looked yet;
+    those without any are left out. `searched` are all of them, in the same order."""
+
+    files: list[tuple[str, int | None]]
+    searched: list[str]
+    late: bool
+
+
+def candidates(
+    sight: Sight, starts: list[Opened], wanted: Wanted, pattern: Pattern, deadline: float, *, by_ripgrep: bool
+) -> Candidates:
+    """Everything below the folders, and the files, that a search was told to begin with."""
+
+    program = ripgrep(sight.root) if by_ripgrep and len(starts) <= _MOST_AT_ONCE else None
+    known: dict[str, int | None] = {}
+    late = False
+    for start in starts:
+        if not start.is_folder:
+            if wanted.file(start.path):
+                known[start.path] = None
+            continue
+        found, was_late = _below(sight, start, wanted, pattern, deadline, program)
+        known.update(found)
+        late = late or was_late
+    searched = sorted(known)
+    return Candidates([(path, known[path]) for path in searched if known[path] != 0], searched, late)
+
+
+def _below(
+    sight: Sight, start: Opened, wanted: Wanted, pattern: Pattern, deadline: float, program: str | None
+) -> tuple[dict[str, int | None], bool]:
+    if program is None:
+        listing = files_below(sight, start, wanted, deadline)
+        return dict.fromkeys(listing.files), listing.late
+
+    root_rules = Ignoring(deadline).below("", start.fd) if not start.path else None
+    in_the_open = sight.rules.as_built and "/." not in f"/{start.path}"  # below a hidden folder others can be seen
+    counting = Counting(
+        program, start.fd, pattern.ripgrep, ripgrep_ignores(root_rules, as_built=in_the_open),
+        ripgrep_glob(wanted.written), deadline - monotonic(),
+    )  # fmt: skip
+    try:
+        listing = files_below(sight, start, wanted, deadline)
+        counted = counting.counts()
+    except BaseException:
+        counting.stop()
+        raise
+    if counted is None or listing.negates_below:
+        return dict.fromkeys(listing.files), listing.late
+    return _joined(listing, start.path, counted[0]), listing.late or counted[1]
+
+
+def _joined(listing: Listing, folder: str, counts: dict[str, int]) -> dict[str, int | None]:
+    top = f"{folder}/" if folder else ""
+    found: dict[str, int | None] = dict.fromkeys(listing.files, 0)
+    for path, count in counts.items():
+        if top + path in found:
+            found[top + path] = count
+    for path in listing.files:
+        if "\n" in path:  # ripgrep's globs do not always see past the end of a line
+            found[path] = None
+    return found
+
+
+# ── ripgrep ──
+# Ripgrep as an accelerator: it says in which files lines match, and how many. Which files those may be and what
+# stands in them is none of its business: it reads no ignore file, no setting and no link of its own accord, and not a
+# byte of what it has read is shown. Told to leave out what we leave out anyway, it may always look into more.
+
+_MOST_TOLD = 16_000
+"""Bytes of patterns that are handed over: they must fit in a pipe."""
+_PLAIN = re.compile(rb"/?(?:\*\.)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_GLOB = re.compile(r"(?:\*\*/)?(?:\*|[A-Za-z0-9_-])[A-Za-z0-9_.-]*(?:\{[A-Za-z0-9_.-]+(?:,[A-Za-z0-9_.-]+)*\})?")
+_COUNTED = re.compile(rb"(?:\./)?([^\0]+)\0([0-9]+)\n")
+_FAILED = 2
+
+
+_SHOWN_FOLDERS = tuple(
+    "".join(f"[{one}{one.upper()}]" if one.isalpha() else one for one in pattern.split("/")[0]) for pattern in DOTFILES
+)
+"""Hidden folders that can be seen with all that is in them."""
+_SEEN = tuple(line.encode() for name in _SHOWN_FOLDERS for line in (f"!{name}/", f"!**/{name}/**"))
+
+
+def ripgrep(root: str) -> str | None:
+    """Where it is, by its whole path: none that lies below the root."""
+    return program("rg", root)
+
+
+class Counting:
+    """Ripgrep at work below one open folder, while we do something else."""
+
+    def __init__(self, program: str, folder: int, pattern: str, tell: bytes, glob: str | None, seconds: float) -> None:
+        self._finished: Finished | None = None
+        self._unwanted = Event()
+        self._work = (program, os.dup(folder), pattern, tell, glob, seconds)  # who asked may be gone before it starts
+        self._thread = Thread(target=self._run, name="rightcall-ripgrep", daemon=True)
+        self._thread.start()
+
+    def counts(self) -> tuple[dict[str, int], bool] | None:
+        """How many lines match in each file that has any, by its path below the folder, and whether time ran out. None
+        when ripgrep cannot do it."""
+        while self._thread.is_alive():
+            self._thread.join(SLICE)
+        done = self._finished
+        if done is None or done.full or (done.code is not None and done.code >= _FAILED and done.err):
+            return None
+        if done.code is not None and (done.code < 0 or done.code > _FAILED):
+            return None
+        found = {os.fsdecode(one[1]): int(one[2]) for one in _COUNTED.finditer(done.out)}
+        return found, done.late
+
+    def stop(self) -> None:
+        """Nobody waits for it any more."""
+        self._unwanted.set()
+
+    def _run(self) -> None:
+        program, folder, pattern, tell, glob, seconds = self._work
+        told, teller = os.pipe()
+        try:
+            os.write(teller, tell[:_MOST_TOLD])
+            os.close(teller)
+            command = _command(program, pattern, f"/dev/fd/{told}", glob)
+            env = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
+            self._finished = run_program(
+                Program(command, env, _place(folder), fds=(told,)), seconds=seconds, most=64 << 20,
+                unwanted=self._unwanted.is_set,
+            )  # fmt: skip
+        except (ToolFailure, OSError):
+            self._finished = None
+        finally:
+            os.close(told)
+            os.close(folder)
+
+
+def _place(folder: int) -> str:
+    """The folder itself, whatever its name leads to by now."""
+    return f"/proc/self/fd/{folder}" if os.path.isdir("/proc/self/fd") else f"/dev/fd/{folder}"
+
+
+def _command(program: str, pattern: str, told: str, glob: str | None) -> Sequence[str]:
+    return [
+        program, "--no-config", "--count", "--null", "--no-messages", "--color=never", "--with-filename",
+        "--no-follow", "--no-mmap", "--no-ignore", "--hidden", f"--ignore-file={told}", "--case-sensitive",
+        "--regex-size-limit=16M", "--dfa-size-limit=8M", "--engine=default",
+        *((f"--glob={glob}",) if glob else ()), f"--regexp={pattern}", "--", "./",
+    ]  # fmt: skip
+
+
+def ripgrep_glob(pattern: str | None) -> str | None:
+    """A glob that ripgrep reads as we do: names in any folder, nothing else."""
+    return pattern if pattern is not None and _GLOB.fullmatch(pattern) else None
+
+
+def ripgrep_ignores(ignoring: Ignoring | None, *, as_built: bool) -> bytes:
+    """What ripgrep may leave out: folders that we never go into, and of the root's ignore files (None when it starts
+    further down) the plain lines that nothing takes back. `as_built`: the path rules know no exceptions."""
+    lines = [b".[!.]*/", *_SEEN] if as_built else []
+    lines += [name.encode() + b"/" for name in sorted(LEFT_OUT | REFUSED_FOLDERS if as_built else LEFT_OUT)]
+    files = ignoring.files() if ignoring is not None else ()
+    if not any(file.negates for file in files):
+        for file in files:
+            for line in file.lines:
+                if _PLAIN.fullmatch(line.written):
+                    lines.append(line.written + (b"/" if line.folder else b""))
+    told = b"\n".join(lines) + b"\n"
+    return told if len(told) <= _MOST_TOLD else told[: told.rindex(b"\n", 0, _MOST_TOLD) + 1]
