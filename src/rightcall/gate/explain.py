@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
+from rightcall.base.json.strict import NO_JSON, attempt
 from rightcall.base.text import escaped, render_json
+from rightcall.catalog.keywords import is_missing
 from rightcall.catalog.schema import DEPTH, RESERVED_KEYS, nested_deeper
 from rightcall.catalog.sources import argument_names
 from rightcall.catalog.tool import Tool
@@ -261,15 +263,10 @@ def _value_problems(rules: Rules, arguments: Mapping[str, Any]) -> Iterator[Prob
                 yield Problem("value", name, f"{named((name,))} is {render_json(value)}, right is {render_json(right)}")
     for name in rules.json_text:
         value = arguments.get(name)
-        if isinstance(value, str) and not _is_json(value):
+        if isinstance(value, str) and attempt(value) is NO_JSON:
             yield Problem(
                 "value", name, f"{named((name,))} must be text that holds valid JSON, got {render_json(value)}"
             )
-
-
-def is_missing(value: Any) -> bool:
-    """Absent (None here), null or blank."""
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _how(name: str, arguments: Mapping[str, Any]) -> str:
@@ -303,16 +300,6 @@ def _meant(value: str, spellings: Mapping[str, Any]) -> Any:
 
 def _folded(text: str) -> str:
     return text.strip().casefold()
-
-
-def _is_json(text: str) -> bool:
-    import msgspec
-
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return False
-    return True
 
 
 # ── values ──

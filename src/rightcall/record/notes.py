@@ -24,7 +24,7 @@ LONGEST = 500
 """Characters of a name."""
 
 
-class Said(Struct, frozen=True, gc=False):
+class HostNoteData(Struct, frozen=True, gc=False):
     """What a host has told, as it is read back."""
 
     caller: str = ""
@@ -36,9 +36,9 @@ class Said(Struct, frozen=True, gc=False):
     tool_turns: int = 0
 
 
-class Told(Struct, frozen=True):
+class HostNote(Struct, frozen=True):
     what: str
-    data: Said = Said()
+    data: HostNoteData = HostNoteData()
 
 
 def note_message(

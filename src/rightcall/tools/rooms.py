@@ -23,9 +23,8 @@ from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from rightcall.base.cut import AnswerRoom
 from rightcall.base.redact import Redactor
-from rightcall.base.text import render_json
+from rightcall.base.text import AnswerRoom, render_json
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import StoreError, ToolFailure
 from rightcall.policy.settings import Settings, records_of

@@ -80,6 +80,17 @@ def true_place(folder: str) -> str:
     return os.path.join(os.path.realpath(above), name)
 
 
+def leaves_folder(path: str) -> bool:
+    """Whether a path that counts from a folder says, as it is written, that it leads out of it.
+
+    >>> [leaves_folder(path) for path in (".rightcall/audit.db", "/var/audit.db", "a/../../audit.db", ".")]
+    [False, True, True, True]
+    """
+    plain = os.path.normpath(path.replace("\\", "/"))
+    outside = os.path.isabs(plain) or os.path.splitdrive(path)[0] or plain.split("/")[0] in ("..", "~")
+    return bool(outside) or plain == "." or "\0" in path
+
+
 def guarded_files(policy: str | None, *databases: str | None) -> tuple[str, ...]:
     """As whole paths, after every link; a folder ends with a separator, and all that is in it is meant."""
     files = [policy, *databases]
@@ -165,8 +176,6 @@ _MOST = 64
 _ORDINARY = re.compile(r"[A-Za-z0-9_+=,#()/.-]*[A-Za-z0-9_+=,#()/-]")
 _ADDRESS = r"(?i:file:)(?://[^/\\?#]*)?([^?#]*)"  # these are compiled when first needed, which is hardly ever
 _ENCODED = rb"%([0-9A-Fa-f]{2})"
-_DEVICE = r"\A//[?.]/+(?i:unc/+)?"
-_DRIVE = r"\A[A-Za-z]:"
 _VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
 _PROCESS = r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(cwd|root|exe|(?:fd|map_files|ns)/[^/]+)"
 _MOST_LINKS = 40
@@ -372,7 +381,7 @@ def _decoded(path: str) -> str:
 def _separated(path: str) -> str:
     """As where a backslash separates, and drives and devices stand before a path."""
     plain = path.replace("\\", "/")
-    return path if plain == path else re.sub(_DRIVE, "", re.sub(_DEVICE, "", plain))
+    return path if plain == path else re.sub(r"\A[A-Za-z]:", "", re.sub(r"\A//[?.]/+(?i:unc/+)?", "", plain))
 
 
 def _trimmed(path: str) -> str:

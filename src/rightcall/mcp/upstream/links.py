@@ -23,9 +23,8 @@ from urllib.parse import urlsplit
 from msgspec import json
 
 from rightcall.base.http.addresses import MOST, JsonLines, ServerSentEvents, TooLong, payload, read_address
-from rightcall.base.http.answers import header_of
+from rightcall.base.http.answers import HttpError, header_of
 from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
-from rightcall.base.http.errors import HttpError
 from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError

@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 
-from rightcall.base.cut import AnswerRoom
 from rightcall.base.files.beneath import shown_name
 from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS
 from rightcall.base.files.sight import Opened, Sight
 from rightcall.base.globs import compile_globs
+from rightcall.base.text import AnswerRoom
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.ignore import Ignoring, OutOfTime, ignoring_at
 from rightcall.tools.code.listing import Place, walk

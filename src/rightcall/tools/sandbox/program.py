@@ -9,8 +9,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.json import decode, encode
 
-from rightcall.base.cut import cut_middle, text_start
-from rightcall.base.text import escaped, render_json
+from rightcall.base.text import cut_middle, escaped, render_json, text_start
 from rightcall.errors import ToolFailure
 from rightcall.tools.sandbox.charts import FOLDER, SIGNATURE, is_shown, png_size, svg_size
 from rightcall.tools.sandbox.conversation import Ended, Job, LimitName, Scratch, Tier

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from rightcall.base.files.spots import describe_error
+from rightcall.base.files.write import describe_error
 from rightcall.base.globs import path_matches, plain_forms
 from rightcall.base.letters import has_unseen, skeleton, with_plain_signs
 from rightcall.base.text import escaped

@@ -13,7 +13,7 @@ from msgspec import DecodeError
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
-from rightcall.base.files.spots import seen_file
+from rightcall.base.files.write import seen_file
 from rightcall.base.text import cut_end
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.opening import utc
