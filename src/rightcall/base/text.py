@@ -32,6 +32,15 @@ def escaped(text: str, limit: int | None = None) -> str:
     return cut
 
 
+def is_encodable(text: str) -> bool:
+    """Whether every character is whole: half of a surrogate pair is in no UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def cut_end(text: str, most: int) -> str:
     """A text of at most so many characters, the mark among them.
 

@@ -36,7 +36,7 @@ LOCKED = Written(b"old", b"ours", lock="a.lock")
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """As it is, and as on a file system that cannot exchange two names."""
     if request.param != "exchange":
-        monkeypatch.setattr(renaming, "_function", lambda: None)
+        monkeypatch.setattr(renaming, "_rename_function", lambda: None)
     return request.param
 
 

@@ -237,7 +237,7 @@ def names_if_straight(root: str, written: str) -> int:
     try:
         found = os.open(whole, _AS_A_NAME | os.O_NOFOLLOW) if _AS_A_NAME else -1
     except FileNotFoundError:
-        return 1 if (_follow_new(whole, is_absent=True) or _real(whole)) == whole else 0
+        return 1 if (_follow_new(whole, is_absent=True) or _resolve(whole)) == whole else 0
     except (OSError, ValueError):
         found = -1
     if found < 0:
@@ -307,16 +307,16 @@ def follow(path: str) -> str:
     """Where a path leads, after every link, whether or not anything is there: `os.path.realpath`, and several times as
     quick where the kernel tells."""
     if not _AS_A_NAME:
-        return _real(path)
+        return _resolve(path)
     try:
-        return _told(path) or _real(path)
+        return _ask_kernel(path) or _resolve(path)
     except FileNotFoundError:
-        return _follow_new(path) or _real(path)
+        return _follow_new(path) or _resolve(path)
     except (OSError, ValueError):
-        return _real(path)
+        return _resolve(path)
 
 
-def _told(path: str) -> str:
+def _ask_kernel(path: str) -> str:
     """The kernel's name of what is there; empty where it has none."""
     found = os.open(path, _AS_A_NAME)
     try:
@@ -339,7 +339,7 @@ def _follow_new(path: str, *, is_absent: bool = False) -> str:
             return ""
         above, rest, is_absent = folder, f"/{name}{rest}", False
         try:
-            told = _told(above)
+            told = _ask_kernel(above)
         except FileNotFoundError:
             continue
         except (OSError, ValueError):
@@ -348,7 +348,7 @@ def _follow_new(path: str, *, is_absent: bool = False) -> str:
     return ""
 
 
-def _real(path: str) -> str:
+def _resolve(path: str) -> str:
     try:
         return os.path.realpath(path)
     except PermissionError:  # a link of a process that is not ours

@@ -237,19 +237,19 @@ class Unsupported(OSError):
 
 def exchange(folder: int, one: str, other: str) -> None:
     """Two names of an open folder change places. Raises OSError; Unsupported where it cannot be done."""
-    _renamed(folder, one, other, _SWAPPED)
+    _rename_in_one_step(folder, one, other, _SWAPPED)
 
 
 def rename_new(folder: int, old: str, new: str) -> None:
     """Rename within an open folder, FileExistsError when the new name is taken. Where the system has no call for it, a
     second name is made first, which cannot replace anything either."""
     try:
-        _renamed(folder, old, new, _FIRST_TAKEN)
+        _rename_in_one_step(folder, old, new, _FIRST_TAKEN)
     except Unsupported:
-        _linked(folder, old, new)
+        _rename_by_link(folder, old, new)
 
 
-def _linked(folder: int, old: str, new: str) -> None:
+def _rename_by_link(folder: int, old: str, new: str) -> None:
     try:
         os.link(old, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except (PermissionError, NotImplementedError):  # a file system without second names
@@ -261,8 +261,8 @@ def _linked(folder: int, old: str, new: str) -> None:
         os.unlink(old, dir_fd=folder)
 
 
-def _renamed(folder: int, old: str, new: str, how: int) -> None:
-    call = _function()
+def _rename_in_one_step(folder: int, old: str, new: str, how: int) -> None:
+    call = _rename_function()
     if call is None:
         raise Unsupported(errno.ENOSYS, os.strerror(errno.ENOSYS))
     if call(folder, os.fsencode(old), folder, os.fsencode(new), how) == 0:
@@ -273,7 +273,7 @@ def _renamed(folder: int, old: str, new: str, how: int) -> None:
 
 
 @lru_cache(1)
-def _function() -> _Rename | None:
+def _rename_function() -> _Rename | None:
     """The system's own function; None where it has none."""
     if os.name != "posix":
         return None
@@ -352,10 +352,10 @@ def mend(here: Spot, wanted: Written, beside: str) -> bytes | None:
     if here.identity(beside) is None:
         return None
     aside, placed, rescued = _content(here, beside), _content(here, here.name), None
-    foreign = aside != wanted.before and not _begun(aside, wanted)
+    foreign = aside != wanted.before and not _is_begun(aside, wanted)
     if placed == wanted.after and aside != wanted.after and (aside == wanted.before or foreign):
         with ExitStack() as held:
-            _back(here, beside, here.held(here.name, held), held)
+            _put_back(here, beside, here.held(here.name, held), held)
     elif isinstance(aside, bytes) and (foreign or (placed == wanted.after and aside not in (wanted[:2]))):
         rescued = aside
     here.drop(beside)
@@ -363,7 +363,7 @@ def mend(here: Spot, wanted: Written, beside: str) -> bytes | None:
     return rescued
 
 
-def _begun(aside: bytes | bool | None, wanted: Written) -> bool:
+def _is_begun(aside: bytes | bool | None, wanted: Written) -> bool:
     """Whether this is what we were about to write, as far as we had come."""
     return isinstance(aside, bytes) and wanted.after is not None and wanted.after.startswith(aside)
 
@@ -408,28 +408,24 @@ def _enter(here: Spot, wanted: Written, beside: str) -> None:
 
 def _exchange(here: Spot, before: bytes, beside: str) -> None:
     with ExitStack() as held:
-        _exchange_held(here, before, beside, held)
+        ours = here.held(beside, held)
+        here.expect(here.seen(still=True), before)  # writing took its time: nobody shall see ours for what is refused
+        step("compared")
+        try:
+            exchange(here.folder, beside, here.name)
+            step("exchanged")
+            here.expect(here.seen(beside, still=True), before)
+        except Unsupported:
+            os.rename(beside, here.name, src_dir_fd=here.folder, dst_dir_fd=here.folder)
+        except FileNotFoundError:
+            here.expect(None, before)
+        except BaseException:
+            if here.identity() == ours:
+                _put_back(here, beside, ours, held)
+            raise
 
 
-def _exchange_held(here: Spot, before: bytes, beside: str, held: ExitStack) -> None:
-    ours = here.held(beside, held)
-    here.expect(here.seen(still=True), before)  # writing took its time: nobody shall see ours for what is refused
-    step("compared")
-    try:
-        exchange(here.folder, beside, here.name)
-        step("exchanged")
-        here.expect(here.seen(beside, still=True), before)
-    except Unsupported:
-        os.rename(beside, here.name, src_dir_fd=here.folder, dst_dir_fd=here.folder)
-    except FileNotFoundError:
-        here.expect(None, before)
-    except BaseException:
-        if here.identity() == ours:
-            _back(here, beside, ours, held)
-        raise
-
-
-def _back(here: Spot, beside: str, ours: Identity | None, held: ExitStack) -> None:
+def _put_back(here: Spot, beside: str, ours: Identity | None, held: ExitStack) -> None:
     """What came out in exchange goes back to its place. Whoever saves meanwhile has saved over the one before: the last
     one stays, and what is beside it in the end may go. All are held open: the number of a file that is gone would be
     given to the next one."""

@@ -410,7 +410,7 @@ class Run(Struct):
         return False
 
     def option(self, *names: str) -> Word | None:
-        """The value of an option, as `options.py` reads it."""
+        """The value of an option, as `value_of` reads it."""
         return value_of(self.program, self.arguments, *names)
 
     def wholes(self, word: Word, place: Place) -> list[str]:
