@@ -422,8 +422,11 @@ def _short(value: Any, most: int) -> Any:
     """A value of at most so many characters: a text loses its end; anything else becomes the beginning of its JSON."""
     if isinstance(value, str):
         return cut_end(value, most)
-    is_larger = isinstance(value, _HOLDERS) and len(encode(value)) > most
-    return render_json(value, most) if is_larger else value
+    return render_json(value, most) if _is_larger(value, most) else value
+
+
+def _is_larger(value: object, most: int) -> bool:
+    return isinstance(value, _HOLDERS) and len(encode(value)) > most
 
 
 # ── log lines ──
