@@ -16,7 +16,7 @@ from bench.prose import prose
 from bench.table import Figure, micro
 from bench.timing import best
 from rightcall import Gate
-from rightcall.gate.recover.registry import REASONING, scanner_for
+from rightcall.gate.recover.machine import REASONING, scanner_for
 from rightcall.gate.recover.section import BLOCKS
 
 Reader = Callable[[str], Any]

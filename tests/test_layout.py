@@ -230,8 +230,6 @@ def test_the_public_names_are_exactly_these() -> None:
 
 INNER = {
     "rightcall.executor.present": "what others need of it is offered by `rightcall.executor`",
-    "rightcall.gate.recover.formats": "only the registry beside it reads them",
-    "rightcall.gate.recover.items": "only the formats beside it read them",
     "rightcall.tools.sandbox.inside": "loaded in a process of its own, without anything else of ours",
 }
 """Packages without public names, each with its reason."""
@@ -345,8 +343,8 @@ def test_a_misspelt_name_is_answered_with_the_one_that_was_meant(written: str, h
 
 def test_a_module_is_imported_from_a_package_as_from_any_other() -> None:
     names: dict[str, object] = {}
-    exec("from rightcall.base import cut", names)  # noqa: S102 - as somebody writes it
-    assert names["cut"] is sys.modules["rightcall.base.cut"]
+    exec("from rightcall.base import text", names)  # noqa: S102 - as somebody writes it
+    assert names["text"] is sys.modules["rightcall.base.text"]
 
 
 @pytest.mark.parametrize(

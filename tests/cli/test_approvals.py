@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.base.cut import with_left_out
+from rightcall.base.text import with_left_out
 from rightcall.cli import persons
 from rightcall.policy.types import Approval, Origin
 from rightcall.record.sqlite import SqliteStore

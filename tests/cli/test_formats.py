@@ -4,7 +4,7 @@ import pytest
 
 from rightcall import Gate
 from rightcall.cli.packs import words_filled
-from rightcall.gate.recover.registry import builtin_formats
+from rightcall.gate.recover.machine import builtin_formats
 from rightcall.gate.recover.window import Format
 from support.cli import Runner
 

@@ -8,9 +8,8 @@ import pytest
 from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
 from rightcall.policy import ledger
-from rightcall.policy.discovery import FoundPolicy, is_trusted
+from rightcall.policy.discovery import FoundPolicy, give, is_trusted, offer
 from rightcall.policy.loader import load_policy
-from rightcall.policy.trust import give, offer
 from rightcall.policy.watch import PolicyInForce
 from support.cli import Runner, Terminal
 

@@ -9,7 +9,7 @@ import httpx
 import msgspec
 import pytest
 
-from rightcall.base.http.errors import HttpError
+from rightcall.base.http.answers import HttpError
 from rightcall.doctor.doctor import Examination, Findings, Settings, advice, findings, record
 from rightcall.doctor.judgement import TOLD, Emission, Treating, judge_answer, read, same
 from rightcall.doctor.questions import STEPS, TOOLS, DoctorQuestion, Patient, Speech, Step, request_of

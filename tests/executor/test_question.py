@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.base.cut import with_left_out
+from rightcall.base.text import with_left_out
 from rightcall.executor.question import question_lines, time_left, view
 from rightcall.policy.types import Approval
 from support.approvals import START, approval_of

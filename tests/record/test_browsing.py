@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rightcall.errors import ToolFailure
 from rightcall.policy.types import refused_scope
 from rightcall.record import browse
-from rightcall.record.browse import COLLECTIONS, MOST, Listed, list_records, read_record
+from rightcall.record.browse import COLLECTIONS, MOST, ListedRecords, list_records, read_record
 from rightcall.record.notes import note_diagnosis, note_message
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, encode
@@ -308,7 +308,7 @@ def diaries(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def test_no_filter_raises_shows_too_much_or_tells_the_stores_apart(
     diaries: tuple[Diary, Diary], collection: str, only: dict[str, Any], limit: int
 ) -> None:
-    shown: list[Listed | str] = []
+    shown: list[ListedRecords | str] = []
     for diary in diaries:
         try:
             found = list_records(diary.store, collection, only, limit)
@@ -319,4 +319,4 @@ def test_no_filter_raises_shows_too_much_or_tells_the_stores_apart(
             assert found.total >= len(found.records)
             shown.append(found)
     assert shown[0] == shown[1]
-    assert isinstance(shown[0], Listed) or shown[0].isprintable()
+    assert isinstance(shown[0], ListedRecords) or shown[0].isprintable()

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rightcall import Gate
-from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.machine import REASONING, builtin_formats
 from rightcall.gate.recover.section import tagged
 from rightcall.router.cleaning import Cleaner, clean_answer
 from support.cleaning_cases import CLEANED, UNCHANGED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.base.cut import leaves_out
+from rightcall.base.text import leaves_out
 from rightcall.executor.question import Paper, value_rows
 from rightcall.policy.types import Result
 from rightcall.tools import run

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from rightcall.base.json.marks import Late
+from rightcall.base.text import regex
 from rightcall.errors import ToolFailure
 
 Token = str
@@ -25,16 +25,16 @@ ANY: Token = "<any>"
 _MOST_CHARACTERS = 1_000
 _MOST_ALTERNATIVES = 256
 _DEEPEST = 8
-_NAMED = Late(r"\[([:=.])\w+\1\]")
-_RANGE = Late(r"(?:-?\d+|[A-Za-z])\.\.(?:-?\d+|[A-Za-z])(?:\.\.-?\d+)?\}")
+_NAMED = regex(r"\[([:=.])\w+\1\]")
+_RANGE = regex(r"(?:-?\d+|[A-Za-z])\.\.(?:-?\d+|[A-Za-z])(?:\.\.-?\d+)?\}")
 _PARSED = re.compile(r"[\[\]{}\\]")
 """What needs more than a look at each character."""
 _SPECIAL = re.compile(r"[][{}*?\\]")
-EXTENDED = Late(r"[@!+]\([^/]*\)|[*?]\([^/]*\|[^/]*\)")
+EXTENDED = regex(r"[@!+]\([^/]*\)|[*?]\([^/]*\|[^/]*\)")
 """`@(a|b)` as some shells and search tools know it, and nothing here does."""
 _OF_A_SHELL = (
     (EXTENDED, "`@(a|b)` has no meaning here; write `{a,b}`"),
-    (Late(r"\{\s|\{[^{}]*(?:,\s|\s,|\s\})"), "a blank in braces is part of a name; write `{a,b}`"),
+    (regex(r"\{\s|\{[^{}]*(?:,\s|\s,|\s\})"), "a blank in braces is part of a name; write `{a,b}`"),
 )
 """Spellings that are names here and patterns elsewhere: whoever writes one in a policy means the pattern."""
 _ANY_FOLDERS = "(?:[^/]+/)*"
@@ -228,7 +228,11 @@ def _components(tokens: list[Token], anywhere: bool) -> list[Component]:
         raise GlobFault('it must not hold ".."')
     below = len(parts) > 1 and not parts[-1]
     tied = len(parts) > 1 + below
-    found = [_DEEP if _deep(part) else part for part in parts if part and part != ["."]]
+    found = [
+        _DEEP if len(part) > 1 and all(token is STAR for token in part) else part
+        for part in parts
+        if part and part != ["."]
+    ]
     if not found:
         raise GlobFault("it is empty; ** stands for everything")
     if anywhere and not tied:
@@ -236,10 +240,6 @@ def _components(tokens: list[Token], anywhere: bool) -> list[Component]:
     if below:
         found = [*found, _DEEP]
     return [part for at, part in enumerate(found) if part is not _DEEP or at == 0 or found[at - 1] is not _DEEP]
-
-
-def _deep(part: Component) -> bool:
-    return len(part) > 1 and all(token is STAR for token in part)
 
 
 def _ends(parts: list[Component]) -> tuple[str, str] | None:

@@ -91,7 +91,7 @@ def suspicions(text: str) -> Iterator[str]:
         return
 
     words = [word for word in re.findall(r"\w+", text) if not word.isascii()]
-    mixed = [word for word in words if _is_mixed(word)]
+    mixed = [word for word in words if len({_alphabet(letter) for letter in word} & _PLAYED_WITH) > 1]
     yield from _list_words("letters of different alphabets in one word", mixed)
     yield from _list_words("letters that only look like plain ones", [word for word in words if _is_styled(word)])
     if not mixed and _all_alike(words):
@@ -119,10 +119,6 @@ def _ascii(word: str) -> str:
 @lru_cache(maxsize=4096)
 def _alphabet(letter: str) -> str:
     return name(letter, "").partition(" ")[0] if letter.isalpha() else ""
-
-
-def _is_mixed(word: str) -> bool:
-    return len({_alphabet(letter) for letter in word} & _PLAYED_WITH) > 1
 
 
 def _is_styled(word: str) -> bool:
@@ -182,7 +178,7 @@ def _spelled_out(text: str) -> str:
         if not is_normalized("NFC", text):
             text = _apart(text)
         text = text.translate(_SPELLED)
-        if _has_marks(text):
+        if any(category(character) in _MARKS for character in set(text)):
             text = _few_marks(text)
     return text[:-1] + "\\u0020" if text.endswith(" ") else text
 
@@ -255,10 +251,6 @@ def _apart(text: str) -> str:
         out.append(spelled(character) if twin else character)
         before = character
     return "".join(out)
-
-
-def _has_marks(text: str) -> bool:
-    return any(category(character) in _MARKS for character in set(text))
 
 
 def _few_marks(text: str) -> str:

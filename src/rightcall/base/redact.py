@@ -174,11 +174,9 @@ class Redactor:
             return names.values() if self._are_plain(names) else None
         if type(holder) is list:
             items = cast("list[Any]", holder)
-            return None if self._is_pair(items) else items
+            is_pair = len(items) == 2 and isinstance(items[0], str) and self.is_secret(items[0])
+            return None if is_pair else items
         return None
-
-    def _is_pair(self, items: list[Any]) -> bool:
-        return len(items) == 2 and isinstance(items[0], str) and self.is_secret(items[0])
 
     def _are_plain(self, holder: dict[Any, Any]) -> bool:
         return all(key in self._plain or self._is_plain(key) for key in holder)

@@ -26,10 +26,6 @@ def _mixed(token: str) -> bool:
     return any(character.isdigit() or character.isupper() for character in token)
 
 
-def _has_parts(token: str) -> bool:
-    return "." in token
-
-
 def _is_login(token: str) -> bool:
     """`name:password` in Base64."""
     try:
@@ -38,7 +34,7 @@ def _is_login(token: str) -> bool:
         return False
 
 
-class Shape(NamedTuple):
+class SecretShape(NamedTuple):
     """One kind of secret. Its first group is what is hidden, or all of it where there is none."""
 
     name: str
@@ -49,12 +45,12 @@ class Shape(NamedTuple):
     """Says no to what only looks like one."""
 
 
-def _shape(name: str, signs: str, pattern: str, sure: Callable[[str], bool] | None = None) -> Shape:
-    return Shape(name, tuple(signs.split()), re.compile(f"{_FREE}(?:{pattern})"), sure)
+def _shape(name: str, signs: str, pattern: str, sure: Callable[[str], bool] | None = None) -> SecretShape:
+    return SecretShape(name, tuple(signs.split()), re.compile(f"{_FREE}(?:{pattern})"), sure)
 
 
-SHAPES: tuple[Shape, ...] = (
-    _shape("JSON web token", "eyJ", r"eyJ[\w-]{8,}+(?:\.[\w-]*+){0,4}", _has_parts),
+SHAPES: tuple[SecretShape, ...] = (
+    _shape("JSON web token", "eyJ", r"eyJ[\w-]{8,}+(?:\.[\w-]*+){0,4}", lambda token: "." in token),
     _shape("AWS access key", "AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
     _shape("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{20,}+"),
     _shape("GitHub fine-grained token", "github_pat_", r"github_pat_\w{20,}+"),
@@ -95,7 +91,7 @@ SHAPES: tuple[Shape, ...] = (
            r"(?<=[?&;])(?:sig|X-Amz-Signature|X-Goog-Signature|Signature)=([^&\s\"'<>\\\[]{15,}+)"),
 )  # fmt: skip
 
-SIGNS: tuple[tuple[str, Shape], ...] = tuple((sign, shape) for shape in SHAPES for sign in shape.signs)
+SIGNS: tuple[tuple[str, SecretShape], ...] = tuple((sign, shape) for shape in SHAPES for sign in shape.signs)
 
 LONG_WORD = re.compile(r"[A-Za-z0-9_-]{15}")
 """Stands in every one of them."""
@@ -340,7 +336,7 @@ def _without_named(text: str, is_secret: Callable[[str], bool], hide: Hide) -> s
     return "".join((*pieces, text[done:])) if pieces else text
 
 
-def _without_shape(text: str, shape: Shape, hide: Hide) -> str:
+def _without_shape(text: str, shape: SecretShape, hide: Hide) -> str:
     def replaced(found: re.Match[str]) -> str:
         group = found.lastindex or 0
         unsure = shape.sure is not None and not shape.sure(found[group])

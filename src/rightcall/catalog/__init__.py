@@ -2,8 +2,8 @@
 
     dicts, functions, models, TOML ─▶ sources, functions ─▶ tidy ─▶ rules, packs laid over ─▶ schema ─▶ Tool, Catalog
 
-`names` says which tool a name means, `keywords` where schemas stand inside a schema, `toml` where a key stands in a
-file. The packs that ship are data in `shipped/`.
+`catalog` also says which tool a name means, `keywords` where schemas stand inside a schema, `toml` where a key stands
+in a file. The packs that ship are data in `shipped/`.
 """
 
 from typing import TYPE_CHECKING
@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.catalog.catalog import Catalog, build_catalog
+    from rightcall.catalog.catalog import Catalog, Names, build_catalog, may_name_tool
     from rightcall.catalog.functions import from_python
     from rightcall.catalog.keywords import Schema, as_list, as_schema, parts, types
-    from rightcall.catalog.names import Names, may_name_tool
     from rightcall.catalog.packs import available_packs, load_pack, pack_digests, read_pack_text
     from rightcall.catalog.schema import compile_accepts, validator
     from rightcall.catalog.sources import Definition, flatten, read_definitions
@@ -24,10 +23,9 @@ else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "catalog": "Catalog build_catalog",
+            "catalog": "Catalog Names build_catalog may_name_tool",
             "functions": "from_python",
             "keywords": "Schema as_list as_schema parts types",
-            "names": "Names may_name_tool",
             "packs": "available_packs load_pack pack_digests read_pack_text",
             "schema": "compile_accepts validator",
             "sources": "Definition flatten read_definitions",

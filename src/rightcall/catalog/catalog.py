@@ -2,27 +2,276 @@
 
     definitions ─▶ tidy, refs ─▶ merge (packs, policy) ─▶ strict, ruled ─▶ compile ─▶ Tool, Catalog
 
-`sources.py` reads the dict shapes, `functions.py` and `tidy.py` Python; `names.py` answers which tool a name means.
+`sources.py` reads the dict shapes, `functions.py` and `tidy.py` Python. `Names` answers which tool a name means.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 from operator import is_
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
+from unicodedata import normalize
 
 from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
+from rightcall.base.text import regex
 from rightcall.catalog.keywords import Schema, as_schema, schema_from_rules
-from rightcall.catalog.names import Names
 from rightcall.catalog.schema import compile_accepts, localise, without_hard_patterns
 from rightcall.catalog.sources import Definition, flatten, lay_over, read_definitions
 from rightcall.catalog.tidy import tidy_arguments
-from rightcall.catalog.tool import ALL_EFFECTS, LateCheck, NameMatch, PackTool, Tool
+from rightcall.catalog.tool import ALL_EFFECTS, LateCheck, NameKind, NameMatch, PackTool, Tool
 from rightcall.errors import ToolError
 from rightcall.types import Rules, UnknownArgument
+
+# ── words ──
+# Words that mean something on their own in tool names: one of them is never a slip of the pen for another.
+
+_COMMON = """
+    abort accept access account action activate active address alert align allow amount analyse analyze answer append
+    apply approve archive arrange article assert assign assist attach audio author await backup balance battle begin
+    block board books booking branch breadth break bring browse build bundle calendar call cancel capital capture card
+    carry cause center change channel charge chart check child choose class clean clear clock clone close cloud code
+    collect color column combine command comment commit compact company compare compile complete compose compress
+    compute conduct confirm connect consume contact contain content contest context continue contract control convert
+    cookie copy correct cost count country course cover create credit current cursor custom daily data date deactivate
+    debit debug decline decode decompress decrease decrypt default defer define delay delete deliver demand deny depart
+    deploy deposit depth describe desktop destroy detach detail detect device differ digest direct disable disallow
+    discard disconnect dismiss dispatch display divert divide double download draft drain draw drive drop duplicate
+    early edit eject email emit employ empty enable encode encrypt enlist enroll ensure enter entry equal error escape
+    estimate evaluate event exact except exchange exclude execute exist exit expand expect expire explain export expose
+    extend extent extern external extract faces factor fetch field figure filter final finish fixed flight float flush
+    focus folder follow force forget format forward found frame freeze friend front generate grade grant graph green
+    ground group guard guess guest handle header health height hidden history hotel house human ignore image import
+    include increase index infer inform ingest inherit inject input inquire insert inspect install intern internal
+    invert invest invite invoice invoke issue items joint keyword label large later launch layer learn leave length
+    letter level light limit linear liner lines listen list load local locate location lock logic login logout lower
+    manage match measure media member memory merge message meter method metric minute mobile model modify money monitor
+    month motion mount mouse movie multiply music mute name native nearest network night north note notice notify number
+    object offer office online open option order origin other output owner package panel parse partial party paste patch
+    pause payment people period permit person phone photo picture place plane plant plate play player point policy pool
+    popular port post power prefer prepare present press prevent preview price prime print private probe process produce
+    product profile program project promote prompt propose protect provide public publish pull purchase push query quest
+    queue quiet quite quote raise range rate rating reach react read ready rebuild recall receipt receive recent recipe
+    record recover redeem redirect reduce refer refine reflect refresh refund refuse region register reject relate
+    relation relay release reload remind remote remove rename render rent repair repeat replace replay reply report
+    request require rerun resend reserve reset resize resolve resort resource respond rest restart restore result resume
+    retail retain retire retrieve return reverse revert review revoke reward rewrite right ring role roll room root
+    rotate round route row rule run safe sale sample save scale scan schedule schema scope score screen script search
+    season seat second secret secure select sell send sender sense serve server service session setup shape share sheet
+    shift ship shop short show shuffle sign signal simple single sink size skill skip slide slow small smart snap solve
+    sort sound source south space span spawn speak speech speed spell spend split sport stack staff stage stamp standard
+    start state static station statistic status stay step stock stop store story stream street string strip student
+    study style submit subscribe subtract suggest sum summary supply support suspend switch symbol sync system table
+    tail take target task team template term test text theme thing thread ticket time title today token tool topic total
+    touch tower trace track trade traffic train transact transfer transform translate transmit transport trash travel
+    treat trend trial trigger trim trip truck trust turn tweet type unarchive unassign unblock undo unfollow unfreeze
+    uninstall unique unit unload unlock unmount unmute unpack unpin unpublish unregister unsubscribe untrack update
+    upgrade upload upper user using valid validate value vector verify version video view visit voice volume vote wait
+    wake walk wallet warn watch water weather website week weight west wheel white width window within word work worker
+    world wrap write wrong year young zone
+"""
+COMMON = frozenset(_COMMON.split())
+
+
+SUGGESTIONS = 3
+LONGEST = 200
+"""A longer name is no name; it gets no search."""
+KEPT = 256
+"""Answers that are kept: a model that has a name wrong has it wrong again and again."""
+
+_NAMESPACE = re.compile(r"__|[./:]")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_AROUND = " \t\r\n\"'`“”‘’«»<>"
+_CALL_NUMBER = regex(r"(?:[:#]\d+|\(\))$")
+_FUNCTIONS = regex(r"^(?:functions\.)+")
+_ENVELOPE = frozenset((
+    "name", "toolname", "functionname", "recipientname", "tool", "tools", "function", "functions", "action",
+    "type", "arguments", "argument", "parameters", "parameter", "params", "param", "args", "arg", "kwargs",
+    "input", "inputs", "actioninput", "toolargs", "toolarguments", "toolinput", "toolparameters", "toolcall",
+    "toolcalls", "toolscalls", "functioncall", "functioncalls", "tooluse", "call", "calls", "id", "callid",
+    "toolcallid", "tooluseid", "index", "null", "none", "undefined", "true", "false",
+))  # fmt: skip
+"""The words of which calls are made: they stand around a name, in whatever case or style, and are none."""
+
+_NUMBER = regex(r"[-+]?(?:0[xob][0-9a-f_]+|[\d_]*\.?\d[\d_]*(?:e[-+]?\d+)?j?)", re.IGNORECASE)
+"""`1e3` and `0x0` have letters, and are numbers."""
+
+_CONFIDENCE: Mapping[NameKind, float] = {"alias": 1.0, "namespace": 0.98, "style": 0.97, "typo": 0.9}
+_NEAR_ON_A_KEYBOARD = frozenset(
+    frozenset(pair) for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm") for pair in pairwise(row)
+) | frozenset(frozenset((a, b)) for a in "aeiouy" for b in "aeiouy" if a < b)
+"""Letters that people and models mix up: neighbours in a row of keys, and vowels."""
+
+
+class Names:
+    """The names of a catalogue, prepared once for every question about them."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self.tools = tools
+        self.alias: dict[str, set[str]] = {}
+        self.styled: dict[str, set[str]] = {}
+        self.last: dict[str, set[str]] = {}
+        self.words: set[str] = set(COMMON)
+        self.spelled: list[tuple[str, list[str], str]] = []  # tool, words of one of its names, the same joined
+        self.offered: dict[str, str] = {}  # what may be suggested
+        self.ways: tuple[tuple[NameKind, Callable[[str], set[str]]], ...] = (
+            ("style", lambda bare: {bare} & self.tools.keys()),
+            ("alias", lambda bare: self.alias.get(bare, set())),
+            ("namespace", self.without_namespace),
+            ("style", lambda bare: self.styled.get(key_of(bare), set())),
+            ("namespace", self.tail),
+            ("typo", self.typo),
+        )
+        for name, tool in tools.items():
+            for other in tool.rules.names:
+                self.alias.setdefault(other, set()).add(name)
+            for spelling in (name, *tool.rules.names):
+                words = words_of(spelling)
+                self.styled.setdefault("".join(words), set()).add(name)
+                self.words.update(words)
+                self.spelled.append((name, words, "_".join(words)))
+            if not tool.deprecated:
+                self.offered[name] = " ".join(words_of(name))
+            spaces = _NAMESPACE.split(name)
+            for start in range(1, len(spaces)):
+                self.last.setdefault(key_of("/".join(spaces[start:])), set()).add(name)
+
+        self.searched = lru_cache(maxsize=KEPT)(self.search)
+
+    def find(self, name: str) -> NameMatch:
+        tool = self.tools.get(name)
+        if tool is not None:
+            return NameMatch("exact", tool)
+        return self.searched(name) if len(name) <= LONGEST else self.search(name)
+
+    def search(self, name: str) -> NameMatch:
+        """The tool that a name means which is no tool's own name."""
+        bare = _CALL_NUMBER.sub("", name[: LONGEST + 1].strip(_AROUND))
+        if not bare or len(bare) > LONGEST:
+            return NameMatch("none", None, 0.0)
+        for kind, tries in self.ways:
+            if tries == self.tail and not may_name_tool(bare):
+                return NameMatch("none", None, 0.0)  # only a tool of this very name could have been meant
+            found = tries(bare)
+            if found:
+                return self.answer(kind, bare, found)
+        return self.answer("none", bare, set())
+
+    def tail(self, bare: str) -> set[str]:
+        """`tool` where `server.tool` is known."""
+        return self.last.get(key_of(bare), set())
+
+    def answer(self, kind: NameKind, bare: str, found: set[str]) -> NameMatch:
+        if len(found) == 1:
+            return NameMatch(kind, self.tools[next(iter(found))], _CONFIDENCE[kind])
+        first = [name for name in self.tools if name in found]
+        return NameMatch("none", None, 0.0, tuple(dict.fromkeys((*first, *self.similar(bare))))[:SUGGESTIONS])
+
+    def without_namespace(self, bare: str) -> set[str]:
+        """`server.tool` where `tool` is known: the longest ending that is a name."""
+        for separator in _NAMESPACE.finditer(bare):
+            rest = bare[separator.end() :]
+            if rest in self.tools:
+                return {rest}
+            found = self.alias.get(rest) or self.styled.get(key_of(rest))
+            if found:
+                return found
+        return set()
+
+    def typo(self, bare: str) -> set[str]:
+        """The one tool whose name differs by a slip, when no other is nearly as close."""
+        from rapidfuzz.distance import OSA  # late: only a name that nobody has pays for it
+
+        if len(bare) < 5:
+            return set()
+        mine = words_of(bare)
+        text = "_".join(mine)
+        near: dict[str, int] = {}
+        for name, _, spelled in self.spelled:
+            distance = OSA.distance(text, spelled, score_cutoff=4)
+            if distance <= 4:
+                near[name] = min(distance, near.get(name, distance))
+        ranked = sorted(near, key=near.__getitem__)
+        allowed = 2 if len(bare) >= 10 else 1
+        if not ranked or near[ranked[0]] > allowed:
+            return set()
+        best = ranked[0]
+        clearly_ahead = len(ranked) == 1 or near[ranked[1]] >= near[best] + 2
+        slipped = any(self.is_slip(mine, words) for name, words, _ in self.spelled if name == best)
+        return {best} if clearly_ahead and slipped else set()
+
+    def is_slip(self, mine: list[str], theirs: list[str]) -> bool:
+        """Word by word: a word that means something else is no slip, nor is a plural, a prefix or a number."""
+        if len(mine) != len(theirs):
+            return False
+        pairs = [(a, b) for a, b in zip(mine, theirs, strict=True) if a != b]
+        return bool(pairs) and all(a not in self.words and slip(a, b) for a, b in pairs)
+
+    def similar(self, bare: str) -> tuple[str, ...]:
+        """Names worth suggesting, best first."""
+        from rapidfuzz import fuzz, process
+
+        wanted = " ".join(words_of(bare))
+        found = process.extract(wanted, self.offered, scorer=fuzz.WRatio, score_cutoff=60, limit=SUGGESTIONS)
+        return tuple(name for _, _, name in found)
+
+
+def may_name_tool(name: str) -> bool:
+    """Whether a word can be the name of some tool. An index, a number, a constant, a sign, a blank or a word of the
+    envelope cannot; a tool that has such a name all the same is known by it, and by nothing near it.
+
+    >>> [may_name_tool(word) for word in ("get_weather", "0", "[1]", " ", "1e3", "True", "functions.tool_calls")]
+    [True, False, False, False, False, False, False]
+    """
+    return _may_name(name[: LONGEST + 1])
+
+
+@lru_cache(maxsize=KEPT)
+def _may_name(name: str) -> bool:
+    bare = _FUNCTIONS.sub("", _CALL_NUMBER.sub("", name.strip(_AROUND)))
+    if key_of(bare) in _ENVELOPE or _NUMBER.fullmatch(bare):
+        return False
+    return any(char.isalpha() for char in bare)
+
+
+def words_of(name: str) -> list[str]:
+    """`getUserByID` and `get_user_by_id` have the same words."""
+    return [word.casefold() for word in _WORD.findall(normalize("NFKC", name))]
+
+
+def key_of(name: str) -> str:
+    """What is left of a name without case and separators."""
+    return "".join(words_of(name))
+
+
+def slip(a: str, b: str) -> bool:
+    """Whether word `a` is `b` with letters swapped, left out, doubled or mistyped inside.
+
+    >>> slip("wether", "weather"), slip("users", "user"), slip("overwrite", "write")
+    (True, False, False)
+    """
+    from rapidfuzz.distance import OSA
+
+    shorter, longer = sorted((a, b), key=len)
+    if len(shorter) < 5 or not (a + b).isalpha() or longer.startswith(shorter) or longer.endswith(shorter):
+        return False
+    distance = OSA.distance(a, b, score_cutoff=2)
+    if distance == 2:
+        return len(shorter) >= 8 and a[0] == b[0] and a[-1] == b[-1]
+    return distance == 1 and (len(a) != len(b) or swapped(a, b) or mistyped(a, b))
+
+
+def swapped(a: str, b: str) -> bool:
+    return sorted(a) == sorted(b)
+
+
+def mistyped(a: str, b: str) -> bool:
+    return any(frozenset((x, y)) in _NEAR_ON_A_KEYBOARD for x, y in zip(a, b, strict=True) if x != y)
+
 
 # ── build ──
 # A catalogue: an immutable snapshot of tools, built once for the same definitions.

@@ -308,11 +308,7 @@ def _fitting_hints(function: Callable[..., Any]) -> dict[str, Any]:
         target = target.func
     if not inspect.isroutine(target):
         target = type(target).__call__  # an object that is called
-    try:
-        hints = get_type_hints(target, include_extras=True)
-    except Exception:  # noqa: BLE001 - a hint is any expression of the author's; one that fails says nothing
-        return {}
-    return {name: hint for name, hint in hints.items() if name != "return" and _known(hint)}
+    return {name: hint for name, hint in _hints(target).items() if name != "return" and _known(hint)}
 
 
 def _known(hint: Any) -> bool:

@@ -3,14 +3,16 @@
 Both have the same keys: those of `Rules`, and `description`, `parameters` (JSON Schema), `effects` and `also`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from msgspec import MsgspecError, Struct, json
+from msgspec import Struct
 
+from rightcall.base.json.strict import NO_JSON, attempt
+from rightcall.catalog.keywords import is_missing
 from rightcall.catalog.tidy import RIGHT_TYPES
-from rightcall.catalog.toml import KeyPath, Source, instead, is_table, kind
+from rightcall.catalog.toml import KeyPath, Reader, Source, instead, is_table, kind, word
 from rightcall.catalog.tool import Pack, PackTool
 from rightcall.errors import PackError
 from rightcall.types import Batch, Effect, Mode, Rules, StrategyName, UnknownArgument
@@ -142,11 +144,7 @@ def _batch(source: Source, path: KeyPath, value: Any) -> Batch:
     return Batch(source.text_of((*path, "list"), table["list"]), **words)
 
 
-def _word(words: Any) -> Callable[[Source, KeyPath, Any], Any]:
-    return lambda source, path, value: source.word(path, value, get_args(words))
-
-
-_READERS: dict[str, Callable[[Source, KeyPath, Any], Any]] = {
+_READERS: dict[str, Reader] = {
     "description": Source.text_of,
     "parameters": _parameters,
     "effects": _effects,
@@ -172,8 +170,8 @@ _READERS: dict[str, Callable[[Source, KeyPath, Any], Any]] = {
     "patches": Source.texts,
     "globs": Source.texts,
     "repeatable": Source.flag,
-    "mode": _word(Mode),
-    "unknown_argument": _word(UnknownArgument),
+    "mode": word(Mode),
+    "unknown_argument": word(UnknownArgument),
     "strategies": strategies,
 }
 KEYS = tuple(_READERS)
@@ -336,34 +334,22 @@ def _broken(rules: Rules, example: Mapping[str, Any]) -> Iterable[str]:
     """Which of the rules beside the schema an example breaks."""
     for argument in rules.required:
         excused = any(example.get(other) in values for other, values in rules.required_unless.get(argument, {}).items())
-        if not excused and _missing(example.get(argument)):
+        if not excused and is_missing(example.get(argument)):
             yield f"{argument!r} is required and missing"
     for group in rules.required_any:
-        if all(_missing(example.get(argument)) for argument in group):
+        if all(is_missing(example.get(argument)) for argument in group):
             yield f"one of {', '.join(group)} is required"
     for argument, least in rules.min_length.items():
         value = example.get(argument)
         if isinstance(value, str) and len(value) < least:
             yield f"{argument!r} has {len(value)} characters and needs {least}"
     for argument in rules.json_text:
-        if isinstance(example.get(argument), str) and not _is_json(example[argument]):
+        if isinstance(example.get(argument), str) and attempt(example[argument]) is NO_JSON:
             yield f"{argument!r} must hold JSON text"
     for argument, mapping in rules.values.items():
         value = example.get(argument)
         if isinstance(value, str) and value in mapping:
             yield f"{argument!r} has the value {value!r}, which means {mapping[value]!r}"
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.decode(text)
-    except MsgspecError:
-        return False
-    return True
 
 
 # ── read ──

@@ -48,7 +48,6 @@ RESERVED_KEYS = (
 
 _STATED = ("additionalProperties", "patternProperties", "unevaluatedProperties")
 _COMPOSED = ("$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas")
-_AS_IS = ("not", "if", "contains")
 
 
 def strict(schema: Schema, *, close: bool = True) -> tuple[Schema, bool]:
@@ -92,7 +91,7 @@ class _Strict:
             if not isinstance(part, dict):
                 self.open = self.open or (part and keyword in ("properties", "items", "additionalProperties"))
                 return part
-            if keyword in _AS_IS:
+            if keyword in ("not", "if", "contains"):
                 return self.visit(part, "as_is")
             if keyword in ("anyOf", "oneOf") and maps_possible and self.is_free_map(part):
                 part = {**part, "additionalProperties": True}

@@ -4,10 +4,10 @@ The scanner trusts that `tomllib` has accepted the text. It reads no values: it 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from math import isfinite
-from typing import Any, Literal, NamedTuple, Self, TypeGuard, cast
+from typing import Any, Literal, NamedTuple, Self, TypeGuard, cast, get_args
 
 from rightcall.base.files.guarded import plain_file
 from rightcall.base.text import escaped, render_json
@@ -328,6 +328,15 @@ class Source:
 
     def text_map(self, path: KeyPath, value: Any) -> dict[str, str]:
         return {key: self.text_of((*path, key), item) for key, item in self.table(path, value).items()}
+
+
+Reader = Callable[[Source, KeyPath, Any], Any]
+"""Reads the value at a place, or raises what is wrong with it."""
+
+
+def word(words: Any) -> Reader:
+    """One of the words of a Literal."""
+    return lambda source, path, value: source.word(path, value, get_args(words))
 
 
 def is_table(value: Any) -> TypeGuard[Table]:

@@ -49,7 +49,15 @@ from rightcall.errors import AnswerError
 from rightcall.executor.question import time_left
 from rightcall.policy.decide import can_match
 from rightcall.policy.types import SECOND, ApprovalStatus, Grant
-from rightcall.record.admission import LEAST_DIGEST, Held, give_grant, refused_calls, release, release_all, revoke_grant
+from rightcall.record.admission import (
+    LEAST_DIGEST,
+    RefusedCall,
+    give_grant,
+    refused_calls,
+    release,
+    release_all,
+    revoke_grant,
+)
 from rightcall.record.tables import Store
 
 EXAMPLES = """\
@@ -493,7 +501,7 @@ def run_quarantine(options: Namespace) -> int:
 def _list_quarantine(store: "Store", options: Namespace) -> int:
     most = policy_of(options).settings.quarantine
     if not most and not options.all:
-        found: list[Held] = []
+        found: list[RefusedCall] = []
     else:
         found = store.look(lambda tables: refused_calls(tables, 1 if options.all else most))
     record = {"calls": [to_builtins(one) | {"quarantined": 0 < most <= one.refusals} for one in found]}
@@ -502,7 +510,7 @@ def _list_quarantine(store: "Store", options: Namespace) -> int:
     return OK
 
 
-def _listing_quarantine(found: list[Held], most: int, style: Style) -> list[str]:
+def _listing_quarantine(found: list[RefusedCall], most: int, style: Style) -> list[str]:
     rows = [
         [render_name(one.caller), one.digest[:_DIGEST], render_name(one.tool) or "-", str(one.refusals),
          render_name(one.rule), "yes" if 0 < most <= one.refusals else "no"]

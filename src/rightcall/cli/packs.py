@@ -412,7 +412,7 @@ def arguments_formats(parser: ArgumentParser) -> None:
 
 
 def run_formats(options: Namespace) -> int:
-    from rightcall.gate.recover.registry import builtin_formats
+    from rightcall.gate.recover.machine import builtin_formats
 
     formats = builtin_formats()
     shown = formats if options.name is None else [_format_named(formats, options.name)]

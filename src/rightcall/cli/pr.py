@@ -10,10 +10,9 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from rightcall.base.cut import leaves_out
 from rightcall.base.files.rules import path_rules
 from rightcall.base.files.sight import Sight
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, leaves_out
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import diff_lines, listing, story, summary, view_pull, whole
 from rightcall.cli.options import (

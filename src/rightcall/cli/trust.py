@@ -33,10 +33,9 @@ from rightcall.cli.options import (
 from rightcall.cli.persons import YES, at_a_terminal, person_option, read_word, render_name, who
 from rightcall.cli.terminal import Style, count, many, say, say_json, table, tell
 from rightcall.errors import ConfigError, PolicyError
-from rightcall.policy.discovery import FoundPolicy, refuse_leaving_link
+from rightcall.policy.discovery import FoundPolicy, TrustOffer, give, offer, refuse_leaving_link, state_of, take_back
 from rightcall.policy.ledger import listed
 from rightcall.policy.settings import HOSTS
-from rightcall.policy.trust import Offer, give, offer, state_of, take_back
 from rightcall.policy.types import Token
 from rightcall.record.browse import moment
 from rightcall.record.tables import Store
@@ -93,7 +92,7 @@ def run(options: Namespace) -> int:
     return OK
 
 
-def render_offer(offered: "Offer") -> list[str]:
+def render_offer(offered: TrustOffer) -> list[str]:
     """All that a file asks for, with nothing left out: values are JSON, so that no line of it can be disguised."""
     lines = [escaped(os.path.abspath(offered.file)), f"  sha256 {offered.digest}"]
     if not offered.requests:
@@ -113,7 +112,7 @@ def _agreed() -> bool:
     return read_word("Trust this file? [y/N] ") in YES
 
 
-def _record(offered: "Offer", *, trusted: bool) -> dict[str, Any]:
+def _record(offered: TrustOffer, *, trusted: bool) -> dict[str, Any]:
     return {
         "file": os.path.abspath(offered.file),
         "sha256": offered.digest,

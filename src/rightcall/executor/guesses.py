@@ -12,10 +12,9 @@ from typing import Any, Literal, NamedTuple, cast
 from msgspec import json
 from msgspec.structs import replace
 
-from rightcall.base.json.marks import Late
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.base.redact import Redactor
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.errors import RightCallError
 from rightcall.policy.decide import decide
 from rightcall.policy.types import Decision, Request, same_scope
@@ -32,14 +31,14 @@ _PATH_ENDS = (
     "path", "paths", "file", "files", "filename", "filenames", "folder", "folders", "directory", "directories", "dir",
     "dirs",
 )  # fmt: skip
-_FOLLOWED = Late(
+_FOLLOWED = regex(
     r".*(?:command|cmd|url|uri)s?(?:lines?|text|str|strings?|list|array|value|name|sequence"
     r"|to(?:run|execute|exec|invoke|call|start|use|fetch|open|load|read|get|visit))"
 )
 """What may follow: `command_line`, `cmd_to_run`, `url_list`."""
 _PATH_WORDS = ("path", "file", "folder", "dir")
 """Wherever they stand in a name it is about a path, though what it holds may be another thing of it."""
-_PATH_FOLLOWED = Late(
+_PATH_FOLLOWED = regex(
     r".*(?:path|file|folder|dir(?:ector(?:y|ie))?)s?(?:names?|strs?|strings?|list|array|value"
     r"|(?:to|in)[a-z]+)"
 )
@@ -283,7 +282,7 @@ _MOST_REPEATS = 1 << 20
 _SHORT = slice(len("keyed:"), len("keyed:") + 16)
 """Of a keyed digest: two answers of one call need no more to be told apart, and a record is small."""
 _MOST_TOLD = 1_000
-_NAME = Late(r"[A-Za-z0-9_./:-]{1,200}")
+_NAME = regex(r"[A-Za-z0-9_./:-]{1,200}")
 """Of a tool, where it can be copied into a policy as it is: no pattern, no quotes."""
 
 

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from rightcall.base.files.guarded import NOWHERE
 from rightcall.base.files.rules import PathRules, path_rules
-from rightcall.base.json.marks import Late
 from rightcall.base.redact import Redactor
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told
 from rightcall.executor.outcomes import stubborn_hint
@@ -336,7 +335,7 @@ def _writes_files(tool: Equipped, request: Request) -> bool:
     return "write" in request.effects and not tool.tool.rules.commands
 
 
-_READS = Late(
+_READS = regex(
     r"(?!.*(?i:writ|creat|updat|delet|remov|replac|renam|insert|append|patch|edit|save|move|set|put|upload))"
     r"(?:read|get|list|search|find|show|view|stat|describe|inspect|query|count|compare)(?=[_.A-Z-]|$)"
 )

@@ -12,8 +12,8 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from rightcall.base.cut import leaves_out
 from rightcall.base.letters import folded, quoted, right_to_left_words, spelled, suspicions, visible
+from rightcall.base.text import leaves_out
 from rightcall.policy.types import SECOND, Approval
 
 # ── rows ──

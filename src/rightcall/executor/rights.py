@@ -14,7 +14,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import POLICY_FILE, is_another_name, is_guarded
-from rightcall.base.json.marks import Late
+from rightcall.base.text import regex
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.sources import flatten
@@ -414,7 +414,7 @@ def _with_effects(one: Equipped, effects: frozenset[Effect]) -> Equipped:
 # that only a person lets a file tool write: settings of hooks, and what a shell, git or the system starts from.
 
 STATE_FOLDER = ".rightcall"
-_MAY_GUARD = Late(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys|managed-settings", re.IGNORECASE)
+_MAY_GUARD = regex(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys|managed-settings", re.IGNORECASE)
 """A look at a path before anything is loaded to judge it."""
 _ODD_STARTS = (".", "/etc/", "/proc/", "/run/", "/var/", "/dev/", "/root")
 _ODD_ENDS = (

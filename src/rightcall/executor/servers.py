@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec.structs import replace
 
 from rightcall.base.text import escaped
-from rightcall.catalog.names import words_of
+from rightcall.catalog.catalog import words_of
 from rightcall.catalog.tool import PackTool
 from rightcall.executor.calls import Who, Written
 from rightcall.executor.passage import Here, recorded_name, request_of, tool_of

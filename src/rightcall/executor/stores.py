@@ -7,10 +7,9 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from rightcall.base.files.guarded import desks_folder, guarded_files
+from rightcall.base.files.guarded import desks_folder, guarded_files, leaves_folder
 from rightcall.base.globs import quoted
 from rightcall.errors import ConfigError
-from rightcall.policy.discovery import leaves_folder
 from rightcall.policy.settings import Policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Clock, Store

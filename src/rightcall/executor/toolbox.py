@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from rightcall.base.json.strict import opened
 from rightcall.base.patterns import twins
-from rightcall.catalog.names import key_of
+from rightcall.catalog.catalog import key_of
 from rightcall.catalog.tool import ALL_EFFECTS, PackTool, Tool
 from rightcall.errors import ToolError
 from rightcall.gate.gate import Gate

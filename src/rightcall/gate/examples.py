@@ -256,9 +256,8 @@ def _both(under: Schema, over: Schema) -> Schema:
             node[keyword] = {**as_schema(under[keyword]), **as_schema(over[keyword])}
     if "required" in under and "required" in over:
         node["required"] = list(dict.fromkeys((*as_list(under["required"]), *as_list(over["required"]))))
-    for keyword in ("allOf",):
-        if keyword in under and keyword in over:
-            node[keyword] = [*as_list(under[keyword]), *as_list(over[keyword])]
+    if "allOf" in under and "allOf" in over:
+        node["allOf"] = [*as_list(under["allOf"]), *as_list(over["allOf"])]
     for keyword, tighter in (("minimum", max), ("minLength", max), ("minItems", max), ("maximum", min),
                              ("maxLength", min), ("maxItems", min)):  # fmt: skip
         if keyword in under and keyword in over:
@@ -423,17 +422,9 @@ def type_words(types: Iterable[str]) -> str:
 
 def got(value: Any) -> str:
     """What was there: `the text "three"`, `the number 3`, `a list [1, 2]`."""
-    if isinstance(value, str):
-        return f"the text {render_json(value)}"
-    if value is None or isinstance(value, bool):
-        return render_json(value)
-    if isinstance(value, (int, float)):
-        return f"the number {render_json(value)}"
-    if isinstance(value, Mapping):
-        return f"the object {render_json(value)}"
-    if isinstance(value, (list, tuple)):
-        return f"the list {render_json(value)}"
-    return render_json(value)
+    kinds = (str, "text"), (bool, ""), ((int, float), "number"), (Mapping, "object"), ((list, tuple), "list")
+    kind = next((name for types, name in kinds if isinstance(value, types)), "")
+    return f"the {kind} {render_json(value)}" if kind else render_json(value)
 
 
 def choices(values: Sequence[Any]) -> str:
@@ -459,10 +450,6 @@ NAMES = 30
 """So many tool names are listed; a longer list would drown the rest."""
 LONGEST = 300
 """Characters of a sentence that a pack adds."""
-_NOTHING = "{}"
-"""An example that shows nothing."""
-_FINAL = frozenset({"fault"})
-"""Problems that no other wording of the call can solve."""
 
 
 def hint(tool: Tool, problems: Sequence[Problem], *, allowed: Collection[str] | None = None) -> str:
@@ -536,12 +523,12 @@ def deprecated_hint(tool: Tool, replacement: Tool | None = None, meant: dict[str
 def _example_instead(tool: Tool, replacement: Tool | None) -> str | None:
     """A call of the new tool; where nobody has said what that takes, the old one's example in its words."""
     known = example_text(replacement) if replacement is not None else None
-    if known is not None and known != _NOTHING:
+    if known is not None and known != "{}":  # which shows nothing
         return known
     renamed, old = tool.rules.replacement_arguments, tool.rules.example
     return arguments_text({renamed.get(key, key): old[key] for key in old}) if old else None
 
 
 def can_retry(problems: Iterable[Problem]) -> bool:
-    """Whether calling again, corrected as the hint says, can help."""
-    return not any(one.code in _FINAL for one in problems)
+    """Whether calling again, corrected as the hint says, can help: no other wording solves a fault of ours."""
+    return not any(one.code == "fault" for one in problems)

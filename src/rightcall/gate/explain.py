@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.base.text import escaped, render_json
+from rightcall.base.json.strict import NO_JSON, attempt
+from rightcall.base.text import escaped, is_encodable, render_json
+from rightcall.catalog.keywords import is_missing
 from rightcall.catalog.schema import DEPTH, RESERVED_KEYS, nested_deeper
 from rightcall.catalog.sources import argument_names
 from rightcall.catalog.tool import Tool
@@ -261,15 +263,10 @@ def _value_problems(rules: Rules, arguments: Mapping[str, Any]) -> Iterator[Prob
                 yield Problem("value", name, f"{named((name,))} is {render_json(value)}, right is {render_json(right)}")
     for name in rules.json_text:
         value = arguments.get(name)
-        if isinstance(value, str) and not _is_json(value):
+        if isinstance(value, str) and attempt(value) is NO_JSON:
             yield Problem(
                 "value", name, f"{named((name,))} must be text that holds valid JSON, got {render_json(value)}"
             )
-
-
-def is_missing(value: Any) -> bool:
-    """Absent (None here), null or blank."""
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 def _how(name: str, arguments: Mapping[str, Any]) -> str:
@@ -303,16 +300,6 @@ def _meant(value: str, spellings: Mapping[str, Any]) -> Any:
 
 def _folded(text: str) -> str:
     return text.strip().casefold()
-
-
-def _is_json(text: str) -> bool:
-    import msgspec
-
-    try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return False
-    return True
 
 
 # ── values ──
@@ -360,7 +347,7 @@ def _is_plain(value: Any) -> bool:
 
 def _scalar_problem(path: Path, value: Any) -> Iterator[Problem]:
     if isinstance(value, str):
-        if _has_surrogate(value):
+        if not is_encodable(value):
             message = f"{named(path)} holds half a character (a lone surrogate): {render_json(value)}"
             yield Problem("text", path_text(path), message)
     elif isinstance(value, float):
@@ -379,16 +366,8 @@ def _key_problem(path: Path, key: Any, allowed_keys: frozenset[str]) -> Iterator
         yield Problem("type", path_text(path), f"a key {where} must be text, got {render_json(key)}")
     elif key in _RESERVED and key not in allowed_keys:
         yield Problem("reserved_key", path_text((*path, key)), f"{named((*path, key))} is a reserved key; leave it out")
-    elif not key.isascii() and _has_surrogate(key):
+    elif not key.isascii() and not is_encodable(key):
         yield Problem("text", path_text((*path, key)), f"a key holds half a character: {render_json(key)}")
-
-
-def _has_surrogate(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
 
 
 # ── explain ──

@@ -18,8 +18,7 @@ from rightcall.base.json.reader import Read
 from rightcall.base.json.shape import ANY, Shape
 from rightcall.base.json.strict import NO_JSON, attempt, decode, duplicate_keys, opened, unsound
 from rightcall.base.text import escaped
-from rightcall.catalog.catalog import Catalog
-from rightcall.catalog.names import may_name_tool
+from rightcall.catalog.catalog import Catalog, may_name_tool
 from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.catalog.tool import NameMatch, Tool
 from rightcall.errors import Unreadable
@@ -35,7 +34,7 @@ from rightcall.types import Batch, Call, Problem, ProblemCode, Repair, StrategyN
 # The arguments of a call, whatever they came as: a dict, JSON, broken JSON, Python, tags, bytes, nothing.
 
 
-class Found(NamedTuple):
+class ArgumentsRead(NamedTuple):
     """The arguments as they were read: the value, what reading needed, and what is wrong with it already."""
 
     value: Any
@@ -49,11 +48,13 @@ class Found(NamedTuple):
     """The name before the brackets, where the arguments were written as a call."""
 
 
-def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
+def read_arguments(
+    arguments: Any, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy
+) -> ArgumentsRead:
     """Read arguments for a tool of this shape; None is a tool that nobody knows."""
     if arguments is None:
-        return Found({})
-    if type(arguments) is Found:
+        return ArgumentsRead({})
+    if type(arguments) is ArgumentsRead:
         return arguments  # recovering has read them already
     kind: type[object] = type(cast("object", arguments))
     if issubclass(kind, (bytes, bytearray)):
@@ -65,16 +66,16 @@ def read_arguments(arguments: Any, shape: Shape | None, strategies: frozenset[St
     if issubclass(kind, str):
         return _read_text(str.__str__(arguments), shape, strategies, policy)
     if issubclass(kind, Mapping) and not issubclass(kind, dict):
-        return Found(dict(cast("Mapping[str, Any]", arguments)))
-    return Found(arguments)
+        return ArgumentsRead(dict(cast("Mapping[str, Any]", arguments)))
+    return ArgumentsRead(arguments)
 
 
-def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> Found:
+def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyName], policy: Policy) -> ArgumentsRead:
     if len(text) > policy.max_text:
         message = f"The arguments have {len(text)} characters, more than the {policy.max_text} allowed"
         return _unreadable(Problem("too_large", "", message))
     if not text.strip():
-        return Found({})
+        return ArgumentsRead({})
     try:
         if not strategies:
             value = decode(text)
@@ -85,7 +86,7 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
         return _unreadable(Problem(fault_code(str(error)), "", f"The arguments could not be read: {error}"))
     repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
     refused = tuple(Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
-    return Found(
+    return ArgumentsRead(
         read.value, repairs, (*refused, *_faults(read)), bool(read.cut), not refused, read.cut == "value", read.callee
     )
 
@@ -95,8 +96,8 @@ def fault_code(why: str) -> ProblemCode:
     return "too_large" if "nested deeper" in why or "longer than" in why else "unreadable"
 
 
-def _unreadable(problem: Problem) -> Found:
-    return Found(None, problems=(problem,), readable=False)
+def _unreadable(problem: Problem) -> ArgumentsRead:
+    return ArgumentsRead(None, problems=(problem,), readable=False)
 
 
 def _faults(read: Read) -> tuple[Problem, ...]:
@@ -307,7 +308,7 @@ def _inner_call(call: Any, path: str, batch: Batch, terms: Terms, log: Log, dept
     return {**inner, name_key: verdict.call.name, argument_key: verdict.call.arguments}
 
 
-def _judge_deprecated(written: Call, tool: Tool, found: Found, log: Log, terms: Terms, depth: int) -> Verdict:
+def _judge_deprecated(written: Call, tool: Tool, found: ArgumentsRead, log: Log, terms: Terms, depth: int) -> Verdict:
     """A deprecated tool: mapped to its replacement where the arguments allow, else the model is told of it."""
     target = terms.catalog.find(tool.rules.replaced_by or "").tool
     as_read = Call(written.name, found.value, written.id)
@@ -382,7 +383,7 @@ def _unknown(name: str, match: NameMatch, arguments: Any, terms: Terms, call_id:
     )  # fmt: skip
 
 
-def _verdict(written: Call, tool: Tool, value: Any, found: Found, log: Log, terms: Terms) -> Verdict:
+def _verdict(written: Call, tool: Tool, value: Any, found: ArgumentsRead, log: Log, terms: Terms) -> Verdict:
     mode = tool.rules.mode or terms.policy.mode_for(tool.name, terms.host)
     repairs, faults = tuple(log.repairs), _few(log.problems)
     ok = not faults

@@ -25,7 +25,8 @@ ASKED_FOR = frozenset({"guardrail"})
 
 def suited(policy: Policy, offered: Mapping[str, frozenset[str]]) -> tuple[Policy, list[Pack]]:
     """The policy and the packs, as far as they are about these tools; `offered` has the arguments of each by name."""
-    packs = [pack for name in (*_automatic(), *policy.packs) if (pack := _fitting(name, offered)).tools]
+    automatic = (name for name in available_packs() if name not in ASKED_FOR)
+    packs = [pack for name in (*automatic, *policy.packs) if (pack := _fitting(name, offered)).tools]
     return replace(policy, packs=(), tools=_offered(policy.tools, offered)), packs
 
 
@@ -93,10 +94,6 @@ def _schema(tool: Mapping[str, Any]) -> Any:
     if inner is not tool or inner.get("type") == "function":
         return inner.get("parameters") or inner.get("input_schema") or {}  # a function without parameters takes none
     return next((inner[key] for key in ("input_schema", "inputSchema", "parameters") if key in inner), None)
-
-
-def _automatic() -> tuple[str, ...]:
-    return tuple(name for name in available_packs() if name not in ASKED_FOR)
 
 
 def _fitting(name: str, offered: Mapping[str, frozenset[str]]) -> Pack:

@@ -14,10 +14,9 @@ from rightcall.base.text import escaped
 from rightcall.catalog.catalog import Catalog
 from rightcall.catalog.tool import NameMatch, Tool
 from rightcall.gate.examples import unknown_tool_hint
-from rightcall.gate.judge import Found, fault_code, read_arguments, written_calls
-from rightcall.gate.recover.machine import Machine
+from rightcall.gate.judge import ArgumentsRead, fault_code, read_arguments, written_calls
+from rightcall.gate.recover.machine import Machine, Scanner, scanner_for
 from rightcall.gate.recover.native import NativeCall, NativeText, finish_word, unpack
-from rightcall.gate.recover.registry import Scanner, scanner_for
 from rightcall.gate.recover.window import Format, Take, Tools
 from rightcall.policy.settings import Policy
 from rightcall.types import Call, Note, Place, Problem, Reading, StrategyName, Verdict
@@ -168,7 +167,7 @@ class Stream:
         verdict = self._check(name, arguments, call_id=take.id)
         return self._as_found(verdict, take)
 
-    def _read_already(self, take: Take) -> Found:
+    def _read_already(self, take: Take) -> ArgumentsRead:
         """Arguments that took the lenient reader: what it did, under the strategies that the policy allows."""
         tool = self._tools.match(take.name).tool if self._tools.known else None
         allowed = self._strategies(tool)
@@ -177,7 +176,7 @@ class Stream:
         twice = (
             Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice") for path in take.duplicates[:20]
         )
-        found = Found(take.arguments, repairs, (*refused, *twice), bool(take.cut))
+        found = ArgumentsRead(take.arguments, repairs, (*refused, *twice), bool(take.cut))
         if not isinstance(take.arguments, str):
             return found
         inner = read_arguments(take.arguments, tool.shape if tool is not None else None, allowed, self._policy)
@@ -198,7 +197,7 @@ class Stream:
             readable = is_object(found.arguments) or verdict.ok  # a list may have been mended
             found = Call(name, found.arguments, found.id, "text") if readable else None
         call = verdict.call
-        if call is not None and type(call.arguments) is Found:  # what the host watches is what the model wrote
+        if call is not None and type(call.arguments) is ArgumentsRead:  # what the host watches is what the model wrote
             call = replace(call, arguments=call.arguments.value)
         if call is not None:
             call = (

@@ -22,9 +22,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from rightcall.base.http.addresses import Address, Headers, read_address
-from rightcall.base.http.answers import header_of
+from rightcall.base.http.answers import HttpError, header_of
 from rightcall.base.http.client import Incoming, Request, exchange
-from rightcall.base.http.errors import HttpError
 from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ConfigError, ModelError

@@ -17,6 +17,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ConfigError, ModelError
 from rightcall.executor.present.messages import Outcome
+from rightcall.gate.recover.machine import CLOSES, REASONING
 from rightcall.gate.recover.native import (
     UNREAD,
     NativeCall,
@@ -29,7 +30,6 @@ from rightcall.gate.recover.native import (
     text_of,
     unpack,
 )
-from rightcall.gate.recover.registry import CLOSES, REASONING
 from rightcall.types import Reading, Verdict
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What is allowed: the policy file, read once and frozen, and the decision it gives for one request.
 
-    file ─▶ discovery, trust, tightening ─▶ loader, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
+    file ─▶ discovery, tightening ─▶ loader, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
 
 `types` are the records of running a call, `watch` the policy of something that runs while its file is edited, `ledger`
 what this user trusts. `commands/` reads command lines and addresses in arguments.

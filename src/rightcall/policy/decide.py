@@ -116,7 +116,8 @@ def by_itself(request: Request, _facts: Facts) -> Decision | None:
         why = _why_batches(request.rights, tool)
         if why is not None:
             name = escaped(tool, 100)
-            return Decision("deny", "batch", f"'{name}' {why}, so it cannot run inside a batch", _hint(name))
+            hint = f"Call '{name}' by itself, and leave it out of the batch."
+            return Decision("deny", "batch", f"'{name}' {why}, so it cannot run inside a batch", hint)
     return None
 
 
@@ -127,10 +128,6 @@ def _why_batches(rights: Rights, tool: str) -> str | None:
         if hits(name, tool) and (window.minute or window.hour or window.burst):
             return "has a limit of its own"
     return None
-
-
-def _hint(name: str) -> str:
-    return f"Call '{name}' by itself, and leave it out of the batch."
 
 
 # ── damage ──
@@ -524,7 +521,9 @@ def _why(request: Request) -> tuple[str, str] | None:
     names = (request.tool, *request.called)
     if asking.tools and any(hits(pattern, name) for pattern in asking.tools for name in names):
         return "approval:tool", f"'{escaped(request.tool, 100)}' always asks"
-    excepted = asking.never and all(_never(asking.never, tool) for tool in (request.tool, *request.inner))
+    excepted = asking.never and all(
+        any(matches(pattern, tool) for pattern in asking.never) for tool in (request.tool, *request.inner)
+    )
     for effect in (*(() if excepted else asking.effects), *sorted(request.asks)):
         if effect in request.effects:
             return f"approval:{effect}", f"'{escaped(request.tool, 100)}' can {effect}"
@@ -539,10 +538,6 @@ def _covers(grant: Grant, request: Request, rule: str) -> bool:
     if rule.startswith(("command:", "url:")) and not all(name in grant.where for name in request.commanded):
         return False
     return grant_matches(grant, request.arguments)
-
-
-def _never(patterns: tuple[str, ...], tool: str) -> bool:
-    return any(matches(pattern, tool) for pattern in patterns)
 
 
 def _by_id(request: Request, facts: Facts, id: str) -> Decision:

@@ -100,7 +100,7 @@ def places_of(store: str = EVERYWHERE) -> tuple[str, ...]:
         folders = state_folders() if store == EVERYWHERE else (state_folder(),)
     except OSError:
         return ()
-    return tuple([os.path.join(folder, "stops", _name_stops(store)) for folder in folders])
+    return tuple([os.path.join(folder, "stops", _stop_name(store)) for folder in folders])
 
 
 def stop_at(*files: str) -> Pause | None:
@@ -110,7 +110,7 @@ def stop_at(*files: str) -> Pause | None:
             os.lstat(file)
         except (OSError, ValueError):
             continue
-        if (found := _read_stops(file)) is not None:
+        if (found := _read_stop(file)) is not None:
             return found
     return None
 
@@ -126,7 +126,8 @@ def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
     for file in places_of(store):
         try:
             if pause is None:
-                _remove(file)
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    os.unlink(file)
                 continue
             folder = os.path.dirname(file)
             for one in (os.path.dirname(folder), folder):
@@ -139,12 +140,7 @@ def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
         raise faults[0]
 
 
-def _remove(file: str) -> None:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        os.unlink(file)
-
-
-def _read_stops(file: str) -> Pause | None:
+def _read_stop(file: str) -> Pause | None:
     from msgspec import MsgspecError, json
 
     from rightcall.base.files.guarded import plain_file
@@ -158,12 +154,8 @@ def _read_stops(file: str) -> Pause | None:
         return _UNREADABLE
 
 
-def _name_stops(store: str) -> str:
-    if store == EVERYWHERE:
-        return "everywhere.json"
-    from hashlib import sha256
-
-    return f"{sha256(os.fsencode(store)).hexdigest()[:32]}.json"
+def _stop_name(store: str) -> str:
+    return "everywhere.json" if store == EVERYWHERE else _name(store)
 
 
 # ── telling ──

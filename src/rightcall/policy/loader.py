@@ -21,6 +21,6 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
 
     if isinstance(policy, Mapping):
         return read_document(policy)
-    from rightcall.policy.trust import load_file
+    from rightcall.policy.discovery import load_file
 
     return load_file(policy)

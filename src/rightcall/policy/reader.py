@@ -4,14 +4,14 @@ import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
 from rightcall.base.text import render_json
 from rightcall.catalog.packs import available_packs, is_pack_path
 from rightcall.catalog.rules import check_tool, pack_tools, read_tool, strategies
-from rightcall.catalog.toml import KeyPath, Source, Table, instead
+from rightcall.catalog.toml import KeyPath, Source, Table, instead, word
 from rightcall.catalog.tool import PackTool
 from rightcall.errors import PolicyError
 from rightcall.policy.settings import (
@@ -39,7 +39,6 @@ from rightcall.policy.settings import (
 from rightcall.policy.values import (
     TABLES,
     Readers,
-    flag,
     header_values,
     laid_over,
     number,
@@ -49,7 +48,6 @@ from rightcall.policy.values import (
     url_patterns,
     web_address,
     whole,
-    word,
     words,
 )
 from rightcall.policy.values import name as name_of
@@ -57,31 +55,6 @@ from rightcall.types import Effect, Mode, ReasoningMode, UnknownArgument, Unknow
 
 # ── sandbox, writes, code, cache, web ──
 # Reads and checks `[sandbox]`, `[write]`, `[write.check]`, `[code]`, `[cache]` and `[web]`, key by key.
-
-
-def read_sandbox(source: Source, document: Table) -> SandboxSettings:
-    """What `[sandbox]` says, the defaults where it says nothing."""
-    return laid_over(source, ("sandbox",), document.get("sandbox", {}), _SANDBOX, SandboxSettings())
-
-
-def read_write(source: Source, document: Table) -> WriteSettings:
-    """What `[write]` says, the defaults where it says nothing."""
-    return laid_over(source, ("write",), document.get("write", {}), _WRITE, WriteSettings())
-
-
-def read_code(source: Source, document: Table) -> CodeSettings:
-    """What `[code]` says, the defaults where it says nothing."""
-    return laid_over(source, ("code",), document.get("code", {}), _CODE, CodeSettings())
-
-
-def read_cache(source: Source, document: Table) -> CacheSettings:
-    """What `[cache]` says, the defaults where it says nothing."""
-    return laid_over(source, ("cache",), document.get("cache", {}), _CACHE, CacheSettings())
-
-
-def read_web(source: Source, document: Table) -> WebSettings:
-    """What `[web]` says, the defaults where it says nothing."""
-    return laid_over(source, ("web",), document.get("web", {}), _WEB, WebSettings())
 
 
 def _ports(source: Source, path: KeyPath, value: Any) -> tuple[int, ...]:
@@ -185,9 +158,9 @@ _SANDBOX: Readers = {
     "node": _program,
     "visible": _absolute,
 }
-_CODE: Readers = {"largest_file": whole(1, 100_000_000), "structure": flag}
+_CODE: Readers = {"largest_file": whole(1, 100_000_000), "structure": Source.flag}
 _CACHE: Readers = {
-    "enabled": flag,
+    "enabled": Source.flag,
     "entries": whole(1, 100_000),
     "bytes": whole(1_000, 10_000_000_000),
     "seconds": whole(1, 86_400),
@@ -217,6 +190,14 @@ _WEB: Readers = {
     "networks": _networks,
     "search": _endpoint,
 }
+_SECTIONS: dict[str, tuple[Readers, Any]] = {
+    "sandbox": (_SANDBOX, SandboxSettings()),
+    "write": (_WRITE, WriteSettings()),
+    "code": (_CODE, CodeSettings()),
+    "cache": (_CACHE, CacheSettings()),
+    "web": (_WEB, WebSettings()),
+}
+"""The tables that stand for themselves, and what holds where they say nothing."""
 
 
 # ── the router ──
@@ -235,7 +216,6 @@ _OURS = MappingProxyType(
 )
 """What design 004 calls a setting, and what it is called here."""
 
-_KEYS = ("key", "api_key", "apikey", "token", "secret", "password")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _USE_KEY_ENV = 'say with `key_env = "MY_KEY"` which environment variable holds it'
 
@@ -255,7 +235,7 @@ def read_router(source: Source, document: Table) -> RouterSettings:
 def _model(source: Source, path: KeyPath, value: Any) -> RouterModel:
     table = source.table(path, value)
     for key in table:
-        if key.casefold() in _KEYS:
+        if key.casefold() in ("key", "api_key", "apikey", "token", "secret", "password"):
             raise source.wrong((*path, key), f"a key stands in no file, which others may read: {_USE_KEY_ENV}")
     model = laid_over(source, path, table, _MODEL, RouterModel(""))
     if not model.url:
@@ -309,10 +289,10 @@ _MODEL: Readers = {
     "model": _name,
     "key_env": _variable,
     "headers": _headers,
-    "schema": flag,
+    "schema": Source.flag,
 }
 _ROUTER: Readers = {
-    "enabled": flag,
+    "enabled": Source.flag,
     "mode": word(IntentMode),
     "threshold": number(0, 1),
     "below": word(Below),
@@ -325,8 +305,8 @@ _ROUTER: Readers = {
     "answer_temperature": _TEMPERATURE,
     "answer_tokens": _TOKENS,
     "top_p": number(0.01, 1),
-    "allow_write_tools": flag,
-    "allow_execute_tools": flag,
+    "allow_write_tools": Source.flag,
+    "allow_execute_tools": Source.flag,
     "seconds": _SECONDS,
     "model_seconds": _SECONDS,
     "tokens": whole(1, 1_000_000_000),
@@ -402,10 +382,10 @@ _SERVER: Readers = {
     "deny": patterns,
     "effects": _effects,
     "ask": patterns,
-    "dry_run": flag,
+    "dry_run": Source.flag,
     "prefix": _prefix,
     "timeout": number(0.1, 86_400),
-    "enabled": flag,
+    "enabled": Source.flag,
 }
 
 
@@ -428,7 +408,7 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {render_json(version)}"
         )
     router = read_router(source, document)
-    known = ("version", "gate", *TABLES, "servers", "router", "sandbox", "write", "code", "cache", "web")
+    known = ("version", "gate", *TABLES, "servers", "router", *_SECTIONS)
     source.keys((), document, known)
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)
@@ -442,11 +422,10 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         servers=read_servers(source, document, folder),
         settings=read_settings(source, document),
         router=router,
-        sandbox=read_sandbox(source, document),
-        write=read_write(source, document),
-        code=read_code(source, document),
-        cache=read_cache(source, document),
-        web=read_web(source, document),
+        **{
+            name: laid_over(source, (name,), document.get(name, {}), readers, defaults)
+            for name, (readers, defaults) in _SECTIONS.items()
+        },
         source=source.name,
         digest=_digest(source, document),
     )
@@ -484,7 +463,7 @@ def _models(source: Source, path: KeyPath, value: Any) -> Mapping[str, ModelSett
     return MappingProxyType(
         {
             name_of(source, (*path, name), name).casefold(): laid_over(
-                source, (*path, name), table, {"reasoning": _word(ReasoningMode)}, ModelSettings()
+                source, (*path, name), table, {"reasoning": word(ReasoningMode)}, ModelSettings()
             )
             for name, table in source.table(path, value).items()
         }
@@ -494,7 +473,7 @@ def _models(source: Source, path: KeyPath, value: Any) -> Mapping[str, ModelSett
 def _provider(source: Source, path: KeyPath, value: Any) -> ProviderSettings:
     table = source.table(path, value)
     source.keys(path, table, ("repair", "enabled", "strategies", "reasoning"))
-    reasoning = _word(ReasoningMode)(source, (*path, "reasoning"), table["reasoning"]) if "reasoning" in table else None
+    reasoning = word(ReasoningMode)(source, (*path, "reasoning"), table["reasoning"]) if "reasoning" in table else None
     if set(table) == {"reasoning"}:  # nothing is said of repairs, so they stay as they are for this provider
         return replace(PROVIDER_DEFAULTS.get(str(path[-1]).casefold(), ProviderSettings()), reasoning=reasoning)
     flags = {key: source.flag((*path, key), table[key]) for key in ("repair", "enabled") if key in table}
@@ -524,29 +503,15 @@ def _hosts(source: Source, path: KeyPath, value: Any) -> Mapping[str, HostSettin
     return MappingProxyType(hosts)
 
 
-def _word(words: Any) -> Any:
-    def read(source: Source, path: KeyPath, value: Any) -> Any:
-        return source.word(path, value, get_args(words))
-
-    return read
-
-
-def _number(least: int, most: int) -> Any:
-    def read(source: Source, path: KeyPath, value: Any) -> int:
-        return source.count(path, value, least, most)
-
-    return read
-
-
 _WORDS: dict[str, Any] = {
-    "mode": _word(Mode),
-    "unknown_tool": _word(UnknownTool),
-    "unknown_argument": _word(UnknownArgument),
+    "mode": word(Mode),
+    "unknown_tool": word(UnknownTool),
+    "unknown_argument": word(UnknownArgument),
 }
 _HOST: dict[str, Any] = {
     **_WORDS,
     "ask": words(Effect),
-    "on_failure": _word(Literal["allow", "deny"]),
+    "on_failure": word(Literal["allow", "deny"]),
     "deadline": number(0.1, 600),
 }
 _GATE: dict[str, Any] = {
@@ -555,9 +520,9 @@ _GATE: dict[str, Any] = {
     "enabled": Source.flag,
     "log_normalizations": Source.flag,
     "fail_on_normalization_failure": Source.flag,
-    "max_text": _number(1, 1_000_000_000),
-    "max_depth": _number(1, 1_000),
-    "reasoning": _word(ReasoningMode),
+    "max_text": whole(1, 1_000_000_000),
+    "max_depth": whole(1, 1_000),
+    "reasoning": word(ReasoningMode),
     "providers": _providers,
     "models": _models,
     "tools": _tools,

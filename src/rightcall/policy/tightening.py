@@ -13,12 +13,12 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall.base.files.guarded import leaves_folder
 from rightcall.catalog.packs import is_pack_path
 from rightcall.catalog.toml import KeyPath, Source, dotted, line_of
 from rightcall.catalog.tool import PackTool
 from rightcall.errors import PolicyError
 from rightcall.policy.commands import CommandRules, UrlRules
-from rightcall.policy.discovery import leaves_folder
 from rightcall.policy.reader import read_policy
 from rightcall.policy.settings import (
     STAGES,
@@ -127,10 +127,6 @@ def _later_word(words: tuple[str, ...]) -> Rule:
     return lambda default, said: max(default, said, key=words.index)
 
 
-def _inner(default: Struct, said: Struct) -> Struct:
-    return narrow(default, said)
-
-
 def _table(empty: Struct) -> Rule:
     """Tables by name. What the defaults do not name is narrowed from `empty`."""
 
@@ -217,13 +213,13 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "max_depth": min,
         "providers": _providers,
         "servers": _servers,
-        "settings": _inner,
-        "router": _inner,
-        "sandbox": _inner,
-        "write": _inner,
-        "code": _inner,
-        "cache": _inner,
-        "web": _inner,
+        "settings": narrow,
+        "router": narrow,
+        "sandbox": narrow,
+        "write": narrow,
+        "code": narrow,
+        "cache": narrow,
+        "web": narrow,
     },
     Settings: {
         "preset": _take_as_is,  # its limits count by themselves
@@ -233,17 +229,17 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "repeatable": _common,
         "quarantine": _limit,
         "deny": _both,
-        "limits": _inner,
-        "approval": _inner,
-        "budgets": _inner,
+        "limits": narrow,
+        "approval": narrow,
+        "budgets": narrow,
         "budgets_of_tools": _table(Budgets()),
-        "paths": _inner,
-        "commands": _inner,
-        "urls": _inner,
+        "paths": narrow,
+        "commands": narrow,
+        "urls": narrow,
         "callers": _callers,
-        "audit": _inner,
+        "audit": narrow,
     },
-    Limits: {"all": _inner, "caller": _inner, "tools": _table(Window())},
+    Limits: {"all": narrow, "caller": narrow, "tools": _table(Window())},
     Window: {"minute": _limit, "hour": _limit, "burst": _limit},
     Asking: {
         "effects": _both,
@@ -379,7 +375,7 @@ def requests_of(file: str, raw: bytes) -> list[Beyond]:
     asked = _beyond(policy, tighten(policy), ())
     return sorted(
         (
-            Beyond(dotted(path), line_of(source.lines, path), _render_value(value), meaning(path))
+            Beyond(dotted(path), line_of(source.lines, path), dumps(_plain(value), ensure_ascii=True), meaning(path))
             for path, value in asked
         ),
         key=lambda one: (one.line, one.key),
@@ -469,10 +465,6 @@ def _asks_nothing(record: Struct, name: str, said: Any) -> bool:
     if isinstance(record, HostSettings | Rules):
         return said is None
     return name == "enabled" and said is True
-
-
-def _render_value(value: Any) -> str:
-    return dumps(_plain(value), ensure_ascii=True)
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@ a denial that could never match is a mistake, not a milder policy."""
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
@@ -11,10 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.globs import GlobFault, check_pattern
-from rightcall.base.json.marks import Late
 from rightcall.base.patterns import is_pattern
-from rightcall.base.text import render_json
-from rightcall.catalog.toml import KeyPath, Source, Table
+from rightcall.base.text import regex, render_json
+from rightcall.catalog.toml import KeyPath, Reader, Source, Table, word
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.settings import (
     PRESETS,
@@ -32,7 +31,6 @@ from rightcall.policy.settings import (
 )
 from rightcall.types import Effect
 
-Reader = Callable[[Source, KeyPath, Any], Any]
 Readers = Mapping[str, Reader]
 Record = TypeVar("Record", bound=Struct)
 
@@ -45,11 +43,6 @@ def laid_over(source: Source, path: KeyPath, value: Any, readers: Readers, base:
     table = source.table(path, value)
     source.keys(path, table, readers)
     return replace(base, **{key: readers[key](source, (*path, key), item) for key, item in table.items()})
-
-
-def word(words: Any) -> Reader:
-    """One of the words of a Literal."""
-    return lambda source, path, value: source.word(path, value, get_args(words))
 
 
 def words(allowed: Any) -> Reader:
@@ -147,7 +140,7 @@ def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
     return text
 
 
-_HOME_OR_VARIABLE = Late(r"~|\$(?:[A-Z_]+|\{[A-Z_]+\})/")
+_HOME_OR_VARIABLE = regex(r"~|\$(?:[A-Z_]+|\{[A-Z_]+\})/")
 """A pattern is no line of a shell: what it would put in their place does not stand below the root."""
 
 
@@ -201,10 +194,6 @@ def header_values(source: Source, path: KeyPath, value: Any) -> dict[str, str]:
 def by_name(source: Source, path: KeyPath, value: Any) -> dict[str, Any]:
     """A table whose keys are names that somebody chose."""
     return {exact_name(source, (*path, key), key): item for key, item in source.table(path, value).items()}
-
-
-def flag(source: Source, path: KeyPath, value: Any) -> bool:
-    return source.flag(path, value)
 
 
 patterns = _each(_tool_pattern)
@@ -327,7 +316,7 @@ def _caller(source: Source, path: KeyPath, value: Any, window: Window, budgets: 
 _POLICY: Readers = {
     "preset": word(Preset),
     "stage": word(StageName),
-    "dry_run": flag,
+    "dry_run": Source.flag,
     "rounds": whole(1, 100),
     "repeats": whole_or_none(1000, "would refuse every call"),
     "repeatable": patterns,
@@ -343,7 +332,7 @@ _APPROVAL: Readers = {
     "never": patterns,
     "expires": whole(1, 7 * 86_400),
     "confidence": number(0, 1),
-    "definitions": flag,
+    "definitions": Source.flag,
     "waiting": whole(1, 10_000),
     "waiting_bytes": whole(1_000, 1_000_000_000),
 }
@@ -354,14 +343,14 @@ _BUDGETS: Readers = {
     "parallel": whole(1, 1000),
 }
 _PATHS: Readers = dict.fromkeys(Paths.__struct_fields__, path_patterns)
-_COMMANDS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), command_patterns), "starter": flag}
-_URLS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), url_patterns), "starter": flag}
+_COMMANDS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), command_patterns), "starter": Source.flag}
+_URLS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), url_patterns), "starter": Source.flag}
 _CALLER: Readers = {
     "stage": word(StageName),
     "allow": patterns,
     "only": patterns,
     "deny": patterns,
-    "dry_run": flag,
+    "dry_run": Source.flag,
     "records": word(Records),
     "rooms": exact_names,
 }

@@ -484,7 +484,7 @@ def _outcome(tables: Tables, call: int) -> str:
 _REFUSED = "refused\0"
 
 
-class Held(Struct, frozen=True):
+class RefusedCall(Struct, frozen=True):
     """A call that was refused within the last hour."""
 
     caller: str
@@ -496,24 +496,24 @@ class Held(Struct, frozen=True):
     """Why it was refused last."""
 
 
-def refused_calls(tables: Tables, least: int = 1) -> list[Held]:
+def refused_calls(tables: Tables, least: int = 1) -> list[RefusedCall]:
     """The calls that were refused at least so often within the hour, by caller; those in quarantine for as many as the
     policy says."""
     found = [_held(tables, *scope) for scope in tables.scopes(_REFUSED) if scope[1] >= least]
     return sorted(found, key=lambda held: (held.caller, -held.refusals, held.digest))
 
 
-def _held(tables: Tables, scope: str, refusals: int) -> Held:
+def _held(tables: Tables, scope: str, refusals: int) -> RefusedCall:
     caller, _, digest = scope.removeprefix(_REFUSED).rpartition("\0")
     last = tables.nth_last(scope, 1)
     entry = tables.entry(last.call) if last is not None else None
     if entry is None:
-        return Held(caller, digest, "", refusals)
+        return RefusedCall(caller, digest, "", refusals)
     body = read_call(entry.body)
-    return Held(caller, digest, body.tool, refusals, body.rule)
+    return RefusedCall(caller, digest, body.tool, refusals, body.rule)
 
 
-def release(tables: Tables, caller: str, digest: str, by: str, callers: Collection[str] = ()) -> Held:
+def release(tables: Tables, caller: str, digest: str, by: str, callers: Collection[str] = ()) -> RefusedCall:
     """Forget the refusals of one call; `digest` may be cut to its first characters."""
     if len(digest) < LEAST_DIGEST:
         raise AnswerError(f"{escaped(digest, 40)!r} is too short: at least {LEAST_DIGEST} characters of the digest")
@@ -528,12 +528,12 @@ def release(tables: Tables, caller: str, digest: str, by: str, callers: Collecti
     return _released(tables, found[0], by, callers)
 
 
-def release_all(tables: Tables, by: str, callers: Collection[str] = ()) -> list[Held]:
+def release_all(tables: Tables, by: str, callers: Collection[str] = ()) -> list[RefusedCall]:
     """Forget the refusals of every call."""
     return [_released(tables, held, by, callers) for held in refused_calls(tables)]
 
 
-def _released(tables: Tables, held: Held, by: str, callers: Collection[str]) -> Held:
+def _released(tables: Tables, held: RefusedCall, by: str, callers: Collection[str]) -> RefusedCall:
     person(by, held.caller, callers)
     tables.forget(refused_scope(held.caller, held.digest))
     data = {"caller": held.caller, "digest": held.digest, "tool": held.tool, "refusals": held.refusals}

@@ -9,20 +9,21 @@ A call belongs to the period in which it was recorded; what came of it counts wh
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from math import fsum
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
+from msgspec.structs import asdict
 
 from rightcall.base.text import render_json
 from rightcall.errors import StoreError, ToolFailure
 from rightcall.policy.types import Status
-from rightcall.record.browse import look_up
-from rightcall.record.calls import Period, Window, window_of
-from rightcall.record.notes import Told
+from rightcall.record.browse import look_up, moment
+from rightcall.record.calls import Period, PeriodSlots, window_of
+from rightcall.record.notes import HostNote
 from rightcall.record.tables import AuditEntry, Store, Tables
 
 LONGEST_ERROR: Final = 200
@@ -94,17 +95,12 @@ class Tally:
         self.times.append(end.execution_time)
 
 
-def added(tallies: Iterable[Tally]) -> Tally:
+def add_tallies(tallies: Iterable[Tally]) -> Tally:
     """Several tallies as one, its times in order."""
     total = Tally()
     for one in tallies:
-        total.calls += one.calls
-        total.refused += one.refused
-        total.succeeded += one.succeeded
-        total.failed += one.failed
-        total.interrupted += one.interrupted
-        total.cached += one.cached
-        total.tokens += one.tokens
+        for name in ("calls", "refused", "succeeded", "failed", "interrupted", "cached", "tokens"):
+            setattr(total, name, getattr(total, name) + getattr(one, name))
         total.times.extend(one.times)
         total.errors.update(one.errors)
     total.times = array("d", sorted(total.times))
@@ -114,7 +110,7 @@ def added(tallies: Iterable[Tally]) -> Tally:
 class Counts:
     """Everything that was counted in one window, of one caller or (None) of all."""
 
-    def __init__(self, window: Window, caller: str | None) -> None:
+    def __init__(self, window: PeriodSlots, caller: str | None) -> None:
         self.window = window
         self.caller = caller
         self.tallies: dict[Key, Tally] = {}
@@ -137,14 +133,12 @@ class Counts:
         self._open: dict[int, Tally] = {}
         self._at_last_message: dict[Asker, int] = {}
 
-    def by_caller(self) -> dict[str, Tally]:
-        return self._added_by(lambda key: key.caller)
-
-    def by_tool(self) -> dict[str, Tally]:
-        return self._added_by(lambda key: key.tool)
-
-    def by_provider(self) -> dict[str, Tally]:
-        return self._added_by(lambda key: key.provider)
+    def by(self, part: Part) -> dict[str, Tally]:
+        """The calls of each tool, provider, model or caller."""
+        groups: dict[str, list[Tally]] = {}
+        for key, tally in self.tallies.items():
+            groups.setdefault(getattr(key, part), []).append(tally)
+        return {name: add_tallies(tallies) for name, tallies in groups.items()}
 
     def rules(self, *, refused: bool) -> Counter[str]:
         """Calls by the rule that refused them, or that let them begin."""
@@ -164,12 +158,6 @@ class Counts:
         for key, times in chain(calls, self.passed.items()):
             found.setdefault(getattr(key, part), Counter())[key.strategy] += times
         return found
-
-    def _added_by(self, part: Callable[[Key], str]) -> dict[str, Tally]:
-        groups: dict[str, list[Tally]] = {}
-        for key, tally in self.tallies.items():
-            groups.setdefault(part(key), []).append(tally)
-        return {name: added(tallies) for name, tallies in groups.items()}
 
     def take(self, entry: AuditEntry) -> None:
         """Count one record. Called in the order in which they were written."""
@@ -209,7 +197,7 @@ class Counts:
         asker = (caller, call.context)
         self.begun[asker] = self.begun.get(asker, 0) + 1
 
-    def _told(self, told: Told) -> None:
+    def _told(self, told: HostNote) -> None:
         said = told.data
         if self.caller is not None and said.caller != self.caller:
             return
@@ -243,7 +231,7 @@ class Counts:
             tally.interrupted += seq not in alive
         for tally in self.tallies.values():
             tally.times = array("d", sorted(tally.times))  # so that adding them up has only to merge them
-        self.total = added(self.tallies.values())
+        self.total = add_tallies(self.tallies.values())
 
 
 def _calls(named: Iterable[tuple[str, Tally]]) -> Counter[str]:
@@ -300,7 +288,7 @@ class _End(Struct, frozen=True, gc=False):
 
 _read_call = Decoder(_Call).decode
 _read_end = Decoder(_End).decode
-_read_told = Decoder(Told).decode
+_read_told = Decoder(HostNote).decode
 
 
 # ── analytics ──
@@ -439,7 +427,7 @@ def read_analytics(tables: Tables, *, period: Period, caller: str | None = None,
 
 
 def analytics_of(counts: Counts) -> Analytics:
-    tools, everything = counts.by_tool(), counts.total
+    tools, everything = counts.by("tool"), counts.total
     refusals = counts.rules(refused=True)
     shares = {tool: _share(tally) for tool, tally in _largest(tools)}
     errors = {(tool, error): times for tool, tally in tools.items() for error, times in tally.errors.items()}
@@ -472,9 +460,9 @@ def analytics_of(counts: Counts) -> Analytics:
         tokens=everything.tokens,
         timeline=tuple(counts.slots),
         tool_breakdown=shares,
-        callers={} if counts.caller is not None else {who: _share(one) for who, one in _largest(counts.by_caller())},
+        callers={} if counts.caller is not None else {who: _share(one) for who, one in _largest(counts.by("caller"))},
         passed=_passed(counts),
-        providers={name or UNTOLD: _share(tally) for name, tally in _largest(counts.by_provider())},
+        providers={name or UNTOLD: _share(tally) for name, tally in _largest(counts.by("provider"))},
         repairs_by_tool=_repairs_by(counts, "tool"),
         repairs_by_provider=_repairs_by(counts, "provider"),
         repairs_by_model=_repairs_by(counts, "model"),
@@ -502,7 +490,7 @@ def as_design(figures: Analytics) -> dict[str, Any]:
             "topTools": [
                 {"tool": one.tool, "count": one.count, "avgTime": one.avg_time or 0.0} for one in figures.top_tools
             ],
-            "errors": [{"tool": one.tool, "error": one.error, "count": one.count} for one in figures.errors],
+            "errors": [asdict(one) for one in figures.errors],
         },
         "toolBreakdown": {
             tool: {"calls": one.calls, "successRate": one.success_rate or 0.0, "avgTime": one.avg_time or 0.0}
@@ -547,17 +535,12 @@ def percentile(ascending: Sequence[float], percent: int) -> float | None:
 
 
 def _passed(counts: Counts) -> Passed:
-    fates: Counter[str] = Counter()
-    tools: Counter[str] = Counter()
-    models: Counter[str] = Counter()
-    callers: Counter[str] = Counter()
+    counters: tuple[Counter[str], ...] = Counter(), Counter(), Counter(), Counter()
     for key, times in counts.passed.items():
-        fates[key.rule.removeprefix("proxy:")] += times
-        tools[key.tool] += times
-        models[key.model] += times
-        callers[key.caller] += times
-    named = (dict(_most_first(counter)) for counter in (fates, tools, models, callers))
-    return Passed(counts.passed.total(), *named)
+        names = key.rule.removeprefix("proxy:"), key.tool, key.model, key.caller
+        for counter, name in zip(counters, names, strict=True):
+            counter[name] += times
+    return Passed(counts.passed.total(), *(dict(_most_first(counter)) for counter in counters))
 
 
 def _repairs_by(counts: Counts, part: Part) -> dict[str, Repairs]:
@@ -665,8 +648,8 @@ def tool_usage(store: Store, asking: str, persona: str | None, period: Period = 
         persona_id=whom,
         persona_name=persona_name(figures.caller),
         period=period,
-        since=_moment(figures.since),
-        until=_moment(figures.until),
+        since=moment(figures.since),
+        until=moment(figures.until),
         stats=_stats(figures)
         | {"refused": figures.refused, "limitHits": figures.limit_hits, "adoption": _adopted(figures.adoption)},
         tool_breakdown=_each(figures.tool_breakdown, _share_usage),
@@ -686,10 +669,6 @@ def _figures(store: Store, caller: str | None, period: Period) -> Analytics:
     return look_up(store, lambda tables: read_analytics(tables, period=period, caller=caller, now=tables.wall()))
 
 
-def _moment(at: str) -> str:
-    return f"{at.replace(' ', 'T', 1)}Z"
-
-
 def _each(named: Mapping[str, T], show: Any) -> dict[str, dict[str, Any]]:
     """Those with the most calls."""
     return {name or UNTOLD: show(one) for name, one in islice(named.items(), _MOST)}
@@ -700,17 +679,11 @@ def _stats(figures: Analytics) -> dict[str, Any]:
         "totalCalls": figures.total_calls,
         "successRate": _rounded(figures.success_rate),
         "avgExecutionTime": _rounded(figures.avg_execution_time),
-        "topTools": _top_tools(figures.top_tools),
-        "errors": _errors(figures.errors[:_MOST_ERRORS]),
+        "topTools": [
+            {"tool": one.tool, "count": one.count, "avgTime": _rounded(one.avg_time)} for one in figures.top_tools
+        ],
+        "errors": [asdict(one) for one in figures.errors[:_MOST_ERRORS]],
     }
-
-
-def _top_tools(tools: Iterable[TopTool]) -> list[dict[str, Any]]:
-    return [{"tool": one.tool, "count": one.count, "avgTime": _rounded(one.avg_time)} for one in tools]
-
-
-def _errors(errors: Iterable[ErrorCount]) -> list[dict[str, Any]]:
-    return [{"tool": one.tool, "error": one.error, "count": one.count} for one in errors]
 
 
 def _share_usage(share: Share) -> dict[str, Any]:

@@ -20,12 +20,11 @@ from typing import Any, Final, TypeVar
 from msgspec import DecodeError, Struct
 from msgspec.json import decode, encode
 
-from rightcall.base.cut import AnswerRoom
-from rightcall.base.text import cut_end, escaped, render_json
+from rightcall.base.text import AnswerRoom, cut_end, escaped, render_json
 from rightcall.errors import StoreError, ToolFailure
 from rightcall.policy.types import Approval, Grant
 from rightcall.record.calls import CALLS, USED, CallRecord, call, joined
-from rightcall.record.notes import Told
+from rightcall.record.notes import HostNote
 from rightcall.record.tables import AuditEntry, EntryKind, Store, Tables
 
 SEARCHED: Final = 20_000
@@ -195,9 +194,9 @@ def _audit(entry: AuditEntry) -> Row:
 
 def _message(entry: AuditEntry) -> Row:
     try:
-        told = decode(entry.body, type=Told)
+        told = decode(entry.body, type=HostNote)
     except DecodeError:
-        told = Told("damaged")
+        told = HostNote("damaged")
     return {**_of_entry(entry), "what": told.what, **{name: getattr(told.data, name) for name in _MESSAGE[3:]}}
 
 
@@ -306,7 +305,7 @@ _LISTED, _READ = 300, 20_000
 """Characters of one value, in a list and where one record is read."""
 
 
-class Listed(Struct, frozen=True, rename="camel", kw_only=True):
+class ListedRecords(Struct, frozen=True, rename="camel", kw_only=True):
     """`data/list`"""
 
     success: bool = True
@@ -319,7 +318,7 @@ class Listed(Struct, frozen=True, rename="camel", kw_only=True):
     """Whether there are more, or may be more among records that were not looked through."""
 
 
-class Found(Struct, frozen=True, rename="camel", kw_only=True):
+class FoundRecord(Struct, frozen=True, rename="camel", kw_only=True):
     """`data/read`"""
 
     success: bool = True
@@ -330,7 +329,7 @@ class Found(Struct, frozen=True, rename="camel", kw_only=True):
 def list_records(
     store: Store, collection: str, only: Mapping[str, Any] | None = None, limit: int = USUAL, more: More = NO_MORE, *,
     whose: str | None = None,
-) -> Listed:  # fmt: skip
+) -> ListedRecords:  # fmt: skip
     """The newest records of a collection, `only` those with these values in these columns, and with `whose` only those
     of that caller. `more` are collections that do not lie in the store."""
     found = _collection("data/list", collection, more)
@@ -342,7 +341,7 @@ def list_records(
 
 def read_record(
     store: Store, collection: str, id: str | int, more: More = NO_MORE, *, whose: str | None = None
-) -> Found:
+) -> FoundRecord:
     """One record of a collection, whole as far as its values are not very long. Another caller's is as unknown as one
     that does not exist."""
     found = _collection("data/read", collection, more)
@@ -350,7 +349,7 @@ def read_record(
     if row is None:
         there = f"data/list with collection {collection!r} shows those that there are"
         raise ToolFailure(f"data/read: `id` names no record of {collection}: {render_json(id, 100)}; {there}.")
-    return Found(collection=collection, record=_cut(row, _READ))
+    return FoundRecord(collection=collection, record=_cut(row, _READ))
 
 
 def look_up(store: Store, work: Callable[[Tables], T]) -> T:
@@ -364,7 +363,7 @@ def look_up(store: Store, work: Callable[[Tables], T]) -> T:
     raise ToolFailure(f"{fault}. A person has to look at it, for example with `rightcall audit verify`.")
 
 
-def _listed(tables: Tables, name: str, collection: Collection, rows: Rows, wanted: Row, limit: int) -> Listed:
+def _listed(tables: Tables, name: str, collection: Collection, rows: Rows, wanted: Row, limit: int) -> ListedRecords:
     records: list[Row] = []
     total, room = 0, AnswerRoom()
     for read in rows:
@@ -376,7 +375,7 @@ def _listed(tables: Tables, name: str, collection: Collection, rows: Rows, wante
                 records.append(kept)
         total += 1
     more = total > len(records) or (collection.bounded and has_older(tables))
-    return Listed(collection=name, records=records, total=total, truncated=more)
+    return ListedRecords(collection=name, records=records, total=total, truncated=more)
 
 
 def _collection(tool: str, name: str, more: More) -> Collection:

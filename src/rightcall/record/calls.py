@@ -4,7 +4,7 @@ begin, refused, waiting, proxied ─┬─▶ CallRecord ─▶ snapshot, as des
                              end ─┘
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, get_args
 
@@ -37,7 +37,6 @@ AROUND = 10_000
 """Records before and after a call among which its neighbours are looked for."""
 
 _FIRST_LOOK = 200
-_NO_END = "The process ended before the call did."
 
 
 class CallRecord(Struct, frozen=True, kw_only=True):
@@ -124,7 +123,8 @@ def find_calls(
     tables: Tables, wanted: CallFilter = _ANY_CALL, *, limit: int = 20, newest: bool = True
 ) -> list[CallRecord]:
     """Calls of that kind: the last ones with the newest first, or else from the oldest on."""
-    entries = _backwards(tables, wanted.since) if newest else _forwards(tables, wanted.since)
+    forwards = (entry for entry in tables.entries(since=wanted.since) if entry.kind in CALLS)
+    entries = _backwards(tables, wanted.since) if newest else forwards
     found: list[CallRecord] = []
     running = frozenset(tables.running())
     for entry in entries:
@@ -244,10 +244,6 @@ def _backwards(tables: Tables, since: str | None) -> Iterator[AuditEntry]:
         count, done = count * 4, len(found)
 
 
-def _forwards(tables: Tables, since: str | None) -> Iterator[AuditEntry]:
-    return (entry for entry in tables.entries(since=since) if entry.kind in CALLS)
-
-
 def _streamed(tables: Tables, wanted: CallFilter, after: int = 0, through: int | None = None) -> list[CallRecord]:
     """Calls in order, joined in one pass over the records."""
     begun: dict[int, AuditEntry] = {}
@@ -267,11 +263,7 @@ def _streamed(tables: Tables, wanted: CallFilter, after: int = 0, through: int |
 def _end_of(tables: Tables, entry: AuditEntry) -> AuditEntry | None:
     if entry.kind != "begin":
         return None
-    return next((one for one in _ends(tables.belonging(entry.seq))), None)
-
-
-def _ends(entries: Iterable[AuditEntry]) -> Iterator[AuditEntry]:
-    return (entry for entry in entries if entry.kind == "end")
+    return next((one for one in tables.belonging(entry.seq) if one.kind == "end"), None)
 
 
 def joined(entry: AuditEntry, end: AuditEntry | None, running: frozenset[int]) -> CallRecord:
@@ -312,7 +304,7 @@ def _came_to(
         return ("refused" if entry.kind == "refused" else "waiting"), body.reason
     if done is not None:
         return done.status, done.error
-    return ("pending", None) if runs else ("interrupted", _NO_END)
+    return ("pending", None) if runs else ("interrupted", "The process ended before the call did.")
 
 
 def _damaged(entry: AuditEntry, why: str) -> CallRecord:
@@ -342,7 +334,7 @@ SLOTS: Final[Mapping[Period, tuple[int, timedelta]]] = {
 """Into how many slots of what length a period is cut, to show when the calls were."""
 
 
-class Window(Struct, frozen=True):
+class PeriodSlots(Struct, frozen=True):
     """A period that ends now: the first and the last moment that belong to it, and where each slot begins."""
 
     period: Period
@@ -351,7 +343,7 @@ class Window(Struct, frozen=True):
     slots: tuple[str, ...]
 
 
-def window_of(period: Period, now: str) -> Window:
+def window_of(period: Period, now: str) -> PeriodSlots:
     """The period up to `now` (UTC, as the store's clock writes it).
 
     >>> window_of("1hour", "2026-01-01 12:00:00.000").since
@@ -363,7 +355,7 @@ def window_of(period: Period, now: str) -> Window:
     end = _moment(now)
     number, length = SLOTS[period]
     starts = tuple(written((end - length * left).timestamp()) for left in range(number, 0, -1))
-    return Window(period, starts[0], written(end.timestamp()), starts)
+    return PeriodSlots(period, starts[0], written(end.timestamp()), starts)
 
 
 def _moment(now: str) -> datetime:

@@ -248,11 +248,8 @@ class MemoryTables:
     def changed(self, by: str) -> None:
         count, before = self._changes
         if by != before:
-            self._undo.append((self._set_changes, (self._changes,)))
+            self._undo.append((setattr, (self, "_changes", self._changes)))
             self._changes = count + 1, by
-
-    def _set_changes(self, changes: tuple[int, str]) -> None:
-        self._changes = changes
 
     def definition(self, tool: str) -> str | None:
         return self._definitions.get(tool)
@@ -331,10 +328,7 @@ class MemoryTables:
         return self._pause
 
     def put_pause(self, pause: Pause | None) -> None:
-        self._undo.append((self._set_pause, (self._pause,)))
-        self._pause = pause
-
-    def _set_pause(self, pause: Pause | None) -> None:
+        self._undo.append((setattr, (self, "_pause", self._pause)))
         self._pause = pause
 
     # Tokens

@@ -13,7 +13,6 @@ from rightcall.record.analytics import UNTOLD, Counts, Tally, count, mean, rate
 from rightcall.record.calls import Period
 from rightcall.record.tables import Tables
 
-NOT_REPORTED: Final = UNTOLD
 NO_CALLS: Final = "no calls"
 
 Unit = Literal["%", "s", ""]
@@ -41,91 +40,83 @@ def read_metrics(tables: Tables, *, period: Period, caller: str | None = None, n
 def metrics_of(counts: Counts) -> list[Metric]:
     everything, refusals = counts.total, counts.rules(refused=True)
     return [
-        adoption(counts),
-        depth(counts),
-        accuracy(counts),
-        success(everything),
-        response_time(everything),
-        limit_hits(refusals, everything),
-        violations(refusals, counts.rules(refused=False), everything),
+        _adoption(counts),
+        _depth(counts),
+        _accuracy(counts),
+        _success(everything),
+        _response_time(everything),
+        _limit_hits(refusals, everything),
+        _violations(refusals, counts.rules(refused=False), everything),
     ]
 
 
-def adoption(counts: Counts) -> Metric:
+def _adoption(counts: Counts) -> Metric:
     """Messages in which a tool ran, of all messages."""
-    name, target = "Tool Adoption", ">50%"
-    value = rate(counts.messages_with_tools, counts.messages)
-    if value is None:
-        return Metric(name, None, target, None, "the host has to call note_message", "%", NOT_REPORTED)
     how = f"{counts.messages_with_tools:,} of {_many(counts.messages, 'message')} used tools"
-    return Metric(name, value, target, value > 50, how, "%")
+    value = rate(counts.messages_with_tools, counts.messages)
+    return _percent("Tool Adoption", value, 50, how, ("the host has to call note_message", UNTOLD))
 
 
-def depth(counts: Counts) -> Metric:
+def _depth(counts: Counts) -> Metric:
     """Calls that ran for each debugging task. A task is a caller's context that was noted as `debug`."""
-    name, target = "Investigation Depth", "3+"
-    tasks = len(counts.debugging)
+    name, target, tasks = "Investigation Depth", "3+", len(counts.debugging)
     if not tasks:
-        return Metric(name, None, target, None, 'the host has to call note_message with task="debug"', "", NOT_REPORTED)
+        return Metric(name, None, target, None, 'the host has to call note_message with task="debug"', missing=UNTOLD)
     calls = sum(counts.begun.get(task, 0) for task in counts.debugging)
-    value = calls / tasks
-    return Metric(name, value, target, value >= 3, f"{_many(calls, 'call')} in {_many(tasks, 'debugging task')}")
+    how = f"{_many(calls, 'call')} in {_many(tasks, 'debugging task')}"
+    return Metric(name, calls / tasks, target, calls / tasks >= 3, how)
 
 
-def accuracy(counts: Counts) -> Metric:
+def _accuracy(counts: Counts) -> Metric:
     """Diagnoses that turned out right, of those that a person has checked."""
-    name, target = "Diagnosis Accuracy", ">70%"
     right, checked = sum(counts.diagnoses.values()), len(counts.diagnoses)
-    value = rate(right, checked)
-    if value is None:
-        return Metric(name, None, target, None, "the host has to call note_diagnosis", "%", NOT_REPORTED)
     how = f"{right:,} of {checked:,} checked {'diagnosis' if checked == 1 else 'diagnoses'} right"
-    return Metric(name, value, target, value > 70, how, "%")
+    missing = "the host has to call note_diagnosis", UNTOLD
+    return _percent("Diagnosis Accuracy", rate(right, checked), 70, how, missing)
 
 
-def success(everything: Tally) -> Metric:
+def _success(everything: Tally) -> Metric:
     """Of what ran. A refused call is no failure of a tool."""
-    name, target = "Tool Success Rate", ">90%"
-    value = rate(everything.succeeded, everything.ran)
-    if value is None:
-        return Metric(name, None, target, None, "no call has run", "%", NO_CALLS)
     how = f"{everything.succeeded:,} of {_many(everything.ran, 'call')} that ran succeeded"
-    return Metric(name, value, target, value > 90, how, "%")
+    value = rate(everything.succeeded, everything.ran)
+    return _percent("Tool Success Rate", value, 90, how, ("no call has run", NO_CALLS))
 
 
-def response_time(everything: Tally) -> Metric:
+def _response_time(everything: Tally) -> Metric:
     """The mean, in seconds."""
-    name, target = "Response Time", "<2s"
-    milliseconds = mean(everything.times)
+    name, target, milliseconds = "Response Time", "<2s", mean(everything.times)
     if milliseconds is None:
         return Metric(name, None, target, None, "no call has come to its end", "s", NO_CALLS)
-    value = milliseconds / 1000
-    return Metric(name, value, target, value < 2, f"mean of {_many(len(everything.times), 'call')}", "s")
+    how = f"mean of {_many(len(everything.times), 'call')}"
+    return Metric(name, milliseconds / 1000, target, milliseconds / 1000 < 2, how, "s")
 
 
-def limit_hits(refusals: Counter[str], everything: Tally) -> Metric:
+def _limit_hits(refusals: Counter[str], everything: Tally) -> Metric:
     """Calls refused by a limit, of all calls."""
-    name, target = "Rate Limit Hits", "<5%"
     hits = _with(refusals, "limit:")
-    value = rate(hits, everything.calls)
-    if value is None:
-        return Metric(name, None, target, None, "no call was made", "%", NO_CALLS)
     how = f"{hits:,} of {_many(everything.calls, 'call')} refused by a limit"
-    return Metric(name, value, target, value < 5, how, "%")
+    return _percent("Rate Limit Hits", rate(hits, everything.calls), -5, how, ("no call was made", NO_CALLS))
 
 
-def violations(refusals: Counter[str], permissions: Counter[str], everything: Tally) -> Metric:
+def _violations(refusals: Counter[str], permissions: Counter[str], everything: Tally) -> Metric:
     """Calls that began although a path rule decided about them: such a rule only ever refuses, so a single one means
     that the policy did not hold. What a tool opened by itself is not in the audit, and not measured here."""
-    name, target = "Security Violations", "0"
+    name, target, outside = "Security Violations", "0", refusals["path:outside"]
     if not everything.calls:
-        return Metric(name, None, target, None, "no call was made", "", NO_CALLS)
+        return Metric(name, None, target, None, "no call was made", missing=NO_CALLS)
     through = _with(permissions, "path:")
-    refused, outside = _with(refusals, "path:"), refusals["path:outside"]
-    how = f"{through:,} let through, {refused:,} refused by path rules"
+    how = f"{through:,} let through, {_with(refusals, 'path:'):,} refused by path rules"
     if outside:
         how += f" ({outside:,} outside the root)"
     return Metric(name, float(through), target, through == 0, how)
+
+
+def _percent(name: str, value: float | None, bound: int, how: str, missing: tuple[str, str]) -> Metric:
+    """A share that is to be above a bound, or below a negative one. `missing`: what to say where there is no value."""
+    target = f"<{-bound}%" if bound < 0 else f">{bound}%"
+    if value is None:
+        return Metric(name, None, target, None, missing[0], "%", missing[1])
+    return Metric(name, value, target, value < -bound if bound < 0 else value > bound, how, "%")
 
 
 def _with(rules: Counter[str], prefix: str) -> int:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.text import render_json
+from rightcall.base.text import is_encodable, render_json
 from rightcall.errors import ConfigError
 from rightcall.record.tables import NoteBody, Tables, encode
 
@@ -24,7 +24,7 @@ LONGEST = 500
 """Characters of a name."""
 
 
-class Said(Struct, frozen=True, gc=False):
+class HostNoteData(Struct, frozen=True, gc=False):
     """What a host has told, as it is read back."""
 
     caller: str = ""
@@ -36,9 +36,9 @@ class Said(Struct, frozen=True, gc=False):
     tool_turns: int = 0
 
 
-class Told(Struct, frozen=True):
+class HostNote(Struct, frozen=True):
     what: str
-    data: Said = Said()
+    data: HostNoteData = HostNoteData()
 
 
 def note_message(
@@ -166,17 +166,9 @@ def note_step(tables: Tables, step: PlanStep) -> int:
 
 
 def _name(argument: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST or not _writable(value):
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST or not is_encodable(value):
         raise ConfigError(f"{argument}: {render_json(value, 60)} is no name; give a text of 1 to {LONGEST} characters")
     return value
-
-
-def _writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
-    return True
 
 
 def _yes_or_no(argument: str, value: Any) -> bool | None:

@@ -14,12 +14,11 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from rightcall.base.json.strings import Balance
-from rightcall.gate.recover.envelope import NAMES
-from rightcall.gate.recover.formats.tags import ENDS, leaked
-from rightcall.gate.recover.items.tags import KEYS, PREFIXES
-from rightcall.gate.recover.machine import Found, Machine
-from rightcall.gate.recover.registry import CLOSES, REASONING, Scanner, builtin_formats, scanner_for
+from rightcall.gate.recover.elements import KEYS, PREFIXES
+from rightcall.gate.recover.machine import CLOSES, REASONING, FoundCall, Machine, Scanner, builtin_formats, scanner_for
+from rightcall.gate.recover.objects import NAMES
 from rightcall.gate.recover.section import GLUE, WORD, sample
+from rightcall.gate.recover.tags import ENDS, leaked
 from rightcall.gate.recover.window import (
     Format,
     Literals,
@@ -139,7 +138,7 @@ class _Machine(Machine):
             self.is_over = True
             self.events.append(_ENDS)
 
-    def close(self, *, is_cut: bool = False) -> list[str | Found]:
+    def close(self, *, is_cut: bool = False) -> list[str | FoundCall]:
         """A marker that the end of the answer has cut off goes, too."""
         text = "".join((self.window.text, *self.pending)).rstrip()
         cut = self.scanner.held(text, self.sent)
@@ -175,7 +174,7 @@ class _Step:
     def close(self) -> str:
         return self._left(self._machine.close())
 
-    def _left(self, events: Sequence[str | Found]) -> str:
+    def _left(self, events: Sequence[str | FoundCall]) -> str:
         prose: list[str] = []
         for event in () if self._over else events:
             if isinstance(event, str):

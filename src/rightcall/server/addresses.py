@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from rightcall.base.http.addresses import Address, Headers, read_address
+from rightcall.base.http.answers import Fault, HttpError
 from rightcall.base.http.client import Client, HttpLimits, Incoming
-from rightcall.base.http.errors import Fault, HttpError
 from rightcall.errors import CallError
 
 if TYPE_CHECKING:

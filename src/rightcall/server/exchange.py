@@ -22,9 +22,8 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.base.http.addresses import Headers, TooLong
-from rightcall.base.http.answers import header_of, length_of
+from rightcall.base.http.answers import Fault, HttpError, header_of, length_of
 from rightcall.base.http.client import Incoming
-from rightcall.base.http.errors import Fault, HttpError
 from rightcall.base.text import escaped
 from rightcall.errors import CallError
 from rightcall.gate.gate import Gate

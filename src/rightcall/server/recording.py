@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.http.errors import Kind
+from rightcall.base.http.answers import Kind
 from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests

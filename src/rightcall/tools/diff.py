@@ -16,8 +16,7 @@ from typing import Any
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from rightcall.base.cut import with_left_out
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, with_left_out
 from rightcall.policy.types import Result
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.places import found_at

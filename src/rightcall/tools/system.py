@@ -15,10 +15,9 @@ from msgspec import DecodeError, Struct, to_builtins
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from rightcall.base.cut import AnswerRoom
 from rightcall.base.files.sight import Sight
 from rightcall.base.redact import Redactor
-from rightcall.base.text import render_json
+from rightcall.base.text import AnswerRoom, render_json
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import StoreError, ToolFailure
 from rightcall.policy.settings import Settings, WriteSettings, records_of

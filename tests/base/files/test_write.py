@@ -11,8 +11,18 @@ import pytest
 
 import rightcall.base.files.write as renaming
 import rightcall.base.files.write as writing
-from rightcall.base.files.spots import Differs, failure, seen_file, spot
-from rightcall.base.files.write import Written, make_folders, mend, missing_folders, remove_folders, write
+from rightcall.base.files.write import (
+    Differs,
+    Written,
+    failure,
+    make_folders,
+    mend,
+    missing_folders,
+    remove_folders,
+    seen_file,
+    spot,
+    write,
+)
 from rightcall.errors import ToolFailure
 
 pytestmark = pytest.mark.promise("W-05")
@@ -26,7 +36,7 @@ LOCKED = Written(b"old", b"ours", lock="a.lock")
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """As it is, and as on a file system that cannot exchange two names."""
     if request.param != "exchange":
-        monkeypatch.setattr(renaming, "_function", lambda: None)
+        monkeypatch.setattr(renaming, "_rename_function", lambda: None)
     return request.param
 
 

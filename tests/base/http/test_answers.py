@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from rightcall.base.http import addresses
 from rightcall.base.http.addresses import JsonLines, ServerSentEvents, TooLong, payload
-from rightcall.base.http.answers import Answer
-from rightcall.base.http.errors import Broken
+from rightcall.base.http.answers import Answer, Broken
 from support.raw_server import answer, chunked
 
 MOST = 64_000

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import pytest
 import uvloop
 
+from rightcall.base.http.answers import HttpError
 from rightcall.base.http.client import HttpLimits
-from rightcall.base.http.errors import HttpError
 from rightcall.server.addresses import Upstream
 from support.raw_server import CLOSE, RESET, Script, Scripted, answer, chunked, scripted
 

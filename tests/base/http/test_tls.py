@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import uvloop
 
+from rightcall.base.http.answers import HttpError
 from rightcall.base.http.client import HttpLimits
-from rightcall.base.http.errors import HttpError
 from rightcall.server.addresses import Upstream
 from support.raw_server import answer, read_request
 

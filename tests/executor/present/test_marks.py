@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cases import cases
 from rightcall import Gate
 from rightcall.executor.present.messages import content, mark_as_data, neutral
-from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.machine import REASONING, builtin_formats
 from support.every import every
 from support.recover.soup import TOOLS, soup
 from support.results import json_values

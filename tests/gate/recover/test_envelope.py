@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightcall.base.json.shape import Shape
-from rightcall.gate.recover.envelope import ARGUMENTS, NAMES, calls_in, may_hold_call, written_name
+from rightcall.gate.recover.objects import ARGUMENTS, NAMES, calls_in, may_hold_call, written_name
 from rightcall.gate.recover.window import Tools
 from support.every import every
 

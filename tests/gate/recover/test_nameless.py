@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rightcall import Gate
-from rightcall.catalog.names import may_name_tool
-from rightcall.gate.recover import envelope
-from rightcall.gate.recover.registry import builtin_formats
+from rightcall.catalog.catalog import may_name_tool
+from rightcall.gate.recover import objects
+from rightcall.gate.recover.machine import builtin_formats
 from support.recover.streaming import differences
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -98,7 +98,7 @@ def test_a_tool_with_a_name_like_it_is_not_meant() -> None:
 
 
 def test_every_word_of_the_envelope_is_known_as_one() -> None:
-    words = {*envelope.NAMES, *envelope.ARGUMENTS}
+    words = {*objects.NAMES, *objects.ARGUMENTS}
     assert [word for word in sorted(words) if may_name_tool(word)] == []
 
 

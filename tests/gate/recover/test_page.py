@@ -9,12 +9,11 @@ import pytest
 
 from rightcall import Format, Gate, Verdict
 from rightcall.gate.recover import window
-from rightcall.gate.recover.envelope import _RECORDS as RECORDS
-from rightcall.gate.recover.formats.prose import _DATA as DATA_FENCES
-from rightcall.gate.recover.formats.prose import _TOOL as TOOL_FENCES
-from rightcall.gate.recover.machine import MOST_CALLS
+from rightcall.gate.recover.machine import MOST_CALLS, REASONING, builtin_formats
 from rightcall.gate.recover.native import DEEPEST, MOST
-from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.objects import _RECORDS as RECORDS
+from rightcall.gate.recover.prose import _DATA as DATA_FENCES
+from rightcall.gate.recover.prose import _TOOL as TOOL_FENCES
 from rightcall.gate.recover.section import REACH
 from rightcall.policy.settings import Policy
 from rightcall.types import Place

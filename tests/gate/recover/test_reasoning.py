@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from rightcall import ConfigError, Gate, load_policy
-from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.machine import REASONING, builtin_formats
 from support.recover.soup import TOOLS as SOUP_TOOLS
 from support.recover.soup import pieces, random_soup, soup
 from support.recover.streaming import differences, streamed, whole

@@ -7,7 +7,7 @@ import pytest
 
 import rightcall
 from rightcall import Gate
-from rightcall.gate.recover.registry import REASONING, builtin_formats, scanner_for
+from rightcall.gate.recover.machine import REASONING, builtin_formats, scanner_for
 from rightcall.gate.recover.section import tagged
 from rightcall.gate.recover.window import Format, Steps, Take, Window, find
 from support.every import every

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cases import Case
 from rightcall import Gate
-from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.machine import REASONING, builtin_formats
 from rightcall.gate.recover.section import BLOCKS
 from rightcall.types import Verdict
 from support.every import every

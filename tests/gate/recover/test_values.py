@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightcall.base.json.shape import Shape
-from rightcall.gate.recover.envelope import edges, typed
+from rightcall.gate.recover.objects import edges, typed
 from support.every import every
 
 pytestmark = pytest.mark.promise("R-01")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.policy.commands.options import only_looks, options_of, value_of
+from rightcall.policy.commands.runs import only_looks, options_of, value_of
 from rightcall.policy.commands.words import Word
 from support.command_lines import Desk
 

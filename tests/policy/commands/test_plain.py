@@ -6,9 +6,8 @@ import pytest
 
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judge import Judge
-from rightcall.policy.commands.judgement import judge_command
+from rightcall.policy.commands.judgement import _FILES, _GIT, _GIT_OPTIONS, _WHOLE, judge_command, plain_paths
 from rightcall.policy.commands.places import Place, SeenPath
-from rightcall.policy.commands.plain import _FILES, _GIT, _GIT_OPTIONS, _WHOLE, plain_paths
 from support.command_lines import rows
 
 PLACES = [Place("/home/me/work", "/home/me", (folder,)) for folder in ("/home/me/work", "/home/me/work/src")]

@@ -1,6 +1,6 @@
 """Emissions for `Gate.read`: opening words by the million, everything unclosed, nested, long, or nearly a call."""
 
-from rightcall.gate.recover.registry import REASONING, builtin_formats
+from rightcall.gate.recover.machine import REASONING, builtin_formats
 from support.hostile.kinds import Kind
 from support.hostile.texts import DEEP, fill, numbered, repeat
 

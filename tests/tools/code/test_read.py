@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import convert, json, to_builtins
 
-from rightcall.base.cut import MOST_ANSWER
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
+from rightcall.base.text import MOST_ANSWER
 from rightcall.errors import ToolFailure
 from rightcall.executor.present.messages import trim
 from rightcall.executor.present.views import READ

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.base.cut import AnswerRoom
+from rightcall.base.text import AnswerRoom
 from rightcall.tools.code.opening import language_of
 from rightcall.tools.code.read import MOST_TOKENS, STYLES, tokens_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import rightcall.base.files.write as writing
-from rightcall.base.cut import leaves_out
+from rightcall.base.text import leaves_out
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved

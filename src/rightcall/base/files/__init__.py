@@ -2,7 +2,7 @@
 
     name ─▶ rules (by its name) ─▶ beneath (opened, no link followed) ─▶ guarded (is it ours?) ─▶ sight (may be seen)
 
-`sight` is what tools that read go through, `spots` and `write` what changes one file whole or not at all.
+`sight` is what tools that read go through, `write` what changes one file whole or not at all.
 """
 
 from typing import TYPE_CHECKING
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     )
     from rightcall.base.files.rules import PathRules, path_rule, path_rules
     from rightcall.base.files.sight import Opened, Sight, Unseen
-    from rightcall.base.files.spots import Spot, opened_tree, seen_file, spot
-    from rightcall.base.files.write import Written, step
+    from rightcall.base.files.write import Spot, Written, opened_tree, seen_file, spot, step
 else:
     __getattr__, __dir__ = front(
         __name__,
@@ -31,8 +30,7 @@ else:
             "guarded": "POLICY_FILE guarded_files is_guarded plain_file state_folder whole_file",
             "rules": "PathRules path_rule path_rules",
             "sight": "Opened Sight Unseen",
-            "spots": "Spot opened_tree seen_file spot",
-            "write": "Written step",
+            "write": "Spot Written opened_tree seen_file spot step",
         },
     )
 

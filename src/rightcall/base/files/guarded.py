@@ -80,6 +80,17 @@ def true_place(folder: str) -> str:
     return os.path.join(os.path.realpath(above), name)
 
 
+def leaves_folder(path: str) -> bool:
+    """Whether a path that counts from a folder says, as it is written, that it leads out of it.
+
+    >>> [leaves_folder(path) for path in (".rightcall/audit.db", "/var/audit.db", "a/../../audit.db", ".")]
+    [False, True, True, True]
+    """
+    plain = os.path.normpath(path.replace("\\", "/"))
+    outside = os.path.isabs(plain) or os.path.splitdrive(path)[0] or plain.split("/")[0] in ("..", "~")
+    return bool(outside) or plain == "." or "\0" in path
+
+
 def guarded_files(policy: str | None, *databases: str | None) -> tuple[str, ...]:
     """As whole paths, after every link; a folder ends with a separator, and all that is in it is meant."""
     files = [policy, *databases]
@@ -165,8 +176,6 @@ _MOST = 64
 _ORDINARY = re.compile(r"[A-Za-z0-9_+=,#()/.-]*[A-Za-z0-9_+=,#()/-]")
 _ADDRESS = r"(?i:file:)(?://[^/\\?#]*)?([^?#]*)"  # these are compiled when first needed, which is hardly ever
 _ENCODED = rb"%([0-9A-Fa-f]{2})"
-_DEVICE = r"\A//[?.]/+(?i:unc/+)?"
-_DRIVE = r"\A[A-Za-z]:"
 _VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
 _PROCESS = r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(cwd|root|exe|(?:fd|map_files|ns)/[^/]+)"
 _MOST_LINKS = 40
@@ -228,7 +237,7 @@ def names_if_straight(root: str, written: str) -> int:
     try:
         found = os.open(whole, _AS_A_NAME | os.O_NOFOLLOW) if _AS_A_NAME else -1
     except FileNotFoundError:
-        return 1 if (_follow_new(whole, is_absent=True) or _real(whole)) == whole else 0
+        return 1 if (_follow_new(whole, is_absent=True) or _resolve(whole)) == whole else 0
     except (OSError, ValueError):
         found = -1
     if found < 0:
@@ -298,16 +307,16 @@ def follow(path: str) -> str:
     """Where a path leads, after every link, whether or not anything is there: `os.path.realpath`, and several times as
     quick where the kernel tells."""
     if not _AS_A_NAME:
-        return _real(path)
+        return _resolve(path)
     try:
-        return _told(path) or _real(path)
+        return _ask_kernel(path) or _resolve(path)
     except FileNotFoundError:
-        return _follow_new(path) or _real(path)
+        return _follow_new(path) or _resolve(path)
     except (OSError, ValueError):
-        return _real(path)
+        return _resolve(path)
 
 
-def _told(path: str) -> str:
+def _ask_kernel(path: str) -> str:
     """The kernel's name of what is there; empty where it has none."""
     found = os.open(path, _AS_A_NAME)
     try:
@@ -330,7 +339,7 @@ def _follow_new(path: str, *, is_absent: bool = False) -> str:
             return ""
         above, rest, is_absent = folder, f"/{name}{rest}", False
         try:
-            told = _told(above)
+            told = _ask_kernel(above)
         except FileNotFoundError:
             continue
         except (OSError, ValueError):
@@ -339,7 +348,7 @@ def _follow_new(path: str, *, is_absent: bool = False) -> str:
     return ""
 
 
-def _real(path: str) -> str:
+def _resolve(path: str) -> str:
     try:
         return os.path.realpath(path)
     except PermissionError:  # a link of a process that is not ours
@@ -372,7 +381,7 @@ def _decoded(path: str) -> str:
 def _separated(path: str) -> str:
     """As where a backslash separates, and drives and devices stand before a path."""
     plain = path.replace("\\", "/")
-    return path if plain == path else re.sub(_DRIVE, "", re.sub(_DEVICE, "", plain))
+    return path if plain == path else re.sub(r"\A[A-Za-z]:", "", re.sub(r"\A//[?.]/+(?i:unc/+)?", "", plain))
 
 
 def _trimmed(path: str) -> str:

@@ -10,7 +10,7 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from rightcall.base.globs import EXTENDED, GlobFault, expression, first_names, folded, path_matches, plain_forms
-from rightcall.base.json.marks import Late
+from rightcall.base.text import regex
 
 # ── refused ──
 # What a single component of a path says about it: an internal, a secret, hidden, or a way out. Whoever reads the path
@@ -63,9 +63,9 @@ _ELSEWHERE = re.compile(r"(?:[A-Za-z]:)?\\|[A-Za-z]:\Z" if os.name == "nt" else 
 where there are no drives."""
 _HIDDEN = re.compile(r"\.[^.]|\.{3,}\Z")
 """`.ssh` is hidden; `..config.py` only begins with dots. Nothing but dots leads upwards on some systems."""
-_STREAM = Late(r"::?\$.*", re.DOTALL)
+_STREAM = regex(r"::?\$.*", re.DOTALL)
 """`a.pem::$DATA` is `a.pem` on NTFS, as is `a.pem.` and `a.pem` with a blank behind it."""
-_UNSEEN = Late("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff]")
+_UNSEEN = regex("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff]")
 """Characters that nobody sees; HFS+ takes a name with them for the name without."""
 _LONGEST_REFUSED = 255
 """No file has a longer name, so no judgement of one is worth keeping."""
@@ -175,7 +175,6 @@ _LONGEST = 4096
 """Characters; no longer path can be opened, so none need be judged."""
 UNJUDGED = "path:unjudged"
 """The rule that refuses a path of which nobody can say what it means."""
-_ANYWHERE = frozenset(("", ".", ".."))
 _MOST_KNOWN = 10_000
 _WORTH_KNOWING = 500
 """Folders whose judgement is kept at hand, and how long a name of one may be."""
@@ -230,7 +229,7 @@ class PathRules:
         if self._deny is None:
             return False
         top = folder.partition("/")[0]
-        if self._denied_tops is None or top in _ANYWHERE or not top.isascii() or "\\" in top:
+        if self._denied_tops is None or top in {"", ".", ".."} or not top.isascii() or "\\" in top:
             return True
         plain, begun = self._denied_tops
         return (low := top.lower()) in plain or low.startswith(begun)
@@ -311,11 +310,11 @@ def path_rules(deny: tuple[str, ...], allow: tuple[str, ...], dotfiles: tuple[st
     return PathRules(deny, allow, dotfiles)
 
 
-def _any_of(patterns: Iterable[str], above: str = "") -> Late | None:
+def _any_of(patterns: Iterable[str], above: str = "") -> re.Pattern[str] | None:
     """One expression for folded paths that end in `/`; None for no pattern at all. Raises GlobFault. It is compiled
     when a path needs it: a hook judges one."""
     made = [above + expression(folded(pattern)) for pattern in patterns]
-    return Late("|".join(made)) if made else None
+    return regex("|".join(made)) if made else None
 
 
 def _and_their_looks(patterns: Iterable[str]) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
     temporary file beside it ─▶ content, fsync ─▶ they change places ─▶ look at what came out ─▶ drop it, fsync
 
 What came out must be what was there when it was looked at. If somebody saved in between, theirs goes back in place, and
-`Differs` says so. After a crash `mend` does the same from whatever it finds.
+`Differs` says so. After a crash `mend` does the same from whatever it finds. A `Spot` is the place of a file: opened by
+its true names, no link among them.
 """
 
 import ctypes
@@ -12,22 +13,209 @@ import os
 import platform
 import stat
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from rightcall.base.files.spots import (
-    PERMISSIONS,
-    Identity,
-    Seen,
-    Spot,
-    closing,
-    opened_tree,
-    shown_path,
-    spot,
-)
+from rightcall.base.files.beneath import O_PATH, Busy, open_beneath, open_true, settled
+from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
+
+LARGEST: Final = 100_000_000
+"""Bytes of a file that can be replaced: what was there is kept, so that it can come back."""
+PERMISSIONS: Final = 0o777
+_SHOWN = 200
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_HOLD = (
+    (O_PATH or os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+)
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "there is no permission for it",
+    errno.EPERM: "there is no permission for it",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.ELOOP: "a folder of its path is a link, and links are not followed",
+    errno.ENOTDIR: "a file is in the way, where its path needs a folder",
+    errno.EISDIR: "a folder is in its place",
+    errno.EFBIG: "it would be too large",
+}
+
+Identity = tuple[int, int]
+
+
+class Differs(ToolFailure):
+    """What is there is not what it was said to be. Nothing was changed."""
+
+
+class Seen(NamedTuple):
+    """A regular file as it was read."""
+
+    content: bytes
+    mode: int
+    """Its permissions."""
+
+
+def failure(error: OSError, path: str) -> ToolFailure:
+    """What to say when the system does not let a file be written."""
+    return ToolFailure(f"{shown_path(path)} cannot be written: {describe_error(error)}. Nothing was changed")
+
+
+def describe_error(error: BaseException) -> str:
+    """What an error says, for people: of one of the system's neither its number nor a path."""
+    if not isinstance(error, OSError):
+        return str(error)
+    return _REASONS.get(error.errno or 0) or (error.strerror or "the system does not allow it").lower()
+
+
+def shown_path(path: str) -> str:
+    return escaped(path, _SHOWN)
+
+
+def plain_path(path: str) -> str:
+    """The path itself, if it is made of plain components; ToolFailure otherwise."""
+    if any(part in ("", ".", "..") or "\0" in part for part in path.split("/")):
+        raise ToolFailure(f"{shown_path(path)} is no path of plain components, such as folder/file.txt")
+    return path
+
+
+class Spot:
+    """One name in one open folder; what is behind it is looked at through the folder alone."""
+
+    __slots__ = ("folder", "name", "path")
+
+    def __init__(self, folder: int, name: str, path: str) -> None:
+        self.folder = folder
+        self.name = name
+        self.path = path
+        """For messages."""
+
+    def seen(self, name: str = "", *, still: bool = False) -> Seen | None:
+        """The regular file of this name or another one in the folder, None when there is none; ToolFailure for anything
+        else. `still`: Differs when somebody has it open for writing."""
+        try:
+            return self._seen(name or self.name, still)
+        except FileNotFoundError:
+            return None
+        except Busy:
+            raise Differs(f"{shown_path(self.path)} is being written by another program at this moment") from None
+
+    def _seen(self, name: str, still: bool) -> Seen:
+        self._regular(os.stat(name, dir_fd=self.folder, follow_symlinks=False))  # a pipe is not even opened
+        with closing(open_beneath(self.folder, name)) as fd:
+            found = os.fstat(fd)
+            self._regular(found)
+            if not still:
+                return Seen(self._all_of(fd), found.st_mode & PERMISSIONS)
+            with settled(fd):
+                return Seen(self._all_of(fd), found.st_mode & PERMISSIONS)
+
+    def _regular(self, found: os.stat_result) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+            raise ToolFailure(f"{shown_path(self.path)} is {kind}; only regular files are written")
+        if found.st_size > LARGEST:
+            raise ToolFailure(f"{shown_path(self.path)} has {found.st_size:,} bytes, more than {LARGEST:,}")
+
+    def _all_of(self, fd: int) -> bytes:
+        parts: list[bytes] = []
+        at = 0
+        while part := os.pread(fd, 1 << 20, at):
+            parts.append(part)
+            at += len(part)
+            if at > LARGEST:
+                raise Differs(f"{shown_path(self.path)} grows all the time")
+        return b"".join(parts)
+
+    def identity(self, name: str = "") -> Identity | None:
+        """Which file it is, None when there is none."""
+        try:
+            found = os.stat(name or self.name, dir_fd=self.folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def held(self, name: str, until: ExitStack) -> Identity | None:
+        """The same, and for as long as that no other file gets its number."""
+        with suppress(OSError):
+            fd = os.open(name, _HOLD, dir_fd=self.folder)
+            until.callback(os.close, fd)
+            found = os.fstat(fd)
+            return found.st_dev, found.st_ino
+        return self.identity(name)
+
+    def expect(self, found: Seen | None, before: bytes | None) -> None:
+        """Differs, unless what was found is what it is said to be."""
+        if (None if found is None else found.content) == before:
+            return
+        if before is None:
+            raise Differs(f"{shown_path(self.path)} is there by now; it was not when it was looked at")
+        raise Differs(f"{shown_path(self.path)} {'is gone' if found is None else 'was changed'} since it was looked at")
+
+    def drop(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.folder)
+
+
+@contextmanager
+def spot(tree: str, path: str) -> Generator[Spot]:
+    """A name below a folder; FileNotFoundError when its own folder is not there, other OSErrors for what is in the
+    way."""
+    folder, _, name = plain_path(path).rpartition("/")
+    with opened_tree(tree) as top, closing(open_beneath(top, folder, _FOLDER)) as fd:
+        yield Spot(fd, name, path)
+
+
+def seen_file(tree: str, path: str) -> Seen | None:
+    """The regular file below a folder, None when there is nothing; ToolFailure for anything else, and where a link is
+    on the way."""
+    try:
+        with spot(tree, path) as here:
+            return here.seen()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise failure(error, path) from error
+
+
+@contextmanager
+def opened_tree(tree: str) -> Generator[int]:
+    """A folder by its true path; a link in it is an error (ELOOP)."""
+    with closing(open_true(tree)) as fd:
+        yield fd
+
+
+def make_tree(tree: str, mode: int = 0o700) -> bool:
+    """Make a folder and those above it by their true paths; whether it was not there. Raises OSError."""
+    above, _, name = tree.rstrip("/").rpartition("/")
+    try:
+        with opened_tree(above or "/") as fd:
+            os.mkdir(name, mode, dir_fd=fd)
+            settled_at = os.open(".", os.O_RDONLY, dir_fd=fd)
+            try:
+                os.fsync(settled_at)
+            finally:
+                os.close(settled_at)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:
+        if above in ("", tree):
+            raise
+        make_tree(above, mode)
+        return make_tree(tree, mode)
+    return True
+
+
+@contextmanager
+def closing(fd: int) -> Generator[int]:
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
 
 # ── renaming ──
 # Renames that lose nothing: two names that change places in one step, and a new name only where there is none.
@@ -49,19 +237,19 @@ class Unsupported(OSError):
 
 def exchange(folder: int, one: str, other: str) -> None:
     """Two names of an open folder change places. Raises OSError; Unsupported where it cannot be done."""
-    _renamed(folder, one, other, _SWAPPED)
+    _rename_in_one_step(folder, one, other, _SWAPPED)
 
 
 def rename_new(folder: int, old: str, new: str) -> None:
     """Rename within an open folder, FileExistsError when the new name is taken. Where the system has no call for it, a
     second name is made first, which cannot replace anything either."""
     try:
-        _renamed(folder, old, new, _FIRST_TAKEN)
+        _rename_in_one_step(folder, old, new, _FIRST_TAKEN)
     except Unsupported:
-        _linked(folder, old, new)
+        _rename_by_link(folder, old, new)
 
 
-def _linked(folder: int, old: str, new: str) -> None:
+def _rename_by_link(folder: int, old: str, new: str) -> None:
     try:
         os.link(old, new, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except (PermissionError, NotImplementedError):  # a file system without second names
@@ -73,8 +261,8 @@ def _linked(folder: int, old: str, new: str) -> None:
         os.unlink(old, dir_fd=folder)
 
 
-def _renamed(folder: int, old: str, new: str, how: int) -> None:
-    call = _function()
+def _rename_in_one_step(folder: int, old: str, new: str, how: int) -> None:
+    call = _rename_function()
     if call is None:
         raise Unsupported(errno.ENOSYS, os.strerror(errno.ENOSYS))
     if call(folder, os.fsencode(old), folder, os.fsencode(new), how) == 0:
@@ -85,7 +273,7 @@ def _renamed(folder: int, old: str, new: str, how: int) -> None:
 
 
 @lru_cache(1)
-def _function() -> _Rename | None:
+def _rename_function() -> _Rename | None:
     """The system's own function; None where it has none."""
     if os.name != "posix":
         return None
@@ -164,10 +352,10 @@ def mend(here: Spot, wanted: Written, beside: str) -> bytes | None:
     if here.identity(beside) is None:
         return None
     aside, placed, rescued = _content(here, beside), _content(here, here.name), None
-    foreign = aside != wanted.before and not _begun(aside, wanted)
+    foreign = aside != wanted.before and not _is_begun(aside, wanted)
     if placed == wanted.after and aside != wanted.after and (aside == wanted.before or foreign):
         with ExitStack() as held:
-            _back(here, beside, here.held(here.name, held), held)
+            _put_back(here, beside, here.held(here.name, held), held)
     elif isinstance(aside, bytes) and (foreign or (placed == wanted.after and aside not in (wanted[:2]))):
         rescued = aside
     here.drop(beside)
@@ -175,7 +363,7 @@ def mend(here: Spot, wanted: Written, beside: str) -> bytes | None:
     return rescued
 
 
-def _begun(aside: bytes | bool | None, wanted: Written) -> bool:
+def _is_begun(aside: bytes | bool | None, wanted: Written) -> bool:
     """Whether this is what we were about to write, as far as we had come."""
     return isinstance(aside, bytes) and wanted.after is not None and wanted.after.startswith(aside)
 
@@ -220,28 +408,24 @@ def _enter(here: Spot, wanted: Written, beside: str) -> None:
 
 def _exchange(here: Spot, before: bytes, beside: str) -> None:
     with ExitStack() as held:
-        _exchange_held(here, before, beside, held)
+        ours = here.held(beside, held)
+        here.expect(here.seen(still=True), before)  # writing took its time: nobody shall see ours for what is refused
+        step("compared")
+        try:
+            exchange(here.folder, beside, here.name)
+            step("exchanged")
+            here.expect(here.seen(beside, still=True), before)
+        except Unsupported:
+            os.rename(beside, here.name, src_dir_fd=here.folder, dst_dir_fd=here.folder)
+        except FileNotFoundError:
+            here.expect(None, before)
+        except BaseException:
+            if here.identity() == ours:
+                _put_back(here, beside, ours, held)
+            raise
 
 
-def _exchange_held(here: Spot, before: bytes, beside: str, held: ExitStack) -> None:
-    ours = here.held(beside, held)
-    here.expect(here.seen(still=True), before)  # writing took its time: nobody shall see ours for what is refused
-    step("compared")
-    try:
-        exchange(here.folder, beside, here.name)
-        step("exchanged")
-        here.expect(here.seen(beside, still=True), before)
-    except Unsupported:
-        os.rename(beside, here.name, src_dir_fd=here.folder, dst_dir_fd=here.folder)
-    except FileNotFoundError:
-        here.expect(None, before)
-    except BaseException:
-        if here.identity() == ours:
-            _back(here, beside, ours, held)
-        raise
-
-
-def _back(here: Spot, beside: str, ours: Identity | None, held: ExitStack) -> None:
+def _put_back(here: Spot, beside: str, ours: Identity | None, held: ExitStack) -> None:
     """What came out in exchange goes back to its place. Whoever saves meanwhile has saved over the one before: the last
     one stays, and what is beside it in the end may go. All are held open: the number of a file that is gone would be
     given to the next one."""

@@ -1,6 +1,6 @@
 """HTTP/1.1 as a client, with the standard library alone.
 
-    addresses ─▶ client (connections) ─▶ answers (one answer, read without I/O) ─▶ errors (what can go wrong, as data)
+    addresses ─▶ client (connections) ─▶ answers (one answer, read without I/O, or the fault in it)
 
 `addresses` also reads headers, event streams and JSON lines, for whoever serves or forwards them.
 """
@@ -22,18 +22,16 @@ if TYPE_CHECKING:
         read_address,
         sse,
     )
-    from rightcall.base.http.answers import Answer, header_of
+    from rightcall.base.http.answers import Answer, Fault, HttpError, header_of
     from rightcall.base.http.client import Client, Connection, HttpLimits, Incoming, Request
-    from rightcall.base.http.errors import Fault, HttpError
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "addresses": "Address Headers JsonLines ServeLimits ServerSentEvents TooLong is_loopback "
             "payload read_address sse",
-            "answers": "Answer header_of",
+            "answers": "Answer Fault HttpError header_of",
             "client": "Client Connection HttpLimits Incoming Request",
-            "errors": "Fault HttpError",
         },
     )
 

@@ -32,8 +32,7 @@ from typing import Final, TypeVar, cast
 from msgspec import Struct
 
 from rightcall.base.http.addresses import Address, Headers
-from rightcall.base.http.answers import Answer, header_of
-from rightcall.base.http.errors import Broken, Fault, HttpError, Phase, read_failure
+from rightcall.base.http.answers import Answer, Broken, Fault, HttpError, Phase, header_of, read_failure
 from rightcall.errors import CallError
 
 # ── own thread ──
@@ -63,7 +62,6 @@ _RESEND_SECONDS = 2.0
 _COPIED = 16_384
 """Bytes of a body that goes out together with its head: a copy of a larger one costs more than a second write."""
 _UNFIT = re.compile(r"[^\x21-\x7e]")
-_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 FOREVER: Final = 30 * 86_400.0
 """For who keeps time itself."""
 
@@ -400,7 +398,7 @@ class Client:
         parts = [f"{method} {path} HTTP/1.1".encode(), self._host_line]
         for name, value in headers:
             parts += (name, b": ", value, b"\r\n")
-        if body or method in _WITH_BODY:
+        if body or method in {"POST", "PUT", "PATCH"}:
             parts.append(b"content-length: %d\r\n" % len(body))
         parts.append(b"\r\n")
         return b"".join(parts)

@@ -5,24 +5,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rightcall.base.json.marks import Late, is_list, is_object
+from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.json.reader import MAX_DEPTH, Read, Reader
 from rightcall.base.json.shape import ANY, CONTAINERS, Shape, loses_digits
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.base.json.values import FENCE, Cut
+from rightcall.base.text import regex
 from rightcall.errors import Unreadable
 
 # ── markup ──
 # Arguments written as tags: `<parameter name="city">Bern</parameter>`, `<parameter=city>`, `<city>`, or pairs.
 
-_NAMED = Late(
+_NAMED = regex(
     r"<(?P<tag>parameter|param|arg|argument)(?:\s+name\s*=\s*[\"']?(?P<name>[^\"'>]+?)[\"']?|\s*=\s*[\"']?(?P<direct>[^\"'>]+?)[\"']?)"
     r"(?:\s+(?:type|string)\s*=\s*[\"']?\w+[\"']?)?\s*>"
 )
-_PAIR = Late(r"<arg_key>\s*(?P<name>.*?)\s*</arg_key>\s*<(?P<tag>arg_value)>", re.S)
-_PLAIN = Late(r"<(?P<tag>[A-Za-z_][\w.\-]*)>")
-_WRAPPER = Late(r"\s*(?:</?(?:parameters|arguments|args|params|invoke|function|tool_call|input)[^<>]*>\s*)*")
-_STARTS_MARKUP = Late(
+_PAIR = regex(r"<arg_key>\s*(?P<name>.*?)\s*</arg_key>\s*<(?P<tag>arg_value)>", re.S)
+_PLAIN = regex(r"<(?P<tag>[A-Za-z_][\w.\-]*)>")
+_WRAPPER = regex(r"\s*(?:</?(?:parameters|arguments|args|params|invoke|function|tool_call|input)[^<>]*>\s*)*")
+_STARTS_MARKUP = regex(
     r"\s*(?:<(?:parameters|arguments|args|params|input)>\s*)?<(?:parameter|param|arg|argument|arg_key)\b"
 )
 
@@ -105,15 +106,15 @@ _STARTS = re.compile(
     r"[\[{(\"'“”‘’„`´«「\-+.\d]|(?:true|false|null|True|False|None|NaN|Infinity|undefined)\b|[A-Za-z_$][\w$.]*\s*\("
 )
 _LEFTOVER = re.compile(r"[\s,;)}\]`]*")
-_CONTAINER = Late(r"[{\[]")
-_ESCAPED = Late(r"\s*(?:[\[{]\s*)*\\+[\"']")
-_ESCAPE = Late(r"\\([\"'\\/])")
+_CONTAINER = regex(r"[{\[]")
+_ESCAPED = regex(r"\s*(?:[\[{]\s*)*\\+[\"']")
+_ESCAPE = regex(r"\\([\"'\\/])")
 _AROUND = "\ufeff \t\r\n\x00"
-_STRUCTURE = Late(r"[\"{}\[\]]")
-_BETWEEN = Late(r"[\s,;]*")
+_STRUCTURE = regex(r"[\"{}\[\]]")
+_BETWEEN = regex(r"[\s,;]*")
 _MOST_CANDIDATES = 16
-_FIRST_QUOTE = Late(r"['‘’`“”„]")
-_NESTED_QUOTES = Late("“[^”]*[“„‟]|”[^“]*[”„‟]")
+_FIRST_QUOTE = regex(r"['‘’`“”„]")
+_NESTED_QUOTES = regex("“[^”]*[“„‟]|”[^“]*[”„‟]")
 _TYPOGRAPHIC = str.maketrans("“”", '""')
 
 

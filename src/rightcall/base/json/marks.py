@@ -5,9 +5,7 @@ exists, and the number says how much likelier ours is. Whoever switches strategi
 no other strategy carries.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from sys import maxsize
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeGuard
 
 from rightcall.types import Repair, StrategyName
@@ -119,67 +117,20 @@ def repairs_of(
 # this list that it needed; `direct` needed none, `failed` could not be helped by any.
 
 
-class Strategy(NamedTuple):
-    name: StrategyName
-    what: str
-
-
-STRATEGIES: tuple[Strategy, ...] = (
-    Strategy("direct", "the call fits as it is"),
-    Strategy("python_ast", "Python literals: single quotes, True, None, tuples, a call's arguments"),
-    Strategy("regex_quotes", "quotes of another kind: typographic quotes, backticks, escaped quotes"),
-    Strategy("structure", "the schema-led reader and the schema's names, values and types"),
-    Strategy("manual_repair", "what packs, the policy or a registered repair say of this one tool"),
-    Strategy("failed", "no strategy gave a certain result"),
-)
-NAMES: tuple[StrategyName, ...] = tuple(strategy.name for strategy in STRATEGIES)
+STRATEGIES: dict[StrategyName, str] = {
+    "direct": "the call fits as it is",
+    "python_ast": "Python literals: single quotes, True, None, tuples, a call's arguments",
+    "regex_quotes": "quotes of another kind: typographic quotes, backticks, escaped quotes",
+    "structure": "the schema-led reader and the schema's names, values and types",
+    "manual_repair": "what packs, the policy or a registered repair say of this one tool",
+    "failed": "no strategy gave a certain result",
+}
+NAMES: tuple[StrategyName, ...] = tuple(STRATEGIES)
 
 
 def used(repairs: Iterable[Repair]) -> StrategyName:
     """The strategy a call is counted under."""
     return NAMES[max((NAMES.index(repair.strategy) for repair in repairs), default=0)]
-
-
-# ── late ──
-# Patterns that are compiled when they are first used: a text needs few of the many, and each takes a while.
-
-
-class Late:
-    """Stands for a compiled pattern, with the methods that are used here."""
-
-    __slots__ = ("_compiled", "flags", "source")
-
-    def __init__(self, source: str, flags: int = 0) -> None:
-        self.source = source
-        self.flags = flags
-        self._compiled: re.Pattern[str] | None = None
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        if self._compiled is None:
-            self._compiled = re.compile(self.source, self.flags)
-        return self._compiled
-
-    def match(self, text: str, at: int = 0, end: int = maxsize) -> re.Match[str] | None:
-        return self.pattern.match(text, at, end)
-
-    def search(self, text: str, at: int = 0, end: int = maxsize) -> re.Match[str] | None:
-        return self.pattern.search(text, at, end)
-
-    def fullmatch(self, text: str, at: int = 0) -> re.Match[str] | None:
-        return self.pattern.fullmatch(text, at)
-
-    def finditer(self, text: str, at: int = 0) -> Iterator[re.Match[str]]:
-        return self.pattern.finditer(text, at)
-
-    def findall(self, text: str) -> list[str]:
-        return self.pattern.findall(text)
-
-    def split(self, text: str) -> list[str]:
-        return [part or "" for part in self.pattern.split(text)]
-
-    def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str) -> str:
-        return self.pattern.sub(replacement, text)
 
 
 # ── kinds ──

@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from rightcall.base.json.marks import Late, is_object
+from rightcall.base.json.marks import is_object
 from rightcall.base.json.shape import ANY, CONSTANTS, Shape, loses_digits
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.base.json.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, quoted, space
 from rightcall.base.json.values import ARGUMENT, Atoms, Cut
+from rightcall.base.text import regex
 from rightcall.errors import Unreadable
 
 # ── brackets ──
 # The open brackets of a text: what is put into them, and how they close, also with the wrong bracket or with none.
 
-_GOES_ON = Late(r'\s*,\s*"[^"\\\n]{1,100}"\s*:')
+_GOES_ON = regex(r'\s*,\s*"[^"\\\n]{1,100}"\s*:')
 
 
 class Frame:
@@ -150,10 +151,10 @@ _MEMBER = re.compile(
 )
 _ELEMENT = re.compile(rf"\s*{_ATOM}(?:\s*(,)\s*(?=[\"'\-\d\[{{\]]|[tfnTFN][rauo])|\s*(?=\]))", re.S)
 _PLAIN_KEY = re.compile(_KEY.replace(rf"|({_WORD_KEY})", ""))
-_WORD = Late(r"([\w$][\w$.\-]*)")
-_PHRASE_KEY = Late(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
-_PREFIX = Late(r"[rRbBuUfF]{1,2}(?=[\"'](?!\s*[,}\]]))")
-_CALL = Late(r"[A-Za-z_$][\w$.]*\s*\(")
+_WORD = regex(r"([\w$][\w$.\-]*)")
+_PHRASE_KEY = regex(r"([^\"'`“”{}\[\],:\n]{1,80}?)\s*:")
+_PREFIX = regex(r"[rRbBuUfF]{1,2}(?=[\"'](?!\s*[,}\]]))")
+_CALL = regex(r"[A-Za-z_$][\w$.]*\s*\(")
 _CLOSER = {"{": "}", "[": "]", "(": ")"}
 
 

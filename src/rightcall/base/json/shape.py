@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from itertools import chain, repeat
 from typing import Any, cast
 
-from rightcall.base.json.marks import Late, is_list, is_object, json_type
+from rightcall.base.json.marks import is_list, is_object, json_type
+from rightcall.base.text import regex
 
 NUMERIC = frozenset({"integer", "number"})
 CONTAINERS = frozenset({"object", "array"})
@@ -257,8 +258,8 @@ MAX_DIGITS = 1000
 """More digits than this are no number anybody meant; Python itself gives up at 4,300."""
 
 JSON_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
-_LENIENT = Late(r"([-+]?)((?:0|[1-9]\d*(?:_\d+)*)?)(\.\d*)?([eE][-+]?\d+)?")
-_HEX = Late(r"[-+]?0[xX][0-9a-fA-F]{1,16}")
+_LENIENT = regex(r"([-+]?)((?:0|[1-9]\d*(?:_\d+)*)?)(\.\d*)?([eE][-+]?\d+)?")
+_HEX = regex(r"[-+]?0[xX][0-9a-fA-F]{1,16}")
 
 CONSTANTS: dict[str, tuple[Any, str | None]] = {
     "true": (True, None), "false": (False, None), "null": (None, None),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Container
 from typing import Literal, NamedTuple
 
-from rightcall.base.json.marks import Late
+from rightcall.base.text import regex
 
 Context = Literal["key", "member", "element", "argument", "top"]
 
@@ -20,24 +20,24 @@ CLOSERS = {
     "`": "`´'", "´": "´`'", "«": "»", "「": "」",
 }  # fmt: skip
 QUOTES = "".join(CLOSERS)
-WORD_KEY = Late(r"(?:[A-Za-z_$][\w$.\-]{0,100}\s*:(?!//)|\d{1,10}\s*:(?=\s+\S|[\"'{\[]))")
-STRAY_WORD = Late(r"[A-Za-z_]\w{0,40}\s+(?=\"[^\"\n:{}]{0,100}\"\s*:)")
-_QUOTED_KEY = Late(
+WORD_KEY = regex(r"(?:[A-Za-z_$][\w$.\-]{0,100}\s*:(?!//)|\d{1,10}\s*:(?=\s+\S|[\"'{\[]))")
+STRAY_WORD = regex(r"[A-Za-z_]\w{0,40}\s+(?=\"[^\"\n:{}]{0,100}\"\s*:)")
+_QUOTED_KEY = regex(
     r"(?:\"[^\"“”\n:{}]{0,100}\"|'[^'\"“”\n:{}]{0,100}'|[“‘`][^\"“”‘’`´\n:{}]{0,100}[\"'”’`´])\s*(?::|=>)"
 )
-_WORD_ARGUMENT = Late(r"[A-Za-z_]\w{0,100}\s*=(?!=)")
+_WORD_ARGUMENT = regex(r"[A-Za-z_]\w{0,100}\s*=(?!=)")
 _SPACE = re.compile(r"[\s\ufeff]*")
-_NUMBER_ENDS = Late(r"-?\d[\d.eE+\-]{0,40}(?:\s*(?:[,\]}]|$)|\s+[\"'\[{\-\dtfnTFN])")
-_LAST_WORD = Late(r"\w{1,40}\s*\]")
-_CONSTANT_ENDS = Late(r"(?:true|false|null|True|False|None)(?:\s*(?:[,\]]|$)|\s+[\"'\[{\-\dtfnTFN])")
-_CUT_KEY = Late(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`]?\s*\Z")
-_WORD_ENDS = Late(r"\w{1,100}\s*[,\]]")
-_SIDE_BY_SIDE = Late(r"([\"'])\s+\1[^\"'\\]*\1\s*(?:[,\]\"'\d\-]|$)")
-_KEY_TOUCHES = Late(r"\"\"[^\"\n:{}]{1,100}\"\s*:")
-_LONE_KEY = Late(r"\"\s*,\s*\"[^\"\n:{}]{1,100}\"\s*\}")
-_CLOSING_RUN = Late(r"[\s\]})]*")
+_NUMBER_ENDS = regex(r"-?\d[\d.eE+\-]{0,40}(?:\s*(?:[,\]}]|$)|\s+[\"'\[{\-\dtfnTFN])")
+_LAST_WORD = regex(r"\w{1,40}\s*\]")
+_CONSTANT_ENDS = regex(r"(?:true|false|null|True|False|None)(?:\s*(?:[,\]]|$)|\s+[\"'\[{\-\dtfnTFN])")
+_CUT_KEY = regex(r"[\"'“‘`][^\"“”\n:{}]{0,100}[\"'”’`]?\s*\Z")
+_WORD_ENDS = regex(r"\w{1,100}\s*[,\]]")
+_SIDE_BY_SIDE = regex(r"([\"'])\s+\1[^\"'\\]*\1\s*(?:[,\]\"'\d\-]|$)")
+_KEY_TOUCHES = regex(r"\"\"[^\"\n:{}]{1,100}\"\s*:")
+_LONE_KEY = regex(r"\"\s*,\s*\"[^\"\n:{}]{1,100}\"\s*\}")
+_CLOSING_RUN = regex(r"[\s\]})]*")
 _OPENER = {"}": "{", "]": "[", ")": "("}
-_FINDER = {closers: Late(rf"\\.|[{re.escape(closers)}]", re.S) for closers in CLOSERS.values()}
+_FINDER = {closers: regex(rf"\\.|[{re.escape(closers)}]", re.S) for closers in CLOSERS.values()}
 _STRONG, _LIKELY, _WEAK, _INSIDE, _NONE = 4, 3, 2, 1, 0
 """How likely a quote closes the string. `_INSIDE`: what follows closes a bracket that was opened inside the string."""
 
@@ -276,9 +276,9 @@ _SIMPLE = {
     "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
 }  # fmt: skip
 _REGEX_ESCAPES = frozenset("sSdDwWBAZzpP.()[]{}|^$?*+-")
-_WINDOWS_PATH = Late(r"[A-Za-z]:\\{1,2}[^\\/]")
-_SHARED_FOLDER = Late(r"\\\\\w[^\\]*\\[^\\]")
-_BARE_PATH = Late(r"(?<![A-Za-z])[A-Za-z]:\\[^\\/\"]")
+_WINDOWS_PATH = regex(r"[A-Za-z]:\\{1,2}[^\\/]")
+_SHARED_FOLDER = regex(r"\\\\\w[^\\]*\\[^\\]")
+_BARE_PATH = regex(r"(?<![A-Za-z])[A-Za-z]:\\[^\\/\"]")
 _FOREIGN = frozenset("'`“”\nxU")
 _LEGAL = frozenset("\"\\/bfnrtux'")
 _SURROGATE = re.compile("[\ud800-\udfff]")

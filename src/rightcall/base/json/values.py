@@ -6,17 +6,17 @@ import re
 from collections.abc import Container
 from typing import Any, Literal
 
-from rightcall.base.json.marks import Late
 from rightcall.base.json.shape import CONSTANTS, JSON_NUMBER, NUMBER, Shape, read_number
 from rightcall.base.json.strict import NO_JSON, attempt
 from rightcall.base.json.strings import Context, StringEnd, key_ahead, may_be_path, space, unescape
+from rightcall.base.text import regex
 from rightcall.errors import Unreadable
 
 # ── cursor ──
 # A place in a text, what was noticed so far, and the way over white space, comments and fences.
 
 Cut = Literal["", "closers", "value"]
-FENCE = Late(r"```[ \t]*[\w+\-]*[ \t]*\r?\n?|~~~[ \t]*\w*[ \t]*\r?\n")
+FENCE = regex(r"```[ \t]*[\w+\-]*[ \t]*\r?\n?|~~~[ \t]*\w*[ \t]*\r?\n")
 _STOPS = frozenset(" \t\n\r\f\v/#`\ufeff\u00a0\u2028\u2029")
 """Where skipping has something to do; of other characters beyond ASCII, `space` decides."""
 
@@ -77,36 +77,36 @@ _ENDS = rf"\s*(?:[,}}\])]|;\s*[\"'}}\]]|$|//|/\*|\n)|\s+(?:[\"“'{{\[#]|(?:{_WO
 _NEXT_NUMBER = re.compile(r"\s+(?:-\d|(?!\d{3}(?!\d))\d)")
 """A number beside a number; three digits after a blank are more likely part of it: `1 000`."""
 
-_SCALAR = Late(rf"({NUMBER}(?={_ENDS}|{_NEXT_NUMBER.pattern}|\{{\s*[\"'])|-?[A-Za-z]+(?={_ENDS}|\s+-?\d))")
-_IN_GROUPS = Late(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
-_SCALARS_APART = Late(rf"(?:{NUMBER}|{_WORDS})(?:\s+(?:{NUMBER}|{_WORDS}))+")
+_SCALAR = regex(rf"({NUMBER}(?={_ENDS}|{_NEXT_NUMBER.pattern}|\{{\s*[\"'])|-?[A-Za-z]+(?={_ENDS}|\s+-?\d))")
+_IN_GROUPS = regex(r"(?:^|[^\d.])[1-9]\d{0,2}(?:,\d{3})*,$")
+_SCALARS_APART = regex(rf"(?:{NUMBER}|{_WORDS})(?:\s+(?:{NUMBER}|{_WORDS}))+")
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_GROUPED = Late(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
-_BARE_STEP = Late(r"[^,{}\[\]()\n\r\"/#]*")
-_BROKEN_NUMBER = Late(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
-_PARTIAL_ESCAPE = Late(r"\\(?:u[0-9a-fA-F]{0,3})?$")
+_GROUPED = regex(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*(?:[,}\n]|$))")
+_BARE_STEP = regex(r"[^,{}\[\]()\n\r\"/#]*")
+_BROKEN_NUMBER = regex(r"[-+]?\d+(?:\.\d+)?[eE][-+]?")
+_PARTIAL_ESCAPE = regex(r"\\(?:u[0-9a-fA-F]{0,3})?$")
 _MEMBER_ENDS = r"(?=\s*,\s*(?:[\"'“][^\"'“”\\\n]{0,100}[\"'”]\s*:|[A-Za-z_$][\w$\-]{0,100}\s*:(?!//)|\})|\s*\})"
 _ELEMENT_ENDS = r"(?=\s*,\s*[\"'\-\d\[{\]]|\s*\])"
 _TUPLE_ENDS = r"(?=\s*,\s*[\"'\-\d\[{(]|\s*,?\s*\))"
 ARGUMENT = re.compile(r"([A-Za-z_]\w*)\s*=(?!=)\s*")
 _SURE = {
-    (quote, context): Late(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}{ends}", re.S)
+    (quote, context): regex(rf"{quote}([^{quote}\\]*(?:\\.[^{quote}\\]*)*){quote}{ends}", re.S)
     for quote in "\"'"
     for context, ends in (("member", _MEMBER_ENDS), ("element", _ELEMENT_ENDS), ("tuple", _TUPLE_ENDS))
 }
 """A string that is followed by just what should follow it there needs no further thought."""
 
-_ESCAPED_STRING = Late(r"\\([\"'])([^\\]*)\\\1(?=\s*(?:[,:}\])]|$))")
-_PLAIN_WORD = Late(r"\w+")
-_OPERATOR = Late(
+_ESCAPED_STRING = regex(r"\\([\"'])([^\\]*)\\\1(?=\s*(?:[,:}\])]|$))")
+_PLAIN_WORD = regex(r"\w+")
+_OPERATOR = regex(
     r"(?:\s|\\\r?\n|#[^\n]*\n)*(?:[-+*/%@&|^<>.\[(]|[=!]=|(?:if|for|or|and|in|is|not)\b)|\s+[rR]?[fF][rR]?[\"']|\s*\\\r?\n"
 )
 """What goes on with an expression after a string, and not with a text that has quotes inside: behind a comment and in
 the next line too."""
-_CODE = Late(r"[A-Za-z_]\w*\s*[(\[]|\$[({]")
+_CODE = regex(r"[A-Za-z_]\w*\s*[(\[]|\$[({]")
 """In backticks: a call, an element, or what a shell would put in."""
 
-_QUOTED = {quote: Late(rf"(?:\\.|[^{quote}\\])*{quote}", re.S) for quote in "\"'"}
+_QUOTED = {quote: regex(rf"(?:\\.|[^{quote}\\])*{quote}", re.S) for quote in "\"'"}
 
 
 class Atoms(Cursor):

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
-from rightcall.base.cut import cut_middle
+from rightcall.base.text import cut_middle
 from rightcall.executor.present.fields import (
     Fields,
     Losses,

@@ -1,20 +1,23 @@
 """The machine that reads an emission piece by piece: prose flows on, calls are taken out (R-05, R-09).
 
-It has one reader at a time (see `window`), and knows of quotations, code, reasoning and channels. A whole text is one
-piece and the end; so there is only one way to read.
+`Scanner` finds where the first word of any format stands. The machine has one reader at a time (see `window`), and
+knows of quotations, code, reasoning and channels. A whole text is one piece and the end; so there is only one way to
+read.
 """
 
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
-from rightcall.base.json.marks import Late
-from rightcall.catalog.names import may_name_tool
-from rightcall.gate.recover.formats.tags import headed
-from rightcall.gate.recover.items.objects import object_item
-from rightcall.gate.recover.items.tags import KEYS, pairs_item
-from rightcall.gate.recover.registry import CLOSES, REASONING, Scanner
+from rightcall.base.text import regex
+from rightcall.catalog.catalog import may_name_tool
+from rightcall.gate.recover import prose, tags
+from rightcall.gate.recover.elements import KEYS, pairs_item
+from rightcall.gate.recover.objects import object_item
 from rightcall.gate.recover.section import (
     BLOCKS,
     GLUE,
@@ -28,8 +31,123 @@ from rightcall.gate.recover.section import (
     sample,
     starts_line,
 )
-from rightcall.gate.recover.window import Literals, Mute, Steps, Take, Tools, Window, blank, literal, matched, skip
+from rightcall.gate.recover.tags import headed
+from rightcall.gate.recover.window import (
+    Format,
+    Literals,
+    Markers,
+    Mute,
+    Steps,
+    Take,
+    Tools,
+    Window,
+    blank,
+    literal,
+    matched,
+    one_of,
+    skip,
+)
 from rightcall.types import Note, NoteCode
+
+REASONING = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<mm:think>": "</mm:think>",
+    "<seed:think>": "</seed:think>",
+    "[THINK]": "[/THINK]",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|thought_start|>": "<|thought_end|>",
+    "<|channel>thought": "<channel|>",
+    "<|inner_prefix|>": "<|inner_suffix|>",
+    "<|open|>think<|sep|>": "<|close|>think<|sep|>",
+}
+"""Where reasoning begins and ends."""
+CLOSES = Literals(REASONING.values())
+
+_TAILS = (
+    "</s>", "<|im_end|>", "<|endoftext|>", "<|tool_response>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>",
+    "<|end_of_text|>", "<｜end▁of▁sentence｜>", "[/TOOL_CALLS]",
+)  # fmt: skip
+"""Tokens that end a message, and leak after a call."""
+
+
+@cache
+def builtin_formats() -> tuple[Format, ...]:
+    """The formats of every family, in the order in which they are tried."""
+    return (
+        *prose.BARE,
+        *tags.FUNCTION_TAGS,
+        *tags.FUNCTIONARY,
+        *prose.HALLUCINATED,
+        *tags.HARMONY,
+        *tags.JSON_IN_TAGS,
+        *tags.KIMI_K3,
+        *tags.LLAMA3,
+        *tags.MINIMAX_M3,
+        *prose.REACT,
+        *tags.SPECIAL_TOKENS,
+    )
+
+
+class Scanner:
+    """Looks for the opening words of all formats at once."""
+
+    def __init__(self, formats: Iterable[Format]) -> None:
+        self.formats = tuple(formats)
+        self.table: dict[str, list[Format]] = {}
+        self._names: dict[tuple[str, str], str] = {}
+        ahead: dict[str, str] = {}
+        self.ahead: dict[str, re.Pattern[str]] = {}
+        """What has to follow some of the words."""
+        for format_ in self.formats:
+            for word in format_.opens:
+                self.table.setdefault(word, []).append(format_)
+                if format_.ahead:
+                    ahead[word] = f"(?={format_.ahead}|{format_.maybe_ahead})"
+                    self.ahead[word] = regex(format_.ahead)
+        words = {*self.table, *REASONING, *REASONING.values(), *BLOCKS}
+        ordered = sorted(words, key=lambda word: (-len(word), word))
+        self.pattern = re.compile(one_of(words, ahead))
+        self.marked = regex(one_of((word for word in words if len(word) > 1), ahead))
+        """The same without the words that are brackets: for a text in which too much was tried in vain."""
+        self.longest = len(ordered[0])
+        self.prefixes = frozenset(word[:n] for word in words for n in range(1, len(word)))
+        self.firsts = re.compile(f"[{re.escape(''.join(sorted({word[0] for word in words})))}]")
+        self.markers = Markers(
+            (word for one in self.formats if one.marker for word in one.opens),
+            (*_TAILS, *(word for one in self.formats if one.name != "fenced" for word in one.closes)),
+            (word for one in self.formats if one.named for word in one.opens),
+        )
+
+    def held(self, text: str, start: int) -> int:
+        """From where on the end of `text` may be the beginning of an opening word."""
+        at = max(start, len(text) - self.longest + 1)
+        while True:
+            found = self.firsts.search(text, at)
+            if found is None:
+                return len(text)
+            if text[found.start() :] in self.prefixes:
+                return found.start()
+            at = found.end()
+
+    def name_of(self, word: str, kind: str) -> str:
+        """Which format it is, when its opening word and the shape of the call are known."""
+        name = self._names.get((word, kind))
+        if name is None:
+            found = self.table[word]
+            name = next((one.name for one in found if kind in one.kinds), found[0].name)
+            self._names[word, kind] = name
+        return name
+
+
+@cache
+def scanner_for(formats: tuple[Format, ...] = ()) -> Scanner:
+    """The scanner for the built-in formats and these."""
+    return Scanner((*formats, *builtin_formats()))
+
 
 # ── opening ──
 # The first words of a message, where they are a call whose opening marker got lost: a name, and its arguments.
@@ -37,11 +155,11 @@ from rightcall.types import Note, NoteCode
 UNMARKED = "functionary"
 """The format that such a call is reported as: the one that has no marker before its first call."""
 
-_MAY_OPEN = Late(r"\s*+(?:[^\W\d_][^\s\"'`{}\[\]()<>,;=|｜\\]*+\s*+(?:[<{\[`\\=]|\Z)|\Z)")
+_MAY_OPEN = regex(r"\s*+(?:[^\W\d_][^\s\"'`{}\[\]()<>,;=|｜\\]*+\s*+(?:[<{\[`\\=]|\Z)|\Z)")
 _KEY = Literals(KEYS)
-_DECORATED = Late(r"functions\.[\w.\-]+(?::\d+)?|[\w.\-]+:\d+")
-_FENCES = Late(r"```(?:json)?|\\n")
-_HEADER = Late(r"to=[^\s<|]*")
+_DECORATED = regex(r"functions\.[\w.\-]+(?::\d+)?|[\w.\-]+:\d+")
+_FENCES = regex(r"```(?:json)?|\\n")
+_HEADER = regex(r"to=[^\s<|]*")
 _MESSAGE = Literals(["<|message|>"])
 
 
@@ -107,7 +225,6 @@ _DOCUMENT = 3
 
 _TAIL = 12
 _MUCH = 65536
-_BREAK = "\0"
 
 
 class Signs:
@@ -127,7 +244,7 @@ class Signs:
 
     def remember(self, prose: str, *, code: bool) -> None:
         """More prose. Code may hold anything, and tells nothing."""
-        self._unseen.append(_BREAK if code else prose)
+        self._unseen.append("\0" if code else prose)
         self._size += len(prose)
         if self._size > _MUCH and len(self._unseen) > 1:
             self.look()
@@ -159,7 +276,7 @@ class Signs:
 
 log = logging.getLogger("rightcall")
 
-Found = tuple[Take, str]
+FoundCall = tuple[Take, str]
 """A call, and the name of its format."""
 
 MOST_CALLS = 1000
@@ -189,7 +306,7 @@ class Machine:
         self.scanner = scanner
         self.window = Window(tools, scanner.markers, cap)
         self.notes: list[Note] = []
-        self.events: list[str | Found] = []
+        self.events: list[str | FoundCall] = []
         self.starts: list[int] = []
         """Where each of the events that were handed out last begins in the whole text."""
         self.pending: list[str] = []
@@ -215,14 +332,14 @@ class Machine:
         self.resume = 0  # where scanning goes on when the reader finds nothing
         self.word = ""
         self.doubt = False
-        self.takes: list[Found] = []
+        self.takes: list[FoundCall] = []
         self.calls = 0
         self.call_end = 0
         self.signs = Signs()
 
     # ── feeding ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def push(self, chunk: str) -> list[str | Found]:
+    def push(self, chunk: str) -> list[str | FoundCall]:
         """More of the text."""
         if not chunk:
             return []
@@ -239,13 +356,13 @@ class Machine:
         self.pending.append(chunk)
         self.waiting += len(chunk)
 
-    def close(self, *, is_cut: bool = False) -> list[str | Found]:
+    def close(self, *, is_cut: bool = False) -> list[str | FoundCall]:
         """The end of the text; `is_cut`: the token limit has set it."""
         self.window.final = True
         self.is_cut = is_cut
         return self._advance()
 
-    def _advance(self) -> list[str | Found]:
+    def _advance(self) -> list[str | FoundCall]:
         window = self.window
         if self.pending:
             piece = self.pending[0] if len(self.pending) == 1 else "".join(self.pending)
@@ -262,7 +379,7 @@ class Machine:
         self.idle = not unsettled and self.sent == len(window.text)
         return events
 
-    def _pass_on(self, chunk: str) -> list[str | Found]:
+    def _pass_on(self, chunk: str) -> list[str | FoundCall]:
         """Prose in which nothing can begin: the way most pieces of a stream go."""
         window = self.window
         self.starts = [window.base + self.sent]
@@ -401,7 +518,7 @@ class Machine:
         if not self.doubt and not self.reasoning:
             self._hand_out(found)
 
-    def _hand_out(self, found: Found) -> None:
+    def _hand_out(self, found: FoundCall) -> None:
         if self.calls >= MOST_CALLS:
             self._note("too_many", found[0].start, found[0].end)
             self.steps = None

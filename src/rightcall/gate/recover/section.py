@@ -6,13 +6,12 @@ prose. Only text before the call is looked at, and no more than `REACH` characte
 
 from __future__ import annotations
 
-from rightcall.base.json.marks import Late
-from rightcall.gate.recover.envelope import Item
-from rightcall.gate.recover.items.calls import BRACE_HEAD as BRACE_CALL
-from rightcall.gate.recover.items.calls import brace_item, python_item
-from rightcall.gate.recover.items.objects import object_item, string_item
-from rightcall.gate.recover.items.tags import KEYS, function_item, pairs_item
-from rightcall.gate.recover.items.tags import OPENS as FUNCTION_TAGS
+from rightcall.base.text import regex
+from rightcall.gate.recover.calls import BRACE_HEAD as BRACE_CALL
+from rightcall.gate.recover.calls import brace_item, python_item
+from rightcall.gate.recover.elements import KEYS, function_item, pairs_item
+from rightcall.gate.recover.elements import OPENS as FUNCTION_TAGS
+from rightcall.gate.recover.objects import Item, object_item, string_item
 from rightcall.gate.recover.window import Format, Literals, Steps, Take, Waiting, Window, blank, literal, matched, skip
 
 REACH = 400
@@ -24,20 +23,19 @@ _ENDS = {
 BLOCKS = {'"""': Literals(['"""']), "'''": Literals(["'''"]), '#"': Literals(['"#'])}
 """What quotes whole blocks: the strings of source code."""
 
-_BACKSLASHED = ("n", "r", "t")
-_QUOTES = Late(r'(?<!\d)"')
+_QUOTES = regex(r'(?<!\d)"')
 """After a digit it may mean inches."""
 
 _LINE = Literals(["\n"])
-_ESCAPED_END = Late(r"(?:\\[nrt])+$")
+_ESCAPED_END = regex(r"(?:\\[nrt])+$")
 """`'\\n<tool_call>`: in source code the quote stands before an escaped line break."""
 
-_STRING_OPENS = Late(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
-_COMMENT = Late(r"\s*(?:>|#|//|--|;;|%|\d{4}-\d\d-\d\d|\[?(?:INFO|DEBUG|WARN|ERROR))|\s+\*\s|.*\s//\s")
-_CODE = Late(r"(?:[=(\[+|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\(|\w\([^()]{0,30},)\s*$")
+_STRING_OPENS = regex(r"(?:^|[=(\[,:{+>]|\breturn|\bin)\s*[rbfuRBFU]{0,2}'[^']*$")
+_COMMENT = regex(r"\s*(?:>|#|//|--|;;|%|\d{4}-\d\d-\d\d|\[?(?:INFO|DEBUG|WARN|ERROR))|\s+\*\s|.*\s//\s")
+_CODE = regex(r"(?:[=(\[+|&\\]|\b(?:return|yield|const|append|push|print|json)|[\w\]]\(|\w\([^()]{0,30},)\s*$")
 """What stands before a literal in program source, and not before a call amid prose."""
 
-_BLOCK_OPENS = Late(r"(?:^|[=(\[,:+]|\breturn)\s*[rbfuRBFU]{0,2}$")
+_BLOCK_OPENS = regex(r"(?:^|[=(\[,:+]|\breturn)\s*[rbfuRBFU]{0,2}$")
 _NEAR = 200
 _CUES = (
     "example", "e.g.", "instance", "sample", "format", "syntax", "template", "look", "such as", "schema", "following",
@@ -48,14 +46,14 @@ _HEADS = ("#", "*", "=")
 _PLAIN_ENDS, _SURE_CUES = (".", ","), ("following", "e.g", "for example")
 """After a full stop or a comma, as most sentences end, only these introduce an example."""
 
-_SPEAKER = Late(r"\b(?:i'll|i’ll|i will|i'm|i’m|i am|let me|calling|based on|here(?: is|'s|’s) (?:\w+ ){1,4}call)\b")
+_SPEAKER = regex(r"\b(?:i'll|i’ll|i will|i'm|i’m|i am|let me|calling|based on|here(?: is|'s|’s) (?:\w+ ){1,4}call)\b")
 """Who speaks of what they do now shows no example."""
 
 _WORDS = (
     r"(?:examples?|e\.g\.(?!\w)|for instance|samples?|formats?|syntax|templates?|looks? like|such as|schema|usage"
     r"|exemples?|exemplo|ejemplos?|beispiele?|esempio|esempi|пример)"
 )
-_SAMPLE = Late(
+_SAMPLE = regex(
     rf"\b{_WORDS}(?!\w)[^.!?]{{0,80}}[:：]$"
     r"|\bfollowing (?:examples?|formats?|samples?|syntax|structure|templates?|schema)\b[^.!?]{0,80}[.:：]$"
     r"|\b(?:you|one|they|models?) [^.!?]{0,80}like this[:：]$"
@@ -63,7 +61,7 @@ _SAMPLE = Late(
     r"|(?:示例|例如)[^。！？]{0,40}[:：]$"
     rf"|^\s*(?:#+|\*\*|==+)\s?.{{0,60}}\b{_WORDS}(?!\w).{{0,60}}$"
 )
-_PLACEHOLDER = Late(
+_PLACEHOLDER = regex(
     r"(?i)[.…]+|[<$%{\[].*|.*[>}]|(?:example|your|sample)[_\- ].*"
     r"|(?:function|func|tool|method|plugin|action)(?:[_\- ]call)?[_\- ]?name[_\- ]?\d*"
     r"|name[_\- ]of[_\- ].*|(?:name|tool|function)[_\- ]here"
@@ -78,7 +76,7 @@ def quoted(text: str, at: int, since: int = 0, *, headed: bool = False) -> Liter
     if not line:
         return None
     last = line[-1]
-    if last in _BACKSLASHED and "\\" in line:
+    if last in ("n", "r", "t") and "\\" in line:
         line = _ESCAPED_END.sub("", line) or " "
         last = line[-1]
     if last in _ENDS:
@@ -143,7 +141,7 @@ def placeholder(name: str) -> bool:
 # Between calls any known marker, bracket, comma or fence may stand, and any may be missing: only the calls matter. That
 # is how a dropped opening tag, a surplus bracket or a wrong closing tag costs nothing (R-04).
 
-WORD = Late(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
+WORD = regex(r"[^\s\"'`{}\[\]()<>,;=|｜\\]{1,160}")
 """A word that may be a name, as far as what follows tells; `envelope.NAME` is what may be one in quotes."""
 
 GLUE = Literals(
@@ -155,7 +153,7 @@ GLUE = Literals(
 )  # fmt: skip
 """What may stand between a name and its arguments."""
 
-_CALL_ID = Late(r"\[CALL_ID\]\w*")
+_CALL_ID = regex(r"\[CALL_ID\]\w*")
 _FUNCTION_TAGS = Literals(FUNCTION_TAGS)
 _KEY = Literals(KEYS)
 _NAME_FOLLOWS = Literals(["<|tool_call:name|>"])

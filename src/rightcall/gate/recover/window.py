@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from rightcall.base.json.marks import Late
 from rightcall.base.json.shape import ANY, Shape
 from rightcall.base.json.strings import Balance
 from rightcall.base.json.values import Cut
@@ -217,7 +216,7 @@ def bound(window: Window, at: int, look: int, closes: Literals | None) -> tuple[
     return None, far - closes.held(window.text, look)
 
 
-def matched(window: Window, pattern: re.Pattern[str] | Late, at: int, most: int = 300) -> Waiting[re.Match[str] | None]:
+def matched(window: Window, pattern: re.Pattern[str], at: int, most: int = 300) -> Waiting[re.Match[str] | None]:
     """The match at `at` of a pattern that eats as much as it can; it is over when it stops before the text does."""
     while True:
         found = pattern.match(window.text, at, at + most)

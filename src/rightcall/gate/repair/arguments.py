@@ -7,11 +7,11 @@ from copy import deepcopy
 from typing import Any
 
 from rightcall.base.json.find import read_value
-from rightcall.base.json.marks import Late, is_list, is_object, json_type
+from rightcall.base.json.marks import is_list, is_object, json_type
 from rightcall.base.json.reader import MAX_DEPTH
 from rightcall.base.json.shape import ANY, Shape
 from rightcall.base.json.strict import unsound
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
 from rightcall.gate.repair.log import Log
@@ -52,7 +52,7 @@ _ENVELOPES = frozenset(
     ]
 )
 _NAMING = frozenset({"name", "tool", "tool_name", "function", "function_name", "action"})
-_NAMESPACE = Late(r"[./:]|__")
+_NAMESPACE = regex(r"[./:]|__")
 _BESIDE = frozenset(
     ["name", "tool", "tool_name", "function", "function_name", "action", "type", "id", "call_id", "tool_call_id"]
 )

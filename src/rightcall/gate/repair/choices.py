@@ -97,8 +97,6 @@ _JOINT = rf"(?<={_LETTER}{{2}})-(?=\d)"
 
 _OFFSET = r"(?i)^\s*(?:utc|gmt)|\+\d"
 _MUTE = rf"(?<={_LETTER})['’.](?={_LETTER})"
-_SIGNS = r"[^\w\s]"
-_NUMBERS = r"\d+"
 
 
 class Choice(NamedTuple):
@@ -142,7 +140,7 @@ def choose(value: Any, allowed: tuple[Any, ...], aliases: Mapping[str, Any]) -> 
 
 def _worded(text: str, letters: str, folded: str, options: _Options) -> Choice | None:
     """Surest first; a test that more than one value passes decides nothing."""
-    same = _distinct(hit for group in _meanings(letters) for hit in options.meanings.get(group, ()))
+    same = tuple(dict.fromkeys(hit for group in _meanings(letters) for hit in options.meanings.get(group, ())))
     for rule, confidence, hits in (
         ("enum_style", 1.0, options.letters.get(letters)),
         ("enum_style", 0.95, options.folded.get(folded)),
@@ -204,10 +202,6 @@ def _by(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, tuple[Any, ...]]:
     return {key: tuple(options) for key, options in groups.items()}
 
 
-def _distinct(hits: Iterable[Any]) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(hits))
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -260,7 +254,7 @@ def _near(one: str, other: str) -> bool:
     shorter = min(len(left), len(right))
     if shorter < 5 or left[0] != right[0] or abs(len(left) - len(right)) > 2:
         return False
-    if any(re.findall(signs, left) != re.findall(signs, right) for signs in (_SIGNS, _NUMBERS)):
+    if any(re.findall(signs, left) != re.findall(signs, right) for signs in (r"[^\w\s]", r"\d+")):
         return False
     from rapidfuzz.distance import OSA  # late: only values that are wrong pay for it
 

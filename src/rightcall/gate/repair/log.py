@@ -101,7 +101,7 @@ def restrains(name: str, value: Any) -> bool:
     (True, False, True, False)
     """
     words = words_of(name)
-    off = _is_off(value)
+    off = (value.strip().lower() if isinstance(value, str) else value) in _OFF
     if any(word in _CONFIRM for word in words):
         return off and value is not None
     if off or value == [] or value == {}:
@@ -111,7 +111,3 @@ def restrains(name: str, value: Any) -> bool:
     if any(word in _NARROW for word in words):
         return words[:2] != ("no", "of")  # the number of something
     return joined(name).endswith("mode") and isinstance(value, str) and joined(value) in _VALUES
-
-
-def _is_off(value: Any) -> bool:
-    return (value.strip().lower() if isinstance(value, str) else value) in _OFF

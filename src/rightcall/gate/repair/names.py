@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from rightcall.catalog.keywords import is_missing
 from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import (
     EMPTY_WORDS,
@@ -237,7 +238,6 @@ _TIERS = (
     _Tier("synonym", 0.9, synonym, among_all=False),
     _Tier("part", 0.8, part, among_all=True),
 )
-_NOTES = frozenset(["note", "notes", "comment", "comments"])
 _BY_MEANING = _TIERS[-2:]
 
 
@@ -266,11 +266,7 @@ def is_noise(name: str) -> bool:
 
 def may_be_content(name: str) -> bool:
     """Whether a name is no noise, or noise only where the tool has nothing like it (`note` beside a `message`)."""
-    return not is_noise(name) or joined(name) in _NOTES
-
-
-def _blank(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
+    return not is_noise(name) or joined(name) in {"note", "notes", "comment", "comments"}
 
 
 class _Search:
@@ -280,7 +276,7 @@ class _Search:
         known = frozenset(names)
         self.given, self.names, self.needed, self.fits = given, names, needed, fits
         self.unknown = dict.fromkeys(name for name in given if name not in known)
-        self.free = dict.fromkeys(name for name in names if name not in given or _blank(given[name]))
+        self.free = dict.fromkeys(name for name in names if name not in given or is_missing(given[name]))
         self.renamed: list[Renaming] = []
         self.ambiguous: dict[str, tuple[str, ...]] = {}
         self.near: dict[str, tuple[str, ...]] = {}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from rightcall.base.json.marks import Late
 from rightcall.base.json.shape import Shape, read_number
+from rightcall.base.text import regex
 
 # ── units ──
 # Units of measure, as far as they are needed to see that one contradicts what a schema or a sibling says.
@@ -64,8 +64,7 @@ _OF_SCALE = frozenset(
 _CENTS = _UNIT["cents"]
 _DOLLAR = _UNIT["$"]
 _SINGLE_LETTERS = frozenset("smhdgclkfbtwv")
-_CODE = Late(r"[A-Z]{3}")
-_UNIT_NAMES = frozenset(["currency", "unit", "units", "uom"])
+_CODE = regex(r"[A-Z]{3}")
 _TARGETS = frozenset(["to", "target", "destination", "dest", "output", "into"])
 _SHARES = frozenset([
     "rate", "ratio", "probability", "prob", "fraction", "proportion", "share", "discount", "tax", "interest",
@@ -77,8 +76,8 @@ _MEASURED = frozenset([
     "amount", "price", "cost", "total", "sum", "fee", "budget", "balance", "width", "height", "size", "length", "depth",
 ])  # fmt: skip
 NOTHING: Mapping[str, str] = {}
-_TOKEN = Late(r"[A-Za-zµ°/]+|[%$€£¥₹₩]")
-_UNIT_INTERVAL = Late(
+_TOKEN = regex(r"[A-Za-zµ°/]+|[%$€£¥₹₩]")
+_UNIT_INTERVAL = regex(
     r"between 0(?:\.0)? and 1(?:\.0)?\b|\b0(?:\.0)? ?(?:-|to) ?1(?:\.0)?\b|e\.g\.?,? 0\.\d|probability", re.I
 )
 
@@ -98,7 +97,7 @@ def units_beside(values: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _says_unit(words: list[str]) -> bool:
-    return words[-1:] != [] and words[-1] in _UNIT_NAMES and words[0] not in _TARGETS
+    return words[-1:] != [] and words[-1] in {"currency", "unit", "units", "uom"} and words[0] not in _TARGETS
 
 
 def contradicts(unit: str, name: str, shape: Shape, beside: Mapping[str, str] = NOTHING) -> bool:
@@ -169,13 +168,13 @@ def _tokens(text: str) -> list[str]:
     return [token.lower().strip("/") for token in _TOKEN.findall(text)]
 
 
-_HEDGE = Late(
+_HEDGE = regex(
     r"(?:about|around|approx(?:imately|\.)?|roughly|circa|ca\.|nearly|almost|~|≈|exactly|just|only|=)\s*", re.I
 )
-_NUMERIC = Late(r"[-+]?(?:\d[\d,._ ']*\d|\d|\.\d+)(?:[eE][-+]?\d+)?\.?")
-_GROUPED = Late(r"[-+]?\d{1,3}(?:([,_ '])\d{3})(?:\1\d{3})*(?:\.\d+)?")
-_EUROPEAN = Late(r"[-+]?\d{1,3}(?:\.\d{3})+,\d+")
-_REST = Late(r"(?=.*[A-Za-zµ°Ω])[A-Za-zµ°Ω²³/\-.]{1,24}(?:\s+[A-Za-z²³/\-]{1,24}){0,2}")
+_NUMERIC = regex(r"[-+]?(?:\d[\d,._ ']*\d|\d|\.\d+)(?:[eE][-+]?\d+)?\.?")
+_GROUPED = regex(r"[-+]?\d{1,3}(?:([,_ '])\d{3})(?:\1\d{3})*(?:\.\d+)?")
+_EUROPEAN = regex(r"[-+]?\d{1,3}(?:\.\d{3})+,\d+")
+_REST = regex(r"(?=.*[A-Za-zµ°Ω])[A-Za-zµ°Ω²³/\-.]{1,24}(?:\s+[A-Za-z²³/\-]{1,24}){0,2}")
 _CHANGES_MEANING = frozenset(
     [
         "or",

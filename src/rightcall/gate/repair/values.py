@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from rightcall.base.json.find import read_value
-from rightcall.base.json.marks import Late, is_list, is_object, json_type, used
+from rightcall.base.json.marks import is_list, is_object, json_type, used
 from rightcall.base.json.reader import MAX_DEPTH
 from rightcall.base.json.shape import ANY, NUMERIC, Shape, read_number
 from rightcall.base.json.strict import NO_JSON, attempt, unsound
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.errors import Unreadable
 from rightcall.gate.repair.choices import Choice, choose
 from rightcall.gate.repair.log import Log, restrains
@@ -359,15 +359,15 @@ def json_text(value: Any, path: str, log: Log, content: Shape | None = None, *, 
 # ── lists ──
 # Lists written as one text: `a, b` is two items, `Smith, John <j@x.com>`, `May 5, 2026` and `f(a, b)` may be one.
 
-_GROUPED = Late(r"[-+]?\d{1,3}(?:[, ]\d{3})+")
-_TIGHT = Late(r"[,;|](?=\S)")
-_DECIMAL = Late(r"\d,\d")
-_PLACE = Late(r"[/\\]|^~|^\w:")
-_ENDING = Late(r"\w\.[A-Za-z]\w{0,4}$")
+_GROUPED = regex(r"[-+]?\d{1,3}(?:[, ]\d{3})+")
+_TIGHT = regex(r"[,;|](?=\S)")
+_DECIMAL = regex(r"\d,\d")
+_PLACE = regex(r"[/\\]|^~|^\w:")
+_ENDING = regex(r"\w\.[A-Za-z]\w{0,4}$")
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
-_DAY = Late(rf"(?:.*\s)?(?:{_MONTH}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?|\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH})", re.I)
-_YEAR = Late(r"(?:19|20)\d\d\b.*")
-_WEEKDAY = Late(r"(?:.*\s)?(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?", re.I)
+_DAY = regex(rf"(?:.*\s)?(?:{_MONTH}(?:\s+\d{{1,2}}(?:st|nd|rd|th)?)?|\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH})", re.I)
+_YEAR = regex(r"(?:19|20)\d\d\b.*")
+_WEEKDAY = regex(r"(?:.*\s)?(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?", re.I)
 _SUFFIXES = frozenset(["inc", "ltd", "llc", "corp", "co", "gmbh", "jr", "sr", "ii", "iii", "phd", "md", "esq"])
 _STATES = frozenset([
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA",
@@ -437,7 +437,7 @@ _NAMED = 5
 """So many arguments a message names when one name could mean many."""
 
 _OBJECT = frozenset({"object"})
-_DOTTED = Late(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
+_DOTTED = regex(r"(?P<outer>\w+)(?:\.|/|__|\[)(?P<inner>\w+)\]?")
 
 
 class Manner(NamedTuple):
@@ -631,7 +631,7 @@ def _leave_out(
     """What no name fits: dropped, kept or refused as the policy says; refused in any case where it might mean two."""
     for name in names.unknown:
         here = _join(path, name)
-        if name in names.ambiguous and (may_be_content(name) or _same_style(name, names.ambiguous[name])):
+        if name in names.ambiguous and (may_be_content(name) or _shares_style(name, names.ambiguous[name])):
             log.problem("ambiguous_name", here, _ambiguity(here, name, names.ambiguous[name], shape, given))
         elif not shape.closed or log.unknown == "keep":
             continue
@@ -645,7 +645,7 @@ def _leave_out(
             log.add(here, given[name], None, "dropped_argument", 0.95 if is_noise(name) else 0.85)
 
 
-def _same_style(name: str, others: tuple[str, ...]) -> bool:
+def _shares_style(name: str, others: tuple[str, ...]) -> bool:
     return any(joined(name) == joined(other) for other in others if other != name)
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import normalize
 
-from rightcall.catalog.names import COMMON
+from rightcall.catalog.catalog import COMMON
 from rightcall.gate.repair.numbers import is_unit
 
 # ── thesaurus ──

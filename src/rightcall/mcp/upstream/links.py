@@ -24,9 +24,8 @@ from msgspec import Raw, json
 
 from rightcall import __version__
 from rightcall.base.http.addresses import MOST, JsonLines, ServerSentEvents, TooLong, payload, read_address
-from rightcall.base.http.answers import header_of
+from rightcall.base.http.answers import HttpError, header_of
 from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
-from rightcall.base.http.errors import HttpError
 from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError

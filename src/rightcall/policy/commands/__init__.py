@@ -1,12 +1,12 @@
 """Command lines and addresses in arguments, read and judged before they run: a guard against mistakes, not a sandbox.
 
-    text ─▶ shell.Reader ─▶ simple commands ─▶ wrappers, launchers ─▶ runs ─▶ patterns, rules, paths, addresses
+    text ─▶ shell.LineReader ─▶ simple commands ─▶ wrappers, launchers ─▶ runs ─▶ patterns, rules, paths, addresses
 
 Only what the policy file says of them is here, so that reading a policy loads nothing else; `judgement` is loaded when
-a call has a command or an address in it, and `judge` when `plain` cannot answer. `shell`, `expansion`, `words` and
+a call has a command or an address in it, and `judge` when it is no plain line. `shell`, `expansion`, `words` and
 `feeding` read the line; `wrappers`, `launchers`,
-`inline`, `python` and `unknown` find what it starts; `starter` is the list that ships and `rules`, `git`, `sending`,
-`fetching`, `patches` and `verbs` what needs more than a pattern of it; `options`, `paths`, `places`, `patterns` and
+`inline`, `python` and `unknown` find what it starts; `starter` is the list that ships and `rules`, `git`, `network`,
+`patches` and `verbs` what needs more than a pattern of it; `runs`, `paths`, `places`, `patterns` and
 `urls` are what they share.
 """
 

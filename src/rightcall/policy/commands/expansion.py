@@ -7,8 +7,8 @@ count against one budget.
 
 import re
 
-from rightcall.base.json.marks import Late
-from rightcall.policy.commands.words import CUT, HOLE, Pieces, Unreadable
+from rightcall.base.text import regex
+from rightcall.policy.commands.words import CUT, HOLE, Pieces, UnreadableLine
 
 LONGEST = 200_000
 """Characters of a command line; a longer one is not judged."""
@@ -19,12 +19,12 @@ _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL = "@*#?-$!0123456789"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
-_ANSI = Late(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_ANSI = regex(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
 
 Values = tuple[str, ...]
 
 
-class Budget:
+class ReadingBudget:
     """What reading one command line may cost in all, with the codes in it that are read again."""
 
     __slots__ = ("characters", "commands")
@@ -36,23 +36,25 @@ class Budget:
     def read(self, text: str) -> None:
         self.characters -= len(text) + 1
         if len(text) > LONGEST or self.characters < 0:
-            raise Unreadable("it is too long")
+            raise UnreadableLine("it is too long")
 
     def command(self) -> None:
         self.commands -= 1
         if self.commands < 0:
-            raise Unreadable("it has too many commands")
+            raise UnreadableLine("it has too many commands")
 
 
-class Scanner:
+class WordScanner:
     """The text, a place in it, and what is known of variables there."""
 
-    def __init__(self, text: str, home: str, variables: dict[str, Values | None], budget: Budget, depth: int) -> None:
+    def __init__(
+        self, text: str, home: str, variables: dict[str, Values | None], budget: ReadingBudget, depth: int
+    ) -> None:
         budget.read(text)
         if "\0" in text:
-            raise Unreadable("it has a NUL character in it")
+            raise UnreadableLine("it has a NUL character in it")
         if depth > DEEPEST:
-            raise Unreadable("it is nested too deeply")
+            raise UnreadableLine("it is nested too deeply")
         self.text = text
         self.at = 0
         self.end = len(text)
@@ -124,7 +126,7 @@ class Scanner:
         while depth:
             character = self.peek()
             if not character:
-                raise Unreadable("a parenthesis is not closed")
+                raise UnreadableLine("a parenthesis is not closed")
             depth += (character == "(") - (character == ")")
             inner = Pieces()
             if character in "'\"\\$`" and self._odd(inner):
@@ -139,7 +141,7 @@ class Scanner:
     def _until(self, closing: str) -> str:
         end = self.text.find(closing, self.at + 1)
         if end < 0:
-            raise Unreadable("a quote is not closed")
+            raise UnreadableLine("a quote is not closed")
         inside = self.text[self.at + 1 : end]
         self.at = end + 1
         return inside
@@ -150,7 +152,7 @@ class Scanner:
         if following == "\n":
             return
         if not following:
-            raise Unreadable("it ends in a backslash")
+            raise UnreadableLine("it ends in a backslash")
         pieces.fixed(following)
 
     def double(self, pieces: Pieces, closing: str = '"') -> None:
@@ -179,7 +181,7 @@ class Scanner:
                 self.at += 1
                 pieces.fixed(character)
         if closing:
-            raise Unreadable("a quote is not closed")
+            raise UnreadableLine("a quote is not closed")
 
     def dollar(self, pieces: Pieces, *, quoted: bool) -> None:
         following = self.peek(1)
@@ -215,7 +217,7 @@ class Scanner:
         while at < self.end and self.text[at] != "'":
             at += 2 if self.text[at] == "\\" else 1
         if at >= self.end:
-            raise Unreadable("a quote is not closed")
+            raise UnreadableLine("a quote is not closed")
         self.at = at + 1
         return self.text[start:at]
 
@@ -282,7 +284,7 @@ class Scanner:
             pieces.bare(character)
             if self.at - start > LONGEST:
                 break
-        raise Unreadable("a brace is not closed")
+        raise UnreadableLine("a brace is not closed")
 
     def _arithmetic(self, pieces: Pieces) -> bool:
         """`$((…))`; false where it is a substitution that begins with a group."""
@@ -293,7 +295,7 @@ class Scanner:
             return True
         self.budget.characters -= self.at - before  # what is read twice is paid for, so that nesting cannot double it
         if self.budget.characters < 0:
-            raise Unreadable("it is nested too deeply")
+            raise UnreadableLine("it is nested too deeply")
         self.at = before
         return False
 
@@ -317,7 +319,7 @@ class Scanner:
         while at < self.end and self.text[at] != "`":
             at += 2 if self.text[at] == "\\" else 1
         if at >= self.end:
-            raise Unreadable("a backtick is not closed")
+            raise UnreadableLine("a backtick is not closed")
         self.at = at + 1
         inside = re.sub(r"\\([\\$`])", r"\1", self.text[start:at])
         printed = self.substituted_text(inside, pieces)

@@ -2,9 +2,8 @@
 
 import re
 
-from rightcall.policy.commands.git import SECRET_NAME, Run
-from rightcall.policy.commands.options import option_value
 from rightcall.policy.commands.paths import found_words
+from rightcall.policy.commands.runs import SECRET_NAME, Run, option_value
 from rightcall.policy.commands.shell import Simple, printed
 from rightcall.policy.commands.words import HOLE, Word, basename
 

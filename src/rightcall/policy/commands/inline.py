@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from rightcall.base.json.marks import Late
+from rightcall.base.text import regex
 from rightcall.policy.commands.words import Word, basename, unversioned
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ INTERPRETERS: dict[str, Interpreter] = {
     "guile": Interpreter(("-c",), False), "sbcl": Interpreter(("--eval", "--load"), False),
 }  # fmt: skip
 
-_DELETES = Late(
+_DELETES = regex(
     r"\b(?:rmtree|os\.(?:remove|unlink|rmdir|removedirs|truncate|rename|renames|replace)\b|shutil\.move"
     r"|from\s+(?:os|shutil|pathlib)\s+import[^;\n]{0,200}\b(?:remove|unlink|rmdir|removedirs|rename|replace|move|truncate)"
     r"|(?:promises|fs)\.(?:rm|rmdir|unlink|rename|truncate)\w*|import\s*\{[^{}]{0,200}\b(?:rm|rmdir|unlink|rename)\b"
@@ -68,7 +68,7 @@ _DELETES = Late(
     r"|\{[^{}]{0,200}\b(?:rm|rmdir|unlink|rename)\b[^{}]{0,200}\}\s*(?:=\s*(?:await\s+)?(?:require|import)\b|from\b)",
     re.IGNORECASE,
 )  # fmt: skip
-_STARTS = Late(
+_STARTS = regex(
     r"\b(?:os\.(?:system|popen\w*|exec\w+|spawn\w+|posix_spawn\w*|fork)|subprocess|commands\.getoutput"
     r"|pty\.spawn|child_process"
     r"|execSync|spawnSync|execFile\w*|spawn\(|Deno\.(?:run|Command)|Bun\.(?:spawn|\$)|shell_exec|passthru"
@@ -80,8 +80,8 @@ _STARTS = Late(
     r"|install_(?:github|git|url|gitlab|bitbucket)|process\.dlopen|__subclasses__)"
     r"|(?<![\w.])(?:exec|eval|system|syscall|compile)\s*[(\"'`]|%x[({\[]|\bqx[({/]",
 )  # fmt: skip
-_TEMPLATE = Late(r"`[^`]{0,300}`")
-_SENDS = Late(
+_TEMPLATE = regex(r"`[^`]{0,300}`")
+_SENDS = regex(
     r"\b(?:requests\.(?:post|put|patch|delete|request)|httpx\.(?:post|put|patch|delete)"
     r"|urlopen\([^)]{0,300}data|socket\.(?:socket"
     r"|create_connection)|smtplib|ftplib|paramiko|telnetlib|net\.(?:connect|createConnection|Socket)|TCPSocket"
@@ -90,10 +90,10 @@ _SENDS = Late(
     r"|method\s*:\s*['\"](?:POST|PUT|PATCH|DELETE))",
     re.IGNORECASE,
 )  # fmt: skip
-_LOADS = Late(
+_LOADS = regex(
     r"\b(?:exec|eval|loads|Function)\s*\(.{0,500}\b(?:urlopen|requests\.get|fetch|b64decode|fromhex|atob)\b", re.DOTALL
 )
-_CREDENTIALS = Late(
+_CREDENTIALS = regex(
     r"\bos\.environ\b(?!\s*(?:\.get\(|\[)\s*['\"](?![^'\"]*(?:SECRET|TOKEN|PASSW|KEY|CREDENTIAL))[^'\"]*['\"])"
     r"|\bos\.getenv\(\s*['\"][^'\"]*(?:SECRET|TOKEN|PASSW|_KEY|CREDENTIAL)|process\.env\b(?!\.(?!\w*(?:SECRET"
     r"|TOKEN|PASSW|KEY|DATABASE_URL|_DSN|MONGO\w*URI"
@@ -102,90 +102,90 @@ _CREDENTIALS = Late(
     r"|PASSW|_KEY)|%ENV\b|(?-i:\bENVIRON\b)|import\s+environ\b|getenv\(\s*\)|Deno\.env\.toObject|\$_ENV\b|keyring\.get_password|\bnetrc\b|Sys\.getenv\(\s*\)",
     re.IGNORECASE,
 )  # fmt: skip
-_OURSELVES = Late(
+_OURSELVES = regex(
     r"\brightcall(?:\.cli\b|\.__main__\b|\s+import\s+(?:cli|__main__)\b)|runpy.{0,300}\brightcall\b", re.DOTALL
 )
-_OUR_IMPORT = Late(r"\b(?:import|from)\b(?:\\\n|[^;\n]){0,300}?(?<![\w./-])rightcall\b")
-_BY_NAME = Late(r"__import__|importlib|import_module|runpy|pkgutil|sys\.modules|exec\s*\(|eval\s*\(")
-_OUR_NAME = Late(r"(?<![\w./-])rightcall(?![\w/-]|\.(?:toml|py|md)\b)")
+_OUR_IMPORT = regex(r"\b(?:import|from)\b(?:\\\n|[^;\n]){0,300}?(?<![\w./-])rightcall\b")
+_BY_NAME = regex(r"__import__|importlib|import_module|runpy|pkgutil|sys\.modules|exec\s*\(|eval\s*\(")
+_OUR_NAME = regex(r"(?<![\w./-])rightcall(?![\w/-]|\.(?:toml|py|md)\b)")
 _LOOKS = r"(?:Gate|loads|tagged|__version__|__file__|__path__|__doc__)"
-_OUR_HARMLESS = Late(
+_OUR_HARMLESS = regex(
     rf"\bfrom\s+rightcall\s+import\s+(?:{_LOOKS}\s*,\s*){{0,9}}{_LOOKS}(?=\s*(?:[;#\n]|$))"
     r"|\bimport\s+(?:[\w.]+\s*,\s*){0,9}rightcall(?:\s*,\s*(?!rightcall)[\w.]+){0,9}(?=\s*(?:[;#\n]|$))"
     rf"|(?<![\w.])rightcall\.{_LOOKS}\b"
 )
 """A look at what is installed, a gate, a parser: nothing of them answers for a person."""
-_DECIDES = Late(
+_DECIDES = regex(
     r"(?:\.\s*|['\"]|\bimport\b\s*(?:\([^)]{0,500}?|[^;\n]{0,300}?)\b)"
     r"(?:answer|approve|resume|pause|grant|trust|adopt)(?:_\w+)?\b"
 )
 """What only a person does."""
-_STRINGS = Late(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
+_STRINGS = regex(r"'((?:[^'\\\n]|\\.){1,300})'|\"((?:[^\"\\\n]|\\.){1,300})\"|`([^`\n]{1,300})`")
 _MODE = r"['\"](?:[wax][bt+]{0,2}|r[bt]?\+[bt]?)['\"]"
-_WRITES_BEFORE = Late(
+_WRITES_BEFORE = regex(
     rf"\b\w{{0,20}}open\w{{0,20}}\s{{0,9}}\([^;\n]{{0,300}}?(['\"`][\s)]{{0,9}})?,\s{{0,9}}(?:mode\s{{0,3}}=\s{{0,3}})?{_MODE}"
     rf"|(['\"`][\s)]{{0,9}})?\.(?:open\s{{0,3}}\(\s{{0,9}}(?:mode\s{{0,3}}=\s{{0,3}})?{_MODE}"
     r"|(?:write_text|write_bytes|touch|symlink_to|hardlink_to|chmod)\s{0,3}\()",
 )
 """Writes to the path that stands before: `open('x', 'w')`, `Path('x').write_text(…)`. A group that is there says that
 the path is a text in the code."""
-_WRITES_BEHIND = Late(
+_WRITES_BEHIND = regex(
     r"\b(?:(?:write|append|copy|output)(?:Text|Json|JSON)?File\w*|createWriteStream|(?:write|output)_?[Jj]son\w*|file_put_contents"
     r"|(?:File|IO|Bun|FileUtils|fs)\.(?:bin)?(?:write|touch|cp|copy|mv|ln\w*|symlink\w*|chmod\w*)\w*"
     r"|os\.(?:symlink|link|chmod|mkfifo|makedirs|mkdir)"
     r"|shutil\.(?:copy\w*|move)|write-region|spit|writeLines|renameSync|rename|unlink\w*)\s{0,3}\(?\s{0,9}(['\"`])?"
 )
 """The same for what stands behind: `writeFileSync('x', …)`."""
-_MAY_WRITE = Late(r"open|rite|touch|link|chmod|append|cop|output|contents|cp|mv|ln|mk|make|move|spit|name|>")
+_MAY_WRITE = regex(r"open|rite|touch|link|chmod|append|cop|output|contents|cp|mv|ln|mk|make|move|spit|name|>")
 """A look before the longer expressions are compiled."""
-_WRITES_SHELL = Late(r"\b(?:chmod|chown|symlink|copy)\b|['\"]\s{0,3}\+?>{1,2}|>{1,2}\s{0,3}['\"]")
+_WRITES_SHELL = regex(r"\b(?:chmod|chown|symlink|copy)\b|['\"]\s{0,3}\+?>{1,2}|>{1,2}\s{0,3}['\"]")
 """As awk and perl do: `print > "x"`, `open(F, ">x")`."""
-_AWK_STARTS = Late(r"\bsystem\s*\(|\|\s*getline|\|&|/inet/|print[^;}]{0,300}\|\s*\w|\|\s*\"")
-_AWK_HARMLESS = Late(
+_AWK_STARTS = regex(r"\bsystem\s*\(|\|\s*getline|\|&|/inet/|print[^;}]{0,300}\|\s*\w|\|\s*\"")
+_AWK_HARMLESS = regex(
     r"\|\s*\"(?:sort|uniq|head|tail|column|wc|nl|tr|cut|tac|less|cat)(?:\s+(?:-?[\w.,=:]+|1>&2|>&2))*\s*\""
 )
 """`print | "sort -n"`"""
 _SED_ADDRESS = r"(?:/(?:[^/\\\n]|\\.){0,200}/[IM]*|\d+(?:~\d+)?|\$)"
-_SED_STARTS = Late(
+_SED_STARTS = regex(
     r"(?:^|[;{\n])\s*[\d,$/!]*\s*e\b|[/|#,@!]\s*[0-9gipm]*e[0-9gipm]*\s*(?:$|[;}\n])"
     rf"|(?:^|[;{{\n])\s*{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|[+~]\d+))?\s*!?\s*e(?:\s|$|[;}}])"
 )
-_JOINED = Late(r"(?P<one>['\"])\s*[.+]\s*(?P=one)")
+_JOINED = regex(r"(?P<one>['\"])\s*[.+]\s*(?P=one)")
 """Texts that are put together from pieces: `'child_' + 'process'`."""
-_ALSO: dict[str, tuple[str, Late]] = {
-    "perl": ("runs", Late(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}"
+_ALSO: dict[str, tuple[str, re.Pattern[str]]] = {
+    "perl": ("runs", regex(r"\b(?:system|exec)\b\s*[\w$@(\"'`{]|\bopen\s*\(?[^;]{0,80}"
                           r"[\"'](?:\s*\||[^\"']*\|\s*[\"']|-\||\|-)"
                           r"|\bqx\W|\brename\b|\beval\b\s*[^{\s]|\bkill\b\s*[\s('\"\w-]*[,=]|\bfork\b|\brequire\s+['\"$]|\bdo\s+['\"]")),
-    "tclsh": ("runs", Late(r"\bexec\b|\bopen\s+[\"{]?\s*\||\bfile\s+(?:delete|rename)|\bsocket\b")),
-    "expect": ("runs", Late(r"\b(?:spawn|exec|system)\b|\bfile\s+(?:delete|rename)")),
-    "julia": ("runs", Late(r"\bdownload\s*\(|Pkg\.add\s*\([^)]*url"
+    "tclsh": ("runs", regex(r"\bexec\b|\bopen\s+[\"{]?\s*\||\bfile\s+(?:delete|rename)|\bsocket\b")),
+    "expect": ("runs", regex(r"\b(?:spawn|exec|system)\b|\bfile\s+(?:delete|rename)")),
+    "julia": ("runs", regex(r"\bdownload\s*\(|Pkg\.add\s*\([^)]*url"
                            r"|\b(?:run|pipeline|readchomp|success|ccall|rm|mv)\s*\(|\bread\(`")),
-    "groovy": ("runs", Late(r"\.execute\(|\.delete(?:Dir|OnExit)?\(|ProcessBuilder|getRuntime")),
-    "scala": ("runs", Late(r"\.!|sys\.process|ProcessBuilder|getRuntime|\.delete\(")),
-    "jshell": ("runs", Late(r"ProcessBuilder|getRuntime|\.delete")),
-    "ipython": ("runs", Late(r"(?:^|[;\n])\s*[!%]|get_ipython|=\s*!")),
-    "osascript": ("destroys", Late(r"\bdelete\b|\bempty\b|doShellScript")),
-    "erl": ("runs", Late(r"os:cmd|open_port|file:del|file:rename")),
-    "elixir": ("runs", Late(r"System\.(?:cmd|shell)|:os\.cmd|File\.(?:rm|rename)|Port\.open")),
-    "gdb": ("runs", Late(r"^\s*(?:(?:shell|python|py|source|call|pipe)\b|!)", re.MULTILINE)),
-    "lldb": ("runs", Late(r"^\s*(?:shell|platform shell|script|command source)\b", re.MULTILINE)),
-    "ruby": ("runs", Late(r"\b(?:open|read|readlines|foreach|write|binread)\s*\(?\s*['\"]\s*\|"
+    "groovy": ("runs", regex(r"\.execute\(|\.delete(?:Dir|OnExit)?\(|ProcessBuilder|getRuntime")),
+    "scala": ("runs", regex(r"\.!|sys\.process|ProcessBuilder|getRuntime|\.delete\(")),
+    "jshell": ("runs", regex(r"ProcessBuilder|getRuntime|\.delete")),
+    "ipython": ("runs", regex(r"(?:^|[;\n])\s*[!%]|get_ipython|=\s*!")),
+    "osascript": ("destroys", regex(r"\bdelete\b|\bempty\b|doShellScript")),
+    "erl": ("runs", regex(r"os:cmd|open_port|file:del|file:rename")),
+    "elixir": ("runs", regex(r"System\.(?:cmd|shell)|:os\.cmd|File\.(?:rm|rename)|Port\.open")),
+    "gdb": ("runs", regex(r"^\s*(?:(?:shell|python|py|source|call|pipe)\b|!)", re.MULTILINE)),
+    "lldb": ("runs", regex(r"^\s*(?:shell|platform shell|script|command source)\b", re.MULTILINE)),
+    "ruby": ("runs", regex(r"\b(?:open|read|readlines|foreach|write|binread)\s*\(?\s*['\"]\s*\|"
                           r"|\b(?:eval|instance_eval|class_eval|system|exec|spawn|fork)\b\s*[\w\"'(%{:]"
                           r"|\b(?:send|__send__|public_send|method)\s*\(?\s*(?::|['\"])(?:system|exec|eval|spawn|`|fork|rm)"
                           r"|\bENV(?!\s*(?:\[|\.(?:fetch|key\?|has_key\?|include\?)))\b|\bProcess\.(?:kill|spawn)|\bload\s*\(?\s*['\"]")),
-    "emacs": ("runs", Late(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
-    "php": ("runs", Late(r"\brename\s*\(|\$\w+\s*\((?!\s*function)|\b(?:include|require|copy)(?:_once)?\b[^;]{0,200}://"
+    "emacs": ("runs", regex(r"\((?:load|eval|process-file|make-process|delete-\w+|rename-file|write-region)\b")),
+    "php": ("runs", regex(r"\brename\s*\(|\$\w+\s*\((?!\s*function)|\b(?:include|require|copy)(?:_once)?\b[^;]{0,200}://"
                          r"|call_user_func|\bcreate_function|array_map\s*\(\s*['\"]|\bassert\s*\(")),
-    "ed": ("runs", Late(r"^[\d,.$%;]*\s*[rwe]?\s*!", re.MULTILINE)),
-    **dict.fromkeys(("node", "nodejs", "bun", "deno", "tsx", "ts-node"), ("runs", Late(
+    "ed": ("runs", regex(r"^[\d,.$%;]*\s*[rwe]?\s*!", re.MULTILINE)),
+    **dict.fromkeys(("node", "nodejs", "bun", "deno", "tsx", "ts-node"), ("runs", regex(
         r"\bFunction\s*\(|runIn\w*Context|\brequire\s*\(\s*(?:[^'\"`\s)]|['\"`](?:/|~))|\btruncate\w*\(|\)\s*\[\s*['\"`]?\w+['\"`]?\s*\]\s*\("
         r"|(?<![\w.])fs\w*\s*\[|import\s*\(\s*[^'\"`\s)]|(?:['\"`]|node:)(?:net|tls|dgram|vm|worker_threads|cluster|repl|inspector)['\"`]"
         r"|fs/promises.{0,300}\.rm\s*\(|['\"`:]fs['\"`].{0,300}\.(?:rm|rmdir|unlink|truncate)\s*\(", re.DOTALL))),
-    **dict.fromkeys(("r", "rscript"), ("runs", Late(
+    **dict.fromkeys(("r", "rscript"), ("runs", regex(
         r"\bsystem2?\s*\(|\bshell\s*\(|file\.(?:remove|rename)|\bunlink\s*\(|\bsource\s*\(\s*['\"]https?:|install\.packages\([^)]*repos"))),
 }  # fmt: skip
 """What only one language calls so."""
-_SED_FILES = Late(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
+_SED_FILES = regex(r"(?:^|[;{}\n\s]|[^\w\s][0-9gipmeIM]{0,8})[rRwW]\s+([^\s;}]+)")
 LONGEST_CODE = 50_000
 """Of one code, as far as its texts are looked at."""
 
@@ -194,10 +194,10 @@ def interpreter(program: str) -> Interpreter | None:
     return INTERPRETERS.get(program) or INTERPRETERS.get(unversioned(program))
 
 
-_BUNDLES: dict[str, Late] = {
-    **dict.fromkeys(("python", "pypy", "ipython", "py"), Late(r"-[^-cmXWQ]*c")),
-    "perl": Late(r"-[acnpswWtTuUSl0-9]*i?[eE]"),
-    "ruby": Late(r"-[acnpswWlS0-9]*i?e"),
+_BUNDLES: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(("python", "pypy", "ipython", "py"), regex(r"-[^-cmXWQ]*c")),
+    "perl": regex(r"-[acnpswWtTuUSl0-9]*i?[eE]"),
+    "ruby": regex(r"-[acnpswWlS0-9]*i?e"),
 }
 """Options that take code, which may stand behind them in the same word: `-Bc'…'`, `-lne'…'`."""
 
@@ -382,12 +382,9 @@ def judged(program: str, code: str) -> tuple[str, str] | None:
     return None
 
 
-_PYTHONS = frozenset(("manage.py", "django-admin", "flask", "timeit", "pdb"))
-
-
 def is_python(program: str) -> bool:
     """Whether the code that a program takes is Python."""
-    return program in _PYTHONS or interpreter(program) is _PYTHON
+    return program in {"manage.py", "django-admin", "flask", "timeit", "pdb"} or interpreter(program) is _PYTHON
 
 
 def _python_of(code: str) -> "PythonCode | None":

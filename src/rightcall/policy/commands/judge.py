@@ -1,21 +1,20 @@
 """Reads a command line, sees through what starts other programs, and asks the rules about each of them.
 
-    text ─▶ shell.Reader ─▶ simple commands ─▶ wrappers ─▶ runs ─┬─▶ patterns of the policy   deny, ask, allow
-                                                                ├─▶ starter rules            ask, rarely deny
-                                                                ├─▶ paths                    for the path rules
-                                                                └─▶ addresses                for the URL rules
+    text ─▶ shell.LineReader ─▶ simple commands ─▶ wrappers ─▶ runs ─┬─▶ patterns of the policy   deny, ask, allow
+                                                                     ├─▶ starter rules            ask, rarely deny
+                                                                     ├─▶ paths                    for the path rules
+                                                                     └─▶ addresses                for the URL rules
 
-Its methods raise Unreadable for what asks in whole; `judgement.py` says so.
+Its methods raise UnreadableLine for what asks in whole; `judgement.py` says so.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from rightcall.base.json.marks import Late
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.policy.commands import CommandRules, UrlRules
-from rightcall.policy.commands.expansion import Budget
+from rightcall.policy.commands.expansion import ReadingBudget
 from rightcall.policy.commands.feeding import (
     as_words,
     exported,
@@ -32,8 +31,6 @@ from rightcall.policy.commands.feeding import (
     told_by,
     written_text,
 )
-from rightcall.policy.commands.fetching import Brought, obeyed_files, recipes_in
-from rightcall.policy.commands.git import FETCHERS, SECRET_NAME, Found, Run, why_dangerous, writes_to
 from rightcall.policy.commands.inline import (
     LONGEST_CODE,
     codes,
@@ -46,7 +43,7 @@ from rightcall.policy.commands.inline import (
     texts_in,
 )
 from rightcall.policy.commands.launchers import inner_of, sets_up
-from rightcall.policy.commands.options import VALUED, action_at, option_value
+from rightcall.policy.commands.network import CONNECTS, Brought, addresses, obeyed_files, recipes_in
 from rightcall.policy.commands.patches import applies_patch, fed_files, patched_by, read_small
 from rightcall.policy.commands.paths import (
     MOST_PATHS,
@@ -62,20 +59,30 @@ from rightcall.policy.commands.paths import (
 from rightcall.policy.commands.patterns import Pattern, first_hit
 from rightcall.policy.commands.places import Place, SeenPath, followed, is_device, is_disk
 from rightcall.policy.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
-from rightcall.policy.commands.sending import CONNECTS, addresses
-from rightcall.policy.commands.shell import Reader, Redirect, Simple, positional, printed
+from rightcall.policy.commands.runs import (
+    FETCHERS,
+    SECRET_NAME,
+    VALUED,
+    RuleHit,
+    Run,
+    action_at,
+    option_value,
+    why_dangerous,
+    writes_to,
+)
+from rightcall.policy.commands.shell import LineReader, Redirect, Simple, positional, printed
 from rightcall.policy.commands.starter import WHY, listed
 from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import Address, first_url_hit, parsed
 from rightcall.policy.commands.verbs import DUMPS, is_named_dangerously, is_sql_client, sql_files, sql_rules
-from rightcall.policy.commands.words import HOLE, WILD, Unreadable, Word, basename, spelled
+from rightcall.policy.commands.words import HOLE, WILD, UnreadableLine, Word, basename, spelled
 from rightcall.policy.commands.wrappers import SHELLS, assigned_code, shell_code
 from rightcall.policy.types import Finding
 
 Against = Literal["ask", "deny"]
-_PATH_LIKE = Late(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
+_PATH_LIKE = regex(r"[~/].*|[^\s/]+(?:/[^\s/]+)*/?(?<=[\w/])")
 """A text in code that may be a file: a path from the root on, or one word."""
-_UPWARDS = Late(r"\A[./]*/")
+_UPWARDS = regex(r"\A[./]*/")
 _MOST_QUESTIONS = 50
 _MOST_TAKEN = 100
 _MOST_WORDS = 5000
@@ -88,7 +95,7 @@ _UNPACKS = frozenset(
 _TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
 """What they are given they take with all that is in it, for which `folder/*` stands."""
 _STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
-_PLAIN_NAME = Late(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
+_PLAIN_NAME = regex(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
 """Variables that hold what stands in many addresses."""
 _CANNOT = "cannot be judged before it runs"
 
@@ -106,7 +113,7 @@ class Judge:
         self.commands = commands
         self.urls = urls
         self.place = place
-        self.budget = Budget()
+        self.budget = ReadingBudget()
         self.findings: list[Finding] = []
         self.asked = 0
         self.paths: dict[tuple[str, bool], SeenPath] = {}
@@ -146,10 +153,10 @@ class Judge:
     def script(
         self, text: str, folders: tuple[str, ...], depth: int, *, elsewhere: bool = False, given: Sequence[Word] = ()
     ) -> None:
-        """All commands of a text; `given` are its `$0`, `$1` and so on. Raises Unreadable."""
+        """All commands of a text; `given` are its `$0`, `$1` and so on. Raises UnreadableLine."""
         commands: list[Simple] = []
         variables = self.variables | positional([word.value for word in given], 0) if given else dict(self.variables)
-        reader = Reader(text, self.place.home, folders, commands, variables, self.budget, depth)
+        reader = LineReader(text, self.place.home, folders, commands, variables, self.budget, depth)
         reader.read()
         if reader.bombs and self.commands.starter:
             self.add("deny", "command:catastrophic", "a function that starts itself without end fills the machine")
@@ -178,7 +185,7 @@ class Judge:
         for word in words:
             self.budget.read(word)
         if any("\0" in word for word in words):
-            raise Unreadable("it has a NUL character in it")
+            raise UnreadableLine("it has a NUL character in it")
         if words:
             self.simple(Simple([Word(word, None, True) for word in words], [], [], self.place.folders), [], 0, False)
 
@@ -228,9 +235,9 @@ class Judge:
     def run(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """One program, and what it starts."""
         if depth > 12:
-            raise Unreadable("it is nested too deeply")
+            raise UnreadableLine("it is nested too deeply")
         if len(run.arguments) > _MOST_WORDS:
-            raise Unreadable("a command has too many words")
+            raise UnreadableLine("a command has too many words")
         if self._means_another(run, command, commands, depth):
             return
         allowed = self._by_pattern(run)
@@ -360,7 +367,7 @@ class Judge:
             return
         try:
             self.script(code.value, run.folders, depth + 1, elsewhere=run.elsewhere or elsewhere, given=given)
-        except Unreadable:
+        except UnreadableLine:
             if code.known:
                 raise
 
@@ -389,9 +396,9 @@ class Judge:
         if line is not None:
             kind, pattern = line
             options = tuple(one[0].rstrip("*") for one in pattern.options)
-            self._starter(Found(kind, spelled([Word(run.program), *run.arguments], 60), options), allowed)
+            self._starter(RuleHit(kind, spelled([Word(run.program), *run.arguments], 60), options), allowed)
 
-    def _starter(self, found: Found, allowed: list[Pattern]) -> None:
+    def _starter(self, found: RuleHit, allowed: list[Pattern]) -> None:
         if found.deny:
             rule = "command:guards" if found.kind == "guards" else "command:catastrophic"
             self.add("deny", rule, f"`{found.words}` {WHY[found.kind]}")
@@ -613,7 +620,7 @@ class Judge:
                 self._starter(found, allowed)
             is_whole = text is not None and len(text) <= _LONGEST_SQL
             if not is_whole or (not text and is_named_dangerously(word.value)):
-                self._starter(Found("destroys", f"{run.program} < {word.value}"), allowed)
+                self._starter(RuleHit("destroys", f"{run.program} < {word.value}"), allowed)
         if not FETCHERS.isdisjoint(run.fed):
             self._asks("network", f"{run.fed[0]} | {run.program}")
         elif not DUMPS.isdisjoint(run.fed):
@@ -744,7 +751,7 @@ class Judge:
         for words, fed in read_windows(text, language):
             self.budget.command()
             if len(words) > _MOST_WORDS:
-                raise Unreadable("a command has too many words")
+                raise UnreadableLine("a command has too many words")
             name = Word(words[0])
             rest = [Word(word, word if re.search(r"[*?]", word) else None) for word in words[1:]]
             run = Run(basename(words[0]), name, rest, folders, values=words[1:], fed=fed)

@@ -4,12 +4,12 @@
 import re
 from collections.abc import Callable, Iterator
 
-from rightcall.base.json.marks import Late
-from rightcall.policy.commands.options import action_at, option_value, part, takes_value
+from rightcall.base.text import regex
+from rightcall.policy.commands.runs import action_at, option_value, part, takes_value
 from rightcall.policy.commands.words import HOLE, Word, joined, unversioned
 from rightcall.policy.commands.wrappers import PREFIXES, RUNNERS, SHELLS, Inner, behind, hidden, prefix, shell_code
 
-_GIT_CODE = Late(
+_GIT_CODE = regex(
     r"(?:alias\..+|core\.(?:pager|editor|sshcommand|fsmonitor|askpass|hookspath)|credential\..*helper|.*\.(?:cmd|driver"
     r"|textconv|command|clean|smudge|process)|pager\..+|sequence\.editor|diff\.external|gpg\..*program|uploadpack\..*)",
     re.IGNORECASE | re.DOTALL,
@@ -129,7 +129,7 @@ def _replaces(option: str) -> Callable[[list[Word]], Iterator[Inner]]:
 
 def _loads(pattern: str, *names: str) -> Callable[[list[Word]], Iterator[Inner]]:
     """Options that load code: what is not of the project cannot be judged."""
-    meant = Late(pattern, re.DOTALL)
+    meant = regex(pattern, re.DOTALL)
 
     def read(arguments: list[Word]) -> Iterator[Inner]:
         for at, word in enumerate(arguments):
@@ -479,7 +479,7 @@ def _npm_call(arguments: list[Word]) -> Iterator[Inner]:
         yield Inner(code=code)
 
 
-_OUR_FILES = Late(r"(?:.*/)?rightcall(?:/cli)?(?:/__main__\.py|/__init__\.py)?/?")
+_OUR_FILES = regex(r"(?:.*/)?rightcall(?:/cli)?(?:/__main__\.py|/__init__\.py)?/?")
 
 
 def _python(arguments: list[Word]) -> Iterator[Inner]:

@@ -8,15 +8,14 @@ from itertools import islice
 from stat import S_ISREG
 from typing import NamedTuple
 
-from rightcall.base.json.marks import Late
-from rightcall.policy.commands.git import Run
-from rightcall.policy.commands.options import action_at, option_value
+from rightcall.base.text import regex
+from rightcall.policy.commands.runs import Run, action_at, option_value
 from rightcall.policy.commands.shell import Simple
 from rightcall.policy.commands.words import HOLE, Word, basename
 
 _APPLIES = frozenset(("patch", "gpatch", "apply_patch", "applypatch", "git apply", "git am"))
 _LOOKS = frozenset(("--stat", "--numstat", "--summary", "--check", "--dry-run", "--show-current-patch", "--help"))
-_ENCODED = Late(r"^content-transfer-encoding:\s*(?:base64|quoted-printable)", re.IGNORECASE | re.MULTILINE)
+_ENCODED = regex(r"^content-transfer-encoding:\s*(?:base64|quoted-printable)", re.IGNORECASE | re.MULTILINE)
 _LARGEST = 1_000_000
 _MOST_FILES = 20
 _VALUED = "-p -d -i -o -r -F -B -D -V -Y -z -g -C --directory --input --strip --output --exclude --include"
@@ -111,17 +110,17 @@ def read_small(run: Run, word: Word, written: dict[str, str]) -> str | None:
 # Patches as agents write them: which files one would touch. The envelope of `apply_patch` and unified, context and git
 # diffs are read; nothing is applied, and a name too many is better than one too few.
 
-_ENVELOPE = Late(
+_ENVELOPE = regex(
     r"\*\*\*\s*(?:(?:Add|Update|Delete|Create|Modify|Remove)\s+File|(?:Move|Rename)\s+to)\s*:\s*(.*)", re.IGNORECASE
 )
-_GIT = Late(r"(?:rename|copy) (?:from|to) (.+)|Index:\s*(.+)")
-_BOTH = Late(r"diff --git (.+)")
-_QUOTED = Late(r'"((?:\\.|[^"\\])*)"')
-_STAMP = Late(r"\t.*|\s\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
-_INDENT = Late(r"\A[ \tX]*(?:- )*")
+_GIT = regex(r"(?:rename|copy) (?:from|to) (.+)|Index:\s*(.+)")
+_BOTH = regex(r"diff --git (.+)")
+_QUOTED = regex(r'"((?:\\.|[^"\\])*)"')
+_STAMP = regex(r"\t.*|\s\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")
+_INDENT = regex(r"\A[ \tX]*(?:- )*")
 """What `patch` passes over at the beginning of a line."""
-_HUNK = Late(r"@@ -\d*(?:,(\d{1,7}))? \+\d*(?:,(\d{1,7}))? @@")
-_CHANGES = Late(r"@@ -|\*{15}|\d+(?:,\d+)?[acdis](?:\d+(?:,\d+)?)?$")
+_HUNK = regex(r"@@ -\d*(?:,(\d{1,7}))? \+\d*(?:,(\d{1,7}))? @@")
+_CHANGES = regex(r"@@ -|\*{15}|\d+(?:,\d+)?[acdis](?:\d+(?:,\d+)?)?$")
 """Where the changes to the files begin that were named before: of a unified, a context and an old diff."""
 _NOTHING = ("/dev/null", "NUL")
 _MOST_ENDINGS = 64

@@ -9,10 +9,9 @@ from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from rightcall.base.files.rules import component
-from rightcall.base.json.marks import Late
-from rightcall.policy.commands.git import Run, gives_pattern
-from rightcall.policy.commands.options import action_at, option_value
+from rightcall.base.text import regex
 from rightcall.policy.commands.places import Place, is_cut, names_in
+from rightcall.policy.commands.runs import Run, action_at, gives_pattern, option_value
 from rightcall.policy.commands.words import HOLE, WILD, Word, could_be
 
 _TEXT_ONLY = frozenset(
@@ -43,7 +42,7 @@ _NO_FILES = frozenset(("api", "search", "browse", "repo", "label"))
 _TEXT_OPTIONS_OF = frozenset(
     ("git", "hg", "svn", "jj", "gh", "glab", "docker", "kubectl", "aws", "gcloud", "az", "helm")
 )
-_LEFT_OUT = Late(r"--(?:exclude|ignore|no-|not-|skip|omit|format|message|grep|author|title|body|label|pretty"
+_LEFT_OUT = regex(r"--(?:exclude|ignore|no-|not-|skip|omit|format|message|grep|author|title|body|label|pretty"
                  r"|color|regex"
                        r"|ignore-pattern|ignore-path|type|name|tag|filter|user-agent|header"
                        r"|glob-exclude)", re.IGNORECASE)  # fmt: skip
@@ -52,7 +51,7 @@ _CURL_FILES = frozenset(
      "--cookie", "-c", "--cookie-jar", "--netrc-file", "--unix-socket", "-D", "--dump-header", "--output-dir",
      "--ca-native", "--pubkey")
 )  # fmt: skip
-_ASKS_FILES = Late(r"-[a-hknprstuwxzGLNOS]|-(?:ef|nt|ot)")
+_ASKS_FILES = regex(r"-[a-hknprstuwxzGLNOS]|-(?:ef|nt|ot)")
 _REPRESENTATIVES = (
     ".env", ".env.local", ".env.production", "prod.env", "secret.json", "secrets.yaml", "secrets.json", "id_rsa",
     "id_dsa",
@@ -121,7 +120,7 @@ def _is_own(run: Run) -> bool:
     return "/" in run.name.value and _OF_THE_SYSTEM.fullmatch(run.name.value) is None
 
 
-_OF_THE_SYSTEM = Late(
+_OF_THE_SYSTEM = regex(
     r"/(?:usr/(?:local/)?|opt/(?:homebrew|local)/|run/current-system/sw/|nix/store/[^/]+/)?s?bin/[^/]+"
 )
 

@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.base.json.marks import Late
 from rightcall.base.patterns import matches
-from rightcall.policy.commands.options import VALUED, abbreviates, is_meant
+from rightcall.base.text import regex
+from rightcall.policy.commands.runs import VALUED, abbreviates, is_meant
 from rightcall.policy.commands.words import alternatives, basename, unversioned
 from rightcall.policy.commands.wrappers import SHELLS
 
 _LONGEST = 500
-_PROGRAM = Late(r"[^\s'\"`$;&<>()\\]+")
+_PROGRAM = regex(r"[^\s'\"`$;&<>()\\]+")
 
 _RECURSIVE = (("-r", "-R", "--recursive"), ("-f", "--force"), ("-v", "--verbose"))
 TWINS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -65,7 +65,7 @@ _ONE_DASH = frozenset(
      "ffmpeg", "convert", "magick", "packer", "vault", "consul", "nomad", "xcodebuild", "adb", "erl", "screen")
 )  # fmt: skip
 """Their long options have one dash, so `-delete` is no bundle."""
-_BUNDLE = Late(r"-[A-Za-z]{2,4}")
+_BUNDLE = regex(r"-[A-Za-z]{2,4}")
 _KEYWORDS = frozenset(
     ("time", "if", "then", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "!", "coproc",
      "function", "select", "{", "}", "[[", "]]")

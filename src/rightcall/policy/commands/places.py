@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from rightcall.base.files.guarded import follow
 from rightcall.base.files.rules import is_source
-from rightcall.base.json.marks import Late
+from rightcall.base.text import regex
 from rightcall.policy.commands.words import HOLE, WILD
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/dev/shm", "/var/folders", "/private/var/folders")
-_DEVICES = Late(r"/dev/(?:null|zero|stdin|stdout|stderr|tty|u?random|full|fd/.*|ptmx|pts/\d+)")
-_DISKS = Late(r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk\d|rdisk\d|loop\d|md\d|dm-\d|mapper/|sr\d|mem|kmem"
+_DEVICES = regex(r"/dev/(?:null|zero|stdin|stdout|stderr|tty|u?random|full|fd/.*|ptmx|pts/\d+)")
+_DISKS = regex(r"/dev/(?:[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|disk\d|rdisk\d|loop\d|md\d|dm-\d|mapper/|sr\d|mem|kmem"
                     r"|port|sda|nbd\d)", re.IGNORECASE)  # fmt: skip
-_MADE_AGAIN = Late(
+_MADE_AGAIN = regex(
     r"node_modules|bower_components|dist|build|builds|target|out|output|_build|_site|__pycache__|\.pytest_cache"
     r"|\.mypy_cache"
     r"|\.ruff_cache|\.tox|\.nox|\.eggs|[^/]*\.egg-info|coverage|\.coverage(\..*)?|htmlcov|\.nyc_output|\.next"
@@ -31,7 +31,7 @@ _MADE_AGAIN = Late(
     r"|a\.out|wheelhouse|public/build|\.jest-cache|\.phpunit\.result\.cache|bazel-[^/]*|zig-out|zig-cache"
     r"|\.zig-cache|\.stack-work|dist-newstyle|elm-stuff|_minted[^/]*|\.bundle|\.yarn/cache"
 )  # fmt: skip
-_CREDENTIALS = Late(
+_CREDENTIALS = regex(
     r"~/\.ssh(/(?!known_hosts|[^/]*\.pub$|config$).*)?|~/\.aws(/.*)?|~/\.azure(/.*)?|~/\.config/gcloud(/.*)?"
     r"|~/\.gnupg(/.*)?|~/\.password-store(/.*)?|~/\.config/gh(/hosts\.ya?ml)?|~/\.docker/config\.json|~/\.kube(/config.*)?"
     r"|~/\.config/(op|rclone|hub|glab-cli|doctl|heroku|netlify|configstore)(/.*)?|~/\.terraform\.d/credentials.*"
@@ -55,7 +55,7 @@ _CREDENTIALS = Late(
     r"|/proc/(kcore|kmem)|/dev/k?mem|/(var/)?run/secrets(/.*)?|/var/lib/(docker|kubelet|rancher)(/.*)?"
     r"|/var/run/docker\.sock|/run/docker\.sock"
 )  # fmt: skip
-_NAMED_LIKE_ONE = Late(
+_NAMED_LIKE_ONE = regex(
     r"(.*[._-])?(client_?secrets?|api_?keys?|access_?keys?|private_?key|auth_?token|oauth_?token|vault[_-]pass(word)?"
     r"|credentials?|passw(or)?ds?|secret_?key)([._-]?[0-9][^/]*)?(\.(json|txt|csv|ya?ml|toml|ini|cfg|conf|asc|gpg|xml|bin))"
     r"|\.?vault[_-]pass(word)?|token\.(txt|json)|(.*[-_])?key\.(json|properties|txt)|.*\.p8|\.dev\.vars|kubeconfig[._-].*|.*[._-]kubeconfig"
@@ -64,8 +64,8 @@ _NAMED_LIKE_ONE = Late(
 """Names of files that hold credentials by custom, wherever they lie."""
 _ONLY_LIKE_ONE = ("example", "sample", "template", "schema", "mock", "fake", "dummy", "/locales/", "/i18n/", "/lang/",
                   "/fixtures/", "/docs/", "/node_modules/", "/testdata/", "/site-packages/")  # fmt: skip
-_TELLING = Late(r"key|token|secret|passw|cred|\.dev\.vars|kubeconfig|appsettings\.|history|\.p8|_pass")
-_SETTINGS = Late(
+_TELLING = regex(r"key|token|secret|passw|cred|\.dev\.vars|kubeconfig|appsettings\.|history|\.p8|_pass")
+_SETTINGS = regex(
     r"~/\.(?!config/|ssh/|cargo/|local/|cache/|claude/|codex/|gemini/|cursor/|git/|vim/|nvm/|rustup/|pyenv/|oh-my-zsh/)"
     r"[^/]+/(.*/)?(config(\.(json|toml|ya?ml|ini|cfg))?|(token|key|auth|session|api_key|[^/]*history)(\.[a-z]+)?"
     r"|nuget\.config|jupyter_[a-z_]*config\.(json|py))"
@@ -77,7 +77,7 @@ _SETTINGS = Late(
     r"|/run/user/[^/]+/keyring(/.*)?"
 )
 """Settings of programs in the home folder, in which their tokens stand."""
-_STARTS = Late(
+_STARTS = regex(
     r"~/\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout"
     r"|kshrc|cshrc"
     r"|tcshrc|login|inputrc|xinitrc|xprofile|xsession|vimrc|gvimrc|emacs|tmux\.conf|screenrc|gitconfig|npmrc"
@@ -93,18 +93,18 @@ _STARTS = Late(
     r"|(.*/)?\.mcp\.json|(.*/)?\.[^/]+/([^/]+/)?mcp(_config|_settings)?\.json|(.*/)?claude_desktop_config\.json"
     r"|(.*/)?\.vscode/(tasks|launch|settings)\.json|(.*/)?\.husky/.*"
 )  # fmt: skip
-_SYSTEM = Late(
+_SYSTEM = regex(
     r"/(etc|usr|bin|sbin|lib|lib64|boot|sys|proc|opt|system|library|root|var/spool|var/lib)(/.*)?"
     r"|[a-z]:[/\\](windows|program files).*"
 )
 """Folders of the system. A project may lie in one of them, in a container mostly, and is a project all the same."""
-_GUARDS = Late(
+_GUARDS = regex(
     r"(.*/)?rightcall\.toml|(.*/)?\.rightcall(/.*)?|(.*/)?\.(claude|gemini|codex|cursor)/(settings[^/]*\.json"
     r"|config\.toml"
     r"|hooks(\.json)?(/.*)?|managed-settings\.json)|(.*/)?\.claude\.json|(.*/)?managed-settings\.json"
     r"|(.*/)?\.codex/(hooks\.json|requirements\.toml)"
 )  # fmt: skip
-_OWN_PLACES = Late(r"/proc/(?:self|thread-self|[0-9]+|\$\$)(?:/task/[0-9]+)?/(cwd|root)(?=/|$)")
+_OWN_PLACES = regex(r"/proc/(?:self|thread-self|[0-9]+|\$\$)(?:/task/[0-9]+)?/(cwd|root)(?=/|$)")
 """The folder and the root of a process, which is the command's own or one of its parents'."""
 _ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/run", "/var", "/dev")
 _ODD_ENDS = ("netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite",

@@ -11,8 +11,8 @@ from itertools import islice
 from sys import stdlib_module_names
 from typing import NamedTuple
 
-from rightcall.base.json.marks import Late
-from rightcall.policy.commands.git import SECRET_NAME
+from rightcall.base.text import regex
+from rightcall.policy.commands.runs import SECRET_NAME
 
 _MOST_NODES = 20_000
 _DEEPEST = 12
@@ -20,7 +20,7 @@ _BUILTINS = frozenset(
     ("exec", "eval", "compile", "open", "__import__", "getattr", "vars", "globals", "locals", "__builtins__", "str",
      "chr", "print", "breakpoint")
 )  # fmt: skip
-_MEANS = Late(
+_MEANS = regex(
     r"(?P<runs>os\.(?:system|popen\w*|exec[lv]\w*|spawn\w+|posix_spawn\w*|fork|forkpty|startfile)"
     r"|subprocess\.(?:[a-z]\w*|Popen|__dict__|\*)|commands\.get\w+|pty\.(?:spawn|fork)|asyncio\.create_subprocess_\w+"
     r"|(?:ctypes|cffi|sh|plumbum|pexpect|invoke|fabric|delegator|imp|runpy)(?:\..+)?|code\.(?:interact|Interact\w+)"
@@ -46,24 +46,23 @@ _METHODS: dict[str, str] = {
 """Methods of objects that nobody knows, by what they mean."""
 _WEB = ("requests", "httpx", "aiohttp", "urllib3", "urllib.request", "http.client")
 _CHANGING = frozenset(("post", "put", "patch", "delete", "request", "stream"))
-_VERBS = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 _GETTERS = frozenset(("requests.get", "httpx.get", "urllib.request.urlopen", "webbrowser.open", "requests.head"))
 _CLOUDS = frozenset(
     ("boto3", "botocore", "aioboto3", "google", "azure", "kubernetes", "stripe", "twilio", "slack_sdk", "slack",
      "github", "gitlab", "tweepy", "telegram", "sendgrid", "minio", "docker", "huggingface_hub", "pymongo", "redis")
 )  # fmt: skip
-_CLOUD_CHANGES = Late(
+_CLOUD_CHANGES = regex(
     r"(?:delete|terminate|remove|put|create|update|send|publish|upload|purge|stop|reboot|drop|patch|chat_post|prune"
     r"|kill|flush|push)(?:_\w+)?"
 )
-_LOCAL = Late(r"(?:\w+://)?(?:[^/@]*@)?(?:localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0|testserver)(?:[:/?#].*|$)")
-_SQL = Late(
+_LOCAL = regex(r"(?:\w+://)?(?:[^/@]*@)?(?:localhost|127(?:\.\d+){3}|\[?::1\]?|0\.0\.0\.0|testserver)(?:[:/?#].*|$)")
+_SQL = regex(
     r"(?:^|;)\s*(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLLECTION)\b|TRUNCATE\b|DELETE\s+FROM\b)",
     re.IGNORECASE,
 )
 _WRITING = re.compile(r"[wax]|\+")
 _PATH_WRITERS = frozenset(("write_text", "write_bytes", "touch", "symlink_to", "hardlink_to", "chmod", "mkdir"))
-_SAVES = Late(r"to_\w+|save\w*|imsave|imwrite")
+_SAVES = regex(r"to_\w+|save\w*|imsave|imwrite")
 """Methods that write to the file that they are given first."""
 _TARGETS = {
     "shutil.copy": (1,), "shutil.copy2": (1,), "shutil.copyfile": (1,), "shutil.copytree": (1,), "shutil.move": (0, 1),
@@ -410,7 +409,7 @@ class _Code:
             address = self.text(call.args[0]) if call.args else None
             if address is not None and "://" in address and not _LOCAL.match(address):
                 yield "publishes", f".{attribute}("
-        if attribute == "request" and call.args and self.text(call.args[0]) in _VERBS:
+        if attribute == "request" and call.args and self.text(call.args[0]) in {"POST", "PUT", "PATCH", "DELETE"}:
             yield "publishes", f".request({self.text(call.args[0])}"
         if attribute in ("connect", "connect_ex", "sendto") and call.args and isinstance(call.args[-1], ast.Tuple):
             host = self.text(call.args[-1].elts[0]) if call.args[-1].elts else None

@@ -8,24 +8,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
-from rightcall.base.json.marks import Late
-from rightcall.policy.commands.fetching import PACKAGING, package_rules
-from rightcall.policy.commands.git import (
-    SECRET_NAME,
-    Found,
-    Run,
-    git_rules,
-    seeks_secrets,
-    unpacks,
-    why_dangerous,
-    writes_to,
-)
+from rightcall.base.text import regex
+from rightcall.policy.commands.git import git_rules
 from rightcall.policy.commands.inline import codes, interpreter
 from rightcall.policy.commands.launchers import RUNNING
-from rightcall.policy.commands.options import options_of
-from rightcall.policy.commands.paths import searched_for, seeks_protected
-from rightcall.policy.commands.places import Place, is_device, is_disk
-from rightcall.policy.commands.sending import (
+from rightcall.policy.commands.network import (
+    PACKAGING,
     bucket_rules,
     copy_rules,
     curl_rules,
@@ -33,8 +21,21 @@ from rightcall.policy.commands.sending import (
     httpie_rules,
     lookup_rules,
     netcat_rules,
+    package_rules,
     ssh_rules,
     wget_rules,
+)
+from rightcall.policy.commands.paths import searched_for, seeks_protected
+from rightcall.policy.commands.places import Place, is_device, is_disk
+from rightcall.policy.commands.runs import (
+    SECRET_NAME,
+    RuleHit,
+    Run,
+    options_of,
+    seeks_secrets,
+    unpacks,
+    why_dangerous,
+    writes_to,
 )
 from rightcall.policy.commands.shell import Simple
 from rightcall.policy.commands.starter import programs
@@ -52,7 +53,7 @@ from rightcall.policy.commands.words import HOLE, Word, basename, joined, unvers
 from rightcall.policy.commands.wrappers import SHELLS, shell_code
 
 
-def found_in(run: Run, place: Place) -> Iterator[Found]:
+def found_in(run: Run, place: Place) -> Iterator[RuleHit]:
     """Everything that the rules of this module find in a command."""
     rule = _RULES.get(run.program) or _RULES.get(unversioned(run.program))
     if rule is not None:
@@ -60,16 +61,16 @@ def found_in(run: Run, place: Place) -> Iterator[Found]:
     if run.program in CLIENTS:
         yield from console_rules(run)
     if run.program.startswith("mkfs") or run.program in ("newfs", "mke2fs", "mkntfs"):
-        yield Found("destroys", run.program, deny=any(is_disk(one) for one in run.values))
+        yield RuleHit("destroys", run.program, deny=any(is_disk(one) for one in run.values))
     if _runs_scripts(run) and (script := _script_of(run)) and DEPLOYS.search(script) and not _only_shows(run):
-        yield Found("publishes", script)
+        yield RuleHit("publishes", script)
     yield from verb_rules(run, is_listed)
     yield from started_by_options(run)
     yield from switch_rules(run)
     if run.program in PACKAGING:
         yield from package_rules(run, place)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
-        yield Found("escalates", "/dev/tcp")
+        yield RuleHit("escalates", "/dev/tcp")
 
 
 # ── what is removed ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -85,27 +86,27 @@ def _may_go(run: Run, word: Word, place: Place) -> bool:
     )
 
 
-def _rm(run: Run, place: Place) -> Iterator[Found]:
+def _rm(run: Run, place: Place) -> Iterator[RuleHit]:
     targets = run.operands()
     if run.has("--no-preserve-root"):
-        yield Found("destroys", "rm --no-preserve-root", deny=True)
+        yield RuleHit("destroys", "rm --no-preserve-root", deny=True)
     recursive = run.has("-r", "-R", "--recursive", "-d") or run.program != "rm"
     for word in targets:
         everything = any(place.is_everything(path) for path in run.wholes(word, place))
         if everything and (recursive or word.glob is not None) and not run.elsewhere:
-            yield Found("destroys", f"{run.program} {word.value}", deny=True)
+            yield RuleHit("destroys", f"{run.program} {word.value}", deny=True)
         elif not _may_go(run, word, place):
-            yield Found("destroys", f"{run.program} {word.value}".replace(HOLE, "…"), _options(run, "-r", "-R", "-f"))
+            yield RuleHit("destroys", f"{run.program} {word.value}".replace(HOLE, "…"), _options(run, "-r", "-R", "-f"))
             return
     if not targets and not run.has("--help", "--version"):
-        yield Found("destroys", run.program)
+        yield RuleHit("destroys", run.program)
 
 
 def _options(run: Run, *names: str) -> tuple[str, ...]:
     return tuple(name for name in names if run.has(name))
 
 
-def _find(run: Run, place: Place) -> Iterator[Found]:
+def _find(run: Run, place: Place) -> Iterator[RuleHit]:
     if "-delete" in run.values:
         ways = searched_for(run.values)
         starts: list[Word] = []
@@ -115,20 +116,20 @@ def _find(run: Run, place: Place) -> Iterator[Found]:
             starts.append(word)
         starts = starts or [Word(".")]
         if not any(ways) and any(place.is_everything(path) for word in starts for path in run.wholes(word, place)):
-            yield Found("destroys", "find -delete", deny=True)
+            yield RuleHit("destroys", "find -delete", deny=True)
         elif not all(_may_go(run, word, place) for word in starts) and not (
             all(any(place.is_made_again(f"{place.root}/{name}") for _, name in way) for way in ways)
             and all(place.is_inside(path) for word in starts for path in run.wholes(word, place))
         ):  # fmt: skip
-            yield Found("destroys", "find -delete", ("-delete",))
+            yield RuleHit("destroys", "find -delete", ("-delete",))
     for option in ("-fprint", "-fprint0", "-fprintf", "-fls"):
         if option in run.values:
-            yield Found("destroys", f"find {option}", (option,))
+            yield RuleHit("destroys", f"find {option}", (option,))
     if any(place.is_home_of_many(path) for word in run.arguments[:3] for path in run.wholes(word, place)):
         if any(seeks_protected(name) for way in searched_for(run.values) for _, name in way):
-            yield Found("credentials", "find " + " ".join(run.values[:3]))
+            yield RuleHit("credentials", "find " + " ".join(run.values[:3]))
         elif any(basename(one) not in _LOOKS_AT_FOUND for one in _started_by_find(run.values)):
-            yield Found("destroys", "find " + " ".join(run.values[:3]))
+            yield RuleHit("destroys", "find " + " ".join(run.values[:3]))
 
 
 _LOOKS_AT_FOUND = frozenset(
@@ -151,11 +152,11 @@ def _is_huge(size: str) -> bool:
     return found is not None and int(found[1]) << (10 * "KMGTPE".find(found[2].upper()) + 10 if found[2] else 0) > _HUGE
 
 
-def _allots(run: Run, _place: Place) -> Iterator[Found]:
+def _allots(run: Run, _place: Place) -> Iterator[RuleHit]:
     """`head -c 500G /dev/zero`, `fallocate -l 1T`."""
     size = run.option("-l", "--length") if run.program == "fallocate" else run.option("-c", "--bytes")
     if size is not None and _is_huge(size.value):
-        yield Found("destroys", f"{run.program} {size.value}")
+        yield RuleHit("destroys", f"{run.program} {size.value}")
 
 
 _ENDLESS = frozenset(("yes", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"))
@@ -171,27 +172,27 @@ def never_ends(command: Simple) -> bool:
     return basename(words[0].value) not in ("head", "dd", "timeout", "od", "xxd")
 
 
-def _truncate(run: Run, place: Place) -> Iterator[Found]:
+def _truncate(run: Run, place: Place) -> Iterator[RuleHit]:
     for word in run.operands("-s --size -r --reference"):
         if not _may_go(run, word, place):
-            yield Found("destroys", f"truncate {word.value}")
+            yield RuleHit("destroys", f"truncate {word.value}")
             return
 
 
-def _dd(run: Run, place: Place) -> Iterator[Found]:
+def _dd(run: Run, place: Place) -> Iterator[RuleHit]:
     for word in run.arguments:
         if word.value.startswith("of="):
             target = Word(word.value[3:])
             if is_disk(target.value):
-                yield Found("destroys", f"dd {word.value}", deny=True)
+                yield RuleHit("destroys", f"dd {word.value}", deny=True)
             elif not is_device(target.value) and not _may_go(run, target, place):
-                yield Found("destroys", f"dd {word.value}")
+                yield RuleHit("destroys", f"dd {word.value}")
 
 
-def _mv(run: Run, place: Place) -> Iterator[Found]:
+def _mv(run: Run, place: Place) -> Iterator[RuleHit]:
     operands = run.operands("-t -S --target-directory --suffix")
     if operands and operands[-1].value == "/dev/null":
-        yield Found("destroys", "mv … /dev/null")
+        yield RuleHit("destroys", "mv … /dev/null")
     into = run.option("-t", "--target-directory")
     ends = [into] if into is not None else operands[-1:]
     fades = any(
@@ -203,40 +204,40 @@ def _mv(run: Run, place: Place) -> Iterator[Found]:
             obeyed = place.is_started_from(path) or place.is_guard(path)
             lost = fades and place.is_inside(path) and not place.is_made_again(path)  # what lies there is not kept
             if not kept or obeyed or lost or place.is_everything(path):
-                yield Found("destroys", f"mv {word.value}".replace(HOLE, "…"))
+                yield RuleHit("destroys", f"mv {word.value}".replace(HOLE, "…"))
                 return
 
 
-def _cp(run: Run, place: Place) -> Iterator[Found]:
+def _cp(run: Run, place: Place) -> Iterator[RuleHit]:
     if run.has("-r", "-R", "-a", "--recursive", "--archive"):
         yield from _takes_in(run, place)
     operands = run.operands("-t -S --target-directory --suffix -m -o -g --mode --owner --group")
     if operands and is_disk(operands[-1].value):
-        yield Found("destroys", f"{run.program} {operands[-1].value}", deny=True)
+        yield RuleHit("destroys", f"{run.program} {operands[-1].value}", deny=True)
     elif operands and operands[0].value == "/dev/null":
-        yield Found("destroys", f"{run.program} /dev/null")
+        yield RuleHit("destroys", f"{run.program} /dev/null")
 
 
-def _kill(run: Run, _place: Place) -> Iterator[Found]:
+def _kill(run: Run, _place: Place) -> Iterator[RuleHit]:
     if run.program == "kill":
         operands = run.values[1:] if run.values[:1] and run.values[0].startswith("-") else run.values
         if any(one in ("-1", "1", "0") for one in operands if one != "--") and "-l" not in run.values:
-            yield Found("destroys", "kill " + " ".join(run.values[:3]))
+            yield RuleHit("destroys", "kill " + " ".join(run.values[:3]))
         elif not _AT_ONCE.isdisjoint(run.values) and {"pgrep", "pidof"}.issuperset(run.printed or ("",)):
-            yield Found("destroys", "kill -9 $(pgrep …)")
+            yield RuleHit("destroys", "kill -9 $(pgrep …)")
     elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
         one.value in (".", ".*", "", "*") or (run.has("-f", "--full") and interpreter(one.value) is not None)
         for one in run.operands()
     ):
-        yield Found("destroys", run.program)
+        yield RuleHit("destroys", run.program)
     elif not _AT_ONCE.isdisjoint(run.values):  # all of a name, without a warning
-        yield Found("destroys", f"{run.program} -9")
+        yield RuleHit("destroys", f"{run.program} -9")
 
 
 _AT_ONCE = frozenset(("-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"))
 KILLS = frozenset(("kill", "killall", "pkill", "skill", "killall5"))
-_OUR_PROCESS = Late(r"rightcall|\bclaude\b|\bcodex\b", re.IGNORECASE)
-_NO_LETTERS = Late(r"[\[\](){}^$*?+|\\]")
+_OUR_PROCESS = regex(r"rightcall|\bclaude\b|\bcodex\b", re.IGNORECASE)
+_NO_LETTERS = regex(r"[\[\](){}^$*?+|\\]")
 _FINDS_PROCESSES = frozenset(("pgrep", "pidof", "grep", "egrep", "rg", "awk", "gawk", "lsof", "fuser"))
 
 
@@ -260,7 +261,7 @@ def _is_our_name(pattern: str) -> bool:
 # ── rights ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _chmod(run: Run, place: Place) -> Iterator[Found]:
+def _chmod(run: Run, place: Place) -> Iterator[RuleHit]:
     operands = [word for word in run.arguments if not re.match(r"-[A-Za-z-]{1,}$", word.value) or
                 re.fullmatch(r"-[rwxst]+", word.value)]  # fmt: skip
     mode, targets = (operands[0].value if operands else ""), operands[1:]
@@ -272,69 +273,69 @@ def _chmod(run: Run, place: Place) -> Iterator[Found]:
         or re.fullmatch(r"[0-7]{0,3}[2367]", mode)
         or re.search(r"(?:^|,)[ug]*[oa][ugoa]*[+=][rx]*w", mode)
     ):
-        yield Found("escalates", f"chmod {mode}")
+        yield RuleHit("escalates", f"chmod {mode}")
     elif run.has("-R", "--recursive") and re.fullmatch(r"0?[0-3][0-7]{2}|[ua]+-[wxX]*r[wxX]*|0+", mode):
-        yield Found("destroys", f"chmod -R {mode}")
+        yield RuleHit("destroys", f"chmod -R {mode}")
     if run.program != "chmod" and operands and re.match(r"(?:root|0)(?:[:.]|$)", operands[0].value):
-        yield Found("escalates", f"{run.program} {operands[0].value}")
+        yield RuleHit("escalates", f"{run.program} {operands[0].value}")
     if any(word.inner and basename(word.value) == "rightcall" for word in targets):
-        yield Found("guards", f"{run.program} … rightcall")
+        yield RuleHit("guards", f"{run.program} … rightcall")
     for word in targets:
         if any("/.git/hooks/" in path for path in run.wholes(word, place)):
-            yield Found("persists", f"{run.program} {word.value}")
+            yield RuleHit("persists", f"{run.program} {word.value}")
         if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
-            yield Found("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
+            yield RuleHit("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
             return
 
 
-def _crontab(run: Run, _place: Place) -> Iterator[Found]:
+def _crontab(run: Run, _place: Place) -> Iterator[RuleHit]:
     if not run.has("-l", "--help", "-r"):  # without a word it takes what it reads
-        yield Found("persists", "crontab")
+        yield RuleHit("persists", "crontab")
 
 
 # ── credentials ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _environment(run: Run, _place: Place) -> Iterator[Found]:
+def _environment(run: Run, _place: Place) -> Iterator[RuleHit]:
     """A dump of all variables, or one that is named like a secret."""
     program, values = run.program, run.values
     for one in values[:50]:
         name, equals, value = one.partition("=")
         if equals and program == "env" and (kind := why_dangerous(name, value)):
-            yield Found(kind, f"{program} {name}=")
+            yield RuleHit(kind, f"{program} {name}=")
     if program == "env" and not run.narrowed:
         rest = [one for one in values if not one.startswith("-") and "=" not in one]
         if not rest and not any(one in ("--help", "--version") or one.startswith(("-S", "--split")) for one in values):
-            yield Found("credentials", "env")
+            yield RuleHit("credentials", "env")
     elif program == "printenv":
         names = [one for one in values if not one.startswith("-")]
         if not names or any(SECRET_NAME.search(one) for one in names):
-            yield Found("credentials", "printenv " + " ".join(names[:1]))
+            yield RuleHit("credentials", "printenv " + " ".join(names[:1]))
     elif program in ("export", "declare", "typeset", "readonly", "set"):
         dumps = not values or (program != "set" and all(re.fullmatch(r"-[pxgr]+", one) for one in values))
         shown = [one for one in values if SECRET_NAME.search(one) and "=" not in one]
         if dumps or (shown and any(re.fullmatch(r"-[a-z]*p[a-z]*", one) for one in values)):
-            yield Found("credentials", program)
+            yield RuleHit("credentials", program)
     elif program == "compgen" and any(one in ("-v", "-e") for one in values):
-        yield Found("credentials", "compgen")
+        yield RuleHit("credentials", "compgen")
 
 
-def _ps(run: Run, _place: Place) -> Iterator[Found]:
+def _ps(run: Run, _place: Place) -> Iterator[RuleHit]:
     """`ps auxe` shows the variables of every process."""
     if any(re.fullmatch(r"[a-zA-Z]*e[a-zA-Z]*", one) for one in run.values[:2]) or run.has("-E"):
-        yield Found("credentials", "ps e")
+        yield RuleHit("credentials", "ps e")
 
 
-def _parallel(run: Run, _place: Place) -> Iterator[Found]:
+def _parallel(run: Run, _place: Place) -> Iterator[RuleHit]:
     """Without a command it runs what it reads."""
     if not run.operands("-j -I -N -a -S -n -L --jobs --colsep --joblog --delay --timeout --retries"):
-        yield Found("runs", "parallel")
+        yield RuleHit("runs", "parallel")
 
 
-def _prints(run: Run, _place: Place) -> Iterator[Found]:
+def _prints(run: Run, _place: Place) -> Iterator[RuleHit]:
     names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
     if names:
-        yield Found("credentials", f"${names[0]}")
+        yield RuleHit("credentials", f"${names[0]}")
 
 
 # ── containers, scripts, ourselves ──────────────────────────────────────────────────────────────────────────────────
@@ -344,7 +345,7 @@ _CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
 _HALTS = frozenset(("stop", "restart", "pause", "update"))
 
 
-def _container(run: Run, place: Place) -> Iterator[Found]:
+def _container(run: Run, place: Place) -> Iterator[RuleHit]:
     """Folders of the machine that a container is let into."""
     for at, value in enumerate(run.values):
         told = ""
@@ -357,22 +358,22 @@ def _container(run: Run, place: Place) -> Iterator[Found]:
         if source and source[0] in "/~.":
             for path in run.wholes(Word(source), place):
                 if place.is_everything(path) or place.holds_credentials(path):
-                    yield Found("escalates", f"{run.program} -v {source}")
+                    yield RuleHit("escalates", f"{run.program} -v {source}")
                     return
     action = next((one for one in run.values if one in _HALTS), "")
     if action and not _CONTAINERS.isdisjoint(run.printed + (run.carried if run.more else ())):
-        yield Found("destroys", f"{run.program} {action} $({run.program} …)")  # whatever runs, and not one by its name
+        yield RuleHit("destroys", f"{run.program} {action} $({run.program} …)")  # whatever runs, no name
     if run.elsewhere and not {"up", "down", "restart", "start", "stop", "pull", "run"}.isdisjoint(run.values[:4]):
-        yield Found(
+        yield RuleHit(
             "publishes", f"ssh … {run.program} {' '.join(run.values[:2])}"
         )  # what is a try here is one's work there
     host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
     if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
-        yield Found(kind, f"{run.program} -H {host.value}")
+        yield RuleHit(kind, f"{run.program} -H {host.value}")
     if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
-        yield Found("credentials", f"{run.program} inspect")
+        yield RuleHit("credentials", f"{run.program} inspect")
     if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
-        yield Found("escalates", f"{run.program} --network=host")
+        yield RuleHit("escalates", f"{run.program} --network=host")
 
 
 _SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
@@ -417,17 +418,17 @@ def _script_of(run: Run) -> str:
     return next((one for one in operands if DEPLOYS.search(one)), "")
 
 
-def _kubectl(run: Run, _place: Place) -> Iterator[Found]:
+def _kubectl(run: Run, _place: Place) -> Iterator[RuleHit]:
     """A shell in a cluster, that nobody judges what is typed into."""
     if "rsh" in run.values[:3]:
-        yield Found("publishes", f"{run.program} rsh")
+        yield RuleHit("publishes", f"{run.program} rsh")
     elif "exec" in run.values[:6] and "--" in run.values:
         started = run.arguments[run.values.index("--") + 1 :]
         if started and basename(started[0].value) in SHELLS and shell_code(started[1:]) is None:
-            yield Found("publishes", f"{run.program} exec … {started[0].value}")
+            yield RuleHit("publishes", f"{run.program} exec … {started[0].value}")
 
 
-def _cmake(run: Run, place: Place) -> Iterator[Found]:
+def _cmake(run: Run, place: Place) -> Iterator[RuleHit]:
     """`cmake -E` has commands of its own."""
     at = run.values.index("-E") + 1 if "-E" in run.values else len(run.values)
     if run.values[at : at + 1] and run.values[at] in ("remove", "remove_directory", "rm"):
@@ -435,24 +436,24 @@ def _cmake(run: Run, place: Place) -> Iterator[Found]:
                        place)  # fmt: skip
 
 
-_SED_ALL = Late(r"\s*(?:1,\$|0,\$|1~1|0~1|/\.?\*?/)?\s*d\s*;?\s*|\s*s(\W)\^?\.\*\$?\1\1g?\s*")
+_SED_ALL = regex(r"\s*(?:1,\$|0,\$|1~1|0~1|/\.?\*?/)?\s*d\s*;?\s*|\s*s(\W)\^?\.\*\$?\1\1g?\s*")
 
 
-def _sed(run: Run, place: Place) -> Iterator[Found]:
+def _sed(run: Run, place: Place) -> Iterator[RuleHit]:
     """A script that leaves nothing of a file."""
     scripts = [code.value for code in codes(run.program, run.arguments)]
     silent = run.has("-n", "--quiet", "--silent") and not any(re.search(r"[pPwi]", one) for one in scripts)
     if silent or any(_SED_ALL.fullmatch(one) for one in scripts):
         for word in writes_to(run):
             if not _may_go(run, word, place):
-                yield Found("destroys", f"sed -i on {word.value}".replace(HOLE, "…"))
+                yield RuleHit("destroys", f"sed -i on {word.value}".replace(HOLE, "…"))
                 return
 
 
-_EDIT_ALL = Late(r"(?:^|[|:\n])\s*(?:%|1,\$|,|g/\.?\*?/)\s*d\b")
+_EDIT_ALL = regex(r"(?:^|[|:\n])\s*(?:%|1,\$|,|g/\.?\*?/)\s*d\b")
 
 
-def _edits(run: Run, place: Place) -> Iterator[Found]:
+def _edits(run: Run, place: Place) -> Iterator[RuleHit]:
     """Editors that are told what to do: all lines deleted."""
     told = [
         word.value for name, word in options_of(run.program, run.arguments) if name in ("-c", "--cmd", "-s") and word
@@ -462,34 +463,34 @@ def _edits(run: Run, place: Place) -> Iterator[Found]:
     if any(_EDIT_ALL.search(one) for one in (*told, run.text or "") if len(one) < 5000) and not all(
         _may_go(run, word, place) for word in files
     ):
-        yield Found("destroys", f"{run.program} … {files[-1].value}".replace(HOLE, "…"))
+        yield RuleHit("destroys", f"{run.program} … {files[-1].value}".replace(HOLE, "…"))
 
 
 _ANSWERED = frozenset(("echo", "printf", "true", ":", "yes", "sleep"))
 
 
-def _openssl(run: Run, _place: Place) -> Iterator[Found]:
+def _openssl(run: Run, _place: Place) -> Iterator[RuleHit]:
     """A connection that nothing is sent through shows the certificate of a site."""
     sends = run.redirected or run.printed or run.carried or not _ANSWERED.issuperset(run.fed)
     if run.values[:1] == ["s_client"] and sends:
-        yield Found("publishes", "… | openssl s_client")
+        yield RuleHit("publishes", "… | openssl s_client")
 
 
-def _perl(run: Run, place: Place) -> Iterator[Found]:
+def _perl(run: Run, place: Place) -> Iterator[RuleHit]:
     """`perl -i -ne ''` prints nothing into the place of a file."""
     scripts = [code.value for code in codes(run.program, run.arguments)]
     silent = run.has("-n") and not any(re.search(r"print|say|write|puts|\$_", one) for one in scripts)
     if scripts and (silent or any(_SED_ALL.fullmatch(one) for one in scripts)):
         for word in writes_to(run):
             if not _may_go(run, word, place):
-                yield Found("destroys", f"{run.program} -i on {word.value}".replace(HOLE, "…"))
+                yield RuleHit("destroys", f"{run.program} -i on {word.value}".replace(HOLE, "…"))
                 return
 
 
 _SERVES = frozenset(("serve", "http-server", "live-server", "miniserve", "darkhttpd", "webfsd"))
 
 
-def _serves(run: Run, place: Place) -> Iterator[Found]:
+def _serves(run: Run, place: Place) -> Iterator[RuleHit]:
     """A home folder that anybody who reaches this machine may read."""
     named = run.option("-d", "--directory", "-t")
     if run.program in _SERVES:
@@ -499,7 +500,7 @@ def _serves(run: Run, place: Place) -> Iterator[Found]:
     else:
         return
     if any(place.is_home_of_many(path) for word in given or [Word(".")] for path in run.wholes(word, place)):
-        yield Found("publishes", f"{run.program} {' '.join(run.values[:3])}")
+        yield RuleHit("publishes", f"{run.program} {' '.join(run.values[:3])}")
 
 
 _SWITCHES = {
@@ -507,21 +508,21 @@ _SWITCHES = {
     "gcloud": ("config", "set", "project"), "az": ("account", "set"), "terraform": ("workspace", "select"),
     "tofu": ("workspace", "select"), "firebase": ("use",), "heroku": ("git:remote",),
 }  # fmt: skip
-_PRODUCTION = Late(r"(?:^|[-_./:@])(?:prod|production|live)(?:$|[-_./:@\d])", re.IGNORECASE)
+_PRODUCTION = regex(r"(?:^|[-_./:@])(?:prod|production|live)(?:$|[-_./:@\d])", re.IGNORECASE)
 
 
-def switch_rules(run: Run) -> Iterator[Found]:
+def switch_rules(run: Run) -> Iterator[RuleHit]:
     """What comes later, and looks as harmless as ever, would be done in production."""
     words = _SWITCHES.get(run.program)
     if words is not None and tuple(run.values[: len(words)]) == words:
         to = next((one for one in run.values[len(words) :] if _PRODUCTION.search(one)), "")
         if to:
-            yield Found("persists", f"{run.program} {' '.join(words)} {to}")
+            yield RuleHit("persists", f"{run.program} {' '.join(words)} {to}")
 
 
-def _pager(run: Run, _place: Place) -> Iterator[Found]:
+def _pager(run: Run, _place: Place) -> Iterator[RuleHit]:
     if any(one.startswith("+!") for one in run.values):
-        yield Found("runs", f"{run.program} +!")
+        yield RuleHit("runs", f"{run.program} +!")
 
 
 _LOOKING = frozenset(
@@ -540,7 +541,7 @@ _NEVER = frozenset(("approvals", "grants", "trust", "people", "token", "pause", 
 _NEVER_DONE = frozenset((("audit", "adopt"), ("policy", "quarantine")))
 
 
-def _rightcall(run: Run, _place: Place) -> Iterator[Found]:
+def _rightcall(run: Run, _place: Place) -> Iterator[RuleHit]:
     """A model does not answer its own questions."""
     words = [word.value for word in run.operands("--policy --db --store --root --as")]
     command = words[0] if words else ""
@@ -550,32 +551,32 @@ def _rightcall(run: Run, _place: Place) -> Iterator[Found]:
     if command in ("approvals", "grants", "people", "audit", "store") and not action:
         return
     never = command in _NEVER or (command, action) in _NEVER_DONE
-    yield Found("guards", f"rightcall {command} {action}".strip(), deny=never)
+    yield RuleHit("guards", f"rightcall {command} {action}".strip(), deny=never)
 
 
-def _keyring(run: Run, _place: Place) -> Iterator[Found]:
+def _keyring(run: Run, _place: Place) -> Iterator[RuleHit]:
     if run.values[:1] not in ([], ["--help"], ["--list-backends"], ["diagnose"]):
-        yield Found("credentials", "keyring")
+        yield RuleHit("credentials", "keyring")
 
 
-def _clipboard(run: Run, _place: Place) -> Iterator[Found]:
+def _clipboard(run: Run, _place: Place) -> Iterator[RuleHit]:
     if not {"-o", "-out"}.isdisjoint(run.values):
-        yield Found("credentials", f"{run.program} -o")
+        yield RuleHit("credentials", f"{run.program} -o")
 
 
-def _vercel(run: Run, _place: Place) -> Iterator[Found]:
+def _vercel(run: Run, _place: Place) -> Iterator[RuleHit]:
     """Without a word it deploys."""
     if not run.operands("--cwd --token -t --scope -S") and not run.has("--help", "--version", "-v"):
-        yield Found("publishes", run.program)
+        yield RuleHit("publishes", run.program)
 
 
-def _search(run: Run, place: Place) -> Iterator[Found]:
+def _search(run: Run, place: Place) -> Iterator[RuleHit]:
     if "grep" not in run.program or run.has("-r", "-R", "--recursive", "--dereference-recursive"):
         yield from _takes_in(run, place)
         yield from _seeks(run, place)
 
 
-def _seeks(run: Run, place: Place) -> Iterator[Found]:
+def _seeks(run: Run, place: Place) -> Iterator[RuleHit]:
     """A search for secrets in all that is there, hidden files among it."""
     hidden = "grep" in run.program or run.has("--hidden", "--no-ignore", "-u", "-uu", "-uuu", "--unrestricted", "-.")
     chosen = run.option("--include", "-g", "--glob", "--iglob")
@@ -588,71 +589,71 @@ def _seeks(run: Run, place: Place) -> Iterator[Found]:
     if not any(seeks_secrets(word.value) for word in patterns):
         return
     if not places or any(place.is_above(path) for word in places for path in run.wholes(word, place)):
-        yield Found("credentials", f"{run.program} {patterns[0].value}")
+        yield RuleHit("credentials", f"{run.program} {patterns[0].value}")
 
 
-def _takes_in(run: Run, place: Place) -> Iterator[Found]:
+def _takes_in(run: Run, place: Place) -> Iterator[RuleHit]:
     """All of a home folder or of the system: credentials are among it."""
     for word in run.operands():
         if any(map(place.is_home_of_many, run.wholes(word, place))):
-            yield Found("credentials", f"{run.program} {word.value}")
+            yield RuleHit("credentials", f"{run.program} {word.value}")
             return
 
 
-def _tar(run: Run, place: Place) -> Iterator[Found]:
+def _tar(run: Run, place: Place) -> Iterator[RuleHit]:
     given = {name for name, _ in options_of(run.program, run.arguments)}
     if not given.isdisjoint(("-c", "-r", "-u", "--create", "--append", "--update")):
         yield from _takes_in(run, place)
     if run.has("--checkpoint-action", "--to-command", "--info-script", "--new-volume-script") or "-F" in given:
-        yield Found("runs", "tar --checkpoint-action")
+        yield RuleHit("runs", "tar --checkpoint-action")
     if run.has("--remove-files"):
-        yield Found("destroys", "tar --remove-files", ("--remove-files",))
+        yield RuleHit("destroys", "tar --remove-files", ("--remove-files",))
     if not unpacks(run):
         return
     into = run.option("-C", "--directory")
     if into is not None and any(place.is_everything(path) for path in run.wholes(into, place)):
-        yield Found("persists", f"tar -C {into.value}")
+        yield RuleHit("persists", f"tar -C {into.value}")
     if "-P" in given or run.has("--absolute-names"):
-        yield Found("persists", "tar -P", ("-P",))
+        yield RuleHit("persists", "tar -P", ("-P",))
 
 
-def _tee(run: Run, _place: Place) -> Iterator[Found]:
+def _tee(run: Run, _place: Place) -> Iterator[RuleHit]:
     if any(is_disk(one) for one in run.values):
-        yield Found("destroys", "tee", deny=True)
+        yield RuleHit("destroys", "tee", deny=True)
     yield from _prints(run, _place)
 
 
-def _make(run: Run, _place: Place) -> Iterator[Found]:
+def _make(run: Run, _place: Place) -> Iterator[RuleHit]:
     """Rules that come from elsewhere than a file of the project."""
     file = run.option("-f", "--file", "--makefile")
     if any(one.startswith(("SHELL=", ".SHELLFLAGS=", "MAKEFLAGS=")) for one in run.values) or any(
         one == "-E" or one.startswith(("--eval", "-E")) for one in run.values
     ):
-        yield Found("runs", "make SHELL=")
+        yield RuleHit("runs", "make SHELL=")
     elif file is not None and (file.value in ("-", "/dev/stdin") or file.value.startswith("/dev/fd/")):
-        yield Found("runs", "make -f -")
+        yield RuleHit("runs", "make -f -")
 
 
-_JQ_ENVIRONMENT = Late(r"(?:\$ENV|(?<![.\w\"$])env)\b(?!\s*:)(?!\"|\.(?!\w*(?:SECRET|TOKEN|PASS|KEY|CREDENTIAL))\w+)")
+_JQ_ENVIRONMENT = regex(r"(?:\$ENV|(?<![.\w\"$])env)\b(?!\s*:)(?!\"|\.(?!\w*(?:SECRET|TOKEN|PASS|KEY|CREDENTIAL))\w+)")
 
 
-def _jq(run: Run, _place: Place) -> Iterator[Found]:
+def _jq(run: Run, _place: Place) -> Iterator[RuleHit]:
     """`jq -n env` shows all variables."""
     code = [word.value for at, word in enumerate(run.arguments) if not word.value.startswith("-")
             and not {"--arg", "--argjson", "--slurpfile", "--rawfile"}.intersection(run.values[max(at - 2, 0) : at])
             ]  # fmt: skip
     if code and _JQ_ENVIRONMENT.search(code[0]):
-        yield Found("credentials", "jq env")
+        yield RuleHit("credentials", "jq env")
 
 
-def _words_only(run: Run, _place: Place) -> Iterator[Found]:
+def _words_only(run: Run, _place: Place) -> Iterator[RuleHit]:
     """`set +o history` and the like."""
     if joined(run.arguments[:2]) == "+o history":
-        yield Found("guards", "set +o history")
+        yield RuleHit("guards", "set +o history")
     yield from _environment(run, _place)
 
 
-_RULES: dict[str, Callable[[Run, Place], Iterator[Found]]] = {
+_RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     **dict.fromkeys(("rm", "grm", "unlink", "rimraf", "srm", "del-cli"), _rm),
     **dict.fromkeys(("find", "gfind"), _find),
     "truncate": _truncate,

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rightcall.policy.commands.expansion import Budget, Scanner, Values, decoded
+from rightcall.policy.commands.expansion import ReadingBudget, Values, WordScanner, decoded
 from rightcall.policy.commands.paths import searched_for
 from rightcall.policy.commands.places import names_in
-from rightcall.policy.commands.words import CUT, HOLE, KEPT, MOST_WORDS, WILD, Pieces, Unreadable, Word, could_be
+from rightcall.policy.commands.words import CUT, HOLE, KEPT, MOST_WORDS, WILD, Pieces, UnreadableLine, Word, could_be
 
 _REDIRECT = re.compile(r"(\d{0,9}|\{\w+\})(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]=]*\])?\+?=", re.DOTALL)
@@ -61,12 +61,12 @@ class _Here(NamedTuple):
     tabs: bool
 
 
-class Reader(Scanner):
+class LineReader(WordScanner):
     """One text. `commands` may hold those of the text around it."""
 
     def __init__(
         self, text: str, home: str, folders: tuple[str, ...], commands: list[Simple],
-        variables: dict[str, Values | None], budget: Budget, depth: int = 0,
+        variables: dict[str, Values | None], budget: ReadingBudget, depth: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(text, home, variables, budget, depth)
         self.folders: tuple[str, ...] = folders
@@ -76,10 +76,10 @@ class Reader(Scanner):
         self.bombs = False
 
     def read(self) -> None:
-        """All of it. Raises Unreadable."""
+        """All of it. Raises UnreadableLine."""
         self.sequence(())
         if self.at < self.end:
-            raise Unreadable(f"`{self.text[self.at]}` is not expected there")
+            raise UnreadableLine(f"`{self.text[self.at]}` is not expected there")
         if self.waiting:
             self._bodies()
 
@@ -89,7 +89,7 @@ class Reader(Scanner):
         """Commands up to one of the words or signs that close a group; that one is left where it is."""
         self.depth += 1
         if self.depth > 60:
-            raise Unreadable("it is nested too deeply")
+            raise UnreadableLine("it is nested too deeply")
         while True:
             self.blanks(lines=True)
             if self.at >= self.end or self._closes(closing):
@@ -171,7 +171,7 @@ class Reader(Scanner):
             return
         keyword = self._keyword()
         if keyword in _CLOSING and keyword not in closing and keyword != "in":
-            raise Unreadable(f"`{keyword}` is not expected there")
+            raise UnreadableLine(f"`{keyword}` is not expected there")
         if keyword in _OPENING:
             self._compound(keyword, fed)
             return
@@ -197,7 +197,7 @@ class Reader(Scanner):
             if self._closes((word,)):
                 self.at += len(word)
                 return word
-        raise Unreadable(f"`{words[0]}` is missing")
+        raise UnreadableLine(f"`{words[0]}` is missing")
 
     def group(self, closing: str, fed: tuple[int, ...] = ()) -> None:
         """Up to a closing parenthesis or brace; a subshell's folder and variables end with it."""
@@ -207,7 +207,7 @@ class Reader(Scanner):
         first = len(self.commands)
         self.sequence((closing,))
         if not self.starts(closing):
-            raise Unreadable(f"`{closing}` is missing")
+            raise UnreadableLine(f"`{closing}` is missing")
         self.at += 1
         for one in self.commands[first:]:
             one.fed = one.fed or fed
@@ -272,11 +272,11 @@ class Reader(Scanner):
         if self.starts("(("):
             self.at += 2
             if not self.arithmetic(Pieces()):
-                raise Unreadable("`))` is missing")
+                raise UnreadableLine("`))` is missing")
         else:
             name = self._keyword()
             if not name:
-                raise Unreadable("a loop has no name")
+                raise UnreadableLine("a loop has no name")
             self.at += len(name)
             self.blanks(lines=True)
             values: list[str] = []
@@ -291,7 +291,7 @@ class Reader(Scanner):
                         if word.glob is not None:
                             values.append(KEPT + word.glob)
             if len(values) > MOST_WORDS:
-                raise Unreadable("a loop goes over too many words")
+                raise UnreadableLine("a loop goes over too many words")
             self.variables[name] = tuple(dict.fromkeys(values)) or None
         self.blanks()
         if self.peek() == ";":
@@ -320,7 +320,7 @@ class Reader(Scanner):
         while True:
             self.blanks(lines=True)
             if self.word() is None and self.peek() != "|":
-                raise Unreadable("a pattern of `case` is missing")
+                raise UnreadableLine("a pattern of `case` is missing")
             self.blanks(lines=True)
             if self.peek() == ")":
                 self.at += 1
@@ -328,7 +328,7 @@ class Reader(Scanner):
             if self.peek() == "|":
                 self.at += 1
             elif self.at >= self.end:
-                raise Unreadable("`esac` is missing")
+                raise UnreadableLine("`esac` is missing")
 
     def _named_function(self) -> None:
         self.blanks()
@@ -361,13 +361,13 @@ class Reader(Scanner):
                 self.at += 2
                 return
             if self.at >= self.end:
-                raise Unreadable("`]]` is missing")
+                raise UnreadableLine("`]]` is missing")
             if self.peek() in "()<>&|;":
                 self.at += 1
                 continue
             pieces = self.word()
             if pieces is None:
-                raise Unreadable("`]]` is missing")
+                raise UnreadableLine("`]]` is missing")
             made.words += pieces.words(self.home)
 
     def _redirects_behind(self) -> None:
@@ -398,7 +398,7 @@ class Reader(Scanner):
         if any(len(values) > 1 for pieces in written for values in pieces.texts):
             made.ways = self._ways(written)
         if self.at == begun:
-            raise Unreadable(f"`{self.peek() or 'the end'}` is not expected there")
+            raise UnreadableLine(f"`{self.peek() or 'the end'}` is not expected there")
         self._add(made)
         for at in self.outward:
             self.commands[at].fed = self.commands[at].fed or (len(self.commands) - 1,)
@@ -428,7 +428,7 @@ class Reader(Scanner):
         for at in defined:
             self.commands[at].called = True
         variables = self.variables | positional([word.value for word in made.words[1:]])
-        inside = Reader(body, self.home, self.folders, self.commands, variables, self.budget, self.depth + 1)
+        inside = LineReader(body, self.home, self.folders, self.commands, variables, self.budget, self.depth + 1)
         inside.functions = self.functions
         inside.read()
         self.functions[made.words[0].value] = body, defined
@@ -536,7 +536,7 @@ class Reader(Scanner):
             return True
         pieces = self.word()
         if pieces is None:
-            raise Unreadable(f"`{operator}` leads nowhere")
+            raise UnreadableLine(f"`{operator}` leads nowhere")
         words = pieces.words(self.home) or [Word("")]
         if operator in ("<&", ">&") and (words[0].value.isdigit() or words[0].value in ("-", "1-", "2-")):
             return True
@@ -547,7 +547,7 @@ class Reader(Scanner):
     def _here(self, made: Simple, operator: str) -> None:
         pieces = self.word()
         if pieces is None:
-            raise Unreadable("a here-document has no end")
+            raise UnreadableLine("a here-document has no end")
         ending = "".join(word.value for word in pieces.words(self.home))
         made.redirects.append(Redirect("<<", Word(""), ""))
         self.waiting.append(_Here(made, len(made.redirects) - 1, ending, not pieces.quoted, operator == "<<-"))
@@ -574,7 +574,9 @@ class Reader(Scanner):
             here.command.redirects[here.at] = Redirect("<<", Word("", None, True, (), inner), body)
 
     def _expanded(self, body: str) -> tuple[str, tuple[int, ...]]:
-        inside = Reader(body, self.home, self.folders, self.commands, dict(self.variables), self.budget, self.depth + 1)
+        inside = LineReader(
+            body, self.home, self.folders, self.commands, dict(self.variables), self.budget, self.depth + 1
+        )
         pieces = Pieces()
         inside.double(pieces, "")
         words = pieces.words(self.home)
@@ -612,7 +614,9 @@ class Reader(Scanner):
 
     def substituted_text(self, text: str, pieces: Pieces) -> str | None:
         first = len(self.commands)
-        inside = Reader(text, self.home, self.folders, self.commands, dict(self.variables), self.budget, self.depth + 1)
+        inside = LineReader(
+            text, self.home, self.folders, self.commands, dict(self.variables), self.budget, self.depth + 1
+        )
         inside.read()
         return self._printed(first, pieces)
 

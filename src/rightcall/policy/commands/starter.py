@@ -4,8 +4,8 @@ the network, escalates, persists, or switches a guard off. Data in the language 
 from functools import lru_cache
 from typing import Literal
 
-from rightcall.policy.commands.options import only_looks
 from rightcall.policy.commands.patterns import Pattern, compiled
+from rightcall.policy.commands.runs import only_looks
 
 Kind = Literal["destroys", "publishes", "credentials", "network", "escalates", "persists", "guards", "runs"]
 

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.base.json.marks import Late
 from rightcall.base.patterns import matches
+from rightcall.base.text import regex
 
-_SCHEME = Late(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_ODD = Late(
+_SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_ODD = regex(
     r"[\s\x00-\x20\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     r"\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
 """What clients drop: blanks, control characters, and those of Unicode that nobody sees."""
-_BEFORE = Late(r"(?:[/\\]+|[^/\\?#]*[^A-Za-z0-9+.:/\\?#-])(?=[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2})")
+_BEFORE = regex(r"(?:[/\\]+|[^/\\?#]*[^A-Za-z0-9+.:/\\?#-])(?=[A-Za-z][A-Za-z0-9+.-]*:[/\\]{2})")
 """What stands before a scheme and cannot be part of it: else the scheme would be taken for the host."""
 _QUOTES = "\"'`<>()\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a"
 """Signs that some clients take off an address."""
@@ -33,10 +33,10 @@ _METADATA = frozenset(
      "metadata.tencentyun.com", "metadata.packet.net")
 )  # fmt: skip
 """Where a cloud hands out its credentials."""
-_NAMES_FOR = Late(
+_NAMES_FOR = regex(
     r"(?:^|[.-])((?:\d{1,3}[.-]){3}\d{1,3}|[0-9a-f]{8})\.(?:nip\.io|sslip\.io|xip\.io|traefik\.me|localtest\.me)$"
 )
-_AROUND = Late(r"\s*(?:view-source|blob|jar|url|feed|filesystem|wyciwyg|cache|pcast|podcast|about):(?=[a-z+.-]+:/?)")
+_AROUND = regex(r"\s*(?:view-source|blob|jar|url|feed|filesystem|wyciwyg|cache|pcast|podcast|about):(?=[a-z+.-]+:/?)")
 
 
 def unquote(text: str) -> str:

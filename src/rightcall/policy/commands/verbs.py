@@ -5,13 +5,12 @@ options that name a program to be started."""
 import re
 from collections.abc import Callable, Iterator
 
-from rightcall.base.json.marks import Late
-from rightcall.policy.commands.git import Found, Run
-from rightcall.policy.commands.options import only_looks
+from rightcall.base.text import regex
 from rightcall.policy.commands.places import Place
+from rightcall.policy.commands.runs import RuleHit, Run, only_looks
 from rightcall.policy.commands.words import HOLE, Word, basename
 
-DEPLOYS = Late(
+DEPLOYS = regex(
     r"(?:^|[:_./-])(?:deploy|deployment|publish|release|ship|promote|rollback|destroy|wipe|nuke|purge|teardown"
     r"|tear-down"
     r"|uninstall|drop|reset-db|db[:_-]?(?:reset|drop|wipe)|hard-?reset|upload)(?:$|[:_.-](?!(?:notes?|changelog|check|dry|plan|docs|list"
@@ -39,21 +38,21 @@ _ABOUT_FILES = frozenset(
      "rustup", "conda", "mamba", "gem", "apt", "apt-get", "dnf", "yum", "psql", "mysql", "sqlite3", "history", "dotnet")
 )  # fmt: skip
 """Their words are files, names and texts, or they have lists of their own."""
-_ENDS = Late(
+_ENDS = regex(
     r"(?:[a-z]+[:-])?(?:delete|destroy|drop|purge|terminate|wipe|nuke|truncate|revoke|undeploy|tear-?down|erase"
     r"|unregister|obliterate|expunge|deleteall|decommission|deprovision|force-unlock|rollback|flush|evict|unpublish|delete-all|prune)(?:[:-][a-z-]+)?"
 )
-_SENDS = Late(r"(?:deploy|publish|promote|ship|rotate|rollout)(?:[:-](?!list|status|check|docs)[a-z-]+)?")
+_SENDS = regex(r"(?:deploy|publish|promote|ship|rotate|rollout)(?:[:-](?!list|status|check|docs)[a-z-]+)?")
 _UNLISTED = frozenset(
     ("push", "release", "apply", "reset", "rm", "uninstall", "submit", "upload", "downgrade", "down", "sync-prod")
 )
 """These too, where nobody knows the program; of others their own lines say what they mean."""
-_LOOKS = Late(
+_LOOKS = regex(
     r"(?:describe|list|ls|get|head|show|view|tail|logs?|lookup|search|query|scan|filter|select|estimate|preview"
     r"|simulate|validate|check|wait|help|version|info|status|history|read|download|batch-get|detect|diff|plan|what-if"
     r"|exists|find|count|whoami|explain|test|lint|dry-run|examples?|docs|doctor|decode|verify|inspect|cat|outputs?)(?:-.*)?"
 )
-_NAMED_SO = Late(r"(?:^|[-_])(?:delete|destroy|drop|purge|wipe|nuke|flush|teardown)(?:[-_]|$)")
+_NAMED_SO = regex(r"(?:^|[-_])(?:delete|destroy|drop|purge|wipe|nuke|flush|teardown)(?:[-_]|$)")
 _GONE = frozenset(("--delete", "--destroy", "--purge", "--wipe", "--drop", "--delete-all", "--force-delete"))
 _LOCAL: dict[str, frozenset[str]] = {
     "aws": frozenset(("s3", "configure", "help", "history", "sso", "s3api", "eks")),
@@ -65,7 +64,7 @@ _LOCAL: dict[str, frozenset[str]] = {
 """Command lines of clouds, with what of them stays on this machine or has rules of its own."""
 
 
-def verb_rules(run: Run, is_listed: Callable[[str], bool]) -> Iterator[Found]:
+def verb_rules(run: Run, is_listed: Callable[[str], bool]) -> Iterator[RuleHit]:
     """A program told to deploy or to destroy."""
     program = run.program
     if program in _LOCAL:
@@ -74,13 +73,13 @@ def verb_rules(run: Run, is_listed: Callable[[str], bool]) -> Iterator[Found]:
     if program in _ABOUT_FILES or program in TASKS:
         return
     if _NAMED_SO.search(program) and not only_looks(program, run.values):
-        yield Found("destroys", program)
+        yield RuleHit("destroys", program)
         return
     if not run.values:
         return
     words = _first_words(run.values)
     if len(words) > 1 and words[0] in ("db", "database") and words[1] in _LOSES:
-        yield Found("destroys", f"{program} {' '.join(words[:2])}")
+        yield RuleHit("destroys", f"{program} {' '.join(words[:2])}")
         return
     unlisted: bool | None = None
     for word in words:
@@ -91,10 +90,10 @@ def verb_rules(run: Run, is_listed: Callable[[str], bool]) -> Iterator[Found]:
             unlisted = not is_listed(program) if unlisted is None else unlisted
             kind = "publishes" if unlisted else ""
         if kind and not only_looks(program, run.values):
-            yield Found(kind, f"{program} {' '.join(words[:3])}")
+            yield RuleHit(kind, f"{program} {' '.join(words[:3])}")
             return
     if not _GONE.isdisjoint(run.values) and not only_looks(program, run.values):
-        yield Found("destroys", f"{program} --delete")
+        yield RuleHit("destroys", f"{program} --delete")
 
 
 _LOSES = ("reset", "drop", "downgrade", "wipe", "purge", "rollback", "truncate", "clean")
@@ -102,7 +101,7 @@ _NAMED_BY = frozenset(
     ("-m", "--message", "--title", "-k", "--grep", "-g", "--filter", "-t", "--name", "--text", "-p", "--pattern",
      "--tag", "--label", "-q", "--query", "--match", "--marker", "--stage", "--env", "-e", "--target")
 )  # fmt: skip
-_A_WORD = Late(r"[a-z][a-z0-9:_-]*")
+_A_WORD = regex(r"[a-z][a-z0-9:_-]*")
 
 
 def _first_words(values: list[str]) -> list[str]:
@@ -124,14 +123,14 @@ def _first_words(values: list[str]) -> list[str]:
     return found
 
 
-def _in_a_cloud(run: Run) -> Iterator[Found]:
+def _in_a_cloud(run: Run) -> Iterator[RuleHit]:
     """Of hundreds of operations, those that look have telling names; all others change something."""
     words = _first_words(run.values)
     if not words or words[0] in _LOCAL[run.program] or only_looks(run.program, run.values):
         return
     told = words[1:2] if run.program == "aws" else words
     if told and not any(_LOOKS.fullmatch(word) for word in told):
-        yield Found("publishes", f"{run.program} {' '.join(words[:4])}")
+        yield RuleHit("publishes", f"{run.program} {' '.join(words[:4])}")
 
 
 _STARTED: dict[str, tuple[str, ...]] = {
@@ -148,10 +147,10 @@ _STARTED_OFTEN = frozenset(
     ("gzip", "pigz", "xz", "pxz", "pixz", "zstd", "zstdmt", "bzip2", "pbzip2", "lbzip2", "lz4", "lzop", "lzma",
      "brotli", "ssh", "cat", "less", "more", "col", "rsync", "compress", "lrzip")
 )  # fmt: skip
-_STARTS_MORE = Late(r"[;&|`$<>\n]|ProxyCommand|LocalCommand", re.IGNORECASE)
+_STARTS_MORE = regex(r"[;&|`$<>\n]|ProxyCommand|LocalCommand", re.IGNORECASE)
 
 
-def started_by_options(run: Run) -> Iterator[Found]:
+def started_by_options(run: Run) -> Iterator[RuleHit]:
     """`tar -I`, `rsync -e`: a program that another one starts, besides those that are usual there."""
     names = _STARTED.get(run.program)
     if names is None:
@@ -161,7 +160,7 @@ def started_by_options(run: Run) -> Iterator[Found]:
         if word is not None and word.value:
             started = basename(word.value.split()[0]) if word.value.split() else ""
             if started not in _STARTED_OFTEN or _STARTS_MORE.search(word.value):
-                yield Found("runs", f"{run.program} {name} {word.value}", (name,))
+                yield RuleHit("runs", f"{run.program} {name} {word.value}", (name,))
 
 
 # ── databases ──
@@ -172,7 +171,7 @@ CLIENTS = frozenset(
      "sqlcmd", "cqlsh", "duckdb", "usql", "mongosh", "mongo", "snowsql", "bq", "trino", "presto", "hive", "beeline",
      "cockroach", "turso", "wrangler", "osqueryi", "impala-shell", "sqlplus", "isql", "tsql")
 )  # fmt: skip
-_SQL_DESTROYS = Late(
+_SQL_DESTROYS = regex(
     r"\b(?:DROP\s+(?:TABLE|DATABASE|SCHEMA|INDEX|VIEW|USER|ROLE|COLUMN|KEYSPACE|COLLECTION|FUNCTION|TRIGGER"
     r"|SEQUENCE|TYPE|OWNED|"
     r"MATERIALIZED|EXTENSION|POLICY|PROCEDURE|CONSTRAINT|TABLESPACE)|TRUNCATE\b|DELETE\s+FROM"
@@ -181,19 +180,19 @@ _SQL_DESTROYS = Late(
     r"|dropIndexes|updateMany"
     r"|findOneAndDelete|bulkWrite|renameCollection)\s*\(|\bdropDatabase\b|db\.shutdownServer", re.IGNORECASE,
 )  # fmt: skip
-_SQL_RIGHTS = Late(r"\b(?:GRANT|REVOKE)\s|\bSET\s+(?:GLOBAL|PERSIST)\b"
+_SQL_RIGHTS = regex(r"\b(?:GRANT|REVOKE)\s|\bSET\s+(?:GLOBAL|PERSIST)\b"
                          r"|\b(?:CREATE|ALTER)\s+(?:USER|ROLE)\b|LOAD_EXTENSION|LOAD\s+DATA\b"
                          r"|INTO\s+(?:OUT|DUMP)FILE|xp_cmdshell|pg_read_file|lo_import"
                          r"|createUser\(", re.IGNORECASE)  # fmt: skip
-_SQL_RUNS = Late(
+_SQL_RUNS = regex(
     r"\\!\s*(.*)|^\s*\.(?:shell|system)\s+(.*)|PROGRAM\s+'([^']*)'|^\s*system\s+(.*)", re.MULTILINE | re.IGNORECASE
 )
-_SQL_SECRET = Late(
+_SQL_SECRET = regex(
     r"pg_shadow|pg_authid|mysql\.user|authentication_string|\bpassword_hash\b|rolpassword", re.IGNORECASE
 )
 
 
-_SQL_READS = Late(r"(?:^|\s)(?:\.read|\\ir?|source)\s+['\"]?([^\s'\";]+)")
+_SQL_READS = regex(r"(?:^|\s)(?:\.read|\\ir?|source)\s+['\"]?([^\s'\";]+)")
 
 
 def sql_files(run: Run) -> list[Word]:
@@ -221,38 +220,38 @@ def is_named_dangerously(file: str) -> bool:
     return DEPLOYS.search(basename(file)) is not None or _RESTORES.search(basename(file)) is not None
 
 
-_RESTORES = Late(r"dump|backup|restore|snapshot", re.IGNORECASE)
+_RESTORES = regex(r"dump|backup|restore|snapshot", re.IGNORECASE)
 """What was saved of a database takes the place of what is in it now."""
 
 
-def console_rules(run: Run) -> Iterator[Found]:
+def console_rules(run: Run) -> Iterator[RuleHit]:
     yield from sql_rules(run.program, "\n".join((*run.values, run.text or ""))[:100_000])
 
 
-def sql_rules(program: str, text: str) -> Iterator[Found]:
+def sql_rules(program: str, text: str) -> Iterator[RuleHit]:
     """What a text of SQL does."""
     for kind, expression in (
         ("destroys", _SQL_DESTROYS), ("escalates", _SQL_RIGHTS), ("runs", _SQL_RUNS), ("credentials", _SQL_SECRET),
     ):  # fmt: skip
         found = expression.search(text)
         if found:
-            yield Found(kind, f"{program} {' '.join(found.group().split())[:40]}")
+            yield RuleHit(kind, f"{program} {' '.join(found.group().split())[:40]}")
             return
 
 
-def restore_rules(run: Run, _place: Place) -> Iterator[Found]:
+def restore_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
     if run.has("-c", "--clean", "--create", "-C"):
-        yield Found("destroys", "pg_restore --clean", ("--clean",))
+        yield RuleHit("destroys", "pg_restore --clean", ("--clean",))
 
 
-def redis_rules(run: Run, _place: Place) -> Iterator[Found]:
+def redis_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
     said = [word.value for word in run.operands(_REDIS_VALUED)]
     asked = [said] if said else [line.split() for line in (run.text or "").splitlines() if line.strip()]
     if run.more and not said:
         asked.append([HOLE])
     for words in asked:
         if not _REDIS_LOOKS.fullmatch(" ".join(words[:2])):
-            yield Found("destroys", f"redis-cli {words[0]}".replace(HOLE, "…"))
+            yield RuleHit("destroys", f"redis-cli {words[0]}".replace(HOLE, "…"))
             return
 
 
@@ -260,7 +259,7 @@ _REDIS_VALUED = (
     "-h -p -t -s -a -u -r -i -n -d -D -X --user --pass --sni --cacert --cacertdir --cert --key --tls-ciphers --pattern "
     "--count --quoted-pattern --rdb --functions-rdb --intrinsic-latency --memkeys-samples --lru-test --show-pushes"
 )
-_REDIS_LOOKS = Late(
+_REDIS_LOOKS = regex(
     r"(?:m?get|getrange|getbit|substr|strlen|exists|p?ttl|p?expiretime|type|keys|[hsz]?scan|randomkey|dbsize|info|ping"
     r"|echo|time|lastsave|monitor|role|auth|hello|select|quit|help|dump|touch|wait|object|memory|slowlog|latency"
     r"|command|p?subscribe|pubsub|lolwut|h(?:get|getall|mget|keys|vals|len|exists|strlen|randfield)"

@@ -12,7 +12,7 @@ from itertools import islice, pairwise, product
 
 from msgspec import Struct
 
-from rightcall.base.json.marks import Late
+from rightcall.base.text import regex
 
 HOLE = "\ue000"
 """Stands for text that is known only when it runs."""
@@ -25,8 +25,8 @@ MOST_WORDS = 200
 _MOST_NUMBERS = 10
 """Of a range that stand for all of them: what is protected has no number for a name."""
 WILD = re.compile(r"[*?\[]")
-_RANGE = Late(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
-_A_RANGE = Late(r"\{[^{},]*\.\.[^{},]*\}")
+_RANGE = regex(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
+_A_RANGE = regex(r"\{[^{},]*\.\.[^{},]*\}")
 _MARKS = {
     "*": "\ue010",
     "?": "\ue011",
@@ -45,7 +45,7 @@ _PATTERN = str.maketrans(
 )  # fmt: skip
 
 
-class Unreadable(Exception):
+class UnreadableLine(Exception):
     """The line cannot be judged; the text says why."""
 
 
@@ -126,7 +126,7 @@ class Pieces:
         found: list[Word] = []
         for count, choice in enumerate(product(*self.texts)):
             if count >= MOST_WORDS:
-                raise Unreadable("a word of it may stand for too many")
+                raise UnreadableLine("a word of it may stand for too many")
             for braced in braces("".join(choice)):
                 cuts = braced.split(CUT) if CUT in braced else (braced,)
                 found += [_word(cut, home, self.quoted, names, inner) for cut in cuts if cut or self.quoted]
@@ -152,8 +152,8 @@ def _at_home(text: str, home: str) -> str:
 
 
 def braces(text: str) -> list[str]:
-    """`a{b,c}` and `a{1..3}` expanded, without recursion. Of a range the first few stand for all. Raises Unreadable for
-    more than `MOST_WORDS`.
+    """`a{b,c}` and `a{1..3}` expanded, without recursion. Of a range the first few stand for all. Raises UnreadableLine
+    for more than `MOST_WORDS`.
 
     >>> braces("src/{a,b}.py"), braces("{x}")
     (['src/a.py', 'src/b.py'], ['{x}'])
@@ -164,7 +164,7 @@ def braces(text: str) -> list[str]:
     todo = [text]
     while todo:
         if len(done) + len(todo) > MOST_WORDS:
-            raise Unreadable("a word of it stands for too many")
+            raise UnreadableLine("a word of it stands for too many")
         one = todo.pop()
         opened = _first_braces(one)
         if opened is None:
@@ -185,7 +185,7 @@ def alternatives(pattern: str) -> list[str]:
         raise ValueError("has a range in its braces, of which there are none here; write {1,2,3}")
     try:
         found = braces(pattern)
-    except Unreadable:
+    except UnreadableLine:
         raise ValueError("has braces that stand for too many; write a pattern for each") from None
     if any(re.search(r"[{}]", one.replace("{}", "")) for one in found):
         raise ValueError("has braces that are not closed, without a comma or with a blank in them; write {a,b}")
@@ -262,7 +262,7 @@ def basename(program: str) -> str:
     return name
 
 
-_VERSIONED = Late(r"(python|pypy|pip|ruby|gem|perl|php|lua|node|gcc|g\+\+|clang|java)[-\d.]+")
+_VERSIONED = regex(r"(python|pypy|pip|ruby|gem|perl|php|lua|node|gcc|g\+\+|clang|java)[-\d.]+")
 
 
 def unversioned(program: str) -> str:
@@ -291,12 +291,12 @@ _ALIASES = {
     "sls": "select-string", "ls": "get-childitem", "dir": "get-childitem", "gci": "get-childitem", "echo": "echo",
     "write-output": "echo", "write-host": "echo", "%": "foreach-object", "?": "where-object", "gal": "get-alias",
 }  # fmt: skip
-_TOKEN = Late(
+_TOKEN = regex(
     r"(?P<blank>[ \t\r]+)|(?P<end>[;\n{}()]|&&|\|\||&)|(?P<pipe>\|)|(?P<single>'(?:[^']|'')*')"
     r"|(?P<double>\"(?:[^\"`]|`.)*\")"
     r"|(?P<comment>(?<![^\s;{}()])#[^\n]*)|(?P<word>(?:`.|[^\s;{}()|&'\"`])+)|(?P<odd>.)", re.DOTALL,
 )  # fmt: skip
-_VARIABLE = Late(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
+_VARIABLE = regex(r"\$(?:\{[^}]*\}|[A-Za-z_?][\w:]*)|%[A-Za-z_]\w*%")
 _KEYWORDS = frozenset(
     ("if", "else", "elseif", "foreach", "for", "while", "do", "try", "catch", "finally", "return", "param",
      "function", "in", "switch", "process", "begin", "end", "not", "exist", "call", "@echo")

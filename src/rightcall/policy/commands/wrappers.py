@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rightcall.base.json.marks import Late
-from rightcall.policy.commands.options import part, takes_value
+from rightcall.base.text import regex
+from rightcall.policy.commands.runs import part, takes_value
 from rightcall.policy.commands.words import HOLE, Word
 
 SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "rbash", "mksh", "yash", "csh", "tcsh"))
-_CODE_VARIABLES = Late(
+_CODE_VARIABLES = regex(
     r"(?:GIT_)?(?:\w*_COMMAND|PAGER|EDITOR|VISUAL|BROWSER|SSH_ASKPASS|ASKPASS|RSYNC_RSH)|\w*PAGER|\w*_EDITOR|GIT_SSH"
     r"|GIT_EXTERNAL_DIFF|CVS_RSH|LESSOPEN|LESSCLOSE|SUDO_EDITOR|FCEDIT|MAKEFLAGS_COMMAND|RUSTC_WRAPPER|\w*_LAUNCHER"
 )

@@ -7,10 +7,9 @@ from time import time
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from rightcall.base.cut import MOST_ANSWER, AnswerRoom, json_size, text_head
 from rightcall.base.files.beneath import shown_name
 from rightcall.base.files.sight import Sight, Unseen
-from rightcall.base.text import cut_end, escaped
+from rightcall.base.text import MOST_ANSWER, AnswerRoom, cut_end, escaped, json_size, text_head
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings
 from rightcall.tools.code.diff import in_time, line_of, must_be_there, named_paths, pathspecs, run_log, unreadable

@@ -8,11 +8,11 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from rightcall.base.cut import AnswerRoom
 from rightcall.base.files.beneath import open_beneath, real_path, shown_name
 from rightcall.base.files.sight import MARKS, Opened, Sight
-from rightcall.base.files.spots import closing
+from rightcall.base.files.write import closing
 from rightcall.base.globs import Globs, compile_globs
+from rightcall.base.text import AnswerRoom
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.opening import SECONDS, CodeTool, Opener, begin_trace, utc
 from rightcall.tools.state import Trace, current_trace, untold

@@ -20,10 +20,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.cut import AnswerRoom
 from rightcall.base.files.beneath import shown_name
 from rightcall.base.files.sight import Sight
-from rightcall.base.text import cut_end
+from rightcall.base.text import AnswerRoom, cut_end
 from rightcall.tools.code.opening import utc
 
 # ── changes ──

@@ -8,10 +8,9 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from rightcall.base.cut import MOST_ANSWER, AnswerRoom, json_size, text_head
 from rightcall.base.files.beneath import shown_name
 from rightcall.base.files.sight import Opened, Sight
-from rightcall.base.text import cut_end, escaped
+from rightcall.base.text import MOST_ANSWER, AnswerRoom, cut_end, escaped, json_size, text_head
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings
 from rightcall.tools.code.opening import CodeTool, language_of, utc

@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 
-from rightcall.base.cut import AnswerRoom
 from rightcall.base.files.beneath import shown_name
 from rightcall.base.files.sight import Opened, Sight
 from rightcall.base.globs import compile_globs
+from rightcall.base.text import AnswerRoom
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.candidates import Candidates, Wanted, candidates
 from rightcall.tools.code.opening import SECONDS, CodeTool, Opener, begin_trace

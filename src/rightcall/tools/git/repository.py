@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from rightcall.base.files.beneath import O_PATH, below, open_beneath, real_path, true_path
 from rightcall.base.files.sight import Sight
-from rightcall.base.files.spots import closing
+from rightcall.base.files.write import closing
 from rightcall.errors import ToolFailure
 
 # ── pointers ──

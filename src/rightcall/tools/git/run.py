@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight
-from rightcall.base.files.spots import closing
+from rightcall.base.files.write import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.layout import (

@@ -12,8 +12,7 @@ from msgspec import Struct, field
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
-from rightcall.base.cut import cut_middle, text_start
-from rightcall.base.text import escaped, render_json
+from rightcall.base.text import cut_middle, escaped, render_json, text_start
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.diff import one_line

@@ -18,17 +18,22 @@ from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight, no_repository, repository_made
-from rightcall.base.files.spots import (
+from rightcall.base.files.write import (
     Differs,
     describe_error,
     failure,
+    make_folders,
+    mend,
+    missing_folders,
     opened_tree,
     plain_path,
+    remove_folders,
     seen_file,
     shown_path,
     spot,
+    step,
+    write,
 )
-from rightcall.base.files.write import make_folders, mend, missing_folders, remove_folders, step, write
 from rightcall.base.text import cut_end, escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.opening import utc

@@ -18,8 +18,17 @@ from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from rightcall.base.files.beneath import path_of
-from rightcall.base.files.spots import describe_error, failure, make_tree, opened_tree, seen_file, spot
-from rightcall.base.files.write import Written, step, write
+from rightcall.base.files.write import (
+    Written,
+    describe_error,
+    failure,
+    make_tree,
+    opened_tree,
+    seen_file,
+    spot,
+    step,
+    write,
+)
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file

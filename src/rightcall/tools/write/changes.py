@@ -12,8 +12,7 @@ from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import plain_file, settle
-from rightcall.base.files.spots import shown_path
-from rightcall.base.files.write import Written, step
+from rightcall.base.files.write import Written, shown_path, step
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import shown_text
 

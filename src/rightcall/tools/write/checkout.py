@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.beneath import open_beneath
-from rightcall.base.files.spots import closing
+from rightcall.base.files.write import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.cut import MOST_SHOWN
-from rightcall.base.files.spots import Seen, seen_file
-from rightcall.base.files.write import step
+from rightcall.base.files.write import Seen, seen_file, step
 from rightcall.base.globs import path_matches
-from rightcall.base.text import escaped
+from rightcall.base.text import MOST_SHOWN, escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.patch import SHORT_HASH
 from rightcall.tools.diff import one_line

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Literal, cast
 from msgspec import Struct
 from msgspec.json import encode
 
-from rightcall.base.cut import MOST_SHOWN, bounded, cut_lines
 from rightcall.base.files.beneath import open_beneath
 from rightcall.base.files.sight import as_git_reads, folded, names_by_folder, no_repository, repository_among
-from rightcall.base.files.spots import Seen, closing, failure, opened_tree, seen_file
-from rightcall.base.files.write import missing_folders
+from rightcall.base.files.write import Seen, closing, failure, missing_folders, opened_tree, seen_file
 from rightcall.base.globs import path_matches
-from rightcall.base.text import escaped
+from rightcall.base.text import MOST_SHOWN, bounded, cut_lines, escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import content_diff, one_line, shown_text
 from rightcall.tools.write.branches import BranchRecord, branch_for, dirty_step, exists, prepare, tidy

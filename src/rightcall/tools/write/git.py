@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight, names_by_folder
-from rightcall.base.files.spots import closing, describe_error
+from rightcall.base.files.write import closing, describe_error
 from rightcall.base.globs import path_matches, plain_forms
 from rightcall.base.letters import has_unseen, skeleton, with_plain_signs
 from rightcall.base.text import escaped

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import as_git_reads
-from rightcall.base.files.spots import closing, make_tree, opened_tree
+from rightcall.base.files.write import closing, make_tree, opened_tree
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.patch import DiffReader

@@ -23,8 +23,7 @@ from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from rightcall.base.files.spots import closing, make_tree, opened_tree
-from rightcall.base.files.write import step
+from rightcall.base.files.write import closing, make_tree, opened_tree, step
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import one_line

@@ -14,10 +14,9 @@ from msgspec import DecodeError, Struct
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
-from rightcall.base.cut import MOST_SHOWN, cut_preview
 from rightcall.base.globs import path_matches
 from rightcall.base.letters import skeleton
-from rightcall.base.text import escaped
+from rightcall.base.text import MOST_SHOWN, cut_preview, escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.run import output_of, run_git
 from rightcall.tools.write.git import Writer

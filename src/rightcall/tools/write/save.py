@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from rightcall.base.cut import MOST_SHOWN, bounded, cut_lines
 from rightcall.base.files.guarded import is_another_name, is_guarded
 from rightcall.base.files.sight import in_git_directory, no_repository, repository_made
-from rightcall.base.files.spots import Seen, opened_tree, seen_file
+from rightcall.base.files.write import Seen, opened_tree, seen_file
 from rightcall.base.globs import path_matches
-from rightcall.base.text import escaped
+from rightcall.base.text import MOST_SHOWN, bounded, cut_lines, escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.diff import content_diff, one_line, shown_text
 from rightcall.tools.write.branches import open_branches

@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from rightcall.base.json.marks import Late
-from rightcall.catalog.names import may_name_tool
-from rightcall.gate.recover.envelope import Item
-from rightcall.gate.recover.items.calls import HEAD, arguments_follow, expression_item, python_item
-from rightcall.gate.recover.items.objects import object_item, spoken, text_end
+from rightcall.base.text import regex
+from rightcall.catalog.catalog import may_name_tool
+from rightcall.gate.recover.calls import HEAD, arguments_follow, expression_item, python_item
+from rightcall.gate.recover.objects import Item, object_item, spoken, text_end
 from rightcall.gate.recover.section import closed, read_item, read_section, spoken_for, starts_line
 from rightcall.gate.recover.window import (
     Format,
@@ -29,7 +28,7 @@ from rightcall.gate.recover.window import (
 
 _BETWEEN = Literals([",", ";", "[", "]"])
 _COMMA = Literals([","])
-_INFO = Late(r"([`~]{0,20})[ \t]*([\w+\-.]*)[ \t]*")
+_INFO = regex(r"([`~]{0,20})[ \t]*([\w+\-.]*)[ \t]*")
 _DATA = frozenset({"", "json", "jsonc", "json5", "action", "xml"})
 _TOOL = frozenset(
     {"tool_call", "tool_calls", "tool", "tool_use", "tool_code", "function_call", "function", "functions"}
@@ -173,8 +172,8 @@ BARE = (
 # ── react ──
 # The ReAct style: `Action: name`, `Action Input: {…}`; what stands after `Final Answer:` is never a call.
 
-_LINE = Late(r"[ \t]*([^\n]*)\n?")
-_NAME = Late(r"[*`\"' \t]*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
+_LINE = regex(r"[ \t]*([^\n]*)\n?")
+_NAME = regex(r"[*`\"' \t]*([A-Za-z_][\w.\-/:]*)(?:\(\))?[*`\"']*[ \t]*")
 _INPUT = Literals(
     ["Action Input:", "Action input:", "ActionInput:", "Action_Input:", "**Action Input:**", "Action Input**:"]
 )
@@ -271,11 +270,11 @@ REACT = (
 # It never stays in the answer. Where it holds a call of a known tool, that is the call; else the model is told which
 # tools there are.
 
-_TOKEN = Late(r"<[|｜]([^<>|｜\n]{1,80})[|｜]>")
-_TALKS_OF_TOOLS = Late(
+_TOKEN = regex(r"<[|｜]([^<>|｜\n]{1,80})[|｜]>")
+_TALKS_OF_TOOLS = regex(
     r"(?i)(?:\b|_|▁)(?:tools?|functions?|actions?|plugins?|invoke|api)(?:\b|_|▁).*?(?:call|use|request|invocation|invoke|execut|run|start|begin|end)|(?:call|use|start|begin|end|invoke|execute)\w*[\s_▁]+(?:\w+[\s_▁]+){0,4}(?:tools?|functions?|actions?|plugins?)"
 )
-_NOISE = Late(
+_NOISE = regex(
     r"(?i)\b(?:start|begin|end|of|the|a|tool|tools|function|call|calls|use|request|invocation|invoke|execute|run|action)\b|[_▁:/]"
 )
 _AHEAD = (r"[^<>|｜\n]{1,80}[|｜]>", r"[^<>|｜\n]{0,80}[|｜]?\Z")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rightcall.base.json.marks import RULES, Late, is_object
+from rightcall.base.json.marks import RULES, is_object
 from rightcall.base.json.reader import Read, Reader
 from rightcall.base.json.shape import ANY, CONSTANTS, Shape
 from rightcall.base.json.strings import Balance
 from rightcall.base.json.values import ARGUMENT
+from rightcall.base.text import regex
 from rightcall.errors import Unreadable
-from rightcall.gate.recover.envelope import Item
-from rightcall.gate.recover.items.objects import Lifted, lift_python
+from rightcall.gate.recover.objects import Item, Lifted, lift_python
 from rightcall.gate.recover.window import (
     Literals,
     Take,
@@ -26,18 +26,18 @@ from rightcall.gate.recover.window import (
     search,
 )
 
-HEAD = Late(r"[A-Za-z_][\w.]*\(")
+HEAD = regex(r"[A-Za-z_][\w.]*\(")
 _OWN_NOTATION = frozenset(
     {"python_call", "python_constant", "python_literal", "single_quotes", "foreign_escape", "odd_space"}
 )
 """What is a repair elsewhere and simply the language here."""
 
-_IDENTIFIER = Late(r"[A-Za-z_$][\w$.]*")
+_IDENTIFIER = regex(r"[A-Za-z_$][\w$.]*")
 _EXPRESSIONS = frozenset({"unquoted_text", "call_value", "expression"})
 """A name, an attribute or a call where a value should stand: what it would be is not in the text."""
 _NO_VALUE = "an argument must be a literal value, not an expression"
 
-_NO_ARGUMENTS = Late(r"\(\s*\)")
+_NO_ARGUMENTS = regex(r"\(\s*\)")
 
 
 def python_item(window: Window, at: int, bracket: int, closes: Literals, *, marked: bool) -> Waiting[Item | None]:
@@ -107,7 +107,7 @@ def _call(window: Window, at: int, bracket: int, end: int) -> Item | None:
     return Item(end, (_take(at, end, name, read, text),), "python")
 
 
-_ARGUMENT = Late(
+_ARGUMENT = regex(
     r"\s*([A-Za-z_]\w*)\s*=\s*"
     r"(?:\"([^\"\\\n]*)\"|'([^'\\\n]*)'|(-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?)|(True|False|None|true|false|null)\b)"
     r"\s*(?:,(?!\s*\))|(\)))"
@@ -186,18 +186,18 @@ def arguments_follow(window: Window, at: int) -> Waiting[bool]:
         yield
 
 
-_FIRST = Late(r"(?:[A-Za-z_]\w*\s*)?([=)])?")
+_FIRST = regex(r"(?:[A-Za-z_]\w*\s*)?([=)])?")
 
 
 # ── brace call ──
 # A call as Gemma writes it: `call:name{city:<|"|>Bern<|"|>,days:3}`, where a word of its own stands for the quotes.
 
 BRACE_HEAD = Literals(["call:"])
-_NAME = Late(r"call:\s*([^\s{}()\[\]<>\"']+)\s*")
+_NAME = regex(r"call:\s*([^\s{}()\[\]<>\"']+)\s*")
 _QUOTES = Literals(['<|"|>', "<escape>"])
 _OWN_NOTATION_BRACE = frozenset({"unquoted_key", "odd_space", "single_quotes"})
-_STOP = Late(r"<\|\"\|>|<escape>|[\"{}\[\]]")
-_PLAIN_STRING = Late(r"[^\"\\]*(?:\\.[^\"\\]*)*", re.S)
+_STOP = regex(r"<\|\"\|>|<escape>|[\"{}\[\]]")
+_PLAIN_STRING = regex(r"[^\"\\]*(?:\\.[^\"\\]*)*", re.S)
 
 
 def brace_item(window: Window, at: int) -> Waiting[Item | None]:

@@ -1,14 +1,13 @@
-"""The formats with tags or special tokens, by family: each ends in a tuple that `registry.py` lists."""
+"""The formats with tags or special tokens, by family: each ends in a tuple that `machine.py` lists."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rightcall.base.json.marks import Late
 from rightcall.base.json.shape import ANY, Shape
-from rightcall.gate.recover.envelope import edges, typed
-from rightcall.gate.recover.items.objects import INTERPRETERS, object_item, spoken, text_end
-from rightcall.gate.recover.items.tags import OPENS
+from rightcall.base.text import regex
+from rightcall.gate.recover.elements import OPENS
+from rightcall.gate.recover.objects import INTERPRETERS, edges, object_item, spoken, text_end, typed
 from rightcall.gate.recover.section import WORD, arguments_of, closed, read_section, tagged
 from rightcall.gate.recover.window import (
     Format,
@@ -111,11 +110,11 @@ JSON_IN_TAGS = (
 # MiniMax M3: a token before every tag says what is markup; arguments are tags of their own name, nested as they are.
 
 TOKEN = "]<]minimax[>["
-_TAG = Late(r"<(/?)([^<>\s]+)(?:\s+name=\"([^\"]*)\")?[^<>]*>")
+_TAG = regex(r"<(/?)([^<>\s]+)(?:\s+name=\"([^\"]*)\")?[^<>]*>")
 _CLOSES = "</invoke>"
 
 
-def read(window: Window, start: int, at: int) -> Steps:
+def read_minimax_m3(window: Window, start: int, at: int) -> Steps:
     """All calls of a section: parts between tokens, each a tag and the text after it."""
     end = -1
     at = start
@@ -185,15 +184,13 @@ def _value(node: _Node, shape: Shape) -> Any:
     return {child.name: _value(child, option.props.get(child.name) or ANY) for child in node.children}
 
 
-_EXAMPLE = f'{TOKEN}<tool_call>\n{TOKEN}<invoke name="get_weather">{TOKEN}<city>Bern{TOKEN}</city>{TOKEN}</invoke>\n{TOKEN}</tool_call>'
-
 MINIMAX_M3 = (
     Format(
         "minimax_m3",
         "MiniMax M3",
         (f"{TOKEN}<tool_call>", f"{TOKEN}<invoke name="),
-        read,
-        _EXAMPLE,
+        read_minimax_m3,
+        f'{TOKEN}<tool_call>\n{TOKEN}<invoke name="get_weather">{TOKEN}<city>Bern{TOKEN}</city>{TOKEN}</invoke>\n{TOKEN}</tool_call>',
         (f"{TOKEN}</tool_call>",),
     ),
 )
@@ -208,7 +205,7 @@ _ARGUMENT = Literals(["<|open|>argument "])
 _END_CALL = Literals(["<|close|>call<|sep|>"])
 _END_ARGUMENT = "<|close|>argument<|sep|>"
 _END_SECTION = Literals(["<|close|>tools<|sep|>", "<|close|>message<|sep|>"])
-_ATTRIBUTE = Late(r"(\w+)=\"([^\"]*)\"")
+_ATTRIBUTE = regex(r"(\w+)=\"([^\"]*)\"")
 _HEADER = 400
 
 
@@ -278,19 +275,22 @@ def _attributes(header: str) -> dict[str, str]:
     return {found[1]: found[2] for found in _ATTRIBUTE.finditer(header)}
 
 
-_EXAMPLE_KIMI_K3 = (
-    '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>'
-    "Bern<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>"
+KIMI_K3 = (
+    Format(
+        "kimi_k3",
+        "Kimi K3",
+        ("<|open|>tools<|sep|>", _CALL),
+        read_kimi_k3,
+        '<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>'
+        "Bern<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>",
+    ),
 )
-
-KIMI_K3 = (Format("kimi_k3", "Kimi K3", ("<|open|>tools<|sep|>", _CALL), read_kimi_k3, _EXAMPLE_KIMI_K3),)
 
 
 # ── functionary ──
 # A recipient on a line of its own and JSON below it: Functionary 3.2.
 
 _NEXT = Literals([">>>", "<|eot_id|>"])
-_CONTENT = frozenset({"all"})
 
 
 def recipient(window: Window, start: int, at: int) -> Steps:
@@ -298,7 +298,7 @@ def recipient(window: Window, start: int, at: int) -> Steps:
     if start > window.begin and window.text[start - 1] in ">\"'`":
         return -1
     name = yield from matched(window, WORD, at, 200)
-    if name is None or name[0] in _CONTENT:
+    if name is None or name[0] in {"all"}:
         return -1
     brace = yield from blank(window, name.end())
     if name[0] in INTERPRETERS and window.tools.name(name[0]) == name[0] and window.text[brace : brace + 1] != "{":
@@ -320,15 +320,15 @@ FUNCTIONARY = (Format("functionary", "Functionary 3.2", (">>>",), recipient, '>>
 # Messages with headers: `<|channel|>commentary to=functions.name<|message|>{…}`. The header says what a call is.
 
 ENDS = Literals(["<|end|>", "<|start|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>", "<|channel|>"])
-_CHANNEL = Late(r"<\|channel\|>\s*(\w+)")
-_TO = Late(r"\bto=([^\s<|]+)")
-_ROLE = Late(r"<\|start\|>\s*(\w+)")
-_NO_HEADER = Late(r"[{}\"]|\n\s*\n|<(?!\|(?:start|channel|constrain)\|>)")
+_CHANNEL = regex(r"<\|channel\|>\s*(\w+)")
+_TO = regex(r"\bto=([^\s<|]+)")
+_ROLE = regex(r"<\|start\|>\s*(\w+)")
+_NO_HEADER = regex(r"[{}\"]|\n\s*\n|<(?!\|(?:start|channel|constrain)\|>)")
 """What stands in calls and in prose, and never in a header."""
 
 _PEOPLE = frozenset({"user", "self", "assistant", "all"})
-_HEADER_HARMONY = 300
-_LEAKED = Late(r"[^\s<{]{1,160}")
+_LONGEST_HEADER = 300
+_LEAKED = regex(r"[^\s<{]{1,160}")
 _AFTER_NAME = Literals(
     ["<|constrain|>json", "<|constrain|>", "<|channel|>commentary", "commentary", "json", "code", "<|message|>"]
 )
@@ -336,7 +336,7 @@ _AFTER_NAME = Literals(
 
 def headed(window: Window, start: int, at: int) -> Steps:
     """A header and its message."""
-    message = yield from find(window, "<|message|>", at, _HEADER_HARMONY)
+    message = yield from find(window, "<|message|>", at, _LONGEST_HEADER)
     if message < 0:
         return -1
     header = window.text[start:message]
@@ -352,10 +352,10 @@ def headed(window: Window, start: int, at: int) -> Steps:
     if not recipients or recipients[-1] in _PEOPLE or (channels and channels[-1] == "final"):
         muted = bool(recipients) or bool(channels)
         return Mute(body, ENDS, "final") if muted else -1
-    return (yield from _call_harmony(window, start, recipients[-1], body))
+    return (yield from _read_addressed(window, start, recipients[-1], body))
 
 
-def _call_harmony(window: Window, start: int, name: str, at: int) -> Steps:
+def _read_addressed(window: Window, start: int, name: str, at: int) -> Steps:
     name = name.removeprefix("functions.")
     at = yield from blank(window, at)
     if at < len(window.text) and window.text[at] == "{":
@@ -386,10 +386,9 @@ def leaked(window: Window, start: int, at: int) -> Steps:
     return (yield from arguments_of(window, start, name[0], brace))
 
 
-_EXAMPLE_HARMONY = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Bern"}<|call|>'
-
 HARMONY = (
-    Format("harmony", "GPT-OSS; the final channel never holds a call", ("<|channel|>", "<|start|>"), headed, _EXAMPLE_HARMONY,
+    Format("harmony", "GPT-OSS; the final channel never holds a call", ("<|channel|>", "<|start|>"), headed,
+           '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Bern"}<|call|>',
            ("<|call|>", "<|end|>", "<|eom|>", "<|eot|>", "<|return|>"), headed=True),
     Format("harmony_leaked", "GPT-OSS without its tokens", ("=functions.",), leaked, 'to=functions.get_weather json{"city": "Bern"}'),
 )  # fmt: skip
@@ -416,15 +415,13 @@ def read_llama3(window: Window, start: int, at: int) -> Steps:
     return (yield from closed(window, end))
 
 
-_EXAMPLE_LLAMA3 = '<|python_tag|>{"name": "get_weather", "parameters": {"city": "Bern"}}'
-
 LLAMA3 = (
     Format(
         "llama3",
         "Llama 3.1, 3.2 and 3.3",
         ("<|python_tag|>",),
         read_llama3,
-        _EXAMPLE_LLAMA3,
+        '<|python_tag|>{"name": "get_weather", "parameters": {"city": "Bern"}}',
         ("<|eom_id|>", "<|eot_id|>"),
         marker=True,
     ),

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from rightcall.base.json.marks import Late
 from rightcall.base.json.shape import ANY, Shape
-from rightcall.gate.recover.envelope import NAME, Item, edges, typed
-from rightcall.gate.recover.items.objects import object_item
+from rightcall.base.text import regex
+from rightcall.gate.recover.objects import NAME, Item, edges, object_item, typed
 from rightcall.gate.recover.window import Literals, Take, Waiting, Window, blank, find, literal, search, skip
 
 PREFIXES = ("", "｜DSML｜", "|DSML|", "atem:", "antml:", "steptml:", "minimax:", "seed:", "ns:")
@@ -26,20 +25,20 @@ _PARAMETERS = Literals(
 _CLOSES = Literals(
     [*(f"</{prefix}{tag}>" for prefix in PREFIXES for tag in ("invoke", "function")), "</function_call>", "</tool>"]
 )
-_HEAD = Late(
+_HEAD = regex(
     r"<[^\s=<>]*?(?:function_call|tool_call|function|invoke|tool)\s*(?:name)?\s*=(?P<name>\s*\"[^\"]*\"|\s*'[^']*'|[^\s>]*)"
 )
-_PARAMETER = Late(
+_PARAMETER = regex(
     r"<(?P<tag>[^\s=<>]*?(?:parameter|param|argument|arg))\s*(?:(?:name|key)\s*)?(?:=\s*(?P<name>\"[^\"]*\"|'[^']*'|[^\s>]*))?(?P<rest>[^>]*)>"
 )
-_WHOLE = Late(r"<parameter=([^\s\"'<>=]+)>([^<]*+)</parameter>\s*+(?=<parameter=|</function>)")
+_WHOLE = regex(r"<parameter=([^\s\"'<>=]+)>([^<]*+)</parameter>\s*+(?=<parameter=|</function>)")
 _STRAY = Literals(f"</{prefix}{tag}>" for prefix in PREFIXES for tag in _TAGS)
 _CUT, _NO_TAG = -2, -3
 _SHORT_TAG = 100
-_STATED = Late(r"(string|type)\s*=\s*[\"']?(\w+)")
+_STATED = regex(r"(string|type)\s*=\s*[\"']?(\w+)")
 _CDATA_OPENS = Literals(["<![CDATA["])
-_CDATA = Late(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.S)
-_PLAIN = Late(r"<([A-Za-z_][\w.\-]*)>")
+_CDATA = regex(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.S)
+_PLAIN = regex(r"<([A-Za-z_][\w.\-]*)>")
 MOST_PARAMETERS = 1000
 _HEADER = 400
 _TRIES = 64
@@ -161,7 +160,8 @@ class _Tags:
 
     def json(self, at: int) -> Waiting[Item | None]:
         """`<function=name>{"city": "Bern"}</function>`"""
-        item = yield from object_item(self.window, at, _closing_of(self.closes), marked=True, name=self.name)
+        closes = Literals((*self.closes.words, *_CLOSES.words))
+        item = yield from object_item(self.window, at, closes, marked=True, name=self.name)
         if item is None:
             return None
         after = yield from blank(self.window, item.end)
@@ -193,10 +193,6 @@ def _stated(found: re.Match[str] | None) -> str:
     if found[1] == "string":
         return "string" if found[2] == "true" else "json"
     return "string" if found[2] in ("string", "str") else "json"
-
-
-def _closing_of(closes: Literals) -> Literals:
-    return Literals((*closes.words, *_CLOSES.words))
 
 
 def value_end(window: Window, at: int, close: str, closes: Literals, shape: Shape) -> Waiting[tuple[int, int]]:
