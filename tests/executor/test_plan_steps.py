@@ -10,7 +10,7 @@ import pytest
 from rightcall import Executor, MemoryStore, ScriptedModel, SqliteStore, run_loop, run_loop_sync
 from rightcall.record import ManualClock, Store, plan_steps, read_metrics
 
-pytestmark = pytest.mark.promise("A-81")
+pytestmark = pytest.mark.promise("A-81", "T-12")
 
 FIELDS = [
     "stepNumber", "action", "expectedOutcome", "completed", "completedAt", "result", "error", "duration", "toolCalls",

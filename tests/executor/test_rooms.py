@@ -11,7 +11,7 @@ import pytest
 from rightcall import Executor, MemoryStore, SqliteStore, SyncExecutor
 from rightcall.record import find_calls, prune, verify_audit
 
-pytestmark = pytest.mark.promise("X-84")
+pytestmark = pytest.mark.promise("X-84", "T-12")
 
 ROOM = "debug-session"
 Open = Callable[..., SyncExecutor]
