@@ -13,7 +13,9 @@ from rightcall.executor.shipped import code_tools
 from rightcall.record.tables import Store
 
 NAMES = ["code/read", "code/search", "code/list", "code/diff", "code/log", "code/blame", "code/show"]
-FREE: dict[str, Any] = {"policy": {"repeats": 0, "limits": {name: {"minute": 0} for name in ("all", "caller")}}}
+FREE: dict[str, Any] = {
+    "policy": {"repeats": 0, "limits": {name: {"minute": 0, "burst": 0} for name in ("all", "caller")}}
+}
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ from msgspec.json import encode
 from rightcall import Executor
 from support.repositories import Made, made
 
-FREE: dict[str, Any] = {"policy": {"repeats": 0, "limits": {name: {"minute": 0} for name in ("all", "caller")}}}
+FREE: dict[str, Any] = {
+    "policy": {"repeats": 0, "limits": {name: {"minute": 0, "burst": 0} for name in ("all", "caller")}}
+}
 CAP = 1_000_000
 
 

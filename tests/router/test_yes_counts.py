@@ -48,6 +48,25 @@ class World:
 
 
 @pytest.mark.promise("T-11")
+@pytest.mark.parametrize("said", ["No.", "no!", "No, thanks", "nope", "don’t", "Stop!", "no way, don't do that"])
+def test_a_refusal_in_other_words_is_a_refusal(said: str) -> None:
+    world = World()
+    waiting = world.ask([CHOSEN, UNSURE]).packet
+    done = world.resume(waiting, said, [CHOSEN, SURE, NONE])
+    assert (done.packet.tool_routing.execution_status, world.trace) == ("user_denied", [])
+
+
+@pytest.mark.promise("T-11")
+def test_saying_nothing_changes_nothing_and_other_words_are_a_wish() -> None:
+    world = World()
+    waiting = world.ask([CHOSEN, UNSURE]).packet
+    assert world.resume(waiting, " ", [CHOSEN, SURE, NONE]).packet.status.state == "waiting"
+    assert world.trace == []
+    assert world.resume(waiting, "no, look at the sun", [CHOSEN, SURE, NONE]).packet.status.state == "answered"
+    assert world.trace == ["moon"]
+
+
+@pytest.mark.promise("T-11")
 def test_a_yes_to_a_new_router_runs_exactly_what_was_shown_and_once(tmp_path: Path) -> None:
     world, store = World(), PacketStore(tmp_path / "packets")
     waiting = world.ask([CHOSEN, UNSURE], packets=store).packet

@@ -167,8 +167,12 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
         text = question_for(missing) if asks else plain_answer(packet, why)
         yield text
         why = why or "the model said nothing in words"
-    elif why:
-        why = f"the answer is not complete: {why}"
+    else:
+        if why:
+            why = f"the answer is not complete: {why}"
+        if note := _not_run(packet):
+            text += note
+            yield note
     if asks:
         yield _answered(packet, text, "waiting", f"waits for what is missing: {', '.join(missing) or 'details'}", taken)
     else:
@@ -251,6 +255,16 @@ def why_no_result(packet: Packet) -> str:
             return f"nobody was sure enough that {_line(routing.selected_tool.tool_name)} is the right one"
         case _:
             return ""
+
+
+def _not_run(packet: Packet) -> str:
+    """That a call came to nothing, in words of ours: a model may say that it did it."""
+    routing = packet.tool_routing
+    if routing.selected_tool is None or routing.execution_status not in ("failed", "skipped"):
+        return ""
+    what = "was not run" if routing.execution_status == "skipped" else "did not succeed"
+    why = f": {_line(packet.status.why)}" if packet.status.why else ""
+    return f"\n\n[{_line(routing.selected_tool.tool_name)} {what}{why}]"
 
 
 def waiting_for(packet: Packet) -> str:

@@ -9,10 +9,11 @@ detect ─┬─ none ───────────────────�
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec.json import encode
 from msgspec.structs import replace
@@ -339,7 +340,10 @@ def _carried(outcome: Outcome) -> Any:
 # counts as a permission: what was chosen is checked, reviewed and decided anew, or a person says yes to it now.
 
 _YES = frozenset(("yes", "y"))
-_NO = frozenset(("no", "n"))
+_NO = frozenset(("no", "n", "nope", "nah", "not", "don't", "dont", "never", "stop", "cancel", "abort"))
+_BESIDE_NO = frozenset(("thanks", "thank", "you", "please", "do", "it", "that", "this", "sorry", "way", "now"))
+"""What a refusal may hold besides. Anything more ("no, in Bergen") is a wish of its own."""
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NOT_SHOWN = "A yes, but not to a call that was shown: it is chosen and reviewed anew"
 _TWICE = "Somebody has said yes to this already, and a yes counts once. Say what is wanted to have it looked at anew."
 
@@ -347,7 +351,21 @@ _TWICE = "Somebody has said yes to this already, and a yes counts once. Say what
 def says_yes(packet: Packet, said: str | None) -> bool:
     """Whether this is a person's yes to the call that a packet waits with."""
     waits = (packet.status.state, packet.tool_routing.execution_status) == ("waiting", "awaiting_confidence")
-    return waits and (said or "").strip().lower() in _YES
+    return waits and _reply_in(said) == "yes"
+
+
+def _reply_in(said: str | None) -> Literal["yes", "no", "nothing", "words"]:
+    """What a person means by it.
+
+    >>> [_reply_in(said) for said in ("Yes.", "No, thanks!", "don't do that", "", "no, in Bergen")]
+    ['yes', 'no', 'no', 'nothing', 'words']
+    """
+    words: list[str] = _WORD.findall((said or "").lower().replace("’", "'"))
+    if not words:
+        return "words" if (said or "").strip() else "nothing"
+    if {*words} <= _YES:
+        return "yes"
+    return "no" if {*words} <= _NO | _BESIDE_NO and not _NO.isdisjoint(words) else "words"
 
 
 async def resume_trip(trip: Trip, said: str | None, by: str) -> Pieces:
@@ -355,13 +373,13 @@ async def resume_trip(trip: Trip, said: str | None, by: str) -> Pieces:
     packet, trip.by = trip.packet, by
     if packet.status.state == "answered":
         return
-    word = (said or "").strip().lower()
+    reply = _reply_in(said)
     match packet.status.state, packet.tool_routing.execution_status:
-        case "waiting", "awaiting_confidence" | "awaiting_approval" if word in _NO:
+        case "waiting", "awaiting_confidence" | "awaiting_approval" if reply == "no":
             _denied(trip)
-        case "waiting", "awaiting_approval" if said is None or word in _YES:
+        case "waiting", "awaiting_approval" if reply in ("nothing", "yes"):
             await _asked_again(trip)
-        case "waiting", "awaiting_confidence" if word in _YES:
+        case "waiting", "awaiting_confidence" if reply == "yes":
             counts = await _confirmed(trip)
             if counts == "used":
                 trip.packet = _leave_to_first(packet)
@@ -373,7 +391,7 @@ async def resume_trip(trip: Trip, said: str | None, by: str) -> Pieces:
                     async for piece in pieces:
                         yield piece
                 return
-        case "waiting" | "failed", _ if said is None:
+        case "waiting" | "failed", _ if reply == "nothing":
             return
         case _:
             trip.packet = _anew(packet, said)
