@@ -260,8 +260,11 @@ def _definition(raw: dict[str, Any], number: int) -> Definition:
 def _examples(raw: dict[str, Any]) -> tuple[str, ...]:
     """Requests that want the tool: `examples` beside its name, or what an MCP server says in `_meta`. What is no list
     of texts is left out: others write such a key with another meaning."""
-    given = as_list(raw.get("examples")) or as_list(as_schema(raw.get("_meta")).get(EXAMPLES_META))
-    return tuple(one[:LONGEST_EXAMPLE] for one in given[:MOST_EXAMPLES] if isinstance(one, str))
+    given: Any = raw.get("examples") or as_schema(raw.get("_meta")).get(EXAMPLES_META)
+    if not isinstance(given, (list, tuple)):
+        return ()
+    texts = cast("Sequence[object]", given)
+    return tuple(one[:LONGEST_EXAMPLE] for one in texts[:MOST_EXAMPLES] if isinstance(one, str))
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):
