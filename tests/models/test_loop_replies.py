@@ -9,7 +9,7 @@ import pydantic
 import pytest
 
 from rightcall import Gate
-from rightcall.models.replies import Turn, answer_of, turn_of
+from rightcall.models.replies import Turn, answer_of, describe_failure, turn_of
 
 GATE = Gate([{"name": "code/read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}])
 
@@ -202,3 +202,10 @@ def test_reasoning_that_the_prompt_opened_is_no_part_of_the_answer() -> None:
     ):
         reading = Gate(reasoning="open").read(text)
         assert answer_of(turn_of(text, reading), reading, opened=True) == shown
+
+
+def test_what_a_model_raised_is_told_without_its_secrets() -> None:
+    failed = describe_failure(RuntimeError("401 for Authorization: Bearer sk-proj-a1b2c3d4e5f6g7h8i9j0k1l2\x1b[2J"))
+    assert failed.error.startswith("RuntimeError: 401 for")
+    assert "a1b2c3d4" not in failed.error
+    assert "\x1b" not in failed.error

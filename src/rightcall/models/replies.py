@@ -7,6 +7,7 @@ call has an id of its own, a name an API accepts, and arguments that are an obje
 
 import inspect
 import logging
+import os
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 from uuid import uuid4
@@ -447,10 +448,13 @@ def _attempt(model: Model, messages: list[Message], options: dict[str, Any]) -> 
 
 
 def describe_failure(error: Exception) -> Failed:
-    """What a model raised, as a value. A `ModelError` is a whole sentence already."""
+    """What a model raised, as a value, without the secrets that clients like to repeat. A `ModelError` is a whole
+    sentence already."""
+    from rightcall.base.redact import Redactor  # late: most models answer
+
     _log.warning("rightcall: the model failed", exc_info=error)
     said = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"
-    return Failed(escaped(said, 2000))
+    return Failed(escaped(Redactor(os.urandom(32)).text(said), 2000))
 
 
 def _late(asker: Asker) -> Failed:
