@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from rightcall.catalog import load_pack
-from rightcall.router.index import shipped_examples
 from rightcall.router.lexical import ToolText, tool_texts
+from rightcall.router.written import shipped_examples
 
 FOLDER = Path(__file__).parent.parent / "data" / "everyday"
 

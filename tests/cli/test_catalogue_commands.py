@@ -21,7 +21,7 @@ def test_tools_shows_arguments_types_and_required_marks(run: Runner) -> None:
     assert "  * city  text\n" in done.out
     assert "    days  integer 1 to 14\n" in done.out
     assert "    unit  celsius | fahrenheit\n" in done.out
-    assert done.out.endswith("2 tools\n")
+    assert done.out.endswith("2 tools, 2 without examples of requests\n")
 
 
 def test_tools_of_a_pack_show_aliases_defaults_and_effects(run: Runner) -> None:

@@ -78,7 +78,8 @@ exit codes:
        `ask`: it waits for a person, or there is no whole answer; `route`: no model could choose;
        `audit verify`: a record was changed, removed or moved; `audit prune`: you said no;
        `install`, `uninstall`: you said no, or there was nothing to wrap; `status`, `sandbox doctor`: something does
-       not work; `undo`: you said no, or something newer depends on it; `pr`: it was not done, or you said no
+       not work; `tools --write-examples`: the model wrote none for a tool; `undo`: you said no, or
+       something newer depends on it; `pr`: it was not done, or you said no
   2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
   124  `sandbox run`, whose exit code is the program's: it took too long; 125: there is no sandbox; 137: over a limit;
        123: it ended with 0, but not all of its files could be brought back

@@ -26,7 +26,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, render_json, wire_name
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
-from rightcall.cli.options import InputError, json_option, policy_of, redactor_of, store_options
+from rightcall.cli.options import InputError, json_option, model_options, policy_of, redactor_of, store_options
 from rightcall.cli.packet import DEFAULT_CALLER, approval_ways, commands, models, places, ways_on
 from rightcall.cli.persons import (
     YES,
@@ -41,7 +41,6 @@ from rightcall.cli.persons import (
 )
 from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
-from rightcall.policy.settings import RouterSettings
 from rightcall.record.tables import Store
 from rightcall.router.packets import make_folder, read, to_json, write
 from rightcall.router.types import Packet
@@ -72,7 +71,7 @@ exit code 1: there is no whole answer, or it waits for a person.
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing import caller_option, model_options, tools_option
+    from rightcall.cli.routing import caller_option, tools_option
 
     parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
     parser.add_argument(
@@ -98,7 +97,7 @@ def run(options: Namespace) -> int:
     from asyncio import Runner
 
     from rightcall.cli.ask import investigate
-    from rightcall.cli.routing import RouterAsGiven, given_model, has_model, no_model, open_desk, runnable_tools
+    from rightcall.cli.routing import RouterAsGiven, asked_model, given_model, open_desk, runnable_tools
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.stores import existing_folder
 
@@ -106,16 +105,12 @@ def run(options: Namespace) -> int:
     offer_trust(options)
     text = _text(options)
     settings = policy_of(options).router
-    model = given_model(options, settings)
-    if not has_model(options, settings):
-        from rightcall.models.endpoint import find_local
-
-        with Runner() as runner:
-            raise no_model(options, "ask", runner.run(find_local()))
+    model = asked_model(options, settings, "ask")
     if not options.route and options.resume is None:
-        return investigate(options, text, settings)
+        return investigate(options, text, model)
+    given = given_model(options, settings)
     with open_desk(options, runnable_tools(options)) as desk, Runner() as runner:
-        router = RouterAsGiven(desk.executor, model, instead={}, caller=options.caller, packets=desk.packets)
+        router = RouterAsGiven(desk.executor, given, instead={}, caller=options.caller, packets=desk.packets)
         _ = router.models  # a key that is missing is told before anything is saved
         return Asking(options, desk, router, runner).whole(text)
 
@@ -334,8 +329,6 @@ _NUDGE = (
     "question in plain words."
 )
 _WAITING = "(A call waits for a person's approval. Once it is approved, the same call has to be made again.)"
-_LEAST_SECONDS = 120.0
-"""For one question to the model: a small one on this machine needs its time for what the tools found."""
 _LONGEST = 200
 
 
@@ -399,14 +392,12 @@ class Watched:
         return outcomes
 
 
-def investigate(options: Namespace, text: str, settings: RouterSettings) -> int:
+def investigate(options: Namespace, text: str, model: Endpoint) -> int:
     """Ask, show what is done, answer. 1 where there is no whole answer."""
     from asyncio import Runner
 
-    from rightcall.cli.routing import given_model, open_desk, runnable_tools
+    from rightcall.cli.routing import open_desk, runnable_tools
 
-    model = given_model(options, settings) or _configured(settings)
-    model.seconds = max(model.seconds, _LEAST_SECONDS)
     with open_desk(options, runnable_tools(options)) as desk, Runner() as runner:
         session = Session(options)
         earlier = session.load() if options.go_on else []
@@ -418,14 +409,6 @@ def investigate(options: Namespace, text: str, settings: RouterSettings) -> int:
         if said:
             session.save([*earlier, messages[-1], {"role": "assistant", "content": said}], desk)
     return _report(options, result, tools.steps, why)
-
-
-def _configured(settings: RouterSettings) -> Endpoint:
-    from rightcall.models.endpoint import Endpoint
-
-    named = settings.prime or settings.light
-    assert named is not None, "that there is a model was looked at before"
-    return Endpoint.of(named, seconds=settings.model_seconds)
 
 
 async def _ask(model: Endpoint, tools: Watched, messages: list[Any], caller: str, context: str) -> LoopResult:

@@ -144,6 +144,17 @@ def gate_options(parser: ArgumentParser, *, tools: bool = True) -> None:
     )
 
 
+EXAMPLE_URL = "http://127.0.0.1:8080/v1"
+
+
+def model_options(parser: ArgumentParser, where: str = "the model") -> None:
+    """--url, --model, --key-env."""
+    group = parser.add_argument_group(f"{where}, instead of [router.light] and [router.prime] of the policy")
+    group.add_argument("--url", metavar="URL", help=f"an OpenAI-compatible endpoint, such as {EXAMPLE_URL}")
+    group.add_argument("--model", metavar="NAME", help="as the server calls it (default: the only one it has)")
+    group.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the server's key")
+
+
 def stats_option(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--stats", action="store_true", help="print the statistics to standard error at the end, as JSON"

@@ -10,12 +10,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.text import escaped
-from rightcall.cli import OK
-from rightcall.cli.options import InputError, build_gate, gate_options, json_option, policy_file
+from rightcall.cli import OK, REFUSED
+from rightcall.cli.options import (
+    InputError,
+    build_gate,
+    gate_options,
+    json_option,
+    model_options,
+    policy_file,
+    policy_of,
+)
 from rightcall.cli.read import reading_record, report
 from rightcall.cli.terminal import (
     Style,
     count,
+    effect_words,
     harmless_lines,
     json_text,
     labelled,
@@ -25,12 +34,14 @@ from rightcall.cli.terminal import (
     visible_width,
     wrap,
 )
+from rightcall.errors import ModelError, RightCallError
 from rightcall.types import Verdict
 
 if TYPE_CHECKING:
     from rightcall.catalog.tool import Pack, Tool
     from rightcall.gate.gate import Gate
     from rightcall.gate.recover.window import Format
+    from rightcall.router.written import Requests
 
 
 # ── signature ──
@@ -67,11 +78,6 @@ def arguments_of(schema: Mapping[str, Any], rules: Any) -> tuple[Argument, ...]:
         )
         for name in names
     )
-
-
-def effect_words(effects: Iterable[str] | None) -> str:
-    """`read, write`; a tool that declares nothing counts as doing everything."""
-    return "any effect (none declared)" if effects is None else ", ".join(sorted(effects)) or "no effects"
 
 
 def render_mapping(mapping: Mapping[str, Any]) -> str:
@@ -267,19 +273,27 @@ examples:
   rightcall tools --tools tools.json --json
   rightcall tools search_engine --pack agent-zero
   rightcall tools --tools mymodule:TOOLS
+  rightcall tools --write-examples --url http://127.0.0.1:8080/v1 --model qwen3-4b
 """
 
 
 def arguments_tools(parser: ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="show this tool whole: schema, rules, example")
+    parser.add_argument(
+        "--write-examples", action="store_true",
+        help="ask a model, once for each tool without examples of requests, to write some: the router finds it by them",
+    )  # fmt: skip
     json_option(parser, "the catalogue")
     gate_options(parser)
+    model_options(parser, "the model of --write-examples")
 
 
 def run_tools(options: Namespace) -> int:
+    where = _where_written(options)
     if options.policy is None and not options.tools and not options.pack:
         options.policy = policy_file(Namespace(policy=None, root="."))
-    catalog = build_gate(options).catalog
+    gate = build_gate(options)
+    catalog = gate.catalog
     tools = {**catalog.tools, **_server_tools(options)}
     if not tools:
         raise InputError(
@@ -289,14 +303,114 @@ def run_tools(options: Namespace) -> int:
     catalog = replace(catalog, tools=tools, get=tools.get)
     shown = list(tools.values()) if options.name is None else [_tool_named(catalog, options.name)]
 
+    missed = _write_examples(where, gate, shown) if options.write_examples else 0
+    requests = _requests_of(shown)
+
     def lines(style: Style) -> list[str]:
         if options.name is not None:
-            return whole(shown[0], style)
-        found = [line for tool in shown for line in tool_lines(tool, style)]
-        return [*found, style.tint(count(shown, "tool"), "dim")]
+            return [*whole(shown[0], style), *_example_lines(requests, shown[0], style)]
+        found = [line for tool in shown for line in tool_lines(tool, style, _whose(requests.get(tool.name)))]
+        bare = sum(not requests.get(tool.name) for tool in shown)
+        without = f", {bare} without examples of requests" if bare else ""
+        return [*found, style.tint(count(shown, "tool") + without, "dim")]
 
-    tell(options, {"tools": [catalogue_record(tool) for tool in shown]}, lines)
-    return OK
+    tell(options, {"tools": [catalogue_record(tool) | _examples_record(requests, tool) for tool in shown]}, lines)
+    return REFUSED if missed else OK
+
+
+# ── examples of requests ──
+# Whose they are, and having a model write those that are missing.
+
+
+def _where_written(options: Namespace) -> Namespace:
+    """The folder whose examples are meant, with its policy, which may name a model."""
+    alone = next((name for name in ("url", "model", "key_env") if getattr(options, name) is not None), None)
+    if alone is not None and not options.write_examples:
+        raise InputError(f"--{alone.replace('_', '-')} goes with --write-examples, which asks the model")
+    where = Namespace(**vars(options), root=".")
+    if options.write_examples:
+        from rightcall.cli.trust import offer_trust
+
+        offer_trust(where)
+    return where
+
+
+def _requests_of(tools: "Iterable[Tool]") -> "dict[str, Requests]":
+    """The examples of each tool that has any. A damaged file is told, and nothing of it used."""
+    from rightcall.router.written import Requests, digest_of, load_requests, shipped_examples
+
+    try:
+        written = load_requests(".")
+    except RightCallError as fault:
+        sys.stderr.write(f"rightcall: {fault}\n")
+        written = {}
+    found: dict[str, Requests] = {}
+    for tool in tools:
+        if tool.rules.examples:
+            found[tool.name] = Requests(tool.rules.examples, "definition")
+        elif tool.name in shipped_examples():
+            found[tool.name] = Requests(shipped_examples()[tool.name], "rightcall")
+        elif tool.name in written and written[tool.name].fits(digest_of(tool.name, tool.description, tool.schema)):
+            found[tool.name] = written[tool.name]
+    return found
+
+
+def _write_examples(where: Namespace, gate: "Gate", tools: "Iterable[Tool]") -> int:
+    """Ask for those that are missing and keep each at once; for how many tools there is still none."""
+    from asyncio import run as waiting_for
+
+    from rightcall.cli.persons import waiting
+    from rightcall.cli.routing import asked_model
+    from rightcall.router.lexical import ToolText
+    from rightcall.router.written import YOU, ask_for_requests, examples_file, keep_requests, load_requests
+
+    model = asked_model(where, policy_of(where).router, "tools --write-examples")
+    written, known = load_requests(where.root), _requests_of(tools)
+    missed = 0
+    for tool in tools:
+        name = escaped(tool.name, 100)
+        if tool.name in known:
+            continue
+        if tool.name in written and written[tool.name].by == YOU:
+            sys.stderr.write(f"{name}: your examples are for another definition; correct them, or remove `digest`\n")
+            continue
+        text = ToolText(tool.name, tool.description, tool.schema)
+        try:
+            with waiting(lambda seconds, name=name: f"{seconds:.0f} s  {name}"):
+                requests = waiting_for(ask_for_requests(model, text, gate))
+        except ModelError as fault:
+            if fault.fault != "unreadable":
+                raise
+            sys.stderr.write(f"{name}: {fault}\n")
+            missed += 1
+            continue
+        keep_requests(where.root, tool.name, requests)
+        sys.stderr.write(f"{name}: {count(requests.examples, 'example')}\n")
+    sys.stderr.write(f"rightcall: the examples are in {escaped(examples_file(where.root))}; edit them there\n")
+    return missed
+
+
+_BY = {"definition": "in its definition", "rightcall": "by RightCall"}
+
+
+def _whose(requests: "Requests | None") -> str:
+    if not requests:
+        return ""
+    by = _BY.get(requests.by) or f"by {escaped(requests.by, 100)}"
+    return f"examples of requests: {len(requests.examples)} {by}"
+
+
+def _example_lines(requests: "Mapping[str, Requests]", tool: "Tool", style: Style) -> list[str]:
+    """Those that do not stand among its rules already."""
+    found = requests.get(tool.name)
+    if found is None or tool.rules.examples:
+        return []
+    return ["", style.tint(_whose(found), "bold"), *(escaped(one) for one in found.examples)]
+
+
+def _examples_record(requests: "Mapping[str, Requests]", tool: "Tool") -> dict[str, Any]:
+    found = requests.get(tool.name)
+    return {"examples": list(found.examples) if found else [], "examples_by": found.by if found else None}
 
 
 def _server_tools(options: Namespace) -> "dict[str, Tool]":
@@ -342,7 +456,7 @@ def catalogue_record(tool: "Tool") -> dict[str, Any]:
     }
 
 
-def tool_lines(tool: "Tool", style: Style) -> list[str]:
+def tool_lines(tool: "Tool", style: Style, examples: str = "") -> list[str]:
     """A tool in a few lines: name, source, effects, one line per argument."""
     lines = [_title(tool, style)]
     if tool.rules.replaced_by:
@@ -356,7 +470,7 @@ def tool_lines(tool: "Tool", style: Style) -> list[str]:
     lines += [f"  {condition}" for condition in conditions(tool.rules)]
     if tool.rules.names:
         lines += wrap(f"  also called: {', '.join(map(escaped, tool.rules.names))}", style.width)
-    return [*lines, ""]
+    return [*lines, f"  {examples}", ""] if examples else [*lines, ""]
 
 
 def _title(tool: "Tool", style: Style) -> str:

@@ -14,8 +14,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.toml import dotted
 from rightcall.cli import OK
 from rightcall.cli.options import InputError, load_tools, open_store, policy_of, policy_path, read_argument
-from rightcall.cli.packs import effect_words
-from rightcall.cli.terminal import Style, Tint, hang, tell
+from rightcall.cli.terminal import Style, Tint, effect_words, hang, tell
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.stores import Premises, store_path

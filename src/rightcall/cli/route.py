@@ -19,6 +19,7 @@ from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.options import (
     InputError,
     json_option,
+    model_options,
     number_within,
     open_lines,
     policy_file,
@@ -55,7 +56,7 @@ MOST_CANDIDATES = 1000
 
 
 def arguments(parser: ArgumentParser) -> None:
-    from rightcall.cli.routing import caller_option, model_options, tools_option
+    from rightcall.cli.routing import caller_option, tools_option
 
     parser.add_argument(
         "words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input (--jsonl: a file, or - )"
@@ -171,7 +172,7 @@ def _router(
     more: dict[str, Any] = {"instead": _instead(options), "caller": options.caller}
     if tools is None:
         return RouterAsGiven(opened.enter_context(listed_executor(options)), model, **more)
-    return RouterAsGiven(tools, model, policy=policy or policy_file(options), **more)
+    return RouterAsGiven(tools, model, policy=policy or policy_file(options), written_for=options.root, **more)
 
 
 def _instead(options: Namespace) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import POLICY_FILE, packets_folder
 from rightcall.base.text import cut_counted, escaped, estimate
 from rightcall.cli.options import (
+    EXAMPLE_URL,
     InputError,
     database_of,
     load_tools,
@@ -61,9 +62,14 @@ class RouterAsGiven(Router):
     """A router whose settings are the policy's, but for what the command line says otherwise. It may take in fewer
     results than the policy allows, never more."""
 
-    def __init__(self, tools: Any = None, models: Any = None, *, instead: dict[str, Any], **options: Any) -> None:
+    def __init__(
+        self, tools: Any = None, models: Any = None, *, instead: dict[str, Any], written_for: str = "", **options: Any
+    ) -> None:
+        """`written_for`: a folder for tools that have none, as an executor's have."""
         self._instead = instead
         super().__init__(tools, models, **options)
+        if written_for:
+            self._tools.take_written(written_for)
 
     @property
     def settings(self) -> RouterSettings:
@@ -115,18 +121,11 @@ def listed_executor(options: Namespace) -> Generator[Executor]:
 
 
 # ── options ──
-# The options of `route` and `ask`: the request, and the model that is asked.
+# The options of `route` and `ask`, and the model that is asked.
 
 _MOST_MODELS = 5
-_EXAMPLE_URL = "http://127.0.0.1:8080/v1"
-
-
-def model_options(parser: ArgumentParser) -> None:
-    """--url, --model, --key-env."""
-    group = parser.add_argument_group("the model, instead of [router.light] and [router.prime] of the policy")
-    group.add_argument("--url", metavar="URL", help=f"an OpenAI-compatible endpoint, such as {_EXAMPLE_URL}")
-    group.add_argument("--model", metavar="NAME", help="as the server calls it (default: the only one it has)")
-    group.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the server's key")
+_LEAST_SECONDS = 120.0
+"""For one question: a small model on this machine needs its time."""
 
 
 def tools_option(parser: ArgumentParser) -> None:
@@ -182,6 +181,21 @@ def has_model(options: Namespace, settings: RouterSettings) -> bool:
     return options.url is not None or settings.light is not None or settings.prime is not None
 
 
+def asked_model(options: Namespace, settings: RouterSettings, command: str) -> Endpoint:
+    """The model of a command that asks one alone. ConfigError with what to do where none is named."""
+    from rightcall.models.endpoint import Endpoint, find_local
+
+    model, named = given_model(options, settings), settings.prime or settings.light
+    if model is None and named is not None:
+        model = Endpoint.of(named, seconds=settings.model_seconds)
+    if model is None:
+        from asyncio import run
+
+        raise no_model(options, command, run(find_local()))
+    model.seconds = max(model.seconds, _LEAST_SECONDS)
+    return model
+
+
 def no_model(options: Namespace, command: str, found: Sequence[LocalServer] = ()) -> ConfigError:
     """What to do where no model is named; `found` are servers that run on this machine."""
     here = [
@@ -199,10 +213,10 @@ def how_to_configure(options: Namespace, command: str) -> str:
     return (
         f"Name one in {escaped(path)}:\n\n"
         "  [router.prime]\n"
-        f'  url = "{_EXAMPLE_URL}"\n'
+        f'  url = "{EXAMPLE_URL}"\n'
         '  model = "qwen3-4b"\n'
         '  #key_env = "MODEL_KEY"   # where the server wants a key: the variable that holds it\n\n'
-        f"or on the command line: rightcall {command} … --url {_EXAMPLE_URL} --model qwen3-4b"
+        f"or on the command line: rightcall {command} … --url {EXAMPLE_URL} --model qwen3-4b"
     )
 
 

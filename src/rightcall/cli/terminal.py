@@ -250,6 +250,11 @@ def tell(options: Any, record: Any, lines: Callable[[Style], Iterable[str]], *, 
         say(*lines(style_for(sys.stdout)))
 
 
+def effect_words(effects: Iterable[str] | None) -> str:
+    """`read, write`; a tool that declares nothing counts as doing everything."""
+    return "any effect (none declared)" if effects is None else ", ".join(sorted(effects)) or "no effects"
+
+
 def json_text(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> str:
     """JSON text of anything a model can have written; what JSON has no word for becomes text (NaN is "NaN")."""
     try:

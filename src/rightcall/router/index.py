@@ -7,15 +7,13 @@ Both are set in standard deviations over all tools and added. A tool is added or
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from importlib.resources import files
 from os import PathLike, fspath
 from sys import byteorder
 from threading import RLock
 from typing import Any, Final, Self
 from zlib import crc32
 
-from msgspec import MsgspecError, Struct, json, msgpack
+from msgspec import MsgspecError, Struct, msgpack
 
 from rightcall.catalog.tool import Tool
 from rightcall.errors import StoreError
@@ -36,6 +34,7 @@ from rightcall.router.lexical import (
     tool_texts,
     words,
 )
+from rightcall.router.written import shipped_examples, with_written
 
 # ── the file ──
 # An index as a file: what it is, a check, then tools, words and vectors as plain data. Nothing in it is ever executed.
@@ -324,21 +323,13 @@ def _stems(tool: ToolText) -> Stems:
 # An index that follows a changing set of tools: only what came, went or changed is looked at again.
 
 
-def texts_of(tools: Mapping[str, Tool]) -> dict[str, ToolText]:
-    """The tools of a catalogue as an index reads them."""
-    return {
-        name: ToolText(
-            tool.name, tool.description, tool.schema, tool.rules.examples or shipped_examples().get(name, ())
-        )
+def texts_of(tools: Mapping[str, Tool], root: str) -> dict[str, ToolText]:
+    """The tools of a catalogue as an index reads them, with the examples that were written for them in this folder."""
+    texts = [
+        ToolText(tool.name, tool.description, tool.schema, tool.rules.examples or shipped_examples().get(name, ()))
         for name, tool in tools.items()
-    }
-
-
-@lru_cache(maxsize=1)
-def shipped_examples() -> dict[str, tuple[str, ...]]:
-    """Those of our own tools, by name."""
-    path = files("rightcall.router").joinpath("weights", "examples.json")
-    return json.decode(path.read_bytes(), type=dict[str, tuple[str, ...]])
+    ]
+    return dict(zip(tools, with_written(texts, root), strict=True))
 
 
 class FollowingIndex:

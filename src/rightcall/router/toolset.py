@@ -25,6 +25,7 @@ from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex
 from rightcall.router.lexical import ToolText, tool_texts
 from rightcall.router.ranking import FEW, Ranker
 from rightcall.router.ranking import FOUND as FOUND_OF_MANY
+from rightcall.router.written import with_written
 from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ class Toolset:
         """The policy in force."""
         return self._policy if self.executor is None else self.executor.policy
 
+    def take_written(self, root: str) -> None:
+        """For tools that no executor has, and so no folder: the examples that were written for them in this one."""
+        self._texts = with_written(self._texts, root)
+
     def offer(self, caller: str) -> Offer:
         """The tools that a caller may use. Of an executor's, those that its policy lets this caller know of."""
         executor = self._theirs
@@ -112,7 +117,9 @@ class Toolset:
             from rightcall.router.index import texts_of
 
             executor = self._theirs
-            self._index.follow(offer.by_name if executor is None else texts_of(executor.gate.catalog.tools))
+            self._index.follow(
+                offer.by_name if executor is None else texts_of(executor.gate.catalog.tools, executor.root)
+            )
             self._indexed = offer.of
         return self._index
 
@@ -175,7 +182,7 @@ class Toolset:
 
 def _offered(executor: Executor, caller: str) -> list[ToolText]:
     """The tools that an executor's policy lets a caller know of, with their examples."""
-    known = texts_of(executor.gate.catalog.tools)
+    known = texts_of(executor.gate.catalog.tools, executor.root)
     return [
         replace(one, examples=known[one.name].examples) if one.name in known else one
         for one in tool_texts(executor.definitions(caller, "mcp"))
@@ -276,7 +283,7 @@ class Offering:
         tools = gate.catalog.tools
         with self._alone:
             if gate is not self._of:
-                self._index.follow(texts_of(tools))
+                self._index.follow(texts_of(tools, self._executor.root))
                 self._of = gate
             usable = self._usable.get(caller, gate, lambda: self._usable_by(caller))
             return self._index.search(text, limit, lambda name: name in usable and name != without), tools
