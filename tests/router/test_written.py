@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from rightcall import Executor, Gate, ScriptedModel
+from rightcall.catalog.sources import LONGEST_EXAMPLE, MOST_EXAMPLES
 from rightcall.errors import ModelError, StoreError
 from rightcall.router.lexical import ToolText
 from rightcall.router.router import Router
 from rightcall.router.toolset import Offering
 from rightcall.router.written import (
-    LONGEST,
-    MOST,
     YOU,
     Requests,
     ask_for_requests,
@@ -101,11 +100,11 @@ def test_a_model_that_fails_is_another_fault() -> None:
 def test_hostile_texts_become_short_plain_lines(root: str) -> None:
     found = tidy_examples([HOSTILE, "x" * 1000, *(f"request {at}" for at in range(50))])
     assert found[0] == "pay [31m the rent now"
-    assert len(found[1]) == LONGEST
-    assert len(found) == MOST
+    assert len(found[1]) == LONGEST_EXAMPLE
+    assert len(found) == MOST_EXAMPLES
     spoil(root, json.dumps({"ledger": {"examples": [HOSTILE] * 3 + ["y" * 9999], "by": "you"}}).replace("\\ud800", ""))
     (one,) = load_requests(root).values()
-    assert [len(text) for text in one.examples] == [21, LONGEST]
+    assert [len(text) for text in one.examples] == [21, LONGEST_EXAMPLE]
 
 
 def test_the_router_finds_a_tool_by_what_was_written_and_asks_nobody(root: str) -> None:

@@ -170,7 +170,7 @@ def _listed(names: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
 
 
 EXAMPLES_META = "rightcall/examples"
-MOST_EXAMPLES = 20
+MOST_EXAMPLES = 12
 LONGEST_EXAMPLE = 300
 
 SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "schema", "arguments_schema", "args_schema")

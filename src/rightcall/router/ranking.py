@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, json
 
+from rightcall.catalog.sources import MOST_EXAMPLES
 from rightcall.router.index import Told, told_of, why
 from rightcall.router.lexical import (
     STOP_WORDS,
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
 # How a request and a tool compare, as numbers: what the ranking and the intent are learned from.
 #
 # By words, and by meaning (`vectors.py`). Rarity is the general one, since a handful of tools cannot tell it.
-
-MOST_EXAMPLES = 12
-"""Of one tool's examples, so many are looked at."""
 
 BY_WORDS = (
     "bm25", "in_name", "in_description", "in_arguments", "in_argument_texts", "in_any", "name_said",

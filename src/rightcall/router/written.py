@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import state_folder
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import escaped
+from rightcall.catalog.sources import LONGEST_EXAMPLE, MOST_EXAMPLES
 from rightcall.errors import ModelError, StoreError, Unreadable
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 YOU: Final = "you"
 """Who wrote what no model may replace."""
-MOST: Final = 12
-LONGEST: Final = 300
 _MOST_BYTES = 16_000_000
 _LONGEST_DEFINITION = 6000
 _MOST_TOKENS = 4000
@@ -68,8 +67,8 @@ def digest_of(name: str, description: str, parameters: dict[str, Any]) -> str:
 def tidy_examples(texts: Iterable[object]) -> tuple[str, ...]:
     """What can be used of a list that anybody may have written: texts in one line each, without control characters."""
     plain = ("".join(sign if sign.isprintable() else " " for sign in one) for one in texts if isinstance(one, str))
-    lines = (" ".join(one.split())[:LONGEST].strip() for one in plain)
-    return tuple(dict.fromkeys(one for one in lines if one))[:MOST]
+    lines = (" ".join(one.split())[:LONGEST_EXAMPLE].strip() for one in plain)
+    return tuple(dict.fromkeys(one for one in lines if one))[:MOST_EXAMPLES]
 
 
 # ── the file ──
