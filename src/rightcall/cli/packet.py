@@ -231,7 +231,11 @@ _NAME = 40
 _STATES: dict[str, Tint] = {
     "received": "dim", "processing": "cyan", "waiting": "yellow", "answered": "green", "failed": "red",
 }  # fmt: skip
-_INTENTS = {"call": "a tool is needed", "ask": "a value is missing, so the user is asked", "none": "no tool is needed"}
+_INTENTS = {
+    "call": "a tool is needed",
+    "ask": "a tool is needed, and a value seems to be missing",
+    "none": "no tool is needed",
+}
 
 
 def story(packet: "Packet", threshold: float, secret_names: Iterable[str], style: Style, where: str = "") -> list[str]:

@@ -380,7 +380,11 @@ def headline(shown: Shown) -> tuple[str, str, Tint]:
         )
     if found is not None and packet.intent.user_intent != "tool_routing":
         missing = ", ".join(escaped(one, _NAME) for one in found.missing)
-        asked = ("?", f"a value is missing: {missing or 'the request does not say enough'}", "yellow")
+        asked = (
+            "?",
+            f"a tool is needed, and a value seems to be missing: {missing or 'the request does not say enough'}",
+            "yellow",
+        )
         if found.answer == "ask":
             return asked
         of_fewer = shown.ran and shown.not_allowed
