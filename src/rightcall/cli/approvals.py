@@ -52,6 +52,7 @@ from rightcall.policy.types import SECOND, ApprovalStatus, Grant
 from rightcall.record.admission import (
     LEAST_DIGEST,
     RefusedCall,
+    answerable,
     give_grant,
     refused_calls,
     release,
@@ -172,6 +173,8 @@ def _only_one(store: "Store") -> str:
 
 def _approve(store: "Store", options: Namespace) -> int:
     digest: str = options.digest
+    waits, _ = store.look(lambda tables: found_approval(tables, options.id))
+    answerable(waits, store.clock.now())  # an id that means nothing comes before a digest that is missing
     if options.yes and not digest:
         raise AnswerError("--yes needs --digest: it stands below the whole call, `rightcall approvals show ID --full`")
     if at_a_terminal() and not options.yes:

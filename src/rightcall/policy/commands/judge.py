@@ -58,6 +58,7 @@ from rightcall.policy.commands.paths import (
 )
 from rightcall.policy.commands.patterns import Pattern, first_hit
 from rightcall.policy.commands.places import Place, SeenPath, followed, is_device, is_disk
+from rightcall.policy.commands.production import named_production, production_rules
 from rightcall.policy.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
 from rightcall.policy.commands.runs import (
     FETCHERS,
@@ -70,7 +71,7 @@ from rightcall.policy.commands.runs import (
     why_dangerous,
     writes_to,
 )
-from rightcall.policy.commands.shell import LineReader, Redirect, Simple, positional, printed
+from rightcall.policy.commands.shell import OPENED, STDIN, LineReader, Redirect, Simple, positional, printed
 from rightcall.policy.commands.starter import WHY, listed
 from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import Address, first_url_hit, parsed
@@ -94,7 +95,6 @@ _UNPACKS = frozenset(
 """They look at what was fetched, or unpack it, and run nothing of it."""
 _TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bsdtar", "gtar", "zip", "7z", "ditto"))
 """What they are given they take with all that is in it, for which `folder/*` stands."""
-_STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _PLAIN_NAME = regex(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
 """Variables that hold what stands in many addresses."""
 _CANNOT = "cannot be judged before it runs"
@@ -132,6 +132,8 @@ class Judge:
         """Where the line moves something to: there it is all that is left of it."""
         self.renamed: dict[str, str] = {}
         """Programs that the line itself puts under another name."""
+        self.production = ""
+        """What a variable of the line says of production."""
         self.variables: dict[str, tuple[str, ...] | None] = {
             "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
         }  # fmt: skip
@@ -219,6 +221,7 @@ class Judge:
     def _assigned(self, name: str, value: Word, command: Simple, depth: int) -> None:
         if self.commands.starter and (kind := why_dangerous(name, value.value)):
             self.add("ask", f"command:{kind}", f"`{name}` {WHY[kind]}")
+        self.production = self.production or named_production(name, value.value)
         if name.casefold().endswith("_proxy") and (address := parsed(value.value, "http")) is not None:
             self.address(address)
         if command.words and " " in value.value and is_head(value.value.split()[0], " -"):  # `CC='rm x' make`
@@ -256,7 +259,8 @@ class Judge:
         elif self.commands.starter and is_sql_client(run):
             self._sql_scripts(run, command, commands, allowed)
         self._codes(run, command, commands, depth)
-        for inner in (*inner_of(run.program, run.arguments), *tails(run.program, run.arguments)):
+        inners = () if command.opened and run.program in OPENED else inner_of(run.program, run.arguments)
+        for inner in (*inners, *tails(run.program, run.arguments)):
             folders = run.folders
             if inner.folder is not None:
                 folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)
@@ -288,6 +292,9 @@ class Judge:
         if self.renamed and (meant := self.renamed.get(self.place.whole(run.folders[0], name))):
             same = Run(meant, Word(meant), run.arguments, run.folders, values=run.values)
             self.run(same, command, commands, depth + 1)
+        if run.program == "env":
+            for key, equals, value in (one.partition("=") for one in run.values[:50]):
+                self.production = self.production or (named_production(key, value) if equals else "")
         if run.program in VALUED and HOLE in "".join(run.values):
             at = action_at(run.program, run.arguments)
             if at >= 0 and run.values[at].startswith(HOLE) and not command.called:
@@ -392,6 +399,8 @@ class Judge:
     def _by_starter(self, run: Run, allowed: list[Pattern]) -> None:
         for found in found_in(run, self.place):
             self._starter(found, allowed)
+        for found in production_rules(run, self.production):
+            self._starter(found, allowed)
         line = listed(run.program, run.values)
         if line is not None:
             kind, pattern = line
@@ -411,8 +420,9 @@ class Judge:
         if run.program in SHELLS:
             self._shell_input(run, command, commands, depth)
         elif run.program in ("source", "."):
-            if run.arguments and run.arguments[0].value in _STDIN:
-                self._shell_input(run, command, commands, depth)
+            if run.arguments and run.arguments[0].value in STDIN:
+                if not command.opened:
+                    self._shell_input(run, command, commands, depth)
             else:
                 self._ran_file(run, run.arguments[:1], commands)
         else:
@@ -488,8 +498,8 @@ class Judge:
         operands = [word for word in run.operands("-o +o -O --rcfile --init-file") if not word.value.startswith("+")]
         if shell_code(run.arguments) is not None:
             return
-        if operands and not run.has("-s") and not (operands[0].value in _STDIN and run.text is not None):
-            if operands[0].value.startswith("/dev/fd/") or operands[0].value in _STDIN:
+        if operands and not run.has("-s") and not (operands[0].value in STDIN and run.text is not None):
+            if operands[0].value.startswith("/dev/fd/") or operands[0].value in STDIN:
                 self._fed(run, commands, [at for word in run.arguments for at in word.inner] or list(command.fed))
             else:
                 self._ran_file(run, operands[:1], commands)

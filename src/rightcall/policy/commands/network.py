@@ -39,8 +39,6 @@ _CURL_VALUED = (
     "--netrc-file --oauth2-bearer --connect-to --dns-servers --retry-max-time --url-query --variable --socks5 --noproxy"
 )
 _SSH_VALUED = "-p -i -l -o -L -R -D -F -J -b -c -E -e -I -m -O -Q -S -W -w -B"
-_SENDING = ("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form",
-            "--form-string", "-T", "--upload-file", "--json")  # fmt: skip
 
 
 CONNECTS = frozenset(
@@ -55,7 +53,7 @@ _LEADS = ("-x", "--proxy", "--preproxy", "--connect-to", "--resolve", "--doh-url
 
 def addresses(run: Run) -> list[Address]:
     """Those a command would connect to."""
-    return [*_named_addresses(run), *_hosts(run)]
+    return [*named_addresses(run), *_hosts(run)]
 
 
 def _hosts(run: Run) -> list[Address]:
@@ -71,7 +69,7 @@ def _hosts(run: Run) -> list[Address]:
 def _led_through(run: Run) -> list[str]:
     """Of curl: proxies, and what stands in for a host."""
     found: list[str] = []
-    for option, value in _given(run, *_LEADS):
+    for option, value in given(run, *_LEADS):
         if option in ("--connect-to", "--resolve"):
             pieces = re.findall(r"\[[^\]]*\]|[^:]*", value)
             found += [one for one in pieces if one and not one.isdigit()][-2:]
@@ -81,7 +79,7 @@ def _led_through(run: Run) -> list[str]:
 
 
 def _logged_into(run: Run) -> list[str]:
-    jumps = [value for option, value in _given(run, "-J", "-W") if option in run.values]
+    jumps = [value for option, value in given(run, "-J", "-W") if option in run.values]
     return [one.rpartition("@")[2] for one in (*(word.value for word in run.operands(_SSH_VALUED)[:1]), *jumps)]
 
 
@@ -91,7 +89,7 @@ def _copied_between(run: Run) -> list[str]:
     return [found[1] for one in values if (found := _HOST.match(one))]
 
 
-def _given(run: Run, *options: str) -> Iterator[tuple[str, str]]:
+def given(run: Run, *options: str) -> Iterator[tuple[str, str]]:
     """Those of some options that are there, each with its value."""
     for name, value in options_of(run.program, run.arguments):
         if value is not None and (
@@ -111,25 +109,28 @@ _HOSTS: dict[str, Callable[[Run], list[str]]] = {
         ("nc", "ncat", "netcat", "telnet", "ping"),
         lambda run: [one.value for one in run.operands("-p -s -w -i -X -x -q -I -O -c -W -t")[:1]],
     ),
-    **dict.fromkeys(("psql", "mysql", "redis-cli"), lambda run: [value for _, value in _given(run, "-h", "--host")]),
+    **dict.fromkeys(("psql", "mysql", "redis-cli"), lambda run: [value for _, value in given(run, "-h", "--host")]),
 }
 
 
-def _named_addresses(run: Run) -> list[Address]:
+def named_addresses(run: Run) -> list[Address]:
     if run.program in ("curl", "curlie"):
         words = [*run.operands(_CURL_VALUED), *filter(None, [run.option("--url")])]
+        words = [one for one in words if one.value not in METHODS] if run.program == "curlie" else words
         if any(re.search(r"[{\[]", word.value) for word in words) and not run.has("-g", "--globoff"):
             texts = [re.sub(r"\[(\w+)-(\w+)(?::\d+)?\]", r"{\1..\2}", word.value) for word in words[:10]]
             words += [Word(one) for text in texts for one in braces(text)]
         return _parsed(words, "http")
     if run.program in ("wget", "http", "https", "xh", "aria2c"):
         words = [one for one in run.operands("-O -o -P -U -e -i -t -T --output-document --header --user-agent") if
-                 one.value.upper() not in _METHODS]  # fmt: skip
-        return _parsed(words if run.program in ("wget", "aria2c") else words[:1], "http")
+                 one.value.upper() not in METHODS]  # fmt: skip
+        if run.program not in ("wget", "aria2c"):  # `:8000/x` is a port of this machine
+            words = [Word(f"localhost{one.value}") if one.value.startswith((":", "/")) else one for one in words[:1]]
+        return _parsed(words, "http")
     return _parsed([word for word in run.arguments if "://" in word.value], "")
 
 
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
 def _parsed(words: list[Word], scheme: str) -> list[Address]:
@@ -146,86 +147,26 @@ def _parsed(words: list[Word], scheme: str) -> list[Address]:
     return found
 
 
-def _reaches_out(run: Run) -> bool:
+def reaches_out(run: Run) -> bool:
     """Whether it talks to more than this machine; where no address is known, it counts as such."""
-    found = _named_addresses(run)
+    found = named_addresses(run)
     return not found or any(not one.is_local for one in found)
-
-
-def curl_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
-    method = run.option("-X", "--request")
-    changes = method is not None and method.value.upper() not in ("GET", "HEAD", "OPTIONS")
-    sends = list(_given(run, *_SENDING, "--url-query"))
-    files = [one for one, value in sends if re.match(r"[^=&]*@", value) and not one.endswith(("-raw", "-string"))]
-    asks_only = not files and (run.has("-G", "--get") or all(one == "--url-query" for one, _ in sends))
-    if (changes or (sends and not (asks_only and method is None))) and _reaches_out(run):
-        word = (files or [one for one, _ in sends] or [f"-X {method.value if method else ''}"])[0]
-        yield RuleHit("publishes", f"curl {word}")
-    elif (changes or sends) and any(_MEANS_ALL.search(one.path) for one in _named_addresses(run)):
-        yield RuleHit("destroys", f"curl {' '.join(run.values[-1:])}")
-    if any(_given(run, "-K", "--config")):
-        yield RuleHit("runs", "curl -K", ("-K",))
-    if any(_is_away(value) for _, value in _given(run, "-x", "--proxy", "--preproxy")):
-        yield RuleHit("publishes", "curl --proxy")
-    yield from _sends_credentials(run)
-
-
-_MEANS_ALL = regex(r"/(?:_all|\*|%2a)(?:[/?]|$)|_delete_by_query", re.IGNORECASE)
-"""Of a store that is spoken to by its address: all that is in it, also where it runs on this machine."""
-
-
-def _is_away(host: str) -> bool:
-    address = parsed(host, "http")
-    return address is not None and not address.is_local
-
-
-def wget_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
-    method = run.option("--method")
-    sends = any(_given(run, "--post-data", "--post-file", "--body-data", "--body-file"))
-    if (sends or (method is not None and method.value.upper() not in ("GET", "HEAD"))) and _reaches_out(run):
-        yield RuleHit("publishes", "wget --post-data")
-    if "askpass" in "".join(value for _, value in _given(run, "-e", "--execute")):
-        yield RuleHit("runs", "wget -e use_askpass")
-    yield from _sends_credentials(run)
-
-
-def httpie_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
-    operands = [
-        word.value for word in run.operands("-a --auth -o --output --session --timeout --proxy -s --style -p --print")
-    ]
-    method = operands[0].upper() if operands and operands[0].upper() in _METHODS else ""
-    items = operands[2:] if method else operands[1:]
-    sends = any(re.match(r"[\w.\[\]-]+(?::?=|@)", one) and "==" not in one for one in items)
-    sends |= run.redirected or bool(run.fed and not run.has("--ignore-stdin", "-I"))
-    if (method not in ("", "GET", "HEAD", "OPTIONS") or sends) and _reaches_out(run):
-        yield RuleHit("publishes", f"{run.program} {method or 'POST'}")
-    yield from _sends_credentials(run)
-
-
-def gh_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
-    """`gh api` changes what it is told to."""
-    if run.values[:1] != ["api"]:
-        return
-    method = run.option("-X", "--method")
-    sends = run.has("-f", "-F", "--field", "--raw-field", "--input")
-    if (method is not None and method.value.upper() not in ("GET", "HEAD")) or (sends and method is None):
-        yield RuleHit("publishes", f"gh api {'-X ' + method.value if method else '-f'}")
 
 
 def lookup_rules(run: Run, _place: Place) -> Iterator[RuleHit]:
     """Names that are made of what a command prints carry it out."""
-    yield from _sends_credentials(run)
+    yield from sends_credentials(run)
 
 
-def _sends_credentials(run: Run) -> Iterator[RuleHit]:
+def sends_credentials(run: Run) -> Iterator[RuleHit]:
     carried = [one for one in run.printed if one not in _HARMLESS_OUTPUT]
-    if carried and _reaches_out(run):
+    if carried and reaches_out(run):
         yield RuleHit("publishes", f"{run.program} … $({carried[0]} …)")
     handed = [one for one in run.carried if one not in _HARMLESS_OUTPUT]
-    if handed and any(_CARRIES.search(word.value) for word in run.arguments) and _reaches_out(run):
+    if handed and any(_CARRIES.search(word.value) for word in run.arguments) and reaches_out(run):
         yield RuleHit("publishes", f"{run.program} … what `{handed[0]}` printed")
     names = [name for word in run.arguments for name in word.names if SECRET_NAME.search(name)]
-    if names and _reaches_out(run):
+    if names and reaches_out(run):
         yield RuleHit("credentials", f"${names[0]}")
 
 

@@ -432,10 +432,14 @@ class _Code:
     def _sent(self, name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
         """Data that goes to another machine."""
         address = self.text(call.args[0]) if call.args else None
-        if address is not None and _LOCAL.match(address):
-            return
         module, _, last = name.rpartition(".")
         keywords = {one.arg for one in call.keywords}
+        method = next((self.text(one.value) for one in call.keywords if one.arg == "method"), None)
+        if any(name.startswith(f"{web}.") for web in _WEB) and "DELETE" in (last.upper(), address, method):
+            yield "destroys", name  # on this machine too
+            return
+        if address is not None and _LOCAL.match(address):
+            return
         if any(name.startswith(f"{web}.") for web in _WEB) and last in _CHANGING and not module.endswith("client"):
             verb = address if last in ("request", "stream") else "POST"
             url = self.text(call.args[1]) if last in ("request", "stream") and len(call.args) > 1 else None

@@ -16,17 +16,22 @@ from rightcall.policy.commands.network import (
     PACKAGING,
     bucket_rules,
     copy_rules,
-    curl_rules,
-    gh_rules,
-    httpie_rules,
     lookup_rules,
     netcat_rules,
     package_rules,
     ssh_rules,
-    wget_rules,
 )
 from rightcall.policy.commands.paths import searched_for, seeks_protected
 from rightcall.policy.commands.places import Place, is_device, is_disk
+from rightcall.policy.commands.requests import (
+    MESSAGING,
+    curl_rules,
+    gh_rules,
+    grpc_rules,
+    httpie_rules,
+    message_rules,
+    wget_rules,
+)
 from rightcall.policy.commands.runs import (
     SECRET_NAME,
     RuleHit,
@@ -66,7 +71,6 @@ def found_in(run: Run, place: Place) -> Iterator[RuleHit]:
         yield RuleHit("publishes", script)
     yield from verb_rules(run, is_listed)
     yield from started_by_options(run)
-    yield from switch_rules(run)
     if run.program in PACKAGING:
         yield from package_rules(run, place)
     if any("/dev/tcp/" in value or "/dev/udp/" in value for value in run.values):
@@ -503,23 +507,6 @@ def _serves(run: Run, place: Place) -> Iterator[RuleHit]:
         yield RuleHit("publishes", f"{run.program} {' '.join(run.values[:3])}")
 
 
-_SWITCHES = {
-    "kubectl": ("config", "use-context"), "kubectx": (), "docker": ("context", "use"),
-    "gcloud": ("config", "set", "project"), "az": ("account", "set"), "terraform": ("workspace", "select"),
-    "tofu": ("workspace", "select"), "firebase": ("use",), "heroku": ("git:remote",),
-}  # fmt: skip
-_PRODUCTION = regex(r"(?:^|[-_./:@])(?:prod|production|live)(?:$|[-_./:@\d])", re.IGNORECASE)
-
-
-def switch_rules(run: Run) -> Iterator[RuleHit]:
-    """What comes later, and looks as harmless as ever, would be done in production."""
-    words = _SWITCHES.get(run.program)
-    if words is not None and tuple(run.values[: len(words)]) == words:
-        to = next((one for one in run.values[len(words) :] if _PRODUCTION.search(one)), "")
-        if to:
-            yield RuleHit("persists", f"{run.program} {' '.join(words)} {to}")
-
-
 def _pager(run: Run, _place: Place) -> Iterator[RuleHit]:
     if any(one.startswith("+!") for one in run.values):
         yield RuleHit("runs", f"{run.program} +!")
@@ -673,6 +660,8 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     **dict.fromkeys(("curl", "curlie"), curl_rules),
     "wget": wget_rules,
     **dict.fromkeys(("http", "https", "xh", "xhs"), httpie_rules),
+    **dict.fromkeys(("grpcurl", "grpc_cli", "evans", "buf"), grpc_rules),
+    **dict.fromkeys(MESSAGING, message_rules),
     **dict.fromkeys(("scp", "rsync"), copy_rules),
     "ssh": ssh_rules,
     **dict.fromkeys(("env", "printenv", "export", "declare", "typeset", "readonly", "compgen"), _environment),

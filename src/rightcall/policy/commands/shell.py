@@ -51,6 +51,12 @@ class Simple(Struct):
     """Its words for each value that a loop gives to its variable, where `words` has all values beside each other."""
     called: bool = False
     """It stands in a function that is called later, where it is read again with the words that are given."""
+    opened: bool = False
+    """The text that it runs in this very shell has been read in its place."""
+
+
+OPENED = frozenset(("eval", "source", "."))
+STDIN = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 
 
 class _Here(NamedTuple):
@@ -410,6 +416,26 @@ class LineReader(WordScanner):
                 if equals and HOLE not in body:
                     self.functions[name] = f'{body} "$@"', range(0)
         self._keep(made)
+        self._open(made)
+
+    def _open(self, made: Simple) -> None:
+        """`eval 'f() { …; }'`, `source /dev/stdin <<< …`: what they are told counts as if it stood there, so that
+        functions, variables and the folder are known behind it."""
+        words = [word.value for word in made.words]
+        if not words or words[0] not in OPENED:
+            return
+        if words[0] == "eval":
+            text: str | None = " ".join(words[2 if words[1:2] == ["--"] else 1 :])
+        else:
+            text = made.redirects[0].text if words[1:2] and words[1] in STDIN and len(made.redirects) == 1 else None
+        if not text or HOLE in text or made.ways or self.waiting:
+            return
+        made.opened = True
+        inside = LineReader(text, self.home, self.folders, self.commands, self.variables, self.budget, self.depth + 1)
+        inside.functions = self.functions
+        inside.read()
+        self.folders = inside.folders
+        self.bombs |= inside.bombs
 
     def _ways(self, written: list[Pieces]) -> tuple[list[Word], ...]:
         """`for h in a b; do ssh $h reboot; done` is `ssh a reboot` and `ssh b reboot`."""

@@ -131,6 +131,7 @@ _LISTS: dict[Kind, str] = {
         typeorm schema:drop
         drizzle-kit drop|push
         php artisan migrate:fresh|migrate:reset|migrate:refresh|migrate:rollback|db:wipe
+        php artisan migrate|db:seed --force
         mix ecto.drop|ecto.reset|ecto.rollback
         manage.py|django-admin flush|reset_db|sqlflush
         python|python3 *manage.py flush|reset_db|sqlflush
@@ -203,6 +204,7 @@ _LISTS: dict[Kind, str] = {
         del|erase|rd|deltree|format|diskpart|bcdedit|vssadmin|wbadmin|cipher|fsutil|sdelete
         reg delete
         schtasks /delete
+        taskkill /f|/F
         wmic ** delete
         takeown|icacls *
         remove-item|clear-content|clear-item|clear-recyclebin|format-volume|clear-disk|initialize-disk *
@@ -273,7 +275,8 @@ _LISTS: dict[Kind, str] = {
         conan upload
         luarocks upload
         dart|flutter pub publish
-        charm|snapcraft|fastlane upload|push|release|deliver|pilot|supply|beta|deploy
+        charm|snapcraft upload|push|release
+        fastlane ** release*|deliver|pilot|supply|beta|deploy*|upload*|publish*|submit*|production|nuke
         helm push|install|upgrade
         helm repo|registry login
         docker|podman|nerdctl|buildah|skopeo push|login|copy
@@ -387,7 +390,6 @@ _LISTS: dict[Kind, str] = {
         act --secret*
         crowdin|tx|lokalise2 upload|push
         write|wall *
-        wget --post-data*|--post-file*|--method|--body-data*|--body-file*
         invoke-restmethod|invoke-webrequest|irm|iwr|curl -method|-Method|-body|-Body|-infile|-InFile
         send-mailmessage|publish-module|publish-script *
     """,
@@ -568,6 +570,8 @@ _LISTS: dict[Kind, str] = {
         softwareupdate -i|--install|-ia
         npm config set|delete|edit
         npm set *
+        npm set-script *
+        npm|pnpm|yarn|bun pkg set|delete scripts*|bin*
         yarn|pnpm config set
         pip|pip3 config set|edit|unset
         go env -w|-u
