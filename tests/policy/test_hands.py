@@ -82,6 +82,7 @@ CI_FILES = (
     "cloudbuild.json", "buildspec.yml", "codefresh.yml", "wercker.yml", "bamboo-specs/x.yml", ".teamcity/settings.kts",
     ".builds/x.yml", ".build.yml", ".vela.yml", ".gitea/workflows/x.yml", ".forgejo/workflows/x.yml", ".husky/pre-push",
     "lefthook.yml", ".lefthook.yml", "sub/rightcall.toml", "rightcall.toml",
+    "codemagic.yaml", "bitrise.yml", ".zuul.yaml", "zuul.d/jobs.yaml", ".packit.yaml", "packit.yaml", ".copr/Makefile",
 )  # fmt: skip
 
 

@@ -298,8 +298,10 @@ locked = [
   ".tekton/**", "{.,}appveyor.{yml,yaml}", "**/Jenkinsfile*", "**/azure-pipelines*", ".azure-pipelines/**",
   ".azuredevops/**", "bitbucket-pipelines.{yml,yaml}", "**/cloudbuild*.{yml,yaml,json}", "**/buildspec*.{yml,yaml}",
   "codefresh.{yml,yaml}", ".codefresh/**", "wercker.{yml,yaml}", "bamboo-specs/**", ".teamcity/**", ".build.yml",
-  ".builds/**", ".vela.{yml,yaml}", "screwdriver.yaml", ".harness/**", ".husky/**", "{.,}lefthook.*",
-  ".gitattributes", "**/.gitattributes", ".gitmodules", ".pre-commit-config.yaml", "**/rightcall.toml",
+  ".builds/**", ".vela.{yml,yaml}", "codemagic.{yml,yaml}", "bitrise.{yml,yaml}", "{.,}zuul.{yml,yaml}",
+  "{.,}zuul.d/**", "{.,}packit.{yml,yaml}", ".copr/**", "screwdriver.yaml", ".harness/**", ".husky/**",
+  "{.,}lefthook.*", ".gitattributes", "**/.gitattributes", ".gitmodules", ".pre-commit-config.yaml",
+  "**/rightcall.toml",
 ]
 # Approvals that a merge needs, each by somebody else than the author.
 reviews = 1

@@ -113,8 +113,9 @@ class WriteSettings(Struct, frozen=True):
         ".azure-pipelines/**", ".azuredevops/**", "bitbucket-pipelines.{yml,yaml}",
         "**/cloudbuild*.{yml,yaml,json}", "**/buildspec*.{yml,yaml}", "codefresh.{yml,yaml}", ".codefresh/**",
         "wercker.{yml,yaml}", "bamboo-specs/**", ".teamcity/**", ".build.yml", ".builds/**", ".vela.{yml,yaml}",
-        "screwdriver.yaml", ".harness/**", ".husky/**", "{.,}lefthook.*", ".gitattributes", "**/.gitattributes",
-        ".gitmodules", ".pre-commit-config.yaml", "**/rightcall.toml",
+        "codemagic.{yml,yaml}", "bitrise.{yml,yaml}", "{.,}zuul.{yml,yaml}", "{.,}zuul.d/**", "{.,}packit.{yml,yaml}",
+        ".copr/**", "screwdriver.yaml", ".harness/**", ".husky/**", "{.,}lefthook.*", ".gitattributes",
+        "**/.gitattributes", ".gitmodules", ".pre-commit-config.yaml", "**/rightcall.toml",
     )  # fmt: skip
     """Paths that no tool writes: mostly what CI systems and git hooks run by themselves."""
     reviews: int = 1

@@ -42,7 +42,7 @@ def every_line() -> list[str]:
     made = [f"{program} {words}".strip() for program, words in product(programs, WORDS)]
     options = [f"git {action} {option} x" for action, option in product(_GIT, _GIT_OPTIONS)]
     options += [f"{program} -{letter} x" for program, letters in _FILES.items() for letter in letters]
-    names = ("commands", "second", "third", "fourth", "fifth", "held_out", "everyday")
+    names = ("commands", "second", "third", "fourth", "fifth", "sixth", "held_out", "everyday")
     return [*made, *options, *JOINED, *(row["command"] for name in names for row in rows(name))]
 
 

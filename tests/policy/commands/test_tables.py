@@ -25,7 +25,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize("name", ["commands", "second", "third", "fourth", "fifth"])
+@pytest.mark.parametrize("name", ["commands", "second", "third", "fourth", "fifth", "sixth"])
 def test_every_command_has_its_answer(desk: Desk, name: str) -> None:
     table = rows(name)
     assert len(table) >= 200

@@ -1,4 +1,4 @@
-"""What a command line sends to other machines, what it brings from there, and whether a later command of the same line
+"""Addresses in a command line, what it copies to other machines and brings from there, and whether a later command of it
 runs that: `curl -o x … && sh x`, `git clone … && cd y && make`."""
 
 import os

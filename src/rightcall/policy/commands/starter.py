@@ -278,6 +278,7 @@ _LISTS: dict[Kind, str] = {
         charm|snapcraft upload|push|release
         fastlane ** release*|deliver|pilot|supply|beta|deploy*|upload*|publish*|submit*|production|nuke
         helm push|install|upgrade
+        helmfile ** sync|apply|charts
         helm repo|registry login
         docker|podman|nerdctl|buildah|skopeo push|login|copy
         docker|podman image|manifest push

@@ -53,7 +53,10 @@ _LOOKS = regex(
     r"|exists|find|count|whoami|explain|test|lint|dry-run|examples?|docs|doctor|decode|verify|inspect|cat|outputs?)(?:-.*)?"
 )
 _NAMED_SO = regex(r"(?:^|[-_])(?:delete|destroy|drop|purge|wipe|nuke|flush|teardown)(?:[-_]|$)")
-_GONE = frozenset(("--delete", "--destroy", "--purge", "--wipe", "--drop", "--delete-all", "--force-delete"))
+_GONE = frozenset(
+    ("--delete", "--destroy", "--purge", "--wipe", "--drop", "--delete-all", "--force-delete", "--unregister",
+     "--remove-all", "--erase", "--factory-reset")
+)  # fmt: skip
 _LOCAL: dict[str, frozenset[str]] = {
     "aws": frozenset(("s3", "configure", "help", "history", "sso", "s3api", "eks")),
     "gcloud": frozenset(("config", "info", "version", "topic", "components", "init", "cheat-sheet", "feedback", "help",
@@ -220,8 +223,8 @@ def is_named_dangerously(file: str) -> bool:
     return DEPLOYS.search(basename(file)) is not None or _RESTORES.search(basename(file)) is not None
 
 
-_RESTORES = regex(r"dump|backup|restore|snapshot", re.IGNORECASE)
-"""What was saved of a database takes the place of what is in it now."""
+_RESTORES = regex(r"dump|backup|restore|snapshot|reset|truncat|delete|remove|clean", re.IGNORECASE)
+"""What was saved of a database takes the place of what is in it now, and what cleans it leaves less."""
 
 
 def console_rules(run: Run) -> Iterator[RuleHit]:
