@@ -1,4 +1,4 @@
-"""Addresses in a command line, what it copies to other machines and brings from there, and whether a later command of it
+"""Addresses in a command line, what it copies to other machines and brings from there, and whether a later command
 runs that: `curl -o x … && sh x`, `git clone … && cd y && make`."""
 
 import os
