@@ -3,10 +3,13 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rightcall import Router
+from rightcall.catalog.packs import load_pack
 from rightcall.router.lexical import ToolText
-from rightcall.router.ranking import FEW, Linear, Ranker, relate_rows, score_rows
+from rightcall.router.ranking import FEW, Linear, Ranker, own_voices, relate_rows, score_rows
+from rightcall.router.written import shipped_examples
 from support.decisions import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
 
 pytestmark = pytest.mark.promise("T-03")
@@ -108,3 +111,37 @@ def test_the_short_cut_is_the_sum_over_related_rows(rows: list[tuple[float, ...]
 def test_related_numbers_are_against_the_mean_and_the_best_of_the_others() -> None:
     assert relate_rows([[1.0], [4.0], [4.0]]) == [[-2.0, -3.0], [1.0, 0.0], [1.0, 0.0]]
     assert relate_rows([[1.0, 5.0]]) == [[0.0] * 4]
+
+
+OWN = tuple(
+    ToolText(tool.name, tool.description, tool.schema or {}, shipped_examples().get(tool.name, ()))
+    for tool in load_pack("code").tools
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("whats inside pyproject.toml", "code/read"),
+        ("is parse_rate still called from anywhere?", "code/search"),
+        ("which folder do the helm charts live in", "code/list"),
+        ("anything I haven't committed in api/views.py?", "code/diff"),
+        ("what has Maria been committing since Monday", "code/log"),
+        ("whose is line 88 of core/retry.rs", "code/blame"),
+        ("what did 7fe21ab do to the parser", "code/show"),
+    ],
+)
+def test_it_is_known_how_people_ask_for_our_own_tools(text: str, name: str) -> None:
+    assert Ranker().rank(text, OWN, 3)[0].name == name
+
+
+def test_another_tool_of_the_same_name_is_found_by_its_own_words() -> None:
+    others = [replace(tool, examples=()) for tool in OWN]
+    assert all(Ranker().know(tool).voice is None for tool in others)
+    assert all(Ranker().know(tool).voice for tool in OWN if tool.name in own_voices())
+
+
+def test_no_other_tool_loses_its_place_to_ours() -> None:
+    theirs = ToolText("jira/search", "Find issues of the tracker by text, assignee or state.", {})
+    alone = Ranker().rank("which tracker issues are assigned to me", (*OWN, theirs), 1)
+    assert alone[0].name == "jira/search"

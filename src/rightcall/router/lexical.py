@@ -223,6 +223,43 @@ def spoken_words(text: str) -> tuple[list[str], list[str]]:
     return stems, [f"{first} {second}" for first, second in zip(["^", *stems], stems, strict=False)]
 
 
+_QUOTED = re.compile(r"""[`"“][^`"”]{2,80}[`"”]""")
+_NUMBER = re.compile(r"\b\d+\b")
+
+
+def heard_words(text: str) -> set[str]:
+    """The same words and pairs, with values marked as no word of the request can be: a folder is none of the "files"
+    that somebody speaks of, and a line, a quotation or a pattern tells more than its words.
+
+    >>> sorted(heard_words("who wrote src/app.py:12"))
+    ['^ who', 'who', 'who wrot', 'wrot', 'wrot xfile', 'xfile', 'xfile xline', 'xline']
+    """
+    marked = " ".join([_mark_of(word) for word in text[:LONGEST_TEXT].split()])
+    marked = _NUMBER.sub("xnumber", _QUOTED.sub("xquote", marked))
+    found = [word if word in STOP_WORDS or word in _MARKS else stem(word) for word in _SPOKEN.findall(marked.lower())][
+        :_MOST_SPOKEN
+    ]
+    return {*found, *(f"{first} {second}" for first, second in zip(["^", *found], found, strict=False))}
+
+
+_MARKS = frozenset(
+    ("xfile", "xfolder", "xpattern", "xline", "xnumber", "xquote", "xfunction", "xlink", "xcommit")
+)  # fmt: skip
+
+
+def _mark_of(word: str) -> str:
+    kind = _kind_of(word)
+    if kind is None:
+        return word
+    core = word.strip(_AROUND)
+    path, _, line = core.partition(":")
+    if kind == "file" and "*" in core:
+        kind = "pattern"
+    elif kind == "file" and "." not in path.rpartition("/")[2].strip("."):
+        kind = "folder"
+    return f"x{kind}" + " xline" * line[:1].isdigit() + "?" * word.endswith("?")
+
+
 def _unspaced(word: str) -> Iterable[str]:
     """Scripts without spaces: pairs of characters serve as words."""
     if not _WITHOUT_SPACES.search(word):

@@ -21,6 +21,7 @@ from rightcall.router.lexical import (
     ToolText,
     best_possible,
     fields_of,
+    heard_words,
     impacts,
     name_words,
     rarity,
@@ -41,6 +42,7 @@ from rightcall.router.vectors import (
     spoken_name,
     table,
 )
+from rightcall.router.written import shipped_examples
 
 if TYPE_CHECKING:
     from rightcall.router.index import Hit
@@ -107,6 +109,8 @@ class Known(Struct, frozen=True, eq=False):
     example_words: dict[str, float]
     """Of each word, the root of the share of examples that hold it."""
     example_pairs: dict[str, float]
+    voice: "Wordy | None" = None
+    """How people ask for it, where that was learned: for our own tools."""
 
 
 def ask(text: str) -> Asked:
@@ -145,6 +149,7 @@ def know(tool: ToolText) -> Known:
         ),
         _held_by([words for words, _ in spoken]),
         _held_by([pairs for _, pairs in spoken]),
+        own_voices().get(tool.name) if tool.examples and tool.examples == shipped_examples().get(tool.name) else None,
     )
 
 
@@ -297,6 +302,12 @@ def alone() -> Wordy:
     return json.decode(_file("text.json"), type=Wordy)
 
 
+@lru_cache(maxsize=1)
+def own_voices() -> dict[str, Wordy]:
+    """How people ask for the tools that ship, by name (scripts/train_own.py)."""
+    return json.decode(_file("own.json"), type=dict[str, Wordy])
+
+
 def _file(name: str) -> bytes:
     return files("rightcall.router").joinpath("weights", name).read_bytes()
 
@@ -381,9 +392,10 @@ class Ranker:
         weights = load_weights()
         if hits is None:
             shown = 2 * sum([bool(one.example_words) for one in known]) > len(known)
-            return order_tools(known, numbers, score_rows(weights.shown if shown else weights.few, numbers))
+            scores = score_rows(weights.shown if shown else weights.few, numbers)
+            return order_tools(known, numbers, hear_voices(asked, known, scores))
         rows = [[*row, hit.score] for row, hit in zip(numbers, hits, strict=True)]
-        return order_tools(known, numbers, score_rows(weights.many, rows), _INDEXED)
+        return order_tools(known, numbers, hear_voices(asked, known, score_rows(weights.many, rows)), _INDEXED)
 
     def _compare_all(self, asked: Asked, known: list[Known]) -> list[list[float]]:
         """The tools of the request before are most often the same: their vectors lie in a stack then."""
@@ -413,6 +425,22 @@ class Ranker:
                 zip(found.known, found.numbers, found.scores, found.shares, strict=True)
             )[:limit]
         ]  # fmt: skip
+
+
+_VOICE = 2.0
+"""What a voice counts beside the rest of a comparison."""
+
+
+def hear_voices(asked: Asked, known: Sequence[Known], scores: list[float]) -> list[float]:
+    """Those of our own tools that a request does not sound like step back behind the one it sounds like most; no other
+    tool loses its place to them by that."""
+    voices = {at: one.voice for at, one in enumerate(known) if one.voice is not None}
+    if len(voices) < 2:
+        return scores
+    words = heard_words(asked.request.text)
+    heard = {at: voice.score(words) for at, voice in voices.items()}
+    most = max(heard.values())
+    return [score + _VOICE * (heard.get(at, most) - most) for at, score in enumerate(scores)]
 
 
 def order_tools(known: list[Known], numbers: list[list[float]], scores: list[float], certain: float = 1.0) -> Found:
