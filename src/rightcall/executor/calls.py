@@ -89,7 +89,7 @@ class Stopwatch:
     def stage(self, name: Stage) -> None:
         now, last = perf_counter(), self._name
         if last:
-            self.taken[last] = self.taken.get(last, 0.0) + (now - self._began) * 1e3
+            self.taken[last] = (now - self._began) * 1e3
         self._name, self._began = name, now
         if self._tell is not None and name:
             try:
@@ -163,17 +163,13 @@ def call_body(written: Written, who: Who, request: Request | None, redactor: Red
         policy=who.policy,
         provider=who.provider,
         packs=who.packs,
+        problems=kept_problems(verdict.problems, written.arguments, redactor) if request is None else (),
+        definition=request.definition[:16] if request else "",
+        state=request.state[:16] if request else "",
+        effects=_in_order(request.effects) if request else (),
+        rights=request.rights.digest if request else "",
+        inputs=_inputs(request, redactor, whole=params is given) if request else NO_INPUTS,
     )
-    if request is None:
-        body = replace(
-            body, problems=kept_problems(verdict.problems, written.arguments, redactor),
-        )  # fmt: skip
-    else:
-        body = replace(
-            body, definition=request.definition[:16],
-            state=request.state[:16], effects=_in_order(request.effects), rights=request.rights.digest,
-            inputs=_inputs(request, redactor, whole=params is given),
-        )  # fmt: skip
     if verdict.repairs or verdict.truncated or call is None or call.origin == "text" or request is None:
         body = replace(
             body, emission=_emission(written, redactor),

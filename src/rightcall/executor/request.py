@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, names_if_straight, spellings
 from rightcall.base.globs import folded
@@ -129,29 +130,12 @@ def build_request(
     equipped: Equipped, call: Canonical, rights: Rights, verdict: Verdict, ground: Ground, occasion: Occasion
 ) -> Request:
     """Everything that a decision is made of, apart from the shared tables."""
-    toolbox, root, folders, guesses = ground.toolbox, ground.root, ground.folders, ground.guesses
-    tighter = occasion.tighter
+    toolbox, tighter = ground.toolbox, occasion.tighter
     tool = equipped.tool
     rules = tool.rules
     inner = tuple(inner_calls(toolbox, rules.batch, call.arguments)) if rules.batch is not None else ()
     effects = tool.effects | effects_inside(inner) if inner else tool.effects
-    foreign = equipped.local is None or not equipped.local.rooted
-    described = tool.is_described
-    named = rules.paths or rules.patches or inner or (guesses and not described)
-    base, paths, alone = "", tuple[_Path, ...](), False
-    if named:
-        bases = (root, *(one for one in folders if one != root)) if folders else (root,)
-        base, paths, alone = _paths(_places(tool, call.arguments, inner, guesses), bases, foreign)
-    findings, commanded, visible = (), (), ()
-    by_name = foreign and not described and may_hold(call.arguments)  # ours declare what they take
-    if inner or rules.commands or rules.urls or by_name:
-        findings, commanded, visible = _judge_of_arguments()(tool, call.arguments, inner, rights, (root, *folders))
-    if rules.globs or inner:
-        starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
-        findings = (*_globbed(tool, call.arguments, inner, rights, root, starts), *findings)
-    if visible:
-        base = base or follow(root)
-    return Request(
+    request = Request(
         caller=rights.caller,
         tool=tool.name,
         arguments=call.arguments,
@@ -170,17 +154,47 @@ def build_request(
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
         confidence=verdict.confidence,
+        outside=equipped.local.outside if equipped.local is not None else (),
+        approval=occasion.approval,
+        context=occasion.context,
+    )
+    foreign = equipped.local is None or not equipped.local.rooted
+    named = rules.paths or rules.patches or inner or (ground.guesses and not tool.is_described)
+    by_name = foreign and not tool.is_described and may_hold(call.arguments)  # ours declare what they take
+    judged = inner or rules.commands or rules.urls or by_name
+    if not (named or judged or rules.globs):
+        return request
+    return _with_places(request, tool, ground, inner, foreign=foreign, named=bool(named), judged=bool(judged))
+
+
+def _with_places(
+    request: Request, tool: Tool, ground: Ground, inner: tuple[Inner, ...], *, foreign: bool, named: bool, judged: bool
+) -> Request:
+    """With the paths, commands and addresses in its arguments."""
+    toolbox, root, folders, guesses = ground.toolbox, ground.root, ground.folders, ground.guesses
+    arguments, rights = request.arguments, request.rights
+    base, paths, alone = "", tuple[_Path, ...](), False
+    if named:
+        bases = (root, *(one for one in folders if one != root)) if folders else (root,)
+        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, foreign)
+    findings, commanded, visible = (), (), ()
+    if judged:
+        findings, commanded, visible = _judge_of_arguments()(tool, arguments, inner, rights, (root, *folders))
+    if tool.rules.globs or inner:
+        starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
+        findings = (*_globbed(tool, arguments, inner, rights, root, starts), *findings)
+    if visible:
+        base = base or follow(root)
+    return replace(
+        request,
         paths=tuple([(path.written, path.resolved) for path in paths]),
         root=base,
         alone=alone,
-        outside=equipped.local.outside if equipped.local is not None else (),
-        linked=bool(paths) and any(path.linked for path in paths),
+        linked=any(path.linked for path in paths),
         findings=findings,
         commanded=commanded,
         command_paths=_command_paths(visible, base) if visible else (),
         inner=names_judged(toolbox, inner) if inner else (),
-        approval=occasion.approval,
-        context=occasion.context,
     )
 
 

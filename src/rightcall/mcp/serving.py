@@ -39,6 +39,7 @@ from rightcall.mcp.messages import (
     a_response,
     failed_result,
     fields,
+    identity,
     mapping,
     notification,
     one_line,
@@ -109,6 +110,8 @@ class Client:
         """The response to a request; None for one that the client itself has cancelled. `emit` takes what belongs to it
         and comes before."""
         key = bytes(message.id)
+        if identity(message.id) is None:
+            return a_response(b"null", failed_result(INVALID_REQUEST, "the id of a request is a string or a number"))
         if key in self._running or len(self._running) >= MOST_RUNNING:
             return a_response(
                 key, failed_result(INVALID_REQUEST, "this id is in use, or too many requests run already")
@@ -143,7 +146,7 @@ class Client:
         if waiting is not None and not waiting.done():
             waiting.set_result(Answer(error=message.error) if message.error else Answer(message.result or Raw(b"{}")))
 
-    async def ask(self, method: str, params: Mapping[str, Any] | Raw, emit: Emit) -> Answer:
+    async def ask(self, method: str, params: Mapping[str, Any] | Raw | None, emit: Emit) -> Answer:
         """Ask the client (old era); cancelling it takes the question back."""
         number = randbits(50)  # nobody answers a question before it is asked
         waiting = self._asked[number] = asyncio.get_running_loop().create_future()
@@ -253,7 +256,7 @@ class Exchange:
     def can(self, capability: str) -> bool:
         return isinstance(self.capabilities.get(capability), dict)
 
-    async def ask(self, method: str, params: Mapping[str, Any] | Raw) -> Answer:
+    async def ask(self, method: str, params: Mapping[str, Any] | Raw | None) -> Answer:
         """Ask this very client, in its own era."""
         if not self.peer.stateless:
             return await self.client.ask(method, params, self.emit)
@@ -263,7 +266,7 @@ class Exchange:
 
 
 class Questions(Protocol):
-    async def ask(self, method: str, params: Mapping[str, Any] | Raw) -> Answer: ...
+    async def ask(self, method: str, params: Mapping[str, Any] | Raw | None) -> Answer: ...
 
 
 def new_context() -> str:

@@ -162,7 +162,7 @@ class Pending:
         self.task: asyncio.Task[Answer] = asyncio.get_running_loop().create_task(work())
         self.task.add_done_callback(lambda _: self._news.set())
 
-    async def ask(self, method: str, params: Mapping[str, Any] | Raw) -> Answer:
+    async def ask(self, method: str, params: Mapping[str, Any] | Raw | None) -> Answer:
         """Called by the work; waits until the client has come back with an answer."""
         self._count += 1
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -180,7 +180,10 @@ class Pending:
         if self.task.done():
             return self.task.result()
         self._news.clear()
-        return {key: {"method": method, "params": params} for key, (method, params, _) in self._asked.items()}
+        return {
+            key: {"method": method} if params is None else {"method": method, "params": params}
+            for key, (method, params, _) in self._asked.items()
+        }
 
     def answer(self, responses: Mapping[str, Any], exchange: Exchange) -> None:
         """What the client has come back with, in another request; a question without an answer is asked again."""
@@ -528,9 +531,8 @@ class Questions:
         if method == "ping":
             return success({})
         told = mapping(value(params))
-        params = params or Raw(b"{}")
         if method in _TASKS:
-            return await self._ask_runner(upstream.name, method, params, told)
+            return await self._ask_runner(upstream.name, method, params or Raw(b"{}"), told)
         capability = _ASKED.get(method)
         if capability is None:
             return failed_result(METHOD_NOT_FOUND, "Method not found", method)
@@ -538,11 +540,11 @@ class Questions:
         if exchange is not None and (beginner is None or beginner is exchange.client):
             if not exchange.can(capability):
                 return failed_result(METHOD_NOT_FOUND, f"the client of this call does not support {capability}")
-            return self._kept(upstream.name, exchange.client, await exchange.ask(method, params))
+            return self._kept(upstream.name, exchange.client, await exchange.ask(method, params or None))
         client = beginner or await self._alone_here()
         if client is None or not isinstance(client.capabilities.get(capability), dict):
             return failed_result(METHOD_NOT_FOUND, _nobody(upstream.name, method))
-        return self._kept(upstream.name, client, await client.ask(method, params, client.send))
+        return self._kept(upstream.name, client, await client.ask(method, params or None, client.send))
 
     async def _alone_here(self) -> Client | None:
         if self._alone and not self._met.is_set():

@@ -287,6 +287,9 @@ _OF_ONE: Final = {
 
 
 def list_result(key: str, items: Iterable[Raw], exchange: Exchange) -> Answer:
+    """All of it on one page, so that every cursor is somebody else's."""
+    if value(exchange.params.get("cursor", b"")):
+        raise Refused(INVALID_PARAMS, "params.cursor is none of ours: make the request without it")
     fresh = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if exchange.peer.stateless else {}
     return Answer(Raw(json.encode({key: list(items), **fresh})))
 
