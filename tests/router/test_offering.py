@@ -57,9 +57,14 @@ def test_the_nearest_tools_come_first_and_no_more_than_asked_for(executor: Any) 
 
 
 def test_examples_of_requests_find_a_tool_that_shares_no_word_with_the_request(tmp_path: Path) -> None:
+    @tool(effects=["read"])
+    def take(item: str) -> str:
+        """Take an item, as one should."""
+        return item
+
     rules = {"gate": {"tools": {"forecast": {"examples": ["do I need an umbrella on monday?", "will it be dry"]}}}}
-    with Executor.open_sync(tmp_path, rules, tools=[inbox, translate, forecast], store="memory", code=False) as one:
-        asked = "should I take an umbrella?"
+    with Executor.open_sync(tmp_path, rules, tools=[inbox, take, forecast], store="memory", code=False) as one:
+        asked = "umbrella or not today?"
         assert names(Offering(one).definitions(asked, limit=1)) == ["forecast"]
         one.register(search_tool(one))
         found = one.run({"name": SEARCH, "arguments": {"query": asked, "limit": 1}})
