@@ -63,7 +63,7 @@ def test_examples_of_requests_find_a_tool_that_shares_no_word_with_the_request(t
         return item
 
     rules = {"gate": {"tools": {"forecast": {"examples": ["do I need an umbrella on monday?", "will it be dry"]}}}}
-    with Executor.open_sync(tmp_path, rules, tools=[inbox, take, forecast], store="memory", code=False) as one:
+    with Executor.open_sync(tmp_path, rules, tools=[take, forecast], store="memory", code=False) as one:
         asked = "umbrella or not today?"
         assert names(Offering(one).definitions(asked, limit=1)) == ["forecast"]
         one.register(search_tool(one))
