@@ -56,14 +56,14 @@ def test_the_nearest_tools_come_first_and_no_more_than_asked_for(executor: Any) 
     assert "forecast" not in prompt
 
 
-def test_examples_of_requests_find_a_tool_that_shares_no_word_with_the_request(tmp_path: Path) -> None:
+def test_examples_of_requests_speak_louder_than_a_shared_word(tmp_path: Path) -> None:
     @tool(effects=["read"])
-    def take(item: str) -> str:
-        """Take an item, as one should."""
+    def pack(item: str) -> str:
+        """Put an umbrella into the basket."""
         return item
 
     rules = {"gate": {"tools": {"forecast": {"examples": ["do I need an umbrella on monday?", "will it be dry"]}}}}
-    with Executor.open_sync(tmp_path, rules, tools=[take, forecast], store="memory", code=False) as one:
+    with Executor.open_sync(tmp_path, rules, tools=[pack, forecast], store="memory", code=False) as one:
         asked = "umbrella or not today?"
         assert names(Offering(one).definitions(asked, limit=1)) == ["forecast"]
         one.register(search_tool(one))
