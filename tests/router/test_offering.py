@@ -58,12 +58,12 @@ def test_the_nearest_tools_come_first_and_no_more_than_asked_for(executor: Any) 
 
 def test_examples_of_requests_speak_louder_than_a_shared_word(tmp_path: Path) -> None:
     @tool(effects=["read"])
-    def pack(item: str) -> str:
+    def grab(thing: str) -> str:
         """Put an umbrella into the basket."""
-        return item
+        return thing
 
     rules = {"gate": {"tools": {"forecast": {"examples": ["do I need an umbrella on monday?", "will it be dry"]}}}}
-    with Executor.open_sync(tmp_path, rules, tools=[pack, forecast], store="memory", code=False) as one:
+    with Executor.open_sync(tmp_path, rules, tools=[grab, forecast], store="memory", code=False) as one:
         asked = "umbrella or not today?"
         assert names(Offering(one).definitions(asked, limit=1)) == ["forecast"]
         one.register(search_tool(one))
