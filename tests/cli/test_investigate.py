@@ -92,6 +92,8 @@ def test_calls_are_read_in_whatever_form_the_model_writes_them(
 def test_a_repaired_call_is_shown_as_one(ask: Ask, server: ScriptedUpstream) -> None:
     server.play(says(call("code/search", query="tax"), FOUND))
     assert "repaired)" in ask(QUESTION).err
+    server.play([Answer([NativeCall("code_search", {"pattern": "tax"})]), *says(FOUND)])
+    assert " ms):" in ask(QUESTION).err, "it was called by the name that it is listed under"
 
 
 def sessions(folder: Path) -> list[Path]:

@@ -56,6 +56,21 @@ def test_the_nearest_tools_come_first_and_no_more_than_asked_for(executor: Any) 
     assert "forecast" not in prompt
 
 
+def test_examples_of_requests_speak_louder_than_a_shared_word(tmp_path: Path) -> None:
+    @tool(effects=["read"])
+    def grab(thing: str) -> str:
+        """Put an umbrella into the basket."""
+        return thing
+
+    rules = {"gate": {"tools": {"forecast": {"examples": ["do I need an umbrella on monday?", "will it be dry"]}}}}
+    with Executor.open_sync(tmp_path, rules, tools=[grab, forecast], store="memory", code=False) as one:
+        asked = "umbrella or not today?"
+        assert names(Offering(one).definitions(asked, limit=1)) == ["forecast"]
+        one.register(search_tool(one))
+        found = one.run({"name": SEARCH, "arguments": {"query": asked, "limit": 1}})
+        assert [tool["name"] for tool in found.result["tools"]] == ["forecast"]
+
+
 def test_without_a_request_the_list_is_whole_and_names_cut_it_in_their_order(executor: Any) -> None:
     assert names(executor.definitions(shape="mcp")) == ["forecast", "translate", "mail/inbox"]
     assert names(executor.definitions(shape="mcp", only=["mail/inbox", "rm", "forecast"])) == ["mail/inbox", "forecast"]

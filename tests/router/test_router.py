@@ -340,13 +340,21 @@ def test_a_replaced_review_that_approves_nothing_lets_nothing_run(tmp_path: Path
         ((42,), {}, "`tools` must be a list of tools"),
         ((None, 42), {}, "`models` must be a function"),
         ((None, {"heavy": print}), {}, "'light' model, a 'prime' one"),
-        ((None,), {"decide": print}, "`decide` is no option, and no step"),
-        ((None,), {"select": 1}, "`select` is no option, and no step"),
+        ((None,), {"decide": print}, "`decide` is no option of the router; steps that can be"),
+        ((None,), {"select": 1}, "`select` is a step of the router, so it must be a function"),
+        ((None,), {"threshold": 0.5}, "`threshold` is a setting of the policy: .*'router': {'threshold'"),
+        ((None,), {"pakets": None}, "did you mean 'packets'"),
     ],
 )
 def test_what_a_router_cannot_use_is_named_at_once(arguments: Any, options: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Router(*arguments, **options)
+
+
+@pytest.mark.parametrize("limit", ["3", 0, 2.5, None])
+def test_a_limit_that_is_no_number_of_tools_is_named(limit: Any) -> None:
+    with pytest.raises(ConfigError, match="`limit` must be a whole number from 1"):
+        Router([{"name": "a", "description": "Something"}]).candidates("something", limit)
 
 
 def test_an_executors_policy_is_its_own(tmp_path: Path) -> None:

@@ -346,9 +346,11 @@ class Step(Struct, frozen=True):
     def of(cls, outcome: Outcome) -> Step:
         call = outcome.call
         told = outcome.summary if outcome.ok else outcome.error or outcome.summary
+        # the name that models are given (`code_search`) is no mistake of theirs
         return cls(
             outcome.tool or "(unreadable)", call.arguments if call is not None else {}, outcome.status,
-            bool(outcome.repairs), round(outcome.metadata.execution_time, 1), told,
+            any(one.before != wire_name(outcome.tool) for one in outcome.repairs),
+            round(outcome.metadata.execution_time, 1), told,
         )  # fmt: skip
 
     def line(self) -> str:

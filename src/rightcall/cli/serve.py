@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rightcall.executor.door import Door
     from rightcall.policy.watch import PolicyInForce
     from rightcall.server.mcp import Endpoint
+    from rightcall.server.own_tools import OwnTools
     from rightcall.server.recording import Facts, Recording
 
 PORT = 4141
@@ -59,6 +60,10 @@ def serving_options(parser: ArgumentParser) -> None:
     answers.add_argument(
         "--lift", choices=("auto", "on", "off"), default="auto",
         help="make native calls of those in the text; auto: except for hosted providers that emit native ones",
+    )  # fmt: skip
+    answers.add_argument(
+        "--servers", action="store_true",
+        help="also offer the model the tools of the policy's MCP servers, and run its calls of them here",
     )  # fmt: skip
     answers.add_argument("--provider", metavar="NAME", help="whose repair settings apply (default: by the host)")
     access = parser.add_argument_group("who may ask")
@@ -107,7 +112,7 @@ def serve_upstream(
             if gateway and policy.current.servers:
                 endpoint = open_endpoint(options, lines.say)
             watcher = None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording))
-            parts = Parts(recording, callers, watcher, endpoint)
+            parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             return serve(
                 service.app, address=(options.host, options.port), metrics=service.metrics,
@@ -119,6 +124,18 @@ def serve_upstream(
                 _stop(recording)
             if beside is not None:
                 beside.close()
+
+
+def _own_tools(options: Namespace, policy: Policy) -> OwnTools | None:
+    if not options.servers:
+        return None
+    if not policy.servers:
+        raise ConfigError("--servers: the policy names no MCP server; [servers.NAME] in it says how one is reached")
+    from rightcall.executor.executor import Executor
+    from rightcall.server.own_tools import OwnTools
+
+    store = "memory" if options.no_audit else None
+    return OwnTools(Executor.open(options.root, policy_file(options), code=False, store=store))
 
 
 def _check_upstream(options: Namespace, url: str) -> None:

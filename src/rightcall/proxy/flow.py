@@ -10,7 +10,7 @@ Nothing here knows an API, and nothing waits: who feeds it decides when.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -87,6 +87,8 @@ class Answer:
         self.broken: list[Verdict] = []
         self.finish: Delta | None = None
         self.did: list[Did] = []
+        self.own: list[Call] = []
+        """Calls that wait to be run here: the native ones first, then those in the text."""
         self.settler = settler
         self._native: set[tuple[str, bytes]] = set()
         self._bare: Building | None = None  # the last one, complete and without arguments
@@ -130,12 +132,25 @@ class Answer:
         self.did.append(did)
         self._native |= written_calls(did.verdict)
 
+    def is_own(self, building: Building) -> bool:
+        """Whether a native call is of a tool that is run here, whatever is wrong with it."""
+        return bool(self.settler.own) and self.settler.is_own(building.judged(self.settler)[1].verdict)
+
+    def own_calls(self) -> list[Call]:
+        """The calls of tools that are run here, as the model wrote them: whoever runs them puts them right."""
+        native = [one for one in self.calls.values() if not one.settled and self.is_own(one)]
+        written = [did.verdict for text in self.texts for did in text.did if did.fate == "lifted"]
+        return [
+            *(Call(str(one.name), one.written(), one.id if isinstance(one.id, str) else None) for one in native),
+            *(self.settler.lifted(verdict) for verdict in written if self.settler.is_own(verdict)),
+        ]
+
     def settle_calls(self, *, but: set[int] | None = None) -> None:
-        """All native calls, in order; those whose ids are in `but` are dropped."""
+        """All native calls, in order; those whose ids are in `but` are dropped, and those that are run here."""
         cut = self.finish is not None and finish_word(self.finish.text) == "length" and not self._followed
         last = next(reversed(self.calls.values()), None)
         for building in self.calls.values():
-            if but and id(building) in but:
+            if (but and id(building) in but) or self.is_own(building):
                 building.drop()
             else:
                 self.settle(building, cut=cut and building is last)
@@ -144,6 +159,8 @@ class Answer:
         """The calls that left the text, without those that the answer also has natively."""
         calls: list[Call] = []
         for did in [did for text in self.texts for did in text.did]:
+            if did.fate == "lifted" and self.settler.is_own(did.verdict):
+                continue
             if did.fate == "lifted" and not self.is_twin(did.verdict):
                 if not self.settler.observes(did.verdict):
                     calls.append(self.settler.lifted(did.verdict))
@@ -158,6 +175,8 @@ class Answer:
 
 
 ACCEPTED = "This call is accepted. Do not send it again; only the wrong one beside it."
+
+PASSED = "This call was handed on, and its result comes later. Do not send it again."
 
 MOST_HELD = 32_000_000
 """Bytes of a stream that are held back for a call. The longest arguments that are read at all are a million."""
@@ -241,7 +260,7 @@ class Flow:
                 for text in answer.texts:
                     text.give_back()
                     answer.did += text.did
-        if self.broken or (self.uncalled and not faulty):
+        if self.broken or self.own or (self.uncalled and not faulty):
             return
         for event in self._queue:
             for delta in event.deltas:
@@ -284,32 +303,46 @@ class Flow:
     # ── asking the model again ───────────────────────────────────────────────────────────────────────────────────
 
     @property
+    def own(self) -> list[Call]:
+        """Calls that are to be run here before the held answer goes on."""
+        return [call for answer in self._answers.values() for call in answer.own]
+
+    @property
     def broken(self) -> list[Verdict]:
         """What could not be repaired in an answer that is held until the model was asked again."""
         return [verdict for answer in self._answers.values() for verdict in answer.broken]
 
-    def redo(self) -> Redo:
-        """What the model is told of its held answer."""
-        told = [self._told(building) for answer in self._answers.values() for building in answer.calls.values()]
+    def redo(self, results: Sequence[str] = ()) -> Redo:
+        """What the model is told of its held answer; `results` are those of its calls in `own`."""
+        left = list(results)
+        told = [
+            self._told(building, left.pop(0) if left and answer.is_own(building) else None)
+            for answer in self._answers.values()
+            for building in answer.calls.values()
+        ]
         texts = [text for answer in self._answers.values() for text in answer.texts]
         hints = [verdict.hint or "" for text in texts for verdict in text.broken]
-        if told and hints:  # what is wrong in the text is said with the last result
-            told[-1] = (told[-1][0], f"{told[-1][1]}\n\n{again_text(hints)}")
-        return Redo(
-            "".join(self._texts), tuple(call for call, _ in told), tuple(hint for _, hint in told), again_text(hints)
-        )
+        text = "\n\n".join([*left, *([again_text(hints)] if hints or not left else [])])
+        if told and (hints or left):  # what concerns the text is said with the last result
+            told[-1] = (told[-1][0], f"{told[-1][1]}\n\n{text}")
+        return Redo("".join(self._texts), tuple(call for call, _ in told), tuple(hint for _, hint in told), text)
 
-    def _told(self, building: Building) -> tuple[Call, str]:
+    def _told(self, building: Building, result: str | None) -> tuple[Call, str]:
         verdict = building.judged(self.settler)[1].verdict
         name = building.name if isinstance(building.name, str) else ""
         call_id = building.id if isinstance(building.id, str) and building.id else (self.settler.new_id or str)()
-        return Call(name, building.written(), call_id), (verdict.hint or "") if is_wrong(verdict) else ACCEPTED
+        call = Call(name, building.written(), call_id)
+        if result is not None:
+            return call, result
+        if self.settler.own and not is_wrong(verdict):
+            return call, PASSED
+        return call, (verdict.hint or "") if is_wrong(verdict) else ACCEPTED
 
     def give_up(self) -> None:
         """The held answer passes as it is."""
         self.uncalled = False
         for answer in self._answers.values():
-            answer.broken = []
+            answer.broken, answer.own = [], []
             for text in answer.texts:
                 if text.stuck:
                     text.release()
@@ -324,17 +357,18 @@ class Flow:
         self.uncalled = False
         for answer in self._answers.values():
             broken = {id(one) for one in answer.calls.values() if one.broken(self.settler) is not None}
-            answer.broken = []
+            answer.broken, answer.own = [], []
             for prose in answer.texts:
                 if prose.stuck:
                     prose.drop_broken()
             answer.settle_calls(but=broken)
             kept = answer.lifted()
-            had = {(call.name, repr(call.arguments)) for call in (*kept, *_native_calls(answer, broken))}
+            native = _native_calls(answer, broken)
+            had = {(call.name, repr(call.arguments)) for call in (*kept, *native)}
             new = tuple(call for call in calls if (call.name, repr(call.arguments)) not in had)
             self._also = did
             if answer.finish is not None:
-                answer.finish.decide(Ending((*kept, *new), text, reason))
+                answer.finish.decide(Ending((*kept, *new), text, reason, bool(native)))
 
     # ── one delta ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -406,8 +440,9 @@ class Flow:
         answer.finish = delta
         for text in answer.texts:
             text.finish(delta.text)
-        if self.hold and (broken := self._unrepairable(answer)):
-            answer.broken = broken
+        answer.own = answer.own_calls()
+        answer.broken = self._unrepairable(answer) if self.hold else []
+        if answer.own or answer.broken:
             return
         if self.must_call and not answer.calls and not any(text.did for text in answer.texts):
             self.uncalled = True
@@ -489,7 +524,7 @@ def _anything(text: str) -> bool:  # noqa: ARG001 - whatever it says
 
 def _native_calls(answer: Answer, but: set[int]) -> list[Call]:
     """The native calls of an answer that the client gets, as they would run."""
-    kept = [building for building in answer.calls.values() if id(building) not in but]
+    kept = [one for one in answer.calls.values() if id(one) not in but and not answer.is_own(one)]
     verdicts = [building.judged(answer.settler)[1].verdict for building in kept]
     return [verdict.call for verdict in verdicts if verdict.call is not None]
 

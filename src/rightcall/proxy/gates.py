@@ -179,6 +179,8 @@ class Settler:
         """Whether an answer begins inside of reasoning."""
         self.closed_alone: Callable[[], None] | None = None
         """Hears of an answer with a tag that closes reasoning which none had opened."""
+        self.own: frozenset[str] = frozenset()
+        """Tools that are run here, so that their calls never reach the client."""
 
     def stream(self, *, first: bool = True) -> Stream:
         """What reads a text of an answer. Only its `first` can begin inside of reasoning."""
@@ -223,6 +225,11 @@ class Settler:
         if is_wrong(verdict) or call is None or call.name not in self.gate.catalog.tools:
             return False
         return not (self.taught and is_copied(call.arguments))
+
+    def is_own(self, verdict: Verdict) -> bool:
+        """Whether this is a call of a tool that is run here."""
+        call = verdict.call or verdict.found
+        return call is not None and call.name in self.own
 
     def lifted(self, verdict: Verdict) -> Call:
         assert verdict.call is not None

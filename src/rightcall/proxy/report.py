@@ -51,7 +51,9 @@ _WORDS = ("repaired", "would-repair", "lifted", "would-lift", "left", "repeated"
 _sorted = msgspec.json.Encoder(order="deterministic").encode
 
 
-def header(did: Iterable[Did], *, retries: int = 0, taught: bool = False, observe: bool = False) -> str | None:
+def header(
+    did: Iterable[Did], *, retries: int = 0, taught: bool = False, ran: int = 0, observe: bool = False
+) -> str | None:
     """The value of `x-rightcall`; None when nothing was done.
 
     >>> from rightcall import Verdict
@@ -59,14 +61,16 @@ def header(did: Iterable[Did], *, retries: int = 0, taught: bool = False, observ
     'repaired=1 retried=1'
     """
     words = [word_for(one, observe=observe) for one in did if one.fate in _TOLD]
-    counts = {word: words.count(word) for word in _WORDS} | {"retried": retries, "taught": int(taught)}
+    counts = {word: words.count(word) for word in _WORDS} | {"retried": retries, "taught": int(taught), "ran": ran}
     return " ".join(f"{word}={count}" for word, count in counts.items() if count) or None
 
 
-def comment(did: Iterable[Did], *, retries: int = 0, taught: bool = False, observe: bool = False) -> bytes:
+def comment(
+    did: Iterable[Did], *, retries: int = 0, taught: bool = False, ran: int = 0, observe: bool = False
+) -> bytes:
     """The same as a comment in a stream of server-sent events, which clients skip; empty when nothing was done. Lines
     of JSON know no comments: it has no place there."""
-    words = header(did, retries=retries, taught=taught, observe=observe)
+    words = header(did, retries=retries, taught=taught, ran=ran, observe=observe)
     return b"" if words is None else b": rightcall %s\n\n" % words.encode("ascii")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike, fspath
 from sys import byteorder
 from threading import RLock
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from zlib import crc32
 
 from msgspec import MsgspecError, Struct, msgpack
@@ -35,6 +35,9 @@ from rightcall.router.lexical import (
     words,
 )
 from rightcall.router.written import shipped_examples, with_written
+
+if TYPE_CHECKING:
+    from rightcall.router.ranking import Ranker
 
 # ── the file ──
 # An index as a file: what it is, a check, then tools, words and vectors as plain data. Nothing in it is ever executed.
@@ -332,12 +335,17 @@ def texts_of(tools: Mapping[str, Tool], root: str) -> dict[str, ToolText]:
     return dict(zip(tools, with_written(texts, root), strict=True))
 
 
+_WORTH_SHOWING: Final = 0.1
+"""The confidence in a tool that shares no word with what is searched for."""
+
+
 class FollowingIndex:
     """Not for several threads at once."""
 
     def __init__(self) -> None:
         self._index = ToolIndex()
         self._known: dict[str, ToolText] = {}
+        self._ranker: Ranker | None = None
 
     def follow(self, tools: Mapping[str, ToolText]) -> int:
         """Make the index that of these tools, by the names they are found under; how many it had to touch."""
@@ -353,6 +361,25 @@ class FollowingIndex:
     def search(self, text: str, limit: int, wanted: Callable[[str], bool], *, reasons: bool = True) -> list[Hit]:
         """The nearest of those that are wanted, best first. What is not wanted takes nobody's place."""
         return self._index.search(text, limit, wanted, reasons=reasons)
+
+    def rank(self, text: str, limit: int, wanted: Callable[[str], bool]) -> list[Hit]:
+        """The same in the order of the router, which knows the examples of requests too; a tool that only they speak
+        for is found as well."""
+        from rightcall.router.ranking import FEW, FOUND, Ranker  # late: it needs this module
+
+        self._ranker = self._ranker or Ranker()
+        found = {hit.name: hit for hit in self.search(text, max(limit, FOUND), wanted)}
+        pool = [tool for name, tool in self._known.items() if wanted(name)]
+        hits = None
+        if len(pool) > FEW:
+            hits = list(found.values())
+            pool = [self._known[name] for name in found]
+        ranked = self._ranker.rank(text, pool, limit, hits)
+        return [
+            found.get(one.name) or Hit(one.name, one.score, 0.0, 0.0, one.why)
+            for one in ranked
+            if one.name in found or one.confidence >= _WORTH_SHOWING
+        ]
 
 
 # ── searching ──

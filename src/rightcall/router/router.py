@@ -53,6 +53,18 @@ class Answered(Struct, frozen=True):
     packet: Packet
 
 
+def _no_option(name: str) -> str:
+    """What to say of a keyword that the router does not take."""
+    from rightcall.policy.settings import RouterSettings
+
+    if name in STEPS:
+        return f"`{name}` is a step of the router, so it must be a function"
+    if name in RouterSettings.__struct_fields__:
+        return f"`{name}` is a setting of the policy: Router(…, policy={{'router': {{'{name}': …}}}})"
+    near = suggest(name, (*STEPS, *_OPTIONS))
+    return f"`{name}` is no option of the router" + (near or f"; steps that can be replaced: {', '.join(STEPS)}")
+
+
 def _is_final(found: Intent) -> bool:
     """Whether what was found without a model is beyond doubt. That a value is missing never is: a model may know it."""
     return found.answer == "call" or (found.answer == "none" and found.sure)
@@ -95,11 +107,7 @@ class Router:
         self.wait = wait
         for name, step in steps.items():
             if name not in STEPS or not callable(step):
-                near = "" if name in STEPS else suggest(name, (*STEPS, *_OPTIONS))
-                raise ConfigError(
-                    f"`{name}` is no option, and no step that a function can replace"
-                    + (near or f"; steps are: {', '.join(STEPS)}")
-                )
+                raise ConfigError(_no_option(name))
             setattr(self, name, self._marking(step) if name == "review" else step)
         if models is not None:
             _ = self.models  # what is wrong with them is said at once
@@ -145,6 +153,8 @@ class Router:
 
     def candidates(self, text: str, limit: int = 5, caller: str | None = None) -> list[Candidate]:
         """The tools that may be the right ones, likeliest first. Without a model."""
+        if not isinstance(limit, int) or limit < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - no types there
+            raise ConfigError(f"`limit` must be a whole number from 1, not {limit!r:.40}")
         near = self._tools.near(request_text(text), caller or self.caller, limit)
         return self._tools.ranker.rank(text, near.tools or (), limit, near.hits)
 

@@ -286,7 +286,7 @@ class Offering:
                 self._index.follow(texts_of(tools, self._executor.root))
                 self._of = gate
             usable = self._usable.get(caller, gate, lambda: self._usable_by(caller))
-            return self._index.search(text, limit, lambda name: name in usable and name != without), tools
+            return self._index.rank(text, limit, lambda name: name in usable and name != without), tools
 
     def _usable_by(self, caller: str) -> frozenset[str]:
         return frozenset(one["name"] for one in self._executor.definitions(caller, "mcp"))

@@ -36,6 +36,7 @@ from rightcall.proxy.gates import Gates, Options, provider_of
 from rightcall.server.access import Access, Callers, Guard, entrance_of, error_body, send_error
 from rightcall.server.addresses import NEVER_A_PAGE, Upstream
 from rightcall.server.exchange import Proxy
+from rightcall.server.own_tools import OwnTools
 from rightcall.server.protocol import protocol_for
 from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, add_figures
 
@@ -167,6 +168,9 @@ class Parts(Struct, frozen=True):
     """Hears of every request."""
     mcp: Endpoint | None = None
     """The gateway's, which is served at /mcp and closed with the server."""
+    own: OwnTools | None = None
+    """Tools that are added to every request of a model and run here; their executor is opened and closed with the
+    server."""
     limits: HttpLimits | None = None
 
 
@@ -179,7 +183,7 @@ def assemble(
 ) -> Service:  # fmt: skip
     """A server in front of the upstream at `url`. A policy that is given as the one in force may change while it
     runs."""
-    recording, callers, mcp = parts.recording, parts.callers, parts.mcp
+    recording, callers, mcp, own = parts.recording, parts.callers, parts.mcp, parts.own
     upstream = Upstream(url, parts.limits)
     provider = provider or provider_of(upstream.host, is_local=upstream.is_local)
     in_force = policy if isinstance(policy, PolicyInForce) else PolicyInForce(policy)
@@ -213,14 +217,17 @@ def assemble(
         watch.look()
         await proxy(scope, receive, send)
 
-    proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused)
+    proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused, own=own)
     watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
     metrics.streams = lambda: proxy.streams
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     span = Span(
-        opening=[] if mcp is None else [mcp.gateway.start],
-        closing=[stop_recording, proxy.aclose, *([] if mcp is None else [mcp.aclose])],
-    )
+        opening=[*([] if mcp is None else [mcp.gateway.start]), *([] if own is None else [own.executor.start])],
+        closing=[
+            stop_recording, proxy.aclose, *([] if mcp is None else [mcp.aclose]),
+            *([] if own is None else [own.executor.__aexit__]),
+        ],
+    )  # fmt: skip
     app = build_app(
         Entrance(access, callers), metrics, Health(about, state), proxy=under_the_policy_of_now,
         beside={} if mcp is None else {"/mcp": mcp}, span=span,

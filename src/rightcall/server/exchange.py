@@ -35,6 +35,7 @@ from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus
 from rightcall.server.access import entrance_of, error_body
 from rightcall.server.addresses import OWN, Upstream, answer_headers, request_headers, tell_upstream
+from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
 from rightcall.types import Call
 
@@ -66,10 +67,19 @@ class Way(NamedTuple):
     pupils: Pupils
 
 
+class Own(NamedTuple):
+    """The tools among those of a request that are run here."""
+
+    tools: OwnTools
+    names: frozenset[str]
+
+
 class Asking:
     """One request of a client to a model, however often the model is asked."""
 
-    def __init__(self, way: Way, options: Options, asked: Asked, gate: Gate, body: bytes, facts: Facts) -> None:
+    def __init__(
+        self, way: Way, options: Options, asked: Asked, gate: Gate, body: bytes, facts: Facts, own: Own | None = None
+    ) -> None:
         self.wire, self._upstream, self._target, self._headers, self._lift, self._pupils = way
         self.asked = asked
         self.gate = gate
@@ -80,6 +90,8 @@ class Asking:
         """Tokens of tries that the client does not see."""
         self._trial = False  # the model is taught to see whether that helps
         self._tries = options.retry if asked.answers == 1 and not options.observe else 0
+        self._own = own
+        self._rounds = 0 if own is None else own.tools.rounds
 
     @property
     def may_teach(self) -> bool:
@@ -97,9 +109,11 @@ class Asking:
             if self._pupils.opens_reasoning(self.asked.model):
                 settler.reasoning = "open"
             settler.closed_alone = partial(self._pupils.closed_alone, self.asked.model)
+        settler.own = frozenset() if self._own is None else self._own.names
         lift = (self._lift or self.facts.taught) and self.asked.choice != "none"
         must_call = self.asked.choice == "required" and self.asked.stream and self.may_teach
-        return Flow(settler, lift=lift, hold=self._tries > 0 if hold is None else hold, must_call=must_call)
+        held = self._tries > 0 or self._own is not None if hold is None else hold
+        return Flow(settler, lift=lift, hold=held, must_call=must_call)
 
     async def first(self) -> Incoming:
         """The model's first answer; taught at once where that is wanted."""
@@ -170,22 +184,43 @@ class Asking:
         return self._trial
 
     async def redone(self, flow: Flow) -> tuple[Any, Event, Flow] | None:
-        """Another answer in place of one that could not be repaired: its JSON, and what was decided of it. None where
-        the model did no better, or the server none at all."""
-        while self._tries > 0:
-            self._tries -= 1
-            self.facts.retries += 1
-            request = self.wire.again(msgspec.json.decode(self.body), flow.redo())
-            answer = await self._whole(msgspec.json.encode(request))
+        """Another answer in place of one that could not be repaired, or whose calls are run here: its JSON, and what
+        was decided of it. None where the model did no better, or the server none at all."""
+        request = msgspec.json.decode(self.body)
+        ran = False
+        while flow.own or self._tries > 0:
+            if flow.own:
+                ran = True
+                asked = request = self.wire.again(request, flow.redo(await self._run(flow.own)))
+            else:
+                self._tries -= 1
+                self.facts.retries += 1
+                asked = self.wire.again(request, flow.redo())
+            answer = await self._whole(msgspec.json.encode(asked))
             event = self.wire.whole(answer) if answer is not None else None
             if event is None:
-                return None
+                break
             flow = self.flow(hold=True)
             flow.take(event)
-            if not flow.broken:
+            if not flow.broken and not flow.own:
                 return answer, event, flow
             self.spent = plus(self.spent, self.wire.usage(answer))
+        if ran:  # its calls have run, so the first answer cannot stand for the whole
+            raise tell_upstream(self._upstream.host, Fault("other", "gave no answer after its tool calls had run"))
         return None
+
+    async def _run(self, calls: list[Call]) -> list[str]:
+        """What the model is told of its calls of tools that are run here."""
+        assert self._own is not None
+        self._rounds -= 1
+        most = self._own.tools.rounds
+        if self._rounds < -1:  # it was told, and goes on all the same
+            fault = Fault("other", f"called tools again after all {most} tool rounds of this request were used up")
+            raise tell_upstream(self._upstream.host, fault)
+        if self._rounds < 0:
+            return [OVER.format(most)] * len(calls)
+        self.facts.ran += len(calls)
+        return await self._own.tools.run(calls, self.facts.caller)
 
     async def taught_whole(self) -> tuple[Any, Event, Flow] | None:
         """The answer of the model after it was taught, in place of one in which it could not know its tools. None where
@@ -332,7 +367,9 @@ class Answering:
         if event is not None:
             raw = await self._decided(raw, answer, event)
         facts = self.facts
-        told = report.header(facts.did, retries=facts.retries, taught=facts.taught, observe=facts.observe)
+        told = report.header(
+            facts.did, retries=facts.retries, taught=facts.taught, ran=facts.ran, observe=facts.observe
+        )
         own = [(OWN, told.encode())] if told else []
         await self.client.start(incoming.status, [*headers, *own, length_of(raw)])
         await self.client.end(raw)
@@ -344,7 +381,7 @@ class Answering:
             await asyncio.to_thread(flow.take, event)
         else:
             flow.take(event)
-        if flow.broken:
+        if flow.broken or flow.own:
             self._replace(flow, await self.asking.redone(flow))
         elif self.asking.seems_ignored(flow, self.wire.usage(answer)):
             other = await self.asking.taught_whole()
@@ -403,7 +440,7 @@ class Answering:
     async def _ended(self, editor: Editor) -> bytes:
         """What is left when the server has said all: perhaps only after the model was asked again."""
         flow = editor.flow
-        if flow.broken:
+        if flow.broken or flow.own:
             self._replace(flow, await self.asking.redone(flow))
             self.asking.was_trial(flow)
             editor.extra = self.asking.spent if self.asking.spent != Usage() else None
@@ -423,7 +460,9 @@ class Answering:
         if not editor.changed or self.wire.name == "ollama":  # lines of JSON have no comments
             return b""
         facts = self.facts
-        return report.comment(facts.did, retries=facts.retries, taught=facts.taught, observe=facts.observe)
+        return report.comment(
+            facts.did, retries=facts.retries, taught=facts.taught, ran=facts.ran, observe=facts.observe
+        )
 
 
 def _unmeasured(incoming: Incoming) -> Headers:
@@ -461,13 +500,14 @@ class Gone(Exception):
 
 class Proxy:
     """Stands between clients and one upstream. `told` hears of every request when it is over; `paused` says whether
-    the operator has stopped all calls."""
+    the operator has stopped all calls; `own` are the tools that are added to every request and run here."""
 
     def __init__(
         self, upstream: Upstream, gates: Gates, options: Options, *, told: Callable[[Facts], None] | None = None,
-        paused: Callable[[], object | None] | None = None,
+        paused: Callable[[], object | None] | None = None, own: OwnTools | None = None,
     ) -> None:  # fmt: skip
         self.upstream = upstream
+        self._own = own
         self.gates = gates
         self.options = options
         self.pupils = Pupils()
@@ -511,6 +551,12 @@ class Proxy:
         if asked is None:
             return None
         facts.model, facts.stream = asked.model, asked.stream
+        own: Own | None = None
+        if self._own is not None and asked.answers == 1 and asked.choice != "none" and not facts.observe:
+            extended = await self._own.extended(wire, body, facts.caller)
+            if extended is not None:
+                own, body = Own(self._own, extended.names), extended.body
+                asked = wire.asked(body) or asked
         tools = asked.tools
         if len(tools) > LARGE and not self.gates.knows(tools):  # others must not wait for it
             gate = await asyncio.to_thread(self.gates.of, tools)
@@ -519,7 +565,7 @@ class Proxy:
         if gate is None:
             return None
         way = Way(wire, self.upstream, target, headers, self._lifts, self.pupils)
-        return Asking(way, replace(self.options, observe=facts.observe), asked, gate, body, facts)
+        return Asking(way, replace(self.options, observe=facts.observe), asked, gate, body, facts, own)
 
 
 class _Exchange:

@@ -213,6 +213,8 @@ class Facts(Struct):
     did: list[Did] = []
     retries: int = 0
     taught: bool = False
+    ran: int = 0
+    """Calls of tools that are run here."""
     observe: bool = False
     fault: str = ""
     """In one word, what was wrong with the upstream."""

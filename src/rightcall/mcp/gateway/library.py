@@ -474,7 +474,7 @@ class Searching:
             }
             self._index.follow({wire: text for wire, (_, text) in self._texts.items()})
             self._version = version
-        return self._index.search(query, limit, lambda name: name in offered and name in wires)
+        return self._index.rank(query, limit, lambda name: name in offered and name in wires)
 
 
 def _read(wire: str, entry: ToolEntry) -> tuple[ToolEntry, ToolText]:

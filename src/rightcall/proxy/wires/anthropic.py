@@ -68,7 +68,7 @@ def tool_use(call: Call) -> Object:
 def stop_reason(given: Any, ending: Ending) -> Any:
     """`tool_use` where there are calls, and only there; what was cut off stays cut off."""
     given = ending.reason or given
-    if ending.calls:
+    if ending.has_calls:
         return given if given in CUT_OFF else "tool_use"
     return "end_turn" if given == "tool_use" else given
 

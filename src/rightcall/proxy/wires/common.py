@@ -53,6 +53,13 @@ class Ending(NamedTuple):
     text: str = ""
     reason: str | None = None
     """Why the answer ended from which they come, in the API's own word, where that is another one."""
+    native: bool = False
+    """Whether the answer has calls of its own before them."""
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the client gets any call."""
+        return bool(self.calls) or self.native
 
 
 class Delta(Struct, eq=False):

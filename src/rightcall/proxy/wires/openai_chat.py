@@ -262,7 +262,7 @@ def finish_reason(given: Any, ending: Ending | None) -> Any:
     given = ending.reason or given
     if given in ("length", "content_filter"):
         return given
-    return "tool_calls" if ending.calls else "stop" if given == "tool_calls" else given
+    return "tool_calls" if ending.has_calls else "stop" if given == "tool_calls" else given
 
 
 def _set_text(given: Object, text: str) -> None:
@@ -412,8 +412,10 @@ def _choice_written(choice: Object, deltas: list[Delta]) -> Object:
             calls += [tool_call(call) for call in delta.new.calls]
             finish = finish_reason(finish, delta.new)
     kept = [call for at, call in enumerate(calls) if at not in dropped]
-    if kept or "tool_calls" in message:
+    if kept:
         message["tool_calls"] = kept
+    elif dropped:  # clients take an empty list for calls
+        message.pop("tool_calls", None)
     return {**choice, "message": message, "finish_reason": finish}
 
 
