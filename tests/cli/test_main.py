@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -184,9 +185,13 @@ def test_check_answers_within_150_ms_of_cpu(tmp_path: Path) -> None:
         return usage.ru_utime + usage.ru_stime
 
     check = ("-m", "rightcall.cli", "check", "get_weather", "{'city': 'Oslo'}", "--tools", str(TOOLS))
-    both = [(cpu(*check), cpu("-c", "import asyncio, json, re, inspect")) for _ in range(6)]
-    ours, yardstick = map(min, zip(*both, strict=True))
-    assert ours <= max(0.150, 1.75 * yardstick)  # a busy machine is slow with both
+    ours = yardstick = inf
+    for _ in range(6):  # the first one compiles
+        ours = min(ours, cpu(*check))
+        if ours <= 0.150:
+            return
+        yardstick = min(yardstick, cpu("-c", "import asyncio, json, re, inspect"))
+    assert ours <= 1.75 * yardstick  # a busy machine is slow with both
 
 
 EXAMPLE_OUTPUTS = {

@@ -115,12 +115,10 @@ def test_a_work_that_fails_leaves_nothing_paused(diary: Diary) -> None:
     assert diary.store.look(lambda tables: tables.paused()) is None
 
 
-def test_once_pause_returns_none_of_eight_processes_admits_another_call(
-    start: Start,
-    database: Path,
-) -> None:
+@pytest.mark.parametrize("processes", [2, pytest.param(8, marks=pytest.mark.long)])
+def test_once_pause_returns_no_process_admits_another_call(start: Start, database: Path, processes: int) -> None:
     store = SqliteStore(database, busy_seconds=20)
-    children = [start("admissions", f"caller{number}") for number in range(8)]
+    children = [start("admissions", f"caller{number}") for number in range(processes)]
     assert {heard(child) for child in children} == {"stage:full"}
     stop(store)
     last = store.look(lambda tables: tables.newest(1, ("pause",)))[0].seq

@@ -57,7 +57,9 @@ def test_tokens_are_bounded_in_number_and_length() -> None:
 
 
 @pytest.mark.parametrize("piece", ['"', "'", "`", "\\", "/*", "--[[", '"""', "'''a", "1e+", "+", "\n", "a", "(", "$@"])
-@pytest.mark.parametrize("path", ["a.py", "a.ts", "a.lua", "a.rb"])
+@pytest.mark.parametrize(
+    "path", ["a.py", "a.lua", *(pytest.param(path, marks=pytest.mark.long) for path in ("a.ts", "a.rb"))]
+)
 def test_hostile_text_takes_linear_time(piece: str, path: str) -> None:
     start = process_time()
     tokens_of(piece * (80_000 // len(piece)), path, 10_000_000, 10_000_000, AnswerRoom())
