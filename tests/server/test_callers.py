@@ -12,7 +12,7 @@ from msgspec import json
 
 from rightcall.errors import ConfigError, StoreError
 from rightcall.mcp.gateway.gateway import CALLER as GATEWAY
-from rightcall.proxy.report import CALLER as PROXY
+from rightcall.proxy.gates import CALLER as PROXY
 from rightcall.record import tokens
 from rightcall.record.admission import Reply, answer
 from rightcall.record.memory import MemoryStore

@@ -16,8 +16,8 @@ from msgspec import MsgspecError, Struct, json, to_builtins
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import POLICY_FILE, state_folder
+from rightcall.base.globs import hits, is_pattern, loosely, matches
 from rightcall.base.http.addresses import is_loopback
-from rightcall.base.patterns import hits, is_pattern, loosely, matches
 from rightcall.base.secrets import is_secret
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import available_packs, load_pack

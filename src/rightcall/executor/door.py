@@ -22,7 +22,7 @@ from msgspec.json import encode as json_encode
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import follow, guarded_files
-from rightcall.base.patterns import twins
+from rightcall.base.globs import twins
 from rightcall.base.redact import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError

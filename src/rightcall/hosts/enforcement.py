@@ -192,7 +192,7 @@ def unenforced(policy: Policy, host: str) -> list[Unenforced]:
 
 def _packs(policy: Policy, host: str) -> Iterator[Unenforced]:
     """Packs whose rules miss a host's own tools: another tool of the same name, or none at all."""
-    from rightcall.hosts.hooks.events import builtin_tools  # late: whoever has no packs needs none of it
+    from rightcall.hosts.hooks.wires import builtin_tools  # late: whoever has no packs needs none of it
 
     if host not in HOOKS:
         return

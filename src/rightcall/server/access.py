@@ -28,7 +28,7 @@ from msgspec import json
 
 from rightcall.base.http.addresses import is_loopback
 from rightcall.errors import ConfigError, StoreError
-from rightcall.proxy.report import CALLER_HEADER
+from rightcall.proxy.gates import CALLER_HEADER
 from rightcall.record.tables import Store
 from rightcall.record.tokens import PREFIX, digest_of, has_expired
 from rightcall.server.addresses import (

@@ -27,9 +27,8 @@ from rightcall.base.http.client import Incoming
 from rightcall.base.text import escaped
 from rightcall.errors import CallError
 from rightcall.gate.gate import Gate
-from rightcall.proxy import report
 from rightcall.proxy.flow import Editor, Flow, collect_answer
-from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts
+from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts, render_comment, render_header
 from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus
@@ -332,7 +331,7 @@ class Answering:
         if event is not None:
             raw = await self._decided(raw, answer, event)
         facts = self.facts
-        told = report.header(facts.did, retries=facts.retries, taught=facts.taught, observe=facts.observe)
+        told = render_header(facts.did, retries=facts.retries, taught=facts.taught, observe=facts.observe)
         own = [(OWN, told.encode())] if told else []
         await self.client.start(incoming.status, [*headers, *own, length_of(raw)])
         await self.client.end(raw)
@@ -423,7 +422,7 @@ class Answering:
         if not editor.changed or self.wire.name == "ollama":  # lines of JSON have no comments
             return b""
         facts = self.facts
-        return report.comment(facts.did, retries=facts.retries, taught=facts.taught, observe=facts.observe)
+        return render_comment(facts.did, retries=facts.retries, taught=facts.taught, observe=facts.observe)
 
 
 def _unmeasured(incoming: Incoming) -> Headers:

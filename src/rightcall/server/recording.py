@@ -34,8 +34,7 @@ from rightcall.executor.stores import existing_folder, found_folder, open_store,
 from rightcall.policy.ledger import stopped
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
-from rightcall.proxy.gates import Did
-from rightcall.proxy.report import CALLER, LONGEST_NAME, Provenance, notes
+from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.notes import note_policy, policy_note
 from rightcall.record.tables import CallBody, Clock, Store, Tables, encode

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from msgspec import Raw
 from msgspec.structs import replace
 
-from rightcall.base.patterns import matches
+from rightcall.base.globs import matches
 from rightcall.base.text import escaped
 from rightcall.mcp.gateway.forward import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.gateway.names import Clash, Table, ToolEntry, clash_words, read_entries
