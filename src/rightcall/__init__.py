@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from rightcall.executor.present.messages import Outcome
     from rightcall.gate.gate import Gate
     from rightcall.gate.guard import Refused, arun_calls, guard, run_calls
-    from rightcall.gate.loads import loads
     from rightcall.gate.recover.section import tagged
     from rightcall.gate.recover.window import Format
+    from rightcall.gate.repair.arguments import loads
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopResult, ScriptedModel, run_loop, run_loop_sync
     from rightcall.policy.loader import load_policy
@@ -144,7 +144,7 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and says where one
             "executor.present.messages": "Outcome",
             "gate.gate": "Gate",
             "gate.guard": "Refused arun_calls guard run_calls",
-            "gate.loads": "loads",
+            "gate.repair.arguments": "loads",
             "gate.recover.section": "tagged",
             "gate.recover.window": "Format",
             "models.endpoint": "Endpoint",

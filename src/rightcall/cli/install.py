@@ -497,7 +497,7 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
     if policy is None:
         return []
-    from rightcall.hosts.enforcement import unenforced
+    from rightcall.hosts.install.trying import unenforced
     from rightcall.policy.discovery import FoundPolicy
     from rightcall.policy.loader import load_policy
 
@@ -538,9 +538,9 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.executor.stores import found_folder, store_path
     from rightcall.policy.discovery import FoundPolicy
     from rightcall.policy.loader import load_policy
+    from rightcall.record.memory import found_folder, store_path
 
     policy = policy_of_project(project_folder())
     with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere

@@ -17,7 +17,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rightcall.base.files.guarded import POLICY_FILE
-from rightcall.base.http.addresses import is_loopback
+from rightcall.base.http.answers import is_loopback
 from rightcall.base.redact import Redactor
 from rightcall.base.secrets import MARK
 from rightcall.base.text import escaped, render_json

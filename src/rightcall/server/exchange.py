@@ -21,8 +21,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.base.http.addresses import Headers, TooLong
-from rightcall.base.http.answers import Fault, HttpError, header_of, length_of
+from rightcall.base.http.answers import Fault, Headers, HttpError, TooLong, header_of, length_of
 from rightcall.base.http.client import Incoming
 from rightcall.base.text import escaped
 from rightcall.errors import CallError
