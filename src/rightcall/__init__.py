@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from rightcall.gate.repair.arguments import loads
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopResult, ScriptedModel, run_loop, run_loop_sync
-    from rightcall.policy.loader import load_policy
     from rightcall.policy.settings import Policy
     from rightcall.policy.types import Approval, Decision
+    from rightcall.policy.watch import load_policy
     from rightcall.record.memory import MemoryStore
     from rightcall.record.sqlite import SqliteStore
     from rightcall.router.router import Router
@@ -149,7 +149,7 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and says where one
             "gate.recover.window": "Format",
             "models.endpoint": "Endpoint",
             "models.loop": "LoopResult ScriptedModel run_loop run_loop_sync",
-            "policy.loader": "load_policy",
+            "policy.watch": "load_policy",
             "policy.settings": "Policy",
             "policy.types": "Approval Decision",
             "record.memory": "MemoryStore",

@@ -8,8 +8,8 @@ import pytest
 from rightcall.executor.door import Door
 from rightcall.hosts.hooks.wires import CODEX, builtin_tools
 from rightcall.hosts.install.trying import GAPS, hosts_named, table_lines, unenforced
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import HOSTS
+from rightcall.policy.watch import load_policy
 from support.cli import ROOT, Runner
 
 pytestmark = pytest.mark.promise("G-77")

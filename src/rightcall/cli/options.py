@@ -343,7 +343,7 @@ def policy_of(options: Namespace) -> "Policy":
     that is wrong. A command reads it once: what it decides by is what it tells."""
     key, read = (options.policy, options.root), getattr(options, "policy_read", None)
     if read is None or read[0] != key:
-        from rightcall.policy.loader import load_policy
+        from rightcall.policy.watch import load_policy
 
         read = options.policy_read = key, load_policy(policy_file(options))
     return read[1]

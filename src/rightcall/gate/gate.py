@@ -26,8 +26,8 @@ from rightcall.catalog.packs import available_packs, load_pack
 from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.catalog.tool import Pack, PackTool, Tool
 from rightcall.errors import ConfigError, RightCallError, ToolError
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import HostSettings, Policy
+from rightcall.policy.watch import load_policy
 from rightcall.types import Call, Event, Problem, Reading, ReasoningMode, Rules, StrategyName, Verdict
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import msgspec
 import openai
 
 from rightcall.base.http.answers import payload
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.openai_responses import OpenAIResponses

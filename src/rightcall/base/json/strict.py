@@ -254,9 +254,9 @@ def _path(step: _Step) -> str:
 
 # ── what stands at a place of a value: `path`, `ws.url`, `operations[].path` ──────────────────────────────────────────
 # The path rules and the state of a call depend on it, so it errs on the side of seeing too much: a text in which the
-# place goes on is opened as JSON, an argument that is itself named like the place counts beside it, and one object where
-# a list is expected counts as well as a list where one object is. Below a place every text and every key counts, and
-# names are compared without case and separators: `Path` and `file-path` may be what a tool takes. Whatever a model
+# place goes on is opened as JSON, an argument that is itself named like the place counts beside it, and one object
+# where a list is expected counts as well as a list where one object is. Below a place every text and every key counts,
+# and names are compared without case and separators: `Path` and `file-path` may be what a tool takes. Whatever a model
 # wrote, nothing is raised, nothing is followed by recursion, and each text is read once.
 
 _Object = Mapping[str, Any]

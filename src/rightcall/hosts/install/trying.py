@@ -232,7 +232,7 @@ def _reason(text: str, err: str) -> str:
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
     from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.loader import load_policy
+    from rightcall.policy.watch import load_policy
 
     try:
         load_policy(policy if policy is None or not found else FoundPolicy(policy, quiet=True))
