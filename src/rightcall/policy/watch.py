@@ -1,5 +1,5 @@
-"""A policy from where it is: a file that was named or found, a dict, or the default one. And that of a running executor:
-its file may be edited at any time; a bad edit keeps the old one and says why.
+"""A policy from where it is: a file that was named or found, a dict, or the default one. And that of a running
+executor: its file may be edited at any time; a bad edit keeps the old one and says why.
 
 A file that is being written can be half of itself, and half a policy can be a milder one. So a change is only taken
 once the file has rested for a moment, is not empty, and was not touched while it was read.
@@ -52,9 +52,9 @@ class PolicyInForce:
     that was not taken."""
 
     def __init__(self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None) -> None:
-        self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         from rightcall.policy.discovery import FoundPolicy  # late: a gate has no file to watch
 
+        self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._found = policy.absolute() if isinstance(policy, FoundPolicy) else None
         self._file = None if self._named is None else os.path.abspath(self._named)  # the process may go elsewhere
         stamp = self._stamp()
