@@ -59,7 +59,7 @@ COMMANDS: Final = {
 _HOMES: Final = {
     "wrap": "mcp", "proxy": "serve", "uninstall": "install", "tools": "packs", "formats": "packs",
     "grants": "approvals", "quarantine": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
-    "hook": "mcp", "status": "install", "warm": "pr",
+    "hook": "mcp", "status": "install",
 }  # fmt: skip
 """Commands that share a module with another: what is theirs there ends with their name (`run_wrap`, `HELP_WRAP`)."""
 

@@ -32,7 +32,6 @@ from rightcall.cli.persons import (
     render_name,
     spell_out,
     spelled_lines,
-    waiting,
     who,
 )
 from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, tell, wrap
@@ -41,8 +40,6 @@ from rightcall.policy.settings import Policy
 from rightcall.record.admission import person
 from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
 from rightcall.record.notes import note_change
-from rightcall.tools.git.repository import NoRepository, repository_for
-from rightcall.tools.git.run import GraphReport, write_graph
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.write.apply import preview, why_not
 from rightcall.tools.write.changes import Change, Filed
@@ -500,76 +497,3 @@ def _note(options: Namespace, what: str, about: dict[str, Any]) -> str:
     by = person_of(options, policy_of(options), "")
     record_first(options, what, by, about)
     return by
-
-
-# ── warm ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-HELP_WARM = """\
-Make a big git history fast to look at. Writes a commit graph, which knows the changed paths of every commit, into
-your own cache; the repository stays as it is. code/log of a path and code/blame use it from then on. Do it again now
-and then: commits that came later are found all the same, only more slowly."""
-
-EXAMPLES_WARM = """\
-examples:
-  rightcall warm
-  rightcall warm --root ~/src/linux
-  rightcall warm --json
-"""
-
-_LONGEST_WARMING = 3600.0
-"""Seconds. The largest histories take minutes."""
-
-
-def arguments_warm(parser: ArgumentParser) -> None:
-    parser.add_argument("--root", metavar="DIR", default=".", help="the folder with the repository (default: this one)")
-    json_option(parser, "what was written")
-
-
-def run_warm(options: Namespace) -> int:
-    if not os.path.isdir(options.root):
-        raise ConfigError(f"--root: {escaped(options.root, 200)} is no folder")
-    try:
-        repository = repository_for(Sight(options.root))
-    except NoRepository as none:
-        raise ConfigError(none.why) from none
-    doing = Doing()
-    with waiting(doing.line):
-        report = write_graph(repository, _LONGEST_WARMING, doing.at)
-    tell(options, _graph_record(report), lambda style: _graph_lines(report, style))
-    return OK
-
-
-def _graph_record(report: GraphReport) -> dict[str, Any]:
-    return {
-        "commits": report.commits,
-        "seconds": round(report.seconds, 3),
-        "bytes": report.bytes,
-        "path": report.path or None,
-    }
-
-
-def _graph_lines(report: GraphReport, style: Style) -> list[str]:
-    if not report.commits:
-        return wrap(
-            "Nothing to make faster: the history is empty, or shallow (git makes no graph of those).", style.width
-        )
-    size = f"{report.bytes / 1e6:,.1f} MB" if report.bytes >= 1e6 else f"{report.bytes / 1e3:,.1f} kB"
-    done = f"{many(report.commits, 'commit')} in {report.seconds:.1f} s, {size}"
-    return [
-        style.tint("✓ the history is warm", "green", "bold") + f": {done}",
-        f"  written to {escaped(report.path)}",
-        "  code/log and code/blame use it from now on; the repository is unchanged",
-    ]
-
-
-class Doing:
-    """What is being done, in the words of whoever does it."""
-
-    def __init__(self) -> None:
-        self._doing = "looking"
-
-    def at(self, doing: str) -> None:
-        self._doing = doing
-
-    def line(self, seconds: float) -> str:
-        return f"{self._doing} … {seconds:.0f} s"

@@ -3,7 +3,7 @@
     text, message ─▶ recover/ ─▶ gate (fits: done) ─▶ judge ─▶ repair/ ─▶ explain ─▶ Verdict
                      stream                                               examples (the hint)
 
-`gate` is the fast path and `judge` the slow one, loaded for the first call that does not fit as it is. It also
+`gate` is the fast path and `judge` the slow one, loaded for the first call that does not fit as it is. `offering`
 reads tools that others define. `guard` and `loads` are at the front door: `from rightcall import guard, loads`.
 """
 
@@ -13,15 +13,17 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.gate.examples import example, hint, unknown_tool_hint
-    from rightcall.gate.gate import Gate, Kept, suited
+    from rightcall.gate.gate import Gate
     from rightcall.gate.guard import Refused, arun_calls, run_calls
+    from rightcall.gate.offering import Kept, suited
     from rightcall.gate.stream import Stream
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "examples": "example hint unknown_tool_hint",
-            "gate": "Gate Kept suited",
+            "gate": "Gate",
+            "offering": "Kept suited",
             "guard": "Refused arun_calls run_calls",
             "stream": "Stream",
         },

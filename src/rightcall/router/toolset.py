@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from rightcall.catalog.sources import flatten
 from rightcall.catalog.tool import Tool
 from rightcall.errors import ConfigError
-from rightcall.gate.gate import Kept
+from rightcall.gate.offering import Kept
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import load_policy
 from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex, Hit, describe_hit, texts_of

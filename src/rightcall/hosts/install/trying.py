@@ -23,7 +23,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError
 from rightcall.executor.rights import own_arguments
-from rightcall.gate.gate import has_required
+from rightcall.gate.offering import has_required
 from rightcall.hosts.hooks.hook import Options, Unanswered, ask_server
 from rightcall.hosts.hooks.place import policy_of_project, project_folder, socket_path
 from rightcall.hosts.install.edits import Path, read

@@ -18,7 +18,8 @@ from rightcall.base.json.strict import duplicate_keys
 from rightcall.base.letters import skeleton
 from rightcall.catalog.tool import PackTool
 from rightcall.executor.door import Door
-from rightcall.gate.gate import Gate, Kept
+from rightcall.gate.gate import Gate
+from rightcall.gate.offering import Kept
 from rightcall.mcp.gateway.forward import (
     MARK,
     Continuations,
