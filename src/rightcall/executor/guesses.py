@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from msgspec import json
 from msgspec.structs import replace
@@ -17,11 +17,13 @@ from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.errors import RightCallError
-from rightcall.executor.toolbox import Inner
 from rightcall.policy.decide import decide
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request, same_scope
 from rightcall.record.tables import Tables, read_end
+
+if TYPE_CHECKING:
+    from rightcall.executor.toolbox import Inner
 
 Kind = Literal["command", "url", "code", "program", "path", "place", ""]
 
@@ -413,7 +415,7 @@ class _Given(NamedTuple):
 
 
 def judged_arguments(
-    tool: Tool, arguments: dict[str, Any], inner: tuple[Inner, ...], rights: Rights, bases: tuple[str, ...]
+    tool: Tool, arguments: dict[str, Any], inner: "tuple[Inner, ...]", rights: Rights, bases: tuple[str, ...]
 ) -> Judged:
     """Nothing is loaded for a call without a command or an address. `bases` are the root and, where that is known, the
     folders in which a command starts."""

@@ -22,8 +22,6 @@ from msgspec import DecodeError, Struct, json
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError
-from rightcall.executor.rights import own_arguments
-from rightcall.gate.offering import has_required
 from rightcall.hosts.hooks.hook import Options, Unanswered, ask_server
 from rightcall.hosts.hooks.place import policy_of_project, project_folder, socket_path
 from rightcall.hosts.install.edits import Path, read
@@ -574,6 +572,8 @@ def unenforced(policy: Policy, host: str) -> list[Unenforced]:
 
 def _packs(policy: Policy, host: str) -> Iterator[Unenforced]:
     """Packs whose rules miss a host's own tools: another tool of the same name, or none at all."""
+    from rightcall.executor.rights import own_arguments  # late, both: installing needs no engine
+    from rightcall.gate.offering import has_required
     from rightcall.hosts.hooks.wires import builtin_tools  # late: whoever has no packs needs none of it
 
     if host not in HOOKS:
