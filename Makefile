@@ -21,7 +21,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape realmodel realmodel-router storm train route-figures docs format clean python
+.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router storm train route-figures docs format clean python
 
 help: ## list the targets
 	@echo "RightCall: every tool call a model emits comes out right, or not at all."
@@ -83,6 +83,10 @@ bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder 
 
 shape: $(VENV)/.dev ## size, depth and start-up of the source tree, and the files a call visits [ARGS='--base COMMIT']
 	@$(BIN)/python scripts/shape.py $(ARGS)
+
+coverage: $(VENV)/.dev ## branch coverage of every package by the tests [ARGS=tests/gate for some of them]
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -n 2 --cov=rightcall --cov-branch --cov-report= $(ARGS)
+	@$(BIN)/python scripts/coverage_table.py
 
 fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)

@@ -44,7 +44,6 @@ FRAGMENTS = {
     "__main__.py": "what `python -m rightcall` starts",
     "cli/__main__.py": "what `python -m rightcall.cli` starts: hooks that were installed call it so",
     "hosts/agent_zero_engine.py": "loaded by the extension that an earlier version put into Agent Zero",
-    "policy/loader.py": "every gate loads it, and it loads the reader of files only for a policy that is one",
     "tools/sandbox/inside/canvas.py": "loaded inside the sandbox alone, where nothing else of ours is",
 }
 """Files with fewer lines than that, each with its reason."""
@@ -420,7 +419,7 @@ def test_no_command_needs_the_extra_for_the_server_before_it_runs() -> None:
 @pytest.mark.parametrize("command", ["ask", "call", "demo", "install", "pause", "status", "warm"])
 def test_a_command_starts_without_what_only_its_work_needs(command: str) -> None:
     loaded = modules_after(f"import rightcall.cli.{home_of(command)}")
-    ours = {"executor.executor", "policy.loader", "record.sqlite", "tools.git", "tools.run", "tools.write"}
+    ours = {"executor.executor", "policy.watch", "record.sqlite", "tools.git", "tools.run", "tools.write"}
     assert loaded & {"asyncio", *(f"rightcall.{module}" for module in ours)} == set()
 
 

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from rightcall.executor.present.messages import Outcome
     from rightcall.gate.gate import Gate
     from rightcall.gate.guard import Refused, arun_calls, guard, run_calls
-    from rightcall.gate.loads import loads
     from rightcall.gate.recover.section import tagged
     from rightcall.gate.recover.window import Format
+    from rightcall.gate.repair.arguments import loads
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopResult, ScriptedModel, run_loop, run_loop_sync
-    from rightcall.policy.loader import load_policy
     from rightcall.policy.settings import Policy
     from rightcall.policy.types import Approval, Decision
+    from rightcall.policy.watch import load_policy
     from rightcall.record.memory import MemoryStore
     from rightcall.record.sqlite import SqliteStore
     from rightcall.router.router import Router
@@ -144,12 +144,12 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and says where one
             "executor.present.messages": "Outcome",
             "gate.gate": "Gate",
             "gate.guard": "Refused arun_calls guard run_calls",
-            "gate.loads": "loads",
+            "gate.repair.arguments": "loads",
             "gate.recover.section": "tagged",
             "gate.recover.window": "Format",
             "models.endpoint": "Endpoint",
             "models.loop": "LoopResult ScriptedModel run_loop run_loop_sync",
-            "policy.loader": "load_policy",
+            "policy.watch": "load_policy",
             "policy.settings": "Policy",
             "policy.types": "Approval Decision",
             "record.memory": "MemoryStore",

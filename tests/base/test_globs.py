@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.base.globs import compile_globs, expression, path_matches, plain_forms, quoted
-from rightcall.base.patterns import matches
+from rightcall.base.globs import compile_globs, expression, matches, path_matches, plain_forms, quoted
 from rightcall.errors import ToolFailure
 from support.every import every
 

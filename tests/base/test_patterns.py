@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.base.patterns import hits, is_pattern, loosely, matches
+from rightcall.base.globs import hits, is_pattern, loosely, matches
 from support.every import every
 
 NAMES = st.text(alphabet="ab/_-.[*?\nA", max_size=8)

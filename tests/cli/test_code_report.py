@@ -12,9 +12,8 @@ from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped
 from rightcall.cli.code_report import code_lines
 from rightcall.cli.terminal import Style, visible_width
-from rightcall.executor.shipped import code_tools
+from rightcall.executor.shipped import code_tools, pull_tools, saving_tools
 from rightcall.policy.settings import Check
-from rightcall.tools.write.tools import pull_tools, saving_tools
 from support.desks import Checks, modify, place
 
 PLAIN = Style()

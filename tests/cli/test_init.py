@@ -9,7 +9,6 @@ from typing import get_args
 import pytest
 
 from rightcall.cli.init import template
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import (
     DEFAULT_POLICY,
     PRESETS,
@@ -29,6 +28,7 @@ from rightcall.policy.settings import (
     StageName,
     Window,
 )
+from rightcall.policy.watch import load_policy
 from support.cli import Runner
 
 EXAMPLE = re.compile(r"^#(?=[^ \n])", re.MULTILINE)

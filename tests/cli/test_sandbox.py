@@ -14,11 +14,10 @@ import pytest
 
 from rightcall.cli import sandbox as sandbox_doctor
 from rightcall.cli import sandbox as sandbox_run
-from rightcall.cli.canaries import CANARIES, world
 from rightcall.cli.sandbox import copy_name, is_system, status
 from rightcall.tools.sandbox import scratch as scratch_module
 from rightcall.tools.sandbox.conversation import Ended, Language, NoSandbox
-from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.sandbox import CANARIES, Sandbox, world
 from support.cli import Runner, environment, start
 
 

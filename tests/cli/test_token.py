@@ -10,7 +10,7 @@ import pytest
 
 from rightcall.cli.serve import tokens_alone
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tokens import digest_of
+from rightcall.server.access import digest_of
 from support.cli import Runner, environment
 
 pytestmark = pytest.mark.promise("P-14", "H-02")

@@ -9,8 +9,7 @@ from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
 from rightcall.policy import ledger
 from rightcall.policy.discovery import FoundPolicy, give, is_trusted, offer
-from rightcall.policy.loader import load_policy
-from rightcall.policy.watch import PolicyInForce
+from rightcall.policy.watch import PolicyInForce, load_policy
 from support.cli import Runner, Terminal
 
 pytestmark = pytest.mark.promise("P-13")

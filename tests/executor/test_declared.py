@@ -8,7 +8,7 @@ import pytest
 
 from rightcall import Executor, MemoryStore
 from rightcall.executor.toolbox import build_toolbox
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 from rightcall.tools.functions import local_tool, tool
 
 OUTSIDE = "../../etc/passwd"

@@ -10,7 +10,7 @@ import pytest
 from msgspec import json
 
 from rightcall.executor.door import Door
-from rightcall.hosts.hooks.events import builtin_tools
+from rightcall.hosts.hooks.wires import builtin_tools
 
 RM = {"command": "rm -rf /"}
 METADATA = {"url": "http://169.254.169.254/"}

@@ -16,8 +16,8 @@ from rightcall.base.redact import Redactor
 from rightcall.executor.door import Door
 from rightcall.executor.guesses import answer_digest
 from rightcall.hosts.hooks.judgement import Hook, Hooks
-from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten
+from rightcall.policy.watch import load_policy
 from rightcall.record.memory import MemoryStore
 from rightcall.tools.functions import tool
 from support.gateways import TOOL, ScriptedLink, gateway_of, old_server, once, policy, text_of

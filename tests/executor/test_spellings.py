@@ -15,7 +15,7 @@ from rightcall import Executor, tool
 from rightcall.base.files.guarded import guarded_files, is_another_name
 from rightcall.errors import ToolError
 from rightcall.executor.door import Door
-from rightcall.hosts.hooks.events import builtin_tools
+from rightcall.hosts.hooks.wires import builtin_tools
 from support.cli import environment
 from support.spelling_table import DENY, HARMLESS, IN_EXECUTORS, NAMES, PATHS, TARGETS, spelled_paths
 

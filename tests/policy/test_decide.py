@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall.policy.decide import POLICIES, decide, scopes_of
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import PRESETS, STAGES, Window, rights_of
 from rightcall.policy.types import HOUR, MINUTE, SECOND, Approval, Finding, Grant, Request
+from rightcall.policy.watch import load_policy
 from rightcall.record.memory import MemoryTables
 from rightcall.record.tables import ManualClock
 from support.naive_policy import disagreement, rounds, verdict

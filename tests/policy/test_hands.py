@@ -7,9 +7,9 @@ import pytest
 
 from rightcall.base.globs import path_matches
 from rightcall.errors import PolicyError
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import CacheSettings, Check, CodeSettings, SandboxSettings, WriteSettings
 from rightcall.policy.tightening import tighten
+from rightcall.policy.watch import load_policy
 
 pytestmark = pytest.mark.promise("P-09", "X-06", "W-01")
 

@@ -14,7 +14,6 @@ from rightcall.errors import PolicyError, StoreFault
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.starter import WHY
 from rightcall.policy.decide import POLICIES
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import (
     PRESETS,
     STAGES,
@@ -34,6 +33,7 @@ from rightcall.policy.settings import (
     Window,
     WriteSettings,
 )
+from rightcall.policy.watch import load_policy
 from rightcall.types import Effect
 
 ROOT = Path(__file__).parents[2]

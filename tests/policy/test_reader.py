@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rightcall.errors import PolicyError
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import (
     DEFAULT_POLICY,
     PROVIDER_DEFAULTS,
@@ -18,6 +17,7 @@ from rightcall.policy.settings import (
     ProviderSettings,
     RouterSettings,
 )
+from rightcall.policy.watch import load_policy
 from support.docs import blocks
 
 FULL = """\

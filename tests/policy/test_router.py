@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rightcall.errors import PolicyError
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import RouterModel, RouterSettings
+from rightcall.policy.watch import load_policy
 
 pytestmark = pytest.mark.promise("T-08", "P-09")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall.errors import PolicyError
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 
 pytestmark = pytest.mark.promise("P-09")
 

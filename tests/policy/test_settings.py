@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rightcall.errors import PolicyError
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import (
     DEFAULT_POLICY,
     PRESETS,
@@ -24,6 +23,7 @@ from rightcall.policy.settings import (
     Window,
     rights_of,
 )
+from rightcall.policy.watch import load_policy
 
 WHOLE = """\
 [policy]

@@ -14,10 +14,10 @@ from msgspec.structs import fields, replace
 from rightcall.errors import PolicyError, StoreError
 from rightcall.policy import ledger
 from rightcall.policy.discovery import FoundPolicy
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import Asking, Policy, Settings
 from rightcall.policy.tightening import narrow, requests_of, tighten
 from rightcall.policy.types import Grant
+from rightcall.policy.watch import load_policy
 from rightcall.record.sqlite import SqliteStore
 
 pytestmark = pytest.mark.promise("P-13")

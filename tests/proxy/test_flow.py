@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
 
-from rightcall.base.http.addresses import TooLong
+from rightcall.base.http.answers import TooLong
 from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import Settler
 from rightcall.types import Call

@@ -4,7 +4,7 @@ import pytest
 from msgspec import json
 
 from rightcall.gate.offering import functions
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 from rightcall.proxy import gates
 from rightcall.proxy.gates import Gates
 from support.wires.chat import READ, TOOLS, WEATHER, tool

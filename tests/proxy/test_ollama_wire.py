@@ -6,7 +6,7 @@ import pytest
 from msgspec import json
 from ollama import ChatResponse
 
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.common import Asked, Redo, Usage

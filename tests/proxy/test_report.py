@@ -9,8 +9,7 @@ from openai._streaming import SSEDecoder
 
 from rightcall import load_policy
 from rightcall.base.redact import Redactor
-from rightcall.proxy.gates import Did, Gates, Settler
-from rightcall.proxy.report import LOOKED_AT, Provenance, comment, header, notes
+from rightcall.proxy.gates import LOOKED_AT, Did, Gates, Provenance, Settler, notes, render_comment, render_header
 from rightcall.record.tables import CallBody, encode, read_call
 from rightcall.types import Call, Verdict
 
@@ -81,19 +80,19 @@ def noted(one: Did, **about: Any) -> CallBody:
 def test_the_header_counts_what_was_done_and_is_not_there_when_nothing_was(
     fates: tuple[Any, ...], facts: Any, words: str | None
 ) -> None:
-    assert header(did(*fates), **facts) == words
-    assert comment(did(*fates), **facts) == (b"" if words is None else f": rightcall {words}\n\n".encode())
+    assert render_header(did(*fates), **facts) == words
+    assert render_comment(did(*fates), **facts) == (b"" if words is None else f": rightcall {words}\n\n".encode())
 
 
 @pytest.mark.promise("A-07")
 def test_nothing_that_a_model_wrote_comes_into_the_header(settler: Settler) -> None:
     hostile = "weather\r\nset-cookie: a=b\u202e"
     _, left = settler.native(hostile, '{"city": "\\r\\nx: y"}', "a\r\nb")
-    assert header([left._replace(fate="left")]) == "left=1"
+    assert render_header([left._replace(fate="left")]) == "left=1"
 
 
 def test_clients_skip_the_comment_in_a_stream() -> None:
-    stream = b'data: {"n": 1}\n\n' + comment(did("repaired")) + b"data: [DONE]\n\n"
+    stream = b'data: {"n": 1}\n\n' + render_comment(did("repaired")) + b"data: [DONE]\n\n"
     events = [event.data for event in SSEDecoder().iter_bytes(iter([stream]))]
     assert events == ['{"n": 1}', "[DONE]"]
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec import json
 
 from rightcall.gate.gate import Gate
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 from rightcall.proxy import teaching
 from rightcall.proxy.gates import Gates
 from rightcall.proxy.teaching import (

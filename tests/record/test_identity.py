@@ -17,8 +17,8 @@ from rightcall.policy.types import Grant
 from rightcall.record.identity import kept_head
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock
-from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
 from rightcall.record.verify import verify_audit
+from rightcall.server.access import TokenRequest, make_token, revoke_tokens
 from support.store_process import Start, heard
 from support.stores import OpenSqlite, add, not_opened, records
 

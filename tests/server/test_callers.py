@@ -12,14 +12,23 @@ from msgspec import json
 
 from rightcall.errors import ConfigError, StoreError
 from rightcall.mcp.gateway.gateway import CALLER as GATEWAY
-from rightcall.proxy.report import CALLER as PROXY
-from rightcall.record import tokens
+from rightcall.proxy.gates import CALLER as PROXY
 from rightcall.record.admission import Reply, answer
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, Store, Tables
-from rightcall.record.tokens import PREFIX, TokenRequest, check_caller, digest_of, make_token, revoke_tokens
-from rightcall.server.access import DEFAULT, DEFAULTS, Callers
+from rightcall.server import access
+from rightcall.server.access import (
+    DEFAULT,
+    DEFAULTS,
+    PREFIX,
+    Callers,
+    TokenRequest,
+    check_caller,
+    digest_of,
+    make_token,
+    revoke_tokens,
+)
 from support.callers import META, OWN, Site, site_of, text_of
 
 pytestmark = pytest.mark.promise("P-14")
@@ -374,7 +383,7 @@ def test_ordinary_names_get_one(name: str) -> None:
 
 
 def test_there_is_room_for_so_many_tokens_and_expired_ones_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "MOST", 5)
+    monkeypatch.setattr(access, "MOST", 5)
     clock = ManualClock()
     store = MemoryStore(clock)
 

@@ -565,7 +565,7 @@ def test_an_answer_that_is_too_long_is_refused_for_that_request_alone(path: str)
 
 
 def test_an_event_that_never_ends_is_an_error_in_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightcall.base.http.addresses.MOST", 50_000)
+    monkeypatch.setattr("rightcall.base.http.answers.MOST", 50_000)
     with rig() as one:
         one.upstream.play([Raw(content_type="text/event-stream", pieces=[b"data: " + b"x" * 20_000] * 5)])
         assert b"does not end" in post(one.address, CHAT, chat(stream=True)).body

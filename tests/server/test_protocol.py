@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from rightcall.base.http.addresses import ServeLimits
+from rightcall.base.http.answers import ServeLimits
 from rightcall.server.app import running
 from rightcall.server.protocol import protocol_for
 from rightcall.server.recording import Metrics

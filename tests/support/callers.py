@@ -15,8 +15,7 @@ from rightcall.proxy.gates import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store
-from rightcall.record.tokens import TokenRequest, make_token, revoke_tokens
-from rightcall.server.access import Access, Callers
+from rightcall.server.access import Access, Callers, TokenRequest, make_token, revoke_tokens
 from rightcall.server.app import Parts, assemble, running
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Backlog, Recording

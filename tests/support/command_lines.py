@@ -6,8 +6,8 @@ from typing import Any, Literal
 from msgspec import json
 
 from rightcall.executor.door import Door
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import Limits, Policy, Window
+from rightcall.policy.watch import load_policy
 
 HERE = Path(__file__).parents[1] / "policy" / "commands"
 UNCOUNTED = Limits(Window(), Window(), {})

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight
+from rightcall.executor.shipped import branch_tools
 from rightcall.policy.settings import Check, WriteSettings
 from rightcall.tools.sandbox.conversation import Ended, Job, Scratch
 from rightcall.tools.state import state_of
@@ -20,7 +21,6 @@ from rightcall.tools.write.git import Writer
 from rightcall.tools.write.merge import Checker, Merge, MergeArguments, merge
 from rightcall.tools.write.pulls import PullRecord, moment, pull_of
 from rightcall.tools.write.review import ReviewArguments, Reviewed, review
-from rightcall.tools.write.tools import branch_tools
 from support.repositories import Made, made
 
 

@@ -4,9 +4,9 @@ import random
 from typing import Any
 
 from rightcall.policy.decide import scopes_of
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import Rights, Settings, rights_of
 from rightcall.policy.types import Approval, Grant, Request, binding, definition_binding, refused_scope, same_scope
+from rightcall.policy.watch import load_policy
 from rightcall.record.memory import MemoryTables
 from rightcall.record.tables import ManualClock
 

@@ -4,7 +4,7 @@ import sys
 
 from starlette.types import Receive, Scope, Send
 
-from rightcall.base.http.addresses import ServeLimits
+from rightcall.base.http.answers import ServeLimits
 from rightcall.server.app import serve
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.tools.places import found_at, values_at
+from rightcall.base.json.strict import found_at, values_at
 
 pytestmark = pytest.mark.promise("P-03", "P-06")
 

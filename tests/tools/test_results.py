@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.tools.results import DEEPEST, shape_result
+from rightcall.tools.functions import DEEPEST, shape_result
 from support.every import every
 
 CAP = 100_000

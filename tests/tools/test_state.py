@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from rightcall.base.json.strict import values_at
 from rightcall.tools import state as state_module
 from rightcall.tools.functions import LocalTool, local_tool, tool
-from rightcall.tools.places import values_at
 from rightcall.tools.state import is_keepable, place_arguments, state_of
 
 

@@ -10,13 +10,12 @@ from typing import Any
 from mcp import Client
 from msgspec import Struct
 
-from rightcall.base.http.addresses import ServeLimits
+from rightcall.base.http.answers import ServeLimits
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.upstream.links import open_link
-from rightcall.record.tokens import TokenRequest, make_token
-from rightcall.server.access import Access, Callers
+from rightcall.server.access import Access, Callers, TokenRequest, make_token
 from rightcall.server.app import Entrance, Health, Running, Span, bind, build_app
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Metrics

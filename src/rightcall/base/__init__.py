@@ -1,7 +1,7 @@
 """The basement: text, JSON, files and HTTP. It knows nothing of tools or calls, and every other package builds on it.
 
 text, letters      values shown safely and cut to a budget, letters that look like others
-globs, patterns    patterns for paths, and for names of tools
+globs              patterns for paths, and for names of tools
 redact, scan, secrets   what must not stand in a record
 json/ files/ http/ three subjects with several files each; their names are in their own packages
 """
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.base.globs import Globs, compile_globs, path_matches
+    from rightcall.base.globs import Globs, compile_globs, is_pattern, matches, path_matches
     from rightcall.base.letters import skeleton, suspicions, visible
-    from rightcall.base.patterns import is_pattern, matches
     from rightcall.base.redact import Redactor
     from rightcall.base.secrets import is_secret
     from rightcall.base.text import (
@@ -32,9 +31,8 @@ else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "globs": "Globs compile_globs path_matches",
+            "globs": "Globs compile_globs is_pattern matches path_matches",
             "letters": "skeleton suspicions visible",
-            "patterns": "is_pattern matches",
             "redact": "Redactor",
             "secrets": "is_secret",
             "text": "AnswerRoom cut_counted cut_end cut_lines cut_middle cut_preview escaped estimate fault_text "

@@ -19,10 +19,9 @@ from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.text import regex
-from rightcall.catalog.keywords import Schema, as_schema, schema_from_rules
 from rightcall.catalog.schema import compile_accepts, localise, without_hard_patterns
 from rightcall.catalog.sources import Definition, flatten, lay_over, read_definitions
-from rightcall.catalog.tidy import tidy_arguments
+from rightcall.catalog.tidy import Schema, as_schema, schema_from_rules, tidy_arguments
 from rightcall.catalog.tool import ALL_EFFECTS, LateCheck, NameKind, NameMatch, PackTool, Tool
 from rightcall.errors import ToolError
 from rightcall.types import Rules, UnknownArgument

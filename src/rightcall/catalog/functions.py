@@ -15,8 +15,7 @@ from typing import Any, get_type_hints, is_typeddict
 from msgspec import Struct, ValidationError, convert
 
 from rightcall.base.text import fault_text, message_of
-from rightcall.catalog.keywords import Schema
-from rightcall.catalog.tidy import jsonable, model_schema, schema_of
+from rightcall.catalog.tidy import Schema, jsonable, model_schema, schema_of
 from rightcall.errors import ToolError
 
 # ── docstrings ──

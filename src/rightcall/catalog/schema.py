@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from rightcall.catalog.keywords import (
+from rightcall.catalog.tidy import (
     NESTING,
     Part,
     Schema,

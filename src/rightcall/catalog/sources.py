@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.catalog.keywords import Part, Schema, as_list, as_schema, in_place, ref_name
 from rightcall.catalog.schema import validator
+from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, in_place, ref_name
 from rightcall.catalog.tool import PackTool, Tool
 from rightcall.errors import ToolError
 from rightcall.types import Effect, Rules

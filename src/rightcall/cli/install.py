@@ -208,7 +208,7 @@ def _offer_trust(path: str) -> None:
 
 def _wish(options: Namespace) -> Wish:
     if options.policy is not None:
-        from rightcall.policy.loader import load_policy
+        from rightcall.policy.watch import load_policy
 
         load_policy(options.policy)  # one that is wrong should be noticed now, not by a host in the middle of its work
     policy = None if options.policy is None else os.path.abspath(options.policy)
@@ -497,9 +497,9 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
     if policy is None:
         return []
-    from rightcall.hosts.enforcement import unenforced
+    from rightcall.hosts.install.trying import unenforced
     from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.loader import load_policy
+    from rightcall.policy.watch import load_policy
 
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
         said = load_policy(FoundPolicy(policy, quiet=True) if found else policy)
@@ -538,9 +538,9 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.executor.stores import found_folder, store_path
     from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.loader import load_policy
+    from rightcall.policy.watch import load_policy
+    from rightcall.record.memory import found_folder, store_path
 
     policy = policy_of_project(project_folder())
     with suppress(ConfigError, StoreError):  # what is wrong with it is told elsewhere
@@ -564,7 +564,7 @@ def _clashes(store: str) -> list[str]:
         return []
     from rightcall.mcp.gateway.names import clash_words, name_tools
     from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.loader import load_policy
+    from rightcall.policy.watch import load_policy
     from rightcall.record.notes import remembered_tools
 
     with suppress(ConfigError, OSError):

@@ -253,10 +253,10 @@ def _learning_options(words: list[str]) -> Namespace:
 
 def _learn(options: Namespace) -> int:
     from rightcall.cli.terminal import say
-    from rightcall.executor.stores import found_folder, open_store, store_path
     from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
     from rightcall.mcp.upstream.links import learn_tools
-    from rightcall.policy.loader import load_policy
+    from rightcall.policy.watch import load_policy
+    from rightcall.record.memory import found_folder, open_store, store_path
     from rightcall.record.notes import remember_tools
 
     root = project_folder(options.root)

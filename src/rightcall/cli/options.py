@@ -343,7 +343,7 @@ def policy_of(options: Namespace) -> "Policy":
     that is wrong. A command reads it once: what it decides by is what it tells."""
     key, read = (options.policy, options.root), getattr(options, "policy_read", None)
     if read is None or read[0] != key:
-        from rightcall.policy.loader import load_policy
+        from rightcall.policy.watch import load_policy
 
         read = options.policy_read = key, load_policy(policy_file(options))
     return read[1]
@@ -360,7 +360,7 @@ def database_of(options: Namespace) -> str:
     """Where the store's file is, or would be. StoreError where it leads out of a folder in which it was only found."""
     if options.db is not None:
         return options.db
-    from rightcall.executor.stores import store_path
+    from rightcall.record.memory import store_path
 
     path = store_path(policy_of(options), policy_path(options), options.root)
     if (folder := found_in(options)) is not None:
@@ -374,8 +374,8 @@ def found_in(options: Namespace) -> str | None:
     """The folder that the store may have come with; None where the options name it."""
     if options.db is not None:
         return None
-    from rightcall.executor.stores import found_folder
     from rightcall.policy.ledger import speak_on_stderr
+    from rightcall.record.memory import found_folder
 
     speak_on_stderr()
 

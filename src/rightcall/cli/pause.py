@@ -114,7 +114,7 @@ def _without_policy(looked: str) -> Places:
 
 
 def _with_policy(options: Namespace, word: str, looked: str) -> Places:
-    from rightcall.executor.stores import found_folder
+    from rightcall.record.memory import found_folder
 
     nearer = [one] if options.policy is None and (one := _store_above(looked)) is not None else []
     try:

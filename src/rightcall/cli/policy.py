@@ -16,8 +16,8 @@ from msgspec import MsgspecError, Struct, json, to_builtins
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import POLICY_FILE, state_folder
-from rightcall.base.http.addresses import is_loopback
-from rightcall.base.patterns import hits, is_pattern, loosely, matches
+from rightcall.base.globs import hits, is_pattern, loosely, matches
+from rightcall.base.http.answers import is_loopback
 from rightcall.base.secrets import is_secret
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import available_packs, load_pack
@@ -35,10 +35,9 @@ from rightcall.cli.options import (
 from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
-from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
+from rightcall.hosts.install.trying import Unenforced, hosts_named, unenforced
 from rightcall.policy.discovery import FoundPolicy, is_trusted, read_text, refuse_leaving_link
-from rightcall.policy.loader import load_policy
 from rightcall.policy.reader import read_policy
 from rightcall.policy.settings import (
     HOSTS,
@@ -54,6 +53,7 @@ from rightcall.policy.settings import (
     WriteSettings,
 )
 from rightcall.policy.tightening import ignored_keys, tighten
+from rightcall.policy.watch import load_policy
 from rightcall.tools.code.structure import has_parser
 
 EXAMPLES = """\

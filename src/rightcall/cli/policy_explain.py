@@ -17,12 +17,11 @@ from rightcall.cli.options import InputError, load_tools, open_store, policy_of,
 from rightcall.cli.terminal import Style, Tint, effect_words, hang, tell
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
 from rightcall.executor.shipped import Hands, shipped_tools
-from rightcall.executor.stores import Premises, store_path
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.policy.decide import POLICIES, decide, may_use
 from rightcall.policy.settings import STAGES, Budgets, Policy, Rights
 from rightcall.policy.types import Decision, DecisionKind, Facts, Request, count_since
-from rightcall.record.memory import MemoryStore
+from rightcall.record.memory import MemoryStore, Premises, store_path
 from rightcall.record.tables import Store
 from rightcall.tools.functions import LocalTool, local_tool
 from rightcall.types import Verdict

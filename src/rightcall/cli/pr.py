@@ -36,9 +36,9 @@ from rightcall.cli.persons import (
 )
 from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, tell, wrap
 from rightcall.errors import ConfigError, ToolFailure
-from rightcall.executor.stores import desk_folder, existing_folder, guarded_paths
 from rightcall.policy.settings import Policy
 from rightcall.record.admission import person
+from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
 from rightcall.record.notes import note_change
 from rightcall.tools.sandbox.sandbox import Sandbox
 from rightcall.tools.write.apply import preview, why_not

@@ -85,7 +85,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    from rightcall.executor.stores import existing_folder
+    from rightcall.record.memory import existing_folder
 
     existing_folder(options.root)
     if options.jsonl:

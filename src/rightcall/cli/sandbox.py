@@ -20,12 +20,11 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.canaries import CANARIES, Canary, World, world
 from rightcall.cli.options import InputError, json_option, policy_file, policy_of, subcommands
 from rightcall.cli.terminal import Style, tell
 from rightcall.errors import PolicyError, ToolFailure
-from rightcall.executor.stores import existing_folder
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
+from rightcall.record.memory import existing_folder
 from rightcall.tools.sandbox import sandbox as probe
 from rightcall.tools.sandbox.charts import LIBRARY, is_missing, lend_library, library_version
 from rightcall.tools.sandbox.conversation import (
@@ -42,7 +41,7 @@ from rightcall.tools.sandbox.conversation import (
     job_for,
     language_of,
 )
-from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.sandbox.sandbox import CANARIES, Canary, Sandbox, World, world
 from rightcall.tools.sandbox.scratch import Folder, Left
 
 EXAMPLES = """\

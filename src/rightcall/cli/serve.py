@@ -17,7 +17,7 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rightcall.base.files.guarded import POLICY_FILE
-from rightcall.base.http.addresses import is_loopback
+from rightcall.base.http.answers import is_loopback
 from rightcall.base.redact import Redactor
 from rightcall.base.secrets import MARK
 from rightcall.base.text import escaped, render_json
@@ -25,8 +25,7 @@ from rightcall.cli.options import database_of, number_within, policy_file
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
-from rightcall.proxy.gates import Did, Options, watches
-from rightcall.proxy.report import Provenance, notes, word_for
+from rightcall.proxy.gates import Did, Options, Provenance, notes, watches, word_for
 from rightcall.record.tables import Store
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from rightcall.base.files.guarded import POLICY_FILE
-from rightcall.base.http.addresses import read_address
+from rightcall.base.http.answers import read_address
 from rightcall.base.letters import visible
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
@@ -39,7 +39,7 @@ from rightcall.policy.settings import HOSTS
 from rightcall.policy.types import Token
 from rightcall.record.browse import moment
 from rightcall.record.tables import Store
-from rightcall.record.tokens import TokenRequest, has_expired, make_token, revoke_tokens
+from rightcall.server.access import TokenRequest, has_expired, make_token, revoke_tokens
 
 EXAMPLES = """\
 examples:

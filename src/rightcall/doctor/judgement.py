@@ -15,8 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.http.addresses import TooLong
-from rightcall.base.http.answers import HttpError
+from rightcall.base.http.answers import HttpError, TooLong
 from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
 from rightcall.doctor.questions import DoctorQuestion, Object, Patient, needs_key, no_such_model, request_of

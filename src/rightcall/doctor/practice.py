@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import estimate
 from rightcall.catalog.catalog import Catalog, build_catalog
-from rightcall.catalog.keywords import as_schema, types
+from rightcall.catalog.tidy import as_schema, types
 from rightcall.catalog.tool import Tool
 from rightcall.errors import ToolError
 from rightcall.gate.examples import example

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from rightcall.base.http.addresses import Headers
+from rightcall.base.http.answers import Headers
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.models.answers import names_in

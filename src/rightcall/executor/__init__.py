@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rightcall.executor.question import View, question_lines, view
     from rightcall.executor.request import canonical
     from rightcall.executor.rights import full_name
-    from rightcall.executor.stores import existing_folder, open_store, store_path
 else:
     __getattr__, __dir__ = front(
         __name__,
@@ -36,12 +35,11 @@ else:
             "question": "View question_lines view",
             "request": "canonical",
             "rights": "full_name",
-            "stores": "existing_folder open_store store_path",
         },
     )
 
 __all__ = [
-    "Ask", "Door", "DoorSettings", "DoorSetup", "Executor", "Outcome", "Passage", "PolicySource",
-    "SyncExecutor", "View", "canonical", "existing_folder", "full_name", "host_result", "mark_as_data",
-    "open_store", "question_lines", "shape", "store_path", "summarise", "system_prompt", "trim", "view", "view_of",
+    "Ask", "Door", "DoorSettings", "DoorSetup", "Executor", "Outcome", "Passage", "PolicySource", "SyncExecutor",
+    "View", "canonical", "full_name", "host_result", "mark_as_data", "question_lines", "shape", "summarise",
+    "system_prompt", "trim", "view", "view_of",
 ]  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall.base.globs import loosely
 from rightcall.base.json.marks import used
-from rightcall.base.patterns import loosely
 from rightcall.base.redact import Redactor
 from rightcall.base.text import cut_counted, render_json
 from rightcall.errors import CallError, StoreError

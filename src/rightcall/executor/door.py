@@ -22,7 +22,7 @@ from msgspec.json import encode as json_encode
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import follow, guarded_files
-from rightcall.base.patterns import twins
+from rightcall.base.globs import twins
 from rightcall.base.redact import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
@@ -40,12 +40,12 @@ from rightcall.executor.rights import (
     known_tools,
     tool_name,
 )
-from rightcall.executor.stores import existing_folder, found_folder, guarded_paths, open_store, store_path
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
 from rightcall.policy.watch import PolicyInForce
 from rightcall.record.admission import Admission, Reply, admit, answer, count_start, finish, finish_once, refuse
+from rightcall.record.memory import existing_folder, found_folder, guarded_paths, open_store, store_path
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Store, Tables, encode
 

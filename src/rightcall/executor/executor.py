@@ -22,9 +22,9 @@ from rightcall.base.redact import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.shipped import Hands, shipped_tools
-from rightcall.executor.stores import Premises, existing_folder, found_folder, listed, open_store, store_path
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.watch import PolicyInForce
+from rightcall.record.memory import Premises, existing_folder, found_folder, listed, open_store, store_path
 from rightcall.record.notes import (
     PlanStep,
     Routed,

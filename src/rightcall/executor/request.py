@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from rightcall.base.files.guarded import NOWHERE, Unjudged, destinations, follow, names_if_straight, spellings
 from rightcall.base.globs import folded
+from rightcall.base.json.strict import values_at
 from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
 from rightcall.executor.guesses import may_hold
@@ -19,11 +20,10 @@ from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside,
 from rightcall.policy.decide import is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
-from rightcall.tools.places import values_at
 from rightcall.types import Effect, Verdict
 
 if TYPE_CHECKING:
-    from rightcall.executor.commands import Judged
+    from rightcall.executor.guesses import Judged
 
 _encode = json.Encoder(order="deterministic").encode
 REHEARSED: frozenset[Effect] = frozenset[Effect](("write", "execute"))
@@ -200,7 +200,7 @@ def _with_places(
 
 @cache
 def _judge_of_arguments() -> "Callable[..., Judged]":
-    from rightcall.executor.commands import judged_arguments  # late: a hook judges one call, and few have a command
+    from rightcall.executor.guesses import judged_arguments  # late: a hook judges one call, and few have a command
 
     return judged_arguments
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall.base.globs import twins
 from rightcall.base.json.strict import opened
-from rightcall.base.patterns import twins
 from rightcall.catalog.catalog import key_of
 from rightcall.catalog.tool import ALL_EFFECTS, PackTool, Tool
 from rightcall.errors import ToolError

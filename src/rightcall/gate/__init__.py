@@ -3,9 +3,8 @@
     text, message ─▶ recover/ ─▶ gate (fits: done) ─▶ judge ─▶ repair/ ─▶ explain ─▶ Verdict
                      stream                                               examples (the hint)
 
-`gate` is the fast path and `judge` the slow one, loaded for the first call that does not fit as it is. `offering` reads
-tools that others define. `guard` and `loads` are the functions of that name at the front door: `from rightcall import
-guard, loads`.
+`gate` is the fast path and `judge` the slow one, loaded for the first call that does not fit as it is. `offering`
+reads tools that others define. `guard` and `loads` are at the front door: `from rightcall import guard, loads`.
 """
 
 from typing import TYPE_CHECKING
@@ -24,8 +23,8 @@ else:
         {
             "examples": "example hint unknown_tool_hint",
             "gate": "Gate",
-            "guard": "Refused arun_calls run_calls",
             "offering": "Kept suited",
+            "guard": "Refused arun_calls run_calls",
             "stream": "Stream",
         },
     )

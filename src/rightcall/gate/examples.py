@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from rightcall.base.json.marks import json_type
 from rightcall.base.text import escaped, render_json
-from rightcall.catalog.keywords import Part, Schema, as_list, as_schema, ref_name, types
+from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, ref_name, types
 from rightcall.catalog.tool import Tool
 from rightcall.types import Problem, Rules
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.base.json.strict import NO_JSON, attempt
 from rightcall.base.text import escaped, is_encodable, render_json
-from rightcall.catalog.keywords import is_missing
 from rightcall.catalog.schema import DEPTH, RESERVED_KEYS, nested_deeper
 from rightcall.catalog.sources import argument_names
+from rightcall.catalog.tidy import is_missing
 from rightcall.catalog.tool import Tool
 from rightcall.gate.examples import (
     Path,

@@ -25,8 +25,8 @@ from rightcall.catalog.packs import load_pack
 from rightcall.catalog.schema import RESERVED_KEYS
 from rightcall.catalog.tool import Pack, PackTool, Tool
 from rightcall.errors import ConfigError
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import HostSettings, Policy
+from rightcall.policy.watch import load_policy
 from rightcall.types import Call, Event, Problem, Reading, ReasoningMode, StrategyName, Verdict
 
 if TYPE_CHECKING:

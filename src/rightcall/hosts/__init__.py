@@ -9,8 +9,8 @@ import RightCallMiddleware`.
     normalizer                         `ArgumentNormalizer`: strategies, provider settings, statistics
                                       `SchemaGuardrail`: blocks with hint and example, as a PreToolUse hook
 
-`adapter` is what the frameworks share, `enforcement` says which rules of a policy a host cannot keep. `hooks/` answers
-the events of Claude Code, Gemini CLI and Codex, `install/` writes the settings of hosts.
+`adapter` is what the frameworks share. `hooks/` answers the events of Claude Code, Gemini CLI and Codex, `install/`
+writes the settings of hosts and says which rules of a policy a host cannot keep.
 """
 
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate
-    from rightcall.hosts.enforcement import Gap, Unenforced, unenforced
+    from rightcall.hosts.install.trying import Gap, Unenforced, unenforced
     from rightcall.hosts.normalizer import (
         ArgumentNormalizer,
         NormalizationError,
@@ -31,7 +31,7 @@ else:
         __name__,
         {
             "agent_zero": "MetaReasoningGate agent_zero_gate",
-            "enforcement": "Gap Unenforced unenforced",
+            "install.trying": "Gap Unenforced unenforced",
             "normalizer": "ArgumentNormalizer NormalizationError NormalizationStrategy SchemaGuardrail",
         },
     )

@@ -30,7 +30,7 @@ from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
 from rightcall.gate.gate import Gate
 from rightcall.hosts.adapter import beginning
-from rightcall.hosts.hooks.events import denies_unjudged, is_unjudged
+from rightcall.hosts.hooks.wires import denies_unjudged, is_unjudged
 from rightcall.types import Problem, Repair, Verdict
 
 logger = logging.getLogger(__name__)

@@ -20,8 +20,7 @@ from rightcall.errors import AnswerError
 from rightcall.executor.door import Door, DoorSettings, host_result
 from rightcall.executor.passage import Passage
 from rightcall.hosts.adapter import door_for, missing
-from rightcall.hosts.hooks.events import Happened, WrongEvent, as_called, builtin_tools, label, tool_and_space
-from rightcall.hosts.hooks.wires import CLAUDE
+from rightcall.hosts.hooks.wires import CLAUDE, Happened, WrongEvent, as_called, builtin_tools, label, tool_and_space
 
 try:
     from claude_agent_sdk import HookMatcher, PermissionResultAllow, PermissionResultDeny, SdkMcpTool

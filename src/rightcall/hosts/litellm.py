@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from msgspec import json
 
-from rightcall.base.http.addresses import ServerSentEvents, payload, sse
+from rightcall.base.http.answers import ServerSentEvents, payload, sse
 from rightcall.base.json.marks import is_object
 from rightcall.gate.offering import functions
 from rightcall.hosts.adapter import beginning, door_for, missing

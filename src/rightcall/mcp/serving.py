@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from msgspec import Raw
 
-from rightcall.base.http.addresses import JsonLines, TooLong
+from rightcall.base.http.answers import JsonLines, TooLong
 from rightcall.mcp.messages import (
     CANCELLED,
     CAPABILITIES_KEY,

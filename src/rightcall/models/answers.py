@@ -7,8 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec import Struct
 
-from rightcall.base.http.addresses import Address, ServerSentEvents, TooLong, payload
-from rightcall.base.http.answers import CLOSER, Fault
+from rightcall.base.http.answers import CLOSER, Address, Fault, ServerSentEvents, TooLong, payload
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import escaped
 from rightcall.errors import ModelError, ModelFault

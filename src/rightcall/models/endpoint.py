@@ -21,8 +21,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct, structs
 
-from rightcall.base.http.addresses import Address, Headers, read_address
-from rightcall.base.http.answers import HttpError, header_of
+from rightcall.base.http.answers import Address, Headers, HttpError, header_of, read_address
 from rightcall.base.http.client import Incoming, Request, exchange
 from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, wire_name

@@ -1,6 +1,6 @@
 """What is allowed: the policy file, read once and frozen, and the decision it gives for one request.
 
-    file ─▶ discovery, tightening ─▶ loader, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
+    file ─▶ discovery, tightening ─▶ watch, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
 
 `types` are the records of running a call, `watch` the policy of something that runs while its file is edited, `ledger`
 what this user trusts. `commands/` reads command lines and addresses in arguments.
@@ -13,7 +13,6 @@ from rightcall import front
 if TYPE_CHECKING:
     from rightcall.policy.decide import POLICIES, denial, may_use, permission, scopes_of
     from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.loader import load_policy
     from rightcall.policy.settings import (
         DEFAULT_POLICY,
         Policy,
@@ -25,17 +24,16 @@ if TYPE_CHECKING:
         rights_of,
     )
     from rightcall.policy.types import Approval, Decision, Finding, Grant, Metadata, Pause, Request, Result, Token
-    from rightcall.policy.watch import PolicyInForce
+    from rightcall.policy.watch import PolicyInForce, load_policy
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
             "decide": "POLICIES denial may_use permission scopes_of",
             "discovery": "FoundPolicy",
-            "loader": "load_policy",
             "settings": "DEFAULT_POLICY Policy Rights RouterSettings SandboxSettings Server Settings rights_of",
             "types": "Approval Decision Finding Grant Metadata Pause Request Result Token",
-            "watch": "PolicyInForce",
+            "watch": "PolicyInForce load_policy",
         },
     )
 

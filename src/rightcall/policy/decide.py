@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from rightcall.base.files.guarded import NOWHERE
 from rightcall.base.files.rules import UNJUDGED, PathRules, path_rule, path_rules
-from rightcall.base.patterns import hits, matches
+from rightcall.base.globs import hits, matches
 from rightcall.base.text import escaped
 from rightcall.policy.settings import Rights, Window
 from rightcall.policy.types import (

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from rightcall.base.patterns import hits, is_pattern, matches
+from rightcall.base.globs import hits, is_pattern, matches
 from rightcall.catalog.tool import PackTool
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool

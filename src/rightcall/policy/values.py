@@ -10,8 +10,7 @@ from typing import Any, TypeVar, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.globs import GlobFault, check_pattern
-from rightcall.base.patterns import is_pattern
+from rightcall.base.globs import GlobFault, check_pattern, is_pattern
 from rightcall.base.text import regex, render_json
 from rightcall.catalog.toml import KeyPath, Reader, Source, Table, word
 from rightcall.policy.commands import CommandRules, UrlRules

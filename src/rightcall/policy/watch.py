@@ -1,4 +1,5 @@
-"""The policy of a running executor: a file may be edited at any time; a bad edit keeps the old one and says why.
+"""A policy from where it is: a file that was named or found, a dict, or the default one. And that of a running
+executor: its file may be edited at any time; a bad edit keeps the old one and says why.
 
 A file that is being written can be half of itself, and half a policy can be a milder one. So a change is only taken
 once the file has rested for a moment, is not empty, and was not touched while it was read.
@@ -16,9 +17,27 @@ from typing import Any
 from rightcall.base.files.guarded import identity
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError, PolicyError
-from rightcall.policy.discovery import FoundPolicy
-from rightcall.policy.loader import load_policy
-from rightcall.policy.settings import Policy
+from rightcall.policy.settings import DEFAULT_POLICY, Policy
+
+
+def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None) -> Policy:
+    """The policy from a file, from a dict of the same shape, or the default one. Of a file that was only found
+    (`FoundPolicy`), what may be believed of it.
+
+    Raises PolicyError, which names the file, the line and what would be right. Only the named file is read.
+    """
+    if policy is None:
+        return DEFAULT_POLICY
+    if isinstance(policy, Policy):
+        return policy
+    from rightcall.policy.reader import read_document  # late, both: the default policy needs no reader
+
+    if isinstance(policy, Mapping):
+        return read_document(policy)
+    from rightcall.policy.discovery import load_file
+
+    return load_file(policy)
+
 
 log = logging.getLogger("rightcall")
 
@@ -33,6 +52,8 @@ class PolicyInForce:
     that was not taken."""
 
     def __init__(self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None) -> None:
+        from rightcall.policy.discovery import FoundPolicy  # late: a gate has no file to watch
+
         self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._found = policy.absolute() if isinstance(policy, FoundPolicy) else None
         self._file = None if self._named is None else os.path.abspath(self._named)  # the process may go elsewhere

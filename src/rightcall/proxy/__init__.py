@@ -4,7 +4,7 @@ should see comes out (H-03).
     bytes ─▶ editor ─▶ a wire reads events ─▶ flow decides, with prose and gates ─▶ the wire writes them ─▶ bytes
 
 A wire (`wires/`) knows one API and translates its events to and from deltas that all APIs share. The flow decides what
-becomes of each delta, with the gate for its request's tools. `teaching` is for models that know no tools, `report` says
+becomes of each delta, with the gate for its request's tools. `teaching` is for models that know no tools, `gates` says
 what was done. Whatever nobody changed leaves as the very bytes that came in.
 """
 
@@ -14,8 +14,7 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.proxy.flow import Editor, Flow, collect_answer
-    from rightcall.proxy.gates import Did, Gates, Options, Settler, provider_of
-    from rightcall.proxy.report import Provenance
+    from rightcall.proxy.gates import Did, Gates, Options, Provenance, Settler, provider_of
     from rightcall.proxy.teaching import Pupils, tool_prompt
     from rightcall.proxy.wires.common import Wire
 else:
@@ -23,8 +22,7 @@ else:
         __name__,
         {
             "flow": "Editor Flow collect_answer",
-            "gates": "Did Gates Options Settler provider_of",
-            "report": "Provenance",
+            "gates": "Did Gates Options Provenance Settler provider_of",
             "teaching": "Pupils tool_prompt",
             "wires.common": "Wire",
         },

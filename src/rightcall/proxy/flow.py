@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightcall.base.http.addresses import TooLong
+from rightcall.base.http.answers import TooLong
 from rightcall.gate.judge import written_calls
 from rightcall.gate.recover.native import finish_word
 from rightcall.proxy.gates import Did, Settler, can_retry, is_wrong

@@ -18,7 +18,7 @@ import msgspec
 
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.catalog import Catalog
-from rightcall.catalog.keywords import as_schema
+from rightcall.catalog.tidy import as_schema
 from rightcall.catalog.tool import Tool
 from rightcall.executor.present.messages import neutral
 from rightcall.executor.present.prompt import signature

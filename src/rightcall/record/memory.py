@@ -1,13 +1,20 @@
 """The store's twin in memory, for tests and for programs that need no lasting record."""
 
+import os
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from os import urandom
-from typing import Any, cast
+from typing import Any, Literal, cast
 
-from rightcall.errors import StoreError
+from msgspec import Struct
+
+from rightcall.base.files.guarded import desks_folder, guarded_files, leaves_folder
+from rightcall.base.globs import quoted
+from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.ledger import places_of, stop_at
+from rightcall.policy.settings import Policy
 from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 from rightcall.record.admission import sweep
 from rightcall.record.tables import (
@@ -16,6 +23,7 @@ from rightcall.record.tables import (
     Clock,
     EntryKind,
     ReadOnly,
+    Store,
     SystemClock,
     T,
     Tables,
@@ -428,3 +436,101 @@ class MemoryStore:
 
 def _closed() -> StoreError:
     return StoreError("the store was closed. Nothing was run. Open another one.", "closed")
+
+
+# ── where an executor keeps its record: a file beside the policy, memory, or a store it is given ──────────────────────
+
+
+class Premises(Struct, frozen=True):
+    """The folder that tools work in, and the files of ours that none of them may touch."""
+
+    root: str
+    policy_file: str | None
+    database: str
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """As patterns below the root."""
+        return guarded_paths(self.root, self.policy_file, self.database)
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """As whole paths."""
+        return guarded_files(self.policy_file, self.database)
+
+    @property
+    def desk(self) -> str:
+        return desk_folder(self.database, self.root)
+
+
+def store_path(policy: Policy, policy_file: str | None, root: str) -> str:
+    """The database; a relative path counts from the policy's folder, without a policy file from the root."""
+    base = os.path.dirname(policy_file) if policy_file is not None else root
+    return os.path.join(base, policy.settings.audit.path)
+
+
+def existing_folder(root: str | os.PathLike[str]) -> str:
+    """The root as a whole path. One that is not there is a mistake: a new audit would count everything anew."""
+    if not isinstance(root, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance] - no types at run time
+        raise ConfigError(f"`root` must be the path of a folder, not {type(root).__name__}")
+    path: str = os.path.abspath(root)
+    if not os.path.isdir(path):
+        raise ConfigError(f"`root`: there is no folder {path!r}")
+    return path
+
+
+def desk_folder(database: str, root: str) -> str:
+    """Where the tools that write on one root keep their journal, worktrees and pull requests. An audit outside the root
+    may be that of several roots: then each has a desk of its own."""
+    desks, base = desks_folder(database), os.path.realpath(root)
+    if os.path.realpath(desks).startswith(base.rstrip(os.sep) + os.sep):
+        return desks
+    return os.path.join(desks, sha256(os.fsencode(base)).hexdigest()[:16])
+
+
+def guarded_paths(root: str, policy_file: str | None, database: str) -> tuple[str, ...]:
+    """Patterns below the root for files that no call may touch: a policy that its own subjects can write is none, and
+    neither is a packet a request any more that one of its tools has written, nor a review one."""
+    base = os.path.realpath(root)
+    found: list[str] = []
+    for file in guarded_files(policy_file, database):
+        relative = os.path.relpath(file, base)
+        if relative not in (os.curdir, os.pardir) and not relative.startswith(os.pardir + os.sep):
+            ends = ("",) if file.endswith(os.sep) else ("", "-*", ".key")
+            found += [quoted(relative.replace(os.sep, "/")) + end for end in ends]
+    return tuple(found)
+
+
+def listed(tools: Any) -> list[Any]:
+    """The functions that were given; one alone is a common slip."""
+    if callable(tools) or isinstance(tools, (str, bytes)) or not isinstance(tools, Iterable):
+        raise ConfigError("`tools` must be a list of functions, such as tools=[add]")
+    return list(cast("Iterable[Any]", tools))
+
+
+def found_folder(policy: Policy, policy_file: str | None, root: str) -> str | None:
+    """The folder whose store it is, where nobody named the store: it may have come with the folder. None where the
+    policy was named, or says in words that somebody trusts where else the store is."""
+    named = policy_file is not None and policy.standing == "given"
+    if named or (policy.standing != "tightened" and leaves_folder(policy.settings.audit.path)):
+        return None
+    return root if policy_file is None else os.path.dirname(policy_file) or "."
+
+
+def open_store(
+    given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None
+) -> Store:
+    """Raises StoreError when the database cannot be used. `found_in` is what `found_folder` says."""
+    if given == "memory":
+        return MemoryStore(clock)
+    if isinstance(given, str):
+        raise ConfigError(f'`store` must be "memory", a Store, or nothing for SQLite, not {given!r:.60}')
+    if given is not None:
+        return given
+    from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it
+
+    if found_in is not None:
+        from rightcall.record.identity import refuse_leaving
+
+        refuse_leaving(path, found_in)
+    return SqliteStore(path, clock, found=found_in is not None)

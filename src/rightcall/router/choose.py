@@ -18,9 +18,9 @@ from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
 from rightcall.executor.present.messages import content, error_content, marked, neutral
 from rightcall.executor.present.prompt import signature
-from rightcall.gate.loads import loads
 from rightcall.gate.recover.machine import REASONING
 from rightcall.gate.recover.native import unpack
+from rightcall.gate.repair.arguments import loads
 from rightcall.models.replies import Model, Turn, answer_of, turn_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.router.story import (

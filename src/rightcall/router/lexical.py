@@ -16,8 +16,8 @@ from typing import Any, cast
 
 from msgspec import Struct, json
 
-from rightcall.catalog.keywords import as_list, as_schema, parts
 from rightcall.catalog.sources import flatten, read_definitions
+from rightcall.catalog.tidy import as_list, as_schema, parts
 
 # ── words ──
 # The words of tools and requests: what is compared when a tool is looked for.

@@ -38,7 +38,7 @@ from rightcall.router.types import (
     ToolExecutionResult,
     ToolRouting,
 )
-from rightcall.tools.results import Gatherer
+from rightcall.tools.functions import Gatherer
 
 # ── ids ──
 # The ids of packets: `p`, the moment in microseconds, and a little chance, so that they sort by time.

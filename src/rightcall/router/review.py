@@ -15,7 +15,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import render_json
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
-from rightcall.gate.loads import loads
+from rightcall.gate.repair.arguments import loads
 from rightcall.models.replies import Model
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightcall.catalog.keywords import as_list, as_schema
+from rightcall.catalog.tidy import as_list, as_schema
 from rightcall.router.lexical import ToolText
 
 LONGEST = 2_000

@@ -19,8 +19,8 @@ from rightcall.catalog.sources import flatten
 from rightcall.catalog.tool import Tool
 from rightcall.errors import ConfigError
 from rightcall.gate.offering import Kept
-from rightcall.policy.loader import load_policy
 from rightcall.policy.settings import Policy
+from rightcall.policy.watch import load_policy
 from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex, Hit, describe_hit, texts_of
 from rightcall.router.lexical import ToolText, tool_texts
 from rightcall.router.ranking import FEW, Ranker

@@ -144,7 +144,7 @@ wording, length and detail. Answer with a JSON list of ten texts and nothing els
 
 async def ask_for_requests(model: "Model", tool: "ToolText", gate: "Gate") -> Requests:
     """What a model writes for one tool. Raises ModelError: `unreadable` where it answered, but with no such list."""
-    from rightcall.gate.loads import loads
+    from rightcall.gate.repair.arguments import loads
     from rightcall.models.replies import ask, asker, failure_of, options_taken
     from rightcall.router.choose import taken_apart
 

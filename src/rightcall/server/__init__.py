@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.server.access import Access, Callers, new_token
+    from rightcall.server.access import Access, Callers, TokenRequest, make_token, new_token
     from rightcall.server.addresses import Upstream, address_of
     from rightcall.server.app import Entrance, Health, Parts, Running, assemble, build_app, running, serve
     from rightcall.server.exchange import Proxy
@@ -22,7 +22,7 @@ else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "access": "Access Callers new_token",
+            "access": "Access Callers TokenRequest make_token new_token",
             "addresses": "Upstream address_of",
             "app": "Entrance Health Parts Running assemble build_app running serve",
             "exchange": "Proxy",
@@ -33,5 +33,6 @@ else:
 
 __all__ = [
     "Access", "Callers", "Entrance", "Facts", "Health", "HookServer", "Metrics", "Parts", "Proxy", "Recording",
-    "Running", "Upstream", "address_of", "assemble", "build_app", "new_token", "open_recording", "running", "serve",
+    "Running", "TokenRequest", "Upstream", "address_of", "assemble", "build_app", "make_token", "new_token",
+    "open_recording", "running", "serve",
 ]  # fmt: skip

@@ -26,8 +26,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from rightcall.base.http.addresses import Address, Headers, read_address
-from rightcall.base.http.answers import Fault, HttpError
+from rightcall.base.http.answers import Address, Fault, Headers, HttpError, read_address
 from rightcall.base.http.client import Client, HttpLimits, Incoming
 from rightcall.errors import CallError
 

@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall import __version__
-from rightcall.base.http.addresses import ServeLimits
+from rightcall.base.http.answers import ServeLimits
 from rightcall.base.http.client import HttpLimits
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError

@@ -21,15 +21,13 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from rightcall.base.http.addresses import Headers, TooLong
-from rightcall.base.http.answers import Fault, HttpError, header_of, length_of
+from rightcall.base.http.answers import Fault, Headers, HttpError, TooLong, header_of, length_of
 from rightcall.base.http.client import Incoming
 from rightcall.base.text import escaped
 from rightcall.errors import CallError
 from rightcall.gate.gate import Gate
-from rightcall.proxy import report
 from rightcall.proxy.flow import Editor, Flow, collect_answer
-from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts
+from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts, render_comment, render_header
 from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus
@@ -367,7 +365,7 @@ class Answering:
         if event is not None:
             raw = await self._decided(raw, answer, event)
         facts = self.facts
-        told = report.header(
+        told = render_header(
             facts.did, retries=facts.retries, taught=facts.taught, ran=facts.ran, observe=facts.observe
         )
         own = [(OWN, told.encode())] if told else []
@@ -460,7 +458,7 @@ class Answering:
         if not editor.changed or self.wire.name == "ollama":  # lines of JSON have no comments
             return b""
         facts = self.facts
-        return report.comment(
+        return render_comment(
             facts.did, retries=facts.retries, taught=facts.taught, ran=facts.ran, observe=facts.observe
         )
 

@@ -16,7 +16,7 @@ from itertools import islice
 from time import monotonic
 from typing import Final, Generic, TypeVar
 
-from rightcall.base.http.addresses import sse
+from rightcall.base.http.answers import sse
 from rightcall.mcp.messages import one_line
 
 RETRY: Final = 1_000

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from rightcall.base.http.addresses import ServeLimits
+from rightcall.base.http.answers import ServeLimits
 from rightcall.server.access import Reason, raw_error
 
 # ── crowd ──

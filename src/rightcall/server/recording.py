@@ -30,13 +30,12 @@ from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import StoreError
-from rightcall.executor.stores import existing_folder, found_folder, open_store, store_path
 from rightcall.policy.ledger import stopped
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
-from rightcall.proxy.gates import Did
-from rightcall.proxy.report import CALLER, LONGEST_NAME, Provenance, notes
+from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
 from rightcall.record.identity import Identified, wrong_with
+from rightcall.record.memory import existing_folder, found_folder, open_store, store_path
 from rightcall.record.notes import note_policy, policy_note
 from rightcall.record.tables import CallBody, Clock, Store, Tables, encode
 from rightcall.server.access import Reason

@@ -13,7 +13,6 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.tools.functions import LocalTool, local_tool, packed_tool, tool
-    from rightcall.tools.places import found_at, plain_name, values_at
     from rightcall.tools.process import Finished, Program, run_program
     from rightcall.tools.run import Job, Threads
     from rightcall.tools.state import Cache, state_of
@@ -22,7 +21,6 @@ else:
         __name__,
         {
             "functions": "LocalTool local_tool packed_tool tool",
-            "places": "found_at plain_name values_at",
             "process": "Finished Program run_program",
             "run": "Job Threads",
             "state": "Cache state_of",
@@ -30,6 +28,6 @@ else:
     )
 
 __all__ = [
-    "Cache", "Finished", "Job", "LocalTool", "Program", "Threads", "found_at", "local_tool", "packed_tool",
-    "plain_name", "run_program", "state_of", "tool", "values_at",
+    "Cache", "Finished", "Job", "LocalTool", "Program", "Threads", "local_tool", "packed_tool", "run_program",
+    "state_of", "tool",
 ]  # fmt: skip

@@ -16,10 +16,10 @@ from typing import Any
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall.base.json.strict import found_at
 from rightcall.base.text import escaped, with_left_out
 from rightcall.policy.types import Result
 from rightcall.tools.functions import LocalTool
-from rightcall.tools.places import found_at
 from rightcall.tools.state import own_copy
 
 _CONTEXT = 3

@@ -27,8 +27,17 @@ from msgspec import Struct
 from rightcall.base.text import fault_text, message_of
 from rightcall.errors import ToolFailure
 from rightcall.policy.types import Result
-from rightcall.tools.functions import MARK, Function, LocalTool, fixed_arguments
-from rightcall.tools.results import COMMON, Gatherer, Shaped, is_iterator, shape_result
+from rightcall.tools.functions import (
+    COMMON,
+    MARK,
+    Function,
+    Gatherer,
+    LocalTool,
+    Shaped,
+    fixed_arguments,
+    is_iterator,
+    shape_result,
+)
 from rightcall.tools.state import own_copy
 
 # ── call ──

@@ -25,12 +25,12 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.base.files.beneath import O_PATH
+from rightcall.base.json.strict import values_at
 from rightcall.base.text import fault_text
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CacheSettings
 from rightcall.policy.types import UNKNOWN, Result
 from rightcall.tools.functions import LocalTool
-from rightcall.tools.places import values_at
 
 _SETTLED = 20_000_000
 """Nanoseconds. File times are coarse (up to 10 ms on Linux): a file that was changed a moment ago could change again

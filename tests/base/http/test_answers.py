@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.base.http import addresses
-from rightcall.base.http.addresses import JsonLines, ServerSentEvents, TooLong, payload
-from rightcall.base.http.answers import Answer, Broken
+from rightcall.base.http import answers as module
+from rightcall.base.http.answers import Answer, Broken, JsonLines, ServerSentEvents, TooLong, payload
 from support.raw_server import answer, chunked
 
 MOST = 64_000
@@ -164,7 +163,7 @@ def test_data_of_several_lines_is_one_text() -> None:
 def test_an_event_that_does_not_end_is_refused_and_costs_no_more_than_its_bytes(
     kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(addresses, "MOST", 100_000)
+    monkeypatch.setattr(module, "MOST", 100_000)
     cutter = kind()
     for _ in range(100_000):
         cutter.feed(b"x")

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from rightcall.base.redact import Redactor
 from rightcall.executor.door import Door, Way, origin_of, way_of, way_told
 from rightcall.executor.question import question_lines
-from rightcall.hosts.hooks.events import builtin_tools
+from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.policy.settings import Asking, Settings
 from rightcall.policy.types import Origin, binding
 from rightcall.record import memory, sqlite_file

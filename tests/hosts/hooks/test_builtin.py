@@ -7,7 +7,7 @@ import pytest
 
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
-from rightcall.hosts.hooks.events import builtin_tools
+from rightcall.hosts.hooks.wires import builtin_tools
 
 pytestmark = pytest.mark.promise("H-05", "P-03")
 

@@ -13,8 +13,8 @@ from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks
 from rightcall.hosts.hooks.place import policy_of_project, project_folder
 from rightcall.hosts.hooks.wires import answer_unjudged
 from rightcall.policy.discovery import FoundPolicy
-from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten
+from rightcall.policy.watch import load_policy
 from rightcall.record.admission import Reply, answer
 from rightcall.record.notes import remember_tools
 

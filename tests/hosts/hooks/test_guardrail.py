@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from rightcall.executor.door import Door
-from rightcall.hosts.hooks.events import builtin_tools
 from rightcall.hosts.hooks.judgement import Hook, Hooks
+from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import remember_tools
 

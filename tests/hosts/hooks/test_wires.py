@@ -7,8 +7,7 @@ from msgspec import json
 
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
-from rightcall.hosts.hooks.events import WrongEvent, builtin_tools, text_of, tool_and_space
-from rightcall.hosts.hooks.wires import CLAUDE, CODEX, GEMINI
+from rightcall.hosts.hooks.wires import CLAUDE, CODEX, GEMINI, WrongEvent, builtin_tools, text_of, tool_and_space
 
 pytestmark = pytest.mark.promise("H-05")
 

@@ -17,8 +17,8 @@ from rightcall.executor.door import Door
 from rightcall.executor.executor import Executor
 from rightcall.mcp.gateway.gateway import CodeTools, Gateway
 from rightcall.mcp.gateway.names import name_tools
-from rightcall.policy.loader import load_policy
 from rightcall.policy.tightening import tighten
+from rightcall.policy.watch import load_policy
 from rightcall.record.notes import remember_tools, remembered_servers, remembered_tools
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner, write_trusted

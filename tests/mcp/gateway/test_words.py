@@ -13,7 +13,7 @@ from rightcall.executor.door import Door
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.serving import Client
 from rightcall.mcp.upstream.links import ProcessLink
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 from rightcall.proxy.gates import Options
 from rightcall.record.memory import MemoryStore
 from rightcall.server.access import Access

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall.executor.door import Door
-from rightcall.mcp.wrap.listing import MOST_BYTES, MOST_PAGES
+from rightcall.mcp.wrap.process import MOST_BYTES, MOST_PAGES
 from support.wrapping import TOOLS, Wrapped, call, result
 
 pytestmark = pytest.mark.promise("P-08", "H-04")
@@ -62,7 +62,7 @@ def test_a_list_that_is_too_long_to_be_read(known: Wrapped) -> None:
 
 
 def test_more_tools_than_are_read(known: Wrapped, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rightcall.mcp.wrap.listing.MOST_TOOLS", 20)
+    monkeypatch.setattr("rightcall.mcp.wrap.process.MOST_TOOLS", 20)
     many = [{"name": f"t{number}", "inputSchema": {"type": "object"}} for number in range(20)]
     lists(known, {"tools": [*many, *EVIL]})
     assert asks(known)

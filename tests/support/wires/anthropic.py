@@ -8,7 +8,7 @@ from typing import Any
 import anthropic
 from msgspec import json
 
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.anthropic import Anthropic

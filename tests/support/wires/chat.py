@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from msgspec import json
 
 from rightcall.gate.gate import Gate
-from rightcall.policy.loader import load_policy
+from rightcall.policy.watch import load_policy
 from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.openai_chat import OpenAIChat

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import msgspec
 import openai
 
-from rightcall.base.http.addresses import payload
-from rightcall.policy.loader import load_policy
+from rightcall.base.http.answers import payload
+from rightcall.policy.watch import load_policy
 from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import Gates, Settler
 from rightcall.proxy.wires.openai_responses import OpenAIResponses

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from rightcall.errors import ToolFailure
+from rightcall.executor.shipped import branch_tools, pull_tools
 from rightcall.tools.state import state_of
 from rightcall.tools.write.desk import Desk
-from rightcall.tools.write.tools import branch_tools, pull_tools
 from support.desks import Checks, Project
 
 

@@ -10,12 +10,12 @@ from rightcall import Executor
 from rightcall.base.files.rules import path_rules
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
+from rightcall.executor.shipped import saving_tools
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.functions import LocalTool
 from rightcall.tools.state import state_of
 from rightcall.tools.write.changes import LARGEST, Moved
 from rightcall.tools.write.desk import Desk
-from rightcall.tools.write.tools import saving_tools
 
 pytestmark = pytest.mark.promise("W-01")
 

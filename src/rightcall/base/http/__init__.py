@@ -10,27 +10,29 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.base.http.addresses import (
+    from rightcall.base.http.answers import (
         Address,
+        Answer,
+        Fault,
         Headers,
+        HttpError,
         JsonLines,
         ServeLimits,
         ServerSentEvents,
         TooLong,
+        header_of,
         is_loopback,
         payload,
         read_address,
         sse,
     )
-    from rightcall.base.http.answers import Answer, Fault, HttpError, header_of
     from rightcall.base.http.client import Client, Connection, HttpLimits, Incoming, Request
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "addresses": "Address Headers JsonLines ServeLimits ServerSentEvents TooLong is_loopback "
-            "payload read_address sse",
-            "answers": "Answer Fault HttpError header_of",
+            "answers": "Address Answer Fault Headers HttpError JsonLines ServeLimits ServerSentEvents TooLong "
+            "header_of is_loopback payload read_address sse",
             "client": "Client Connection HttpLimits Incoming Request",
         },
     )

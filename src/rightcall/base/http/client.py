@@ -31,8 +31,17 @@ from typing import Final, TypeVar, cast
 
 from msgspec import Struct
 
-from rightcall.base.http.addresses import Address, Headers
-from rightcall.base.http.answers import Answer, Broken, Fault, HttpError, Phase, header_of, read_failure
+from rightcall.base.http.answers import (
+    Address,
+    Answer,
+    Broken,
+    Fault,
+    Headers,
+    HttpError,
+    Phase,
+    header_of,
+    read_failure,
+)
 from rightcall.errors import CallError
 
 # ── own thread ──

@@ -13,8 +13,7 @@ from msgspec import Struct
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import cut_end, escaped, estimate, render_json, wire_name
 from rightcall.catalog.tool import Tool
-from rightcall.executor.present.fields import View
-from rightcall.executor.present.trim import NOTHING, Fit, Measure, Pairs, cut_text, look, weigh
+from rightcall.executor.present.trim import NOTHING, Fit, Measure, Pairs, View, cut_text, look, weigh
 from rightcall.policy.types import RENAMED, Decision, Metadata, Status
 from rightcall.types import Call, MessageShape, Repair, StrategyName, answer
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from rightcall.base.text import escaped, render_json
-from rightcall.catalog.keywords import Schema, as_list, as_schema, ref_name, types
+from rightcall.catalog.tidy import Schema, as_list, as_schema, ref_name, types
 from rightcall.catalog.tool import Tool
 from rightcall.executor.present.messages import neutral
 

@@ -8,14 +8,16 @@ from typing import Any
 from urllib.parse import quote
 
 from rightcall.base.text import cut_middle
-from rightcall.executor.present.fields import (
+from rightcall.executor.present.trim import (
     Fields,
+    Loss,
     Losses,
     View,
     changes,
     fields,
     file_list,
     left_out,
+    look,
     lost_changes,
     many,
     number,
@@ -24,7 +26,6 @@ from rightcall.executor.present.fields import (
     texts,
     with_truncated,
 )
-from rightcall.executor.present.trim import Loss, look
 
 # ── blame ──
 # `code/blame`: who wrote which lines. Neighbours of one commit become one block.

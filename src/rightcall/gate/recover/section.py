@@ -341,7 +341,6 @@ def tagged(
     *,
     about: str = "",
     example: str = "",
-    kinds: tuple[str, ...] = (),
     named: bool = False,
 ) -> Format:
     """A format of your own: calls between markers, in any shape that is known.
@@ -354,4 +353,4 @@ def tagged(
     if not opening or not all((*opening, *closing)):
         raise ValueError(f"format {name!r}: every opening and closing word must have at least one character")
     shown = example or f'{opening[0]}{{"name": "get_weather", "arguments": {{"city": "Bern"}}}}{"".join(closing[:1])}'
-    return Format(name, about, opening, read_section, shown, closing, kinds, marker=True, named=named)
+    return Format(name, about, opening, read_section, shown, closing, marker=True, named=named)

@@ -80,18 +80,18 @@ _ONE = '{"name": "get_weather", "arguments": {"city": "Bern"}}'
 
 JSON_IN_TAGS = (
     tagged(
-        "hermes", "<tool_call>", ("</tool_call>", "</tool_call}", "</tool_call]"), kinds=("json", "name"), named=True,
+        "hermes", "<tool_call>", ("</tool_call>", "</tool_call}", "</tool_call]"), named=True,
         about="Hermes, Qwen 2.5 and 3, ERNIE, Granite 4, Apriel, SmolLM and many more",
         example=f"<tool_call>\n{_ONE}\n</tool_call>",
-    ),
+    )._replace(kinds=("json", "name")),
     tagged(
-        "tool_calls_tag", "<tool_calls>", "</tool_calls>", kinds=("json",),
+        "tool_calls_tag", "<tool_calls>", "</tool_calls>",
         about="Jamba, Hunyuan A13B", example=f"<tool_calls>[{_ONE}]</tool_calls>",
-    ),
+    )._replace(kinds=("json",)),
     tagged(
-        "granite_20b", ("<function_call>", "<|function_call|>"), "</function_call>", kinds=("json",),
+        "granite_20b", ("<function_call>", "<|function_call|>"), "</function_call>",
         about="Granite 20B FC, GigaChat 3", example=f"<function_call> {_ONE}",
-    ),
+    )._replace(kinds=("json",)),
     tagged(
         "nemotron", ("<TOOLCALL>", "<TOOL_CALL>", "<toolcall>"), ("</TOOLCALL>", "</TOOL_CALL>", "</toolcall>"),
         about="Nemotron Nano", example=f"<TOOLCALL>[{_ONE}]</TOOLCALL>",

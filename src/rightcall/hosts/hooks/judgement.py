@@ -20,8 +20,11 @@ from msgspec.structs import replace
 from rightcall.base.text import escaped
 from rightcall.executor.door import Door, host_result
 from rightcall.executor.passage import Passage
-from rightcall.hosts.hooks.events import (
+from rightcall.hosts.hooks.place import record_without_policy
+from rightcall.hosts.hooks.wires import (
     CANNOT_JUDGE,
+    GEMINI,
+    WIRES,
     Happened,
     WrongEvent,
     as_called,
@@ -29,8 +32,6 @@ from rightcall.hosts.hooks.events import (
     denies_unjudged,
     is_unjudged,
 )
-from rightcall.hosts.hooks.place import record_without_policy
-from rightcall.hosts.hooks.wires import GEMINI, WIRES
 from rightcall.policy.discovery import FoundPolicy
 from rightcall.policy.settings import HostSettings
 from rightcall.record.admission import finish

@@ -11,13 +11,12 @@ from typing import Any, Final, NamedTuple, Protocol
 from msgspec import Raw
 from msgspec.structs import replace
 
-from rightcall.base.patterns import matches
+from rightcall.base.globs import matches
 from rightcall.base.text import escaped
 from rightcall.mcp.gateway.forward import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.gateway.names import Clash, Table, ToolEntry, clash_words, read_entries
 from rightcall.mcp.messages import mapping, value
-from rightcall.mcp.tasks import EXTENSION
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream.session import EXTENSION, ServerGone, ServerSlow, Session
 from rightcall.mcp.upstream.upstream import Hello, Upstream, listed, own_request
 from rightcall.policy.settings import Server
 

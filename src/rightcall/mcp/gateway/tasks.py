@@ -30,13 +30,15 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.tasks import (
+from rightcall.mcp.upstream.session import (
     EXPIRED,
     EXTENSION,
     STATUS,
     STATUS_NEW,
     UPDATE,
     Created,
+    ServerGone,
+    ServerSlow,
     created_by,
     ending_of,
     ending_told,
@@ -44,7 +46,6 @@ from rightcall.mcp.tasks import (
     renamed,
     with_warning,
 )
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow
 from rightcall.mcp.upstream.upstream import Upstream
 
 MOST: Final = 10_000

@@ -23,8 +23,16 @@ from urllib.parse import urlsplit
 from msgspec import Raw, json
 
 from rightcall import __version__
-from rightcall.base.http.addresses import MOST, JsonLines, ServerSentEvents, TooLong, payload, read_address
-from rightcall.base.http.answers import HttpError, header_of
+from rightcall.base.http.answers import (
+    MOST,
+    HttpError,
+    JsonLines,
+    ServerSentEvents,
+    TooLong,
+    header_of,
+    payload,
+    read_address,
+)
 from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
 from rightcall.base.redact import Redactor
 from rightcall.base.text import escaped

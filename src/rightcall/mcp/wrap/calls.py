@@ -47,9 +47,8 @@ from rightcall.mcp.messages import (
     value,
     with_note,
 )
-from rightcall.mcp.tasks import is_able
-from rightcall.mcp.wrap.listing import Listing
-from rightcall.mcp.wrap.process import Ends, log
+from rightcall.mcp.upstream.session import is_able
+from rightcall.mcp.wrap.process import Ends, Listing, log
 from rightcall.mcp.wrap.tasks import Continuations, Pending, Tasks, written
 from rightcall.policy.types import PAUSED, Decision
 from rightcall.record.admission import refuse

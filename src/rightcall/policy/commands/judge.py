@@ -77,7 +77,7 @@ from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import Address, first_url_hit, parsed
 from rightcall.policy.commands.verbs import DUMPS, is_named_dangerously, is_sql_client, sql_files, sql_rules
 from rightcall.policy.commands.words import HOLE, WILD, UnreadableLine, Word, basename, spelled
-from rightcall.policy.commands.wrappers import SHELLS, assigned_code, shell_code
+from rightcall.policy.commands.wrappers import SHELLS, Inner, assigned_code, shell_code
 from rightcall.policy.types import Finding
 
 Against = Literal["ask", "deny"]
@@ -156,10 +156,10 @@ class Judge:
         self, text: str, folders: tuple[str, ...], depth: int, *, elsewhere: bool = False, given: Sequence[Word] = ()
     ) -> None:
         """All commands of a text; `given` are its `$0`, `$1` and so on. Raises UnreadableLine."""
-        commands: list[Simple] = []
         variables = self.variables | positional([word.value for word in given], 0) if given else dict(self.variables)
-        reader = LineReader(text, self.place.home, folders, commands, variables, self.budget, depth)
+        reader = LineReader(text, self.place.home, folders, variables, self.budget, depth)
         reader.read()
+        commands = reader.commands
         if reader.bombs and self.commands.starter:
             self.add("deny", "command:catastrophic", "a function that starts itself without end fills the machine")
         self.sought |= any(seeks_us(one.words) for one in commands if one.words)
@@ -225,7 +225,7 @@ class Judge:
         if name.casefold().endswith("_proxy") and (address := parsed(value.value, "http")) is not None:
             self.address(address)
         if command.words and " " in value.value and is_head(value.value.split()[0], " -"):  # `CC='rm x' make`
-            self._inner_code(value, "sh", Run(name, value, [], command.folders), [], depth, False)
+            self._inner_code(value, Inner(), Run(name, value, [], command.folders), [], depth)
         for inner in assigned_code(name, value):
             if inner.code is not None and inner.code.known:
                 self.script(inner.code.value, command.folders, depth + 1)
@@ -265,8 +265,8 @@ class Judge:
             if inner.folder is not None:
                 folders = tuple(self.place.whole(folder, inner.folder) for folder in folders)
             if inner.code is not None:
-                given = () if run.more else inner.given
-                self._inner_code(inner.code, inner.language, run, commands, depth, inner.elsewhere, given)
+                known = inner._replace(given=()) if run.more else inner
+                self._inner_code(inner.code, known, run, commands, depth)
             elif inner.words:
                 words = self._completed(run, inner.words, command, commands) if inner.more else list(inner.words)
                 started = Run(
@@ -284,7 +284,7 @@ class Judge:
         name = run.name.value
         words = name.split() if " " in name else []
         if words and ((run.listed and HOLE not in words[0]) or is_head(words[0], " -")):  # `parallel 'echo {}'`
-            self._inner_code(run.name, "sh", run, commands, depth, run.elsewhere)
+            self._inner_code(run.name, Inner(elsewhere=run.elsewhere), run, commands, depth)
             return True
         if run.program in ("", HOLE) or HOLE in run.program or (run.name.glob is not None and run.program != "["):
             self._unknown(run, commands) if not command.called else None
@@ -357,23 +357,22 @@ class Judge:
         rule = "command:network" if fetched else "command:unreadable"
         self.add("ask", rule, f"`{spelled([run.name, *run.arguments])}`: which program it starts {_CANNOT}")
 
-    def _inner_code(
-        self, code: Word, language: str, run: Run, commands: list[Simple], depth: int, elsewhere: bool,
-        given: Sequence[Word] = (),
-    ) -> None:  # fmt: skip
+    def _inner_code(self, code: Word, inner: Inner, run: Run, commands: list[Simple], depth: int) -> None:
+        """The code that `run` starts, in the language and the place that `inner` says."""
         fetched = any(program_of(commands[at]) in FETCHERS for at in code.inner if commands[at].words)
         if code.value == HOLE and code.inner and all(sets_up(commands[at].words) for at in code.inner):
             return
-        if not code.known and not elsewhere and not run.listed:
+        if not code.known and not inner.elsewhere and not run.listed:
             rule = "command:network" if fetched else "command:unreadable"
             self.add("ask", rule, f"`{run.program}`: the code it runs {_CANNOT}")
             if not code.value.replace(HOLE, "").strip():
                 return
-        if language in ("powershell", "cmd"):
-            self.windows(language, code.value, run.folders)
+        if inner.language in ("powershell", "cmd"):
+            self.windows(inner.language, code.value, run.folders)
             return
+        elsewhere = run.elsewhere or inner.elsewhere
         try:
-            self.script(code.value, run.folders, depth + 1, elsewhere=run.elsewhere or elsewhere, given=given)
+            self.script(code.value, run.folders, depth + 1, elsewhere=elsewhere, given=inner.given)
         except UnreadableLine:
             if code.known:
                 raise

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.base.patterns import matches
+from rightcall.base.globs import matches
 from rightcall.base.text import regex
 from rightcall.policy.commands.runs import VALUED, abbreviates, is_meant
 from rightcall.policy.commands.words import alternatives, basename, unversioned

@@ -71,12 +71,12 @@ class LineReader(WordScanner):
     """One text. `commands` may hold those of the text around it."""
 
     def __init__(
-        self, text: str, home: str, folders: tuple[str, ...], commands: list[Simple],
-        variables: dict[str, Values | None], budget: ReadingBudget, depth: int = 0,
+        self, text: str, home: str, folders: tuple[str, ...], variables: dict[str, Values | None],
+        budget: ReadingBudget, depth: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(text, home, variables, budget, depth)
         self.folders: tuple[str, ...] = folders
-        self.commands: list[Simple] = commands
+        self.commands: list[Simple] = []
         self.waiting: list[_Here] = []
         self.functions: dict[str, tuple[str, range]] = {}
         self.bombs = False
@@ -88,6 +88,12 @@ class LineReader(WordScanner):
             raise UnreadableLine(f"`{self.text[self.at]}` is not expected there")
         if self.waiting:
             self._bodies()
+
+    def _reader_inside(self, text: str, variables: dict[str, Values | None]) -> "LineReader":
+        """For a text within this one, whose commands join those of this one."""
+        inside = LineReader(text, self.home, self.folders, variables, self.budget, self.depth + 1)
+        inside.commands = self.commands
+        return inside
 
     # ── lists ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -454,7 +460,7 @@ class LineReader(WordScanner):
         for at in defined:
             self.commands[at].called = True
         variables = self.variables | positional([word.value for word in made.words[1:]])
-        inside = LineReader(body, self.home, self.folders, self.commands, variables, self.budget, self.depth + 1)
+        inside = self._reader_inside(body, variables)
         inside.functions = self.functions
         inside.read()
         self.functions[made.words[0].value] = body, defined
@@ -600,9 +606,7 @@ class LineReader(WordScanner):
             here.command.redirects[here.at] = Redirect("<<", Word("", None, True, (), inner), body)
 
     def _expanded(self, body: str) -> tuple[str, tuple[int, ...]]:
-        inside = LineReader(
-            body, self.home, self.folders, self.commands, dict(self.variables), self.budget, self.depth + 1
-        )
+        inside = self._reader_inside(body, dict(self.variables))
         pieces = Pieces()
         inside.double(pieces, "")
         words = pieces.words(self.home)
@@ -640,9 +644,7 @@ class LineReader(WordScanner):
 
     def substituted_text(self, text: str, pieces: Pieces) -> str | None:
         first = len(self.commands)
-        inside = LineReader(
-            text, self.home, self.folders, self.commands, dict(self.variables), self.budget, self.depth + 1
-        )
+        inside = self._reader_inside(text, dict(self.variables))
         inside.read()
         return self._printed(first, pieces)
 

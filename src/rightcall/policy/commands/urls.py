@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rightcall.base.patterns import matches
+from rightcall.base.globs import matches
 from rightcall.base.text import regex
 
 _SCHEME = regex(r"([A-Za-z][A-Za-z0-9+.-]*):")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightcall.base.http.addresses import ServerSentEvents, payload, sse
+from rightcall.base.http.answers import ServerSentEvents, payload, sse
 from rightcall.proxy.teaching import as_text, result_text
 from rightcall.proxy.wires.common import (
     DROP,

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 import msgspec
 from msgspec import Struct
 
-from rightcall.base.http.addresses import Framing
+from rightcall.base.http.answers import Framing
 from rightcall.types import Call
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightcall.base.http.addresses import JsonLines
+from rightcall.base.http.answers import JsonLines
 from rightcall.proxy.teaching import as_text, messages_taught
 from rightcall.proxy.wires.common import (
     DROP,

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rightcall.base.http.addresses import ServerSentEvents, payload, sse
+from rightcall.base.http.answers import ServerSentEvents, payload, sse
 from rightcall.proxy.teaching import messages_taught
 from rightcall.proxy.wires.common import (
     DROP,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
-from rightcall.base.http.addresses import ServerSentEvents, payload, sse
+from rightcall.base.http.answers import ServerSentEvents, payload, sse
 from rightcall.proxy.teaching import as_text, result_text
 from rightcall.proxy.wires.common import (
     DROP,

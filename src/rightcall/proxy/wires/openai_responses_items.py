@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from rightcall.base.http.addresses import payload
+from rightcall.base.http.answers import payload
 from rightcall.proxy.wires.common import (
     DROP,
     SAME,

@@ -17,8 +17,7 @@ from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
 
-from rightcall.base.http.addresses import Address
-from rightcall.base.http.answers import CLOSER, Fault, HttpError, header_of
+from rightcall.base.http.answers import CLOSER, Address, Fault, HttpError, header_of
 from rightcall.base.http.client import Incoming, Request, exchange, look_up
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rightcall.tools.write.changes import Change, FileStep, RefStep
     from rightcall.tools.write.desk import Desk
     from rightcall.tools.write.pulls import PullRecord, all_pulls, pull_of
-    from rightcall.tools.write.tools import write_tools
 else:
     __getattr__, __dir__ = front(
         __name__,
@@ -25,10 +24,9 @@ else:
             "changes": "Change FileStep RefStep",
             "desk": "Desk",
             "pulls": "PullRecord all_pulls pull_of",
-            "tools": "write_tools",
         },
     )
 
 __all__ = [
-    "Change", "Desk", "FileStep", "PullRecord", "RefStep", "all_pulls", "pull_of", "why_not", "write_tools",
+    "Change", "Desk", "FileStep", "PullRecord", "RefStep", "all_pulls", "pull_of", "why_not",
 ]  # fmt: skip
