@@ -23,16 +23,16 @@ from rightcall.router.lexical import (
     Request,
     Saved,
     Stems,
+    Told,
     ToolText,
     best_possible,
     fields_of,
     impacts,
-    name_words,
-    rarity,
     read_request,
     stems_of,
+    told_of,
     tool_texts,
-    words,
+    why,
 )
 from rightcall.router.written import shipped_examples, with_written
 
@@ -103,45 +103,6 @@ def _parts(data: memoryview) -> tuple[list[ToolText], Saved, bytes]:
     words = msgpack.decode(body[first : first + second], type=Saved)
     fits = third == len(tools) * vectors.ROW_BYTES and head.digest == vectors.digest()
     return tools, words, bytes(body[first + second :]) if fits else b""
-
-
-# ── why a tool was found ──
-# Why a tool was found, in words for a person.
-
-MOST_WORDS = 4
-NEAR = 0.2
-"""A meaning below this is no reason."""
-
-
-class Told(Struct, frozen=True):
-    """The words of a tool that can be a reason. Worth keeping: a tool that was found is found again."""
-
-    own: frozenset[str]
-    """Of its name and description."""
-    arguments: tuple[tuple[str, frozenset[str]], ...]
-
-
-def told_of(tool: ToolText) -> Told:
-    fields = fields_of(tool)
-    own = frozenset((*name_words(fields.name), *words(fields.description)))
-    arguments = ((name, frozenset((*name_words(name), *words(text))) - own) for name, text in fields.arguments)
-    return Told(own, tuple(arguments))
-
-
-def why(request: Request, tool: Told, meaning: float = 0.0) -> tuple[str, ...]:
-    """At most three reasons: shared words, arguments that the request speaks of, nearness of meaning."""
-    asked = request.counts.keys()
-    shared = tool.own & asked
-    reasons: list[str] = []
-    if shared:
-        best = sorted(shared, key=lambda stem: (-rarity(stem), stem))[:MOST_WORDS]
-        reasons.append("words: " + ", ".join(request.spelled[stem] for stem in best))
-    spoken = [name for name, own in tool.arguments if own & asked]
-    if spoken:
-        reasons.append(f"argument{'s' if len(spoken) > 1 else ''}: " + ", ".join(spoken[:MOST_WORDS]))
-    if meaning >= NEAR:
-        reasons.append(f"meaning {meaning:.2f}")
-    return tuple(reasons)
 
 
 class Hit(Struct, frozen=True):
@@ -365,7 +326,7 @@ class FollowingIndex:
     def rank(self, text: str, limit: int, wanted: Callable[[str], bool]) -> list[Hit]:
         """The same in the order of the router, which knows the examples of requests too; a tool that only they speak
         for is found as well."""
-        from rightcall.router.ranking import FEW, FOUND, Ranker  # late: it needs this module
+        from rightcall.router.ranking import FEW, FOUND, Ranker  # late: a search alone needs no ranking
 
         self._ranker = self._ranker or Ranker()
         found = {hit.name: hit for hit in self.search(text, max(limit, FOUND), wanted)}

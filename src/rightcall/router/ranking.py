@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, json
 
 from rightcall.catalog.sources import MOST_EXAMPLES
-from rightcall.router.index import Told, told_of, why
 from rightcall.router.lexical import (
     STOP_WORDS,
     Request,
+    Told,
     ToolText,
     best_possible,
     fields_of,
@@ -28,6 +28,8 @@ from rightcall.router.lexical import (
     read_request,
     spoken_words,
     stems_of,
+    told_of,
+    why,
 )
 from rightcall.router.slots import Values, Wanted, exact, filled_shares, values_in, wanted_arguments
 from rightcall.router.types import Candidate

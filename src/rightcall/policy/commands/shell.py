@@ -437,7 +437,7 @@ class LineReader(WordScanner):
         if not text or HOLE in text or made.ways or self.waiting:
             return
         made.opened = True
-        inside = LineReader(text, self.home, self.folders, self.commands, self.variables, self.budget, self.depth + 1)
+        inside = self._reader_inside(text, self.variables)
         inside.functions = self.functions
         inside.read()
         self.folders = inside.folders
