@@ -248,6 +248,44 @@ def test_a_server_that_says_nothing_to_the_new_way_is_asked_in_the_old_way_too(
     assert asyncio.run(main()) == era
 
 
+class SlowAtFirst(ScriptedLink):
+    """Knows both eras, and reads nothing before it was greeted in both; after a handshake it refuses what has an
+    envelope, as a server may."""
+
+    def __init__(self) -> None:
+        super().__init__(self._reply)
+        self.opened = 0
+
+    async def open(self, heard: Any) -> None:
+        self.opened += 1
+        self.is_greeted = False
+        await super().open(heard)
+
+    def _reply(self, method: str, params: dict[str, Any]) -> Any:
+        discovered = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+        if method == "server/discover":
+            return None if self.opened == 1 else discovered
+        if method == "initialize":
+            self.is_greeted = True
+            self.say({"id": self.said("server/discover")[0]["id"], "result": discovered})
+        elif self.is_greeted and "_meta" in params:
+            raise LookupError("this session began with a handshake")
+        return old_server(method, params)
+
+
+@pytest.mark.promise("X-07")
+def test_a_slow_server_that_answers_in_both_eras_is_reached_anew_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upstream_greeting, "PROBING", 0.01)
+    link = SlowAtFirst()
+
+    async def main() -> list[str]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            return [one["name"] for one in (await once(gateway, "tools/list"))["tools"]]
+
+    assert asyncio.run(main()) == ["a_echo"]
+    assert link.opened == 2
+
+
 @pytest.mark.promise("X-07")
 def test_a_server_that_does_not_list_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "LISTING", 0.02)

@@ -49,7 +49,7 @@ from rightcall.mcp.upstream.session import (
     SessionExpired,
     spawn,
 )
-from rightcall.mcp.upstream.upstream import Hello, environment, filled, greet, listed
+from rightcall.mcp.upstream.upstream import Hello, SpeaksBoth, environment, filled, greet, listed
 from rightcall.policy.settings import Server
 
 # ── streamable HTTP ──
@@ -623,6 +623,8 @@ async def _list_once(server: Server) -> list[Raw]:
     hello = Hello({"name": "rightcall", "version": __version__}, {})
     try:
         return await _ask_server(server, hello)
+    except SpeaksBoth:
+        return await _ask_server(server, hello, only="new")
     except ServerGone:  # some of the old era end at a question before the handshake
         return await _ask_server(server, hello, only="old")
 

@@ -123,12 +123,20 @@ async def _new_first(session: Session, hello: Hello, seconds: float) -> Agreed:
             return agreed
         shaken = loop.create_task(_handshaken(session, hello, seconds))
         await asyncio.wait([shaken] if asked.done() else [asked, shaken], return_when=asyncio.FIRST_COMPLETED)
-        if not _has_failed(shaken):  # to a server that refuses the one, the other may be all it knows
-            agreed = asked.result() if asked.done() else None
-            return agreed or await shaken
-        return await asked or await shaken
+        agreed = asked.result() if asked.done() else None
+        if agreed is None and not _has_failed(shaken):  # to one that refuses the one, the other may be all it knows
+            return await shaken
+        agreed = agreed or await asked or await shaken
+        await asyncio.wait([shaken], timeout=PROBING)
+        if agreed.era == "new" and shaken.done() and not _has_failed(shaken):
+            raise SpeaksBoth("it was slow to start, and answered in both eras")
+        return agreed
     finally:
         await _dropped(asked, shaken)
+
+
+class SpeaksBoth(ServerGone):
+    """After a handshake a server takes no request without one: it is to be reached anew, in the new way alone."""
 
 
 async def _old_first(session: Session, hello: Hello, seconds: float) -> Agreed:
@@ -401,6 +409,9 @@ class Upstream:
                 await session.open()
                 try:
                     await greet(session, self._hello, STARTING, only=self._only)
+                except SpeaksBoth:
+                    self._only = "new"
+                    raise
                 except ServerGone:
                     self._only = None if self._only else "old" if self._hello.era == "new" else "new"
                     raise
