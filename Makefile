@@ -20,10 +20,10 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape realmodel realmodel-router storm train route-figures docs format clean python
+.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape realmodel realmodel-router storm train route-figures docs docs-serve reference pictures test-docs format clean python
 
 help: ## list the targets
-	@echo "RightCall: every tool call a model emits comes out right, or not at all."
+	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -47,7 +47,7 @@ tests-long: $(VENV)/.dev ## the tests that are too long for every day: races, ma
 	@echo "== long tests"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m long -n 2 $(ARGS)
 
-test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: frameworks, MCP clients and servers, Claude Code; and the matrix of docs/hosts.md
+test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: frameworks, MCP clients and servers, Claude Code; and the matrix of docs/hosts/index.md
 	@echo "== types of the adapters"
 	@$(HOSTS)/bin/pyright -p pyright-hosts.json
 	@echo "== hosts"
@@ -68,8 +68,21 @@ tests: $(VENV)/.dev
 	@echo "== tests"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -n 2 $(ARGS)
 
-docs: $(VENV)/.dev ## run every example and command of README and docs, and check their links
-	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py $(ARGS)
+docs: $(VENV)/.dev reference ## build the documentation site into build/site, offline and strictly
+	@$(BIN)/zensical build --strict --clean
+	@echo "make docs: open build/site/index.html, or say make docs-serve"
+
+docs-serve: $(VENV)/.dev ## serve the documentation on this machine, and build anew what changes
+	@$(BIN)/zensical serve
+
+reference: $(VENV)/.dev ## write the pages that are generated from the code: commands, policy keys, Python API, events, examples
+	@$(BIN)/python scripts/reference.py
+
+pictures: $(VENV)/.dev ## draw the pictures of the README from real commands
+	@$(BIN)/python scripts/pictures.py
+
+test-docs: $(VENV)/.dev ## run every example and command of README and docs, build the site, and check their links
+	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py tests/test_site.py $(ARGS)
 
 bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder scores corpora, PAGES=folder pages without a call]
 	@$(BENCH)/bin/python -m compileall -q src # measure the package as it is installed, not as it is compiled

@@ -1,4 +1,4 @@
-"""docs/architecture.md names every source file, and nothing that is not there."""
+"""docs/concepts/architecture.md names every source file, and nothing that is not there."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 from support.imports import SOURCE
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "concepts" / "architecture.md").read_text(encoding="utf-8")
 WALKS, FILES = PAGE.split("\n## Every file\n")
 AT_THE_TOP = {
     "__main__.py",

@@ -1,4 +1,4 @@
-"""Every promise that docs/promises.md calls finished is proven by a test that names it, and that `make test` runs."""
+"""Every promise that docs/reference/promises.md calls finished is proven by a test of `make test` that names it."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__)
 TESTS = HERE.parent
-PROMISES = (TESTS.parent / "docs" / "promises.md").read_text(encoding="utf-8")
+PROMISES = (TESTS.parent / "docs" / "reference" / "promises.md").read_text(encoding="utf-8")
 STATES = {"finished", "planned"}
 
 
@@ -67,7 +67,7 @@ def test_every_promise_belongs_to_exactly_one_step() -> None:
 
 def test_every_finished_promise_has_a_test_that_names_it() -> None:
     finished = {promise for state, promises in steps() if state == "finished" for promise in promises}
-    assert finished, "docs/promises.md calls nothing finished: is the table still readable?"
+    assert finished, "docs/reference/promises.md calls nothing finished: is the table still readable?"
     assert sorted(finished - proven()) == []
 
 

@@ -1,6 +1,6 @@
 """What a policy says and a host cannot do: which of its rules do not hold at which host, and why.
 
-One table for `rightcall policy check`, `rightcall status` and docs/hosts.md, so that no rule is passed over in silence.
+One table for `rightcall policy check`, `rightcall status` and docs/hosts/index.md, so that no rule is passed over.
 A row says by which keys a rule is written, at which hosts it does not hold, and when a policy says such a thing at all.
 """
 
@@ -217,6 +217,6 @@ def hosts_named(policy: Policy) -> list[str]:
 
 
 def table_lines() -> list[str]:
-    """The table of docs/hosts.md."""
+    """The table of docs/hosts/index.md."""
     rows = [f"| {gap.rule} | {', '.join(gap.hosts)} | {gap.why} |" for gap in GAPS]
     return ["| rule | does not hold at | why, and what holds instead |", "|---|---|---|", *rows]

@@ -1,0 +1,171 @@
+"""The documentation site: what is generated is fresh, it builds offline, and nothing in it leads nowhere or outside."""
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from support.docs import blocks
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+GUIDES = sorted(
+    page
+    for folder in ("start", "local-models", "python", "mcp", "operate", "changes")
+    for page in (DOCS / folder).glob("*.md")
+)
+MOST_WORDS = 900
+NEW = sorted(
+    page for folder in ("start", "python", "mcp", "operate", "changes", "help") for page in (DOCS / folder).glob("*.md")
+)
+BANNED = re.compile(
+    r"\b(?:is no(?! longer)|stands|known are|looked at|came of|come out right|put right|of yours|the very)\b"
+)
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def test_the_generated_pages_are_those_of_the_code() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/reference.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"run `make reference`:\n{done.stdout}{done.stderr}"
+
+
+def test_the_pictures_are_what_the_commands_print() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/pictures.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"run `make pictures`:\n{done.stdout}{done.stderr}"
+
+
+def test_a_picture_loads_nothing_from_elsewhere() -> None:
+    pictures = sorted((DOCS / "images").glob("*.svg"))
+    assert pictures
+    for picture in pictures:
+        text = picture.read_text(encoding="utf-8")
+        assert re.findall(r"https?://[^\s\"']+", text) == ["http://www.w3.org/2000/svg"]
+        assert "@font-face" not in text
+
+
+def test_the_readme_is_short_and_comes_to_the_point() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert len(text.split()) <= MOST_WORDS
+    assert max(lines.index(line) for line in lines if line.startswith(("make run", "make test"))) < 40
+    assert next(number for number, line in enumerate(lines) if line.startswith("#>")) < 60
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md", *NEW], ids=name_of)
+def test_no_page_for_beginners_has_a_phrase_that_readers_stumble_over(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert BANNED.findall(prose) == []
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=name_of)
+def test_a_guide_is_short_and_shows_something_that_a_test_runs(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(text.split()) <= MOST_WORDS
+    assert [block for block in blocks(text) if block.language in ("console", "python", "sh")], "no tested command"
+
+
+def test_every_page_has_a_place_in_the_navigation() -> None:
+    nav = set(re.findall(r"([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    listed = {page for page in nav if not (DOCS / page).is_file()}
+    assert listed == set(), "in mkdocs.yml, but not there"
+    indexed = {"decisions": DOCS / "decisions" / "index.md", "examples": DOCS / "examples" / "index.md"}
+    lost = [
+        name
+        for page in DOCS.rglob("*.md")
+        if (name := page.relative_to(DOCS).as_posix()) not in nav
+        and not page.read_text(encoding="utf-8").startswith("This page moved to ")
+        and not (name.split("/")[0] in indexed and f"({page.name})" in indexed[name.split("/")[0]].read_text("utf-8"))
+    ]
+    assert lost == []
+
+
+def test_every_message_of_the_page_for_troubles_is_one_of_the_code() -> None:
+    page = (DOCS / "help" / "troubleshooting.md").read_text(encoding="utf-8")
+    source = "".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "src").rglob("*.py")))
+    messages = re.findall(r"^## `(.*)`$", page, re.MULTILINE)
+    assert len(messages) > 8
+    pieces = [piece.strip("( )") for message in messages for piece in message.split("…")]
+    assert [piece for piece in pieces if piece not in source] == []
+
+
+class Page(HTMLParser):
+    """The ids of a page, its links, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self.ids.update(filter(None, (found.get("id"), found.get("name"))))
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        elif tag in LOADED and LOADED[tag] in found:
+            self.loads.append(found[LOADED[tag]])
+
+
+@cache
+def site() -> dict[Path, Page]:
+    """Builds the site once, with the network cut off as far as a proxy can."""
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    done = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
+        cwd=ROOT, env={**os.environ, **nowhere}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)[-3000:]
+    built = ROOT / "build" / "site"
+    return {file: Page(file.read_text(encoding="utf-8")) for file in sorted(built.rglob("*.html"))}
+
+
+def is_remote(address: str) -> bool:
+    return bool(urlsplit(address).netloc)
+
+
+def test_the_site_loads_nothing_from_elsewhere() -> None:
+    wrong = [(file.name, address) for file, page in site().items() for address in page.loads if is_remote(address)]
+    assert wrong == []
+    styles = sorted((ROOT / "build" / "site").rglob("*.css"))
+    remote = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//")
+    assert [file.name for file in styles if remote.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_every_link_and_anchor_of_the_site_leads_somewhere() -> None:
+    pages = site()
+    wrong: list[str] = []
+    for file, page in pages.items():
+        if file.name == "404.html":  # its links count from the root of a server
+            continue
+        for link in page.links:
+            if is_remote(link) or urlsplit(link).scheme:
+                continue
+            target, _, anchor = unquote(link).partition("#")
+            there = (file.parent / target).resolve() if target else file
+            there = there / "index.html" if there.is_dir() else there
+            if not there.is_file() or (anchor and there in pages and anchor not in pages[there].ids):
+                wrong.append(f"{file.relative_to(ROOT / 'build' / 'site')}: {link}")
+    assert wrong == []
+
+
+def test_a_dead_link_is_noticed() -> None:
+    page = Page('<a href="x.html#y">x</a><h2 id="z">z</h2><script src="https://cdn.example/x.js"></script>')
+    assert (page.links, page.ids, page.loads) == (["x.html#y"], {"z"}, ["https://cdn.example/x.js"])
+    assert is_remote(page.loads[0])
+    assert is_remote("//cdn.example/x.css")
+    assert not is_remote("assets/x.css")
