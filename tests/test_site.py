@@ -2,9 +2,9 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -79,7 +79,8 @@ def test_a_guide_is_short_and_shows_something_that_a_test_runs(page: Path) -> No
 
 
 def test_every_page_has_a_place_in_the_navigation() -> None:
-    nav = set(re.findall(r"([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    nav = set(re.findall(r"([\w/.-]+\.md)$", settings.partition("\nnav:")[2], re.MULTILINE))
     listed = {page for page in nav if not (DOCS / page).is_file()}
     assert listed == set(), "in mkdocs.yml, but not there"
     indexed = {"decisions": DOCS / "decisions" / "index.md", "examples": DOCS / "examples" / "index.md"}
@@ -121,35 +122,42 @@ class Page(HTMLParser):
             self.loads.append(found[LOADED[tag]])
 
 
-@cache
-def site() -> dict[Path, Page]:
-    """Builds the site once, with the network cut off as far as a proxy can."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+    """Builds the site once, elsewhere, since another process may do so too, and with the network cut off as far as a
+    proxy can."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    shutil.copytree(DOCS, folder / "docs")
     nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     done = subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--strict", "--clean"],
-        cwd=ROOT, env={**os.environ, **nowhere}, capture_output=True, text=True, check=False,
+        cwd=folder, env={**os.environ, **nowhere}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)[-3000:]
-    built = ROOT / "build" / "site"
+    built = folder / "build" / "site"
     return {file: Page(file.read_text(encoding="utf-8")) for file in sorted(built.rglob("*.html"))}
+
+
+def root_of(site: dict[Path, Page]) -> Path:
+    return next(file.parent for file in site if file.name == "404.html")
 
 
 def is_remote(address: str) -> bool:
     return bool(urlsplit(address).netloc)
 
 
-def test_the_site_loads_nothing_from_elsewhere() -> None:
-    wrong = [(file.name, address) for file, page in site().items() for address in page.loads if is_remote(address)]
+def test_the_site_loads_nothing_from_elsewhere(site: dict[Path, Page]) -> None:
+    wrong = [(file.name, address) for file, page in site.items() for address in page.loads if is_remote(address)]
     assert wrong == []
-    styles = sorted((ROOT / "build" / "site").rglob("*.css"))
+    styles = sorted(root_of(site).rglob("*.css"))
     remote = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//")
     assert [file.name for file in styles if remote.search(file.read_text(encoding="utf-8"))] == []
 
 
-def test_every_link_and_anchor_of_the_site_leads_somewhere() -> None:
-    pages = site()
+def test_every_link_and_anchor_of_the_site_leads_somewhere(site: dict[Path, Page]) -> None:
     wrong: list[str] = []
-    for file, page in pages.items():
+    for file, page in site.items():
         if file.name == "404.html":  # its links count from the root of a server
             continue
         for link in page.links:
@@ -158,8 +166,8 @@ def test_every_link_and_anchor_of_the_site_leads_somewhere() -> None:
             target, _, anchor = unquote(link).partition("#")
             there = (file.parent / target).resolve() if target else file
             there = there / "index.html" if there.is_dir() else there
-            if not there.is_file() or (anchor and there in pages and anchor not in pages[there].ids):
-                wrong.append(f"{file.relative_to(ROOT / 'build' / 'site')}: {link}")
+            if not there.is_file() or (anchor and there in site and anchor not in site[there].ids):
+                wrong.append(f"{file.relative_to(root_of(site))}: {link}")
     assert wrong == []
 
 
