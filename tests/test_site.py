@@ -15,10 +15,12 @@ from support.docs import blocks
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
+LONG = {"docs/hosts/index.md"}  # holds the measured contract of all hosts
 GUIDES = sorted(
     page
-    for folder in ("start", "local-models", "python", "mcp", "operate", "changes")
+    for folder in ("start", "local-models", "hosts", "python", "mcp", "operate", "changes")
     for page in (DOCS / folder).glob("*.md")
+    if page.relative_to(ROOT).as_posix() not in LONG
 )
 MOST_WORDS = 900
 NEW = sorted(
