@@ -11,6 +11,7 @@ LITELLM := .venv-litellm
 NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
+PINNED := --constraint constraints.txt
 
 FUZZ_SECONDS ?= 600
 CORPORA ?=
@@ -20,7 +21,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape realmodel realmodel-router storm train route-figures docs docs-serve reference pictures test-docs format clean python
+.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape realmodel realmodel-router storm train route-figures docs docs-serve reference pictures test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -133,6 +134,15 @@ train: $(TRAIN)/.installed ## learn the router's weights anew and print cross-va
 	@case " $(ARGS) " in *" --dry-run "*) ;; *) $(TRAIN)/bin/python scripts/train_index.py "$(CORPORA)" ;; esac
 	@$(TRAIN)/bin/python scripts/train_router.py "$(CORPORA)" $(ARGS)
 
+wheel: $(VENV)/.dev ## build the wheel into dist/, with its bill of materials (CycloneDX)
+	@$(BIN)/pip wheel $(PIP_QUIET) --no-deps --wheel-dir dist .
+	@$(BIN)/python scripts/sbom.py dist
+
+constraints: $(VENV)/.dev ## write constraints.txt anew from what is installed in $(VENV)
+	@sed -n '/^#/p' constraints.txt > constraints.new
+	@$(BIN)/pip freeze --exclude-editable | grep -vE '^(rightcall|-e|pip|setuptools)\b|@ ' >> constraints.new
+	@mv constraints.new constraints.txt
+
 format: $(VENV)/.dev ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -156,15 +166,15 @@ $(BENCH)/bin/python: | python
 	@$(PYTHON) -m venv $(BENCH)
 
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
-$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "-- installing rightcall"
-	@$(BIN)/pip install $(PIP_QUIET) --editable '.[all]'
+	@$(BIN)/pip install $(PIP_QUIET) $(PINNED) --editable '.[all]'
 	@$(BIN)/python -m compileall -q src # an editable package is else compiled anew at every start where caches are off
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml scripts/ripgrep.py | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml constraints.txt scripts/ripgrep.py | $(VENV)/bin/python
 	@echo "-- installing rightcall and what its tests need (a minute the first time)"
-	@$(BIN)/pip install $(PIP_QUIET) --editable '.[dev]'
+	@$(BIN)/pip install $(PIP_QUIET) $(PINNED) --editable '.[dev]'
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python scripts/ripgrep.py $(BIN)
 	@touch $@ $(VENV)/.installed

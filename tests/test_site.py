@@ -1,10 +1,12 @@
 """The documentation site: what is generated is fresh, it builds offline, and nothing in it leads nowhere or outside."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -23,6 +25,7 @@ GUIDES = sorted(
     if page.relative_to(ROOT).as_posix() not in LONG
 )
 MOST_WORDS = 900
+CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 NEW = sorted(
     page for folder in ("start", "python", "mcp", "operate", "changes", "help") for page in (DOCS / folder).glob("*.md")
 )
@@ -179,3 +182,29 @@ def test_a_dead_link_is_noticed() -> None:
     assert is_remote(page.loads[0])
     assert is_remote("//cdn.example/x.css")
     assert not is_remote("assets/x.css")
+
+
+def test_a_wheel_comes_with_a_bill_of_what_it_loads(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/sbom.py", str(tmp_path)], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    (file,) = tmp_path.iterdir()
+    told = json.loads(file.read_text(encoding="utf-8"))
+    names = {part["name"] for part in told["components"]}
+    assert {"msgspec", "jsonschema-rs", "rapidfuzz", "google-re2", "starlette"} <= names
+    assert not {"pytest", "ruff", "zensical"} & names
+    refs = {told["metadata"]["component"]["bom-ref"], *(part["bom-ref"] for part in told["components"])}
+    assert {row["ref"] for row in told["dependencies"]} == refs
+
+
+def test_every_dependency_is_pinned_for_a_checkout() -> None:
+    pinned = {line.partition("==")[0].lower().replace("_", "-") for line in CONSTRAINTS if "==" in line}
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    optional = extras["optional-dependencies"]
+    wanted = [
+        *extras["dependencies"],
+        *(one for name in ("code", "serve", "route", "docs", "dev") for one in optional[name]),
+    ]
+    names = {re.split(r"[\[<>=; ]", one)[0].lower() for one in wanted} - {"rightcall"}
+    assert sorted(names - pinned) == []
