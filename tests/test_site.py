@@ -26,8 +26,12 @@ GUIDES = sorted(
 )
 MOST_WORDS = 900
 CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-NEW = sorted(
-    page for folder in ("start", "python", "mcp", "operate", "changes", ".") for page in (DOCS / folder).glob("*.md")
+WRITTEN = sorted(  # by hand, and not kept as they were decided or promised
+    page
+    for page in DOCS.rglob("*.md")
+    if page.parent.name not in ("decisions", "examples")
+    and page.name != "promises.md"
+    and "scripts/reference.py" not in page.read_text(encoding="utf-8")
 )
 BANNED = re.compile(
     r"\b(?:is no(?! longer)|stands|known are|looked at|came of|come out right|put right|of yours|the very)\b"
@@ -70,8 +74,8 @@ def test_the_readme_is_short_and_comes_to_the_point() -> None:
     assert next(number for number, line in enumerate(lines) if line.startswith("#>")) < 60
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "index.md", *NEW], ids=name_of)
-def test_no_page_for_beginners_has_a_phrase_that_readers_stumble_over(page: Path) -> None:
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *WRITTEN], ids=name_of)
+def test_no_page_has_a_phrase_that_readers_stumble_over(page: Path) -> None:
     prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     assert BANNED.findall(prose) == []
 
