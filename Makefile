@@ -138,7 +138,7 @@ wheel: $(VENV)/.dev ## build the wheel into dist/, with its bill of materials (C
 	@$(BIN)/pip wheel $(PIP_QUIET) --no-deps --wheel-dir dist .
 	@$(BIN)/python scripts/sbom.py dist
 
-constraints: $(VENV)/.dev ## write constraints.txt anew from what is installed in $(VENV)
+constraints: $(VENV)/.dev ## write constraints.txt anew from what is installed in .venv
 	@sed -n '/^#/p' constraints.txt > constraints.new
 	@$(BIN)/pip freeze --exclude-editable | grep -vE '^(rightcall|-e|pip|setuptools)\b|@ ' >> constraints.new
 	@mv constraints.new constraints.txt
