@@ -12,6 +12,7 @@ NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/
 BIN := $(VENV)/bin
 TYPED = $(shell find src/. bench/. scripts/. tests/support/. tests_hosts/. -name __pycache__ -prune -o \( -name '*.py' -o -type d \) -print)
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
+PINNED := --constraint constraints.txt
 
 FUZZ_SECONDS ?= 600
 CORPORA ?=
@@ -21,10 +22,10 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router storm train route-figures docs format clean python
+.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router storm train route-figures docs docs-serve reference pictures test-docs wheel constraints format clean python
 
 help: ## list the targets
-	@echo "RightCall: every tool call a model emits comes out right, or not at all."
+	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -48,7 +49,7 @@ tests-long: $(VENV)/.dev ## the tests that are too long for every day: races, ma
 	@echo "== long tests"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m long -n 2 $(ARGS)
 
-test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: frameworks, MCP clients and servers, Claude Code; and the matrix of docs/hosts.md
+test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: frameworks, MCP clients and servers, Claude Code; and the matrix of docs/hosts/index.md
 	@echo "== types of the adapters"
 	@$(HOSTS)/bin/pyright -p pyright-hosts.json
 	@echo "== hosts"
@@ -74,8 +75,21 @@ tests: $(VENV)/.dev
 	@echo "== tests"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -n 3 --dist worksteal $(ARGS)
 
-docs: $(VENV)/.dev ## run every example and command of README and docs, and check their links
-	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py $(ARGS)
+docs: $(VENV)/.dev reference ## build the documentation site into build/site, offline and strictly
+	@$(BIN)/zensical build --strict --clean
+	@echo "make docs: open build/site/index.html, or say make docs-serve"
+
+docs-serve: $(VENV)/.dev ## serve the documentation on this machine, and build anew what changes
+	@$(BIN)/zensical serve
+
+reference: $(VENV)/.dev ## write the pages that are generated from the code: commands, policy keys, Python API, events, examples
+	@$(BIN)/python scripts/reference.py
+
+pictures: $(VENV)/.dev ## draw the pictures of the README from real commands
+	@$(BIN)/python scripts/pictures.py
+
+test-docs: $(VENV)/.dev ## run every example and command of README and docs, build the site, and check their links
+	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py tests/test_site.py $(ARGS)
 
 bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder scores corpora, PAGES=folder pages without a call]
 	@$(BENCH)/bin/python -m compileall -q src # measure the package as it is installed, not as it is compiled
@@ -130,6 +144,15 @@ train: $(TRAIN)/.installed ## learn the router's weights anew and print cross-va
 	@case " $(ARGS) " in *" --dry-run "*) ;; *) $(TRAIN)/bin/python scripts/train_index.py "$(CORPORA)" ;; esac
 	@$(TRAIN)/bin/python scripts/train_router.py "$(CORPORA)" $(ARGS)
 
+wheel: $(VENV)/.dev ## build the wheel into dist/, with its bill of materials (CycloneDX)
+	@$(BIN)/pip wheel $(PIP_QUIET) --no-deps --wheel-dir dist .
+	@$(BIN)/python scripts/sbom.py dist
+
+constraints: $(VENV)/.dev ## write constraints.txt anew from what is installed in .venv
+	@sed -n '/^#/p' constraints.txt > constraints.new
+	@$(BIN)/pip freeze --exclude-editable | grep -vE '^(rightcall|-e|pip|setuptools)\b|@ ' >> constraints.new
+	@mv constraints.new constraints.txt
+
 format: $(VENV)/.dev ## format the code and fix what lint can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -153,15 +176,15 @@ $(BENCH)/bin/python: | python
 	@$(PYTHON) -m venv $(BENCH)
 
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
-$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "-- installing rightcall"
-	@$(BIN)/pip install $(PIP_QUIET) --editable '.[all]'
+	@$(BIN)/pip install $(PIP_QUIET) $(PINNED) --editable '.[all]'
 	@$(BIN)/python -m compileall -q src # an editable package is else compiled anew at every start where caches are off
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml scripts/ripgrep.py | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml constraints.txt scripts/ripgrep.py | $(VENV)/bin/python
 	@echo "-- installing rightcall and what its tests need (a minute the first time)"
-	@$(BIN)/pip install $(PIP_QUIET) --editable '.[dev]'
+	@$(BIN)/pip install $(PIP_QUIET) $(PINNED) --editable '.[dev]'
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python scripts/ripgrep.py $(BIN)
 	@touch $@ $(VENV)/.installed

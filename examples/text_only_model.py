@@ -45,7 +45,7 @@ def ask(model: Model, question: str, rounds: int = 5) -> str:
 #         return client.chat.completions.create(model="local", messages=messages).choices[0].message.content
 #
 # and tell the model in a system message which tools it has. (`gate.read` takes the server's whole answer as well, with
-# the calls that the server found itself; docs/formats.md shows it.)
+# the calls that the server found itself; docs/reference/formats.md shows it.)
 
 
 def canned(messages: list[dict[str, str]]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rightcall import Executor, ScriptedModel, run_loop
 
-# In place of the scripted one, any function from messages to a reply: docs/loop.md has one for a server that speaks
+# In place of the scripted one, any function from messages to a reply: docs/reference/loop.md has one for a server of
 # OpenAI's dialect, in ten lines.
 MODEL = ScriptedModel([
     'Let me look. <tool_call>{"tool": "code/read", "params": {"file": "parser.py"}}</tool_call>',

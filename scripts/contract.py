@@ -1,9 +1,9 @@
-"""Measure the contract matrix: every failure at every door, alone and with RightCall, as the table of docs/hosts.md.
+"""Measure the contract matrix: every failure at every door, alone and with RightCall; the table of docs/hosts/index.md.
 
 python scripts/contract.py                          the table, from the tools and damage of the tests
 python scripts/contract.py --tools FILE --seed 7    other tools (as tests_hosts/contract/tools.json), other damage
 python scripts/contract.py --doors proxy,langchain  some doors only
-python scripts/contract.py --write                  what is stated, into docs/hosts.md; nothing is measured
+python scripts/contract.py --write                  what is stated, into docs/hosts/index.md; nothing is measured
 
 Runs in the environment of `make test-hosts`. It ends with 1 where a door does something else than is stated.
 """
@@ -25,10 +25,10 @@ def main() -> int:
     parser.add_argument("--tools", type=Path, default=TOOLS, metavar="FILE", help="at least three tools, as JSON")
     parser.add_argument("--seed", type=int, default=0, help="which damage; 0 is that of the tests")
     parser.add_argument("--doors", default=",".join(MATRIX), help="comma-separated; default: all")
-    parser.add_argument("--write", action="store_true", help="put what is stated into docs/hosts.md")
+    parser.add_argument("--write", action="store_true", help="put what is stated into docs/hosts/index.md")
     options = parser.parse_args()
     if options.write:
-        page = ROOT / "docs" / "hosts.md"
+        page = ROOT / "docs" / "hosts" / "index.md"
         page.write_text(with_table(page.read_text(encoding="utf-8")), encoding="utf-8")
         return 0
     tools = read_tools(options.tools)

@@ -31,6 +31,7 @@ PAGES = [
     *sorted((ROOT / "examples").glob("**/*.md")),
 ]
 NOT_RUN = ("git clone ", "cd ", "pip install ")  # what a reader does before there is anything to run
+SHOWN = "shown"  # what scripts/reference.py writes
 ELSEWHERE = "hosts"  # what needs a framework is run by tests_hosts/test_pages.py
 NO_CURL = shutil.which("curl") is None  # Python, git and make are all that `make test` asks for
 FRAMEWORKS = ["claude_sdk", "fastmcp", "langchain", "litellm", "openai_agents", "pydantic_ai", "smolagents"]
@@ -104,7 +105,7 @@ def test_every_python_example_runs_and_prints_what_it_says(page: Path, workshop:
     wrong: list[str] = []
     with Servers() as servers:
         for block in read(page):
-            if block.language in ("python", "py") and block.info != ELSEWHERE:
+            if block.language in ("python", "py") and block.info not in (ELSEWHERE, SHOWN):
                 placed = block._replace(body=servers.located(block.body))
                 wrong += filter(None, [run_python(placed, names, name_of(page))])
             elif block.language == "console" and block.info == "server":
@@ -156,7 +157,9 @@ def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -
     wrong: list[str] = []
     with Servers() as servers:
         for block in read(page):
-            for command in commands(block) if block.language == "console" and block.info != ELSEWHERE else ():
+            for command in (
+                commands(block) if block.language == "console" and block.info not in (ELSEWHERE, SHOWN) else ()
+            ):
                 if command.text.startswith("make"):
                     assert is_target(command.text), f"{name_of(page)}:{command.line}: no such target"
                 elif not command.text.startswith(NOT_RUN) and not (NO_CURL and command.text.startswith("curl ")):
@@ -165,15 +168,20 @@ def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -
                         printed = servers.start(text)
                     else:  # not here beside a server: it would be read before it has written what it did
                         printed = run_command(text, here=not servers.started)
-                    if not same(command.output, printed):
+                    if not same(command.output, printed) or (command.output == "…" and is_usage_error(printed)):
                         wrong.append(f"{name_of(page)}:{command.line}: {command.text}\nprints\n{printed}")
     assert wrong == [], "\n".join(wrong)
+
+
+def is_usage_error(printed: str) -> bool:
+    """Output that `…` must not stand for: the command was written wrongly."""
+    return bool(re.match(r"usage: .*error: |rightcall: [^\n]*\n?\Z", printed, re.DOTALL))
 
 
 @pages_with("bash", "sh", "shell")
 def test_every_shell_command_works(page: Path, workshop: Path) -> None:
     for block in read(page):
-        if block.language not in ("bash", "sh", "shell"):
+        if block.language not in ("bash", "sh", "shell") or block.info == SHOWN:
             continue
         lines = [line for line in re.sub(r"\\\n", " ", block.body).splitlines() if line and not line.startswith("#")]
         for line in lines:
@@ -205,10 +213,11 @@ def test_no_example_is_in_a_language_the_tests_do_not_know() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    headings = re.findall(r"^#+ (.*)$", FREE_OF_CODE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 FREE_OF_CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -289,7 +298,7 @@ def test_a_bug_is_mended_by_three_agents_and_a_change_that_breaks_the_tests_is_n
     ]
 
 
-PAGE = Path(__file__).parent.parent / "docs" / "mcp.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "mcp.md"
 ROW = re.compile(
     r"^\| ([\d-]+) \| (\w+) \| (\d+) scenarios, (\d+) checks \| (\d+) scenarios, (\d+) checks \|$", re.MULTILINE
 )

@@ -1,4 +1,4 @@
-"""Every promise that docs/promises.md calls finished is proven by a test that names it, and that `make test` runs."""
+"""Every promise that docs/promises.md calls finished is proven by a test of `make test` that names it."""
 
 import json
 import re

@@ -44,7 +44,7 @@ def test_every_example_in_the_docstring_of_an_adapter_is_true(module: str) -> No
 
 def test_the_matrix_on_the_page_of_every_door_is_the_one_that_is_measured() -> None:
     """`test_contract.py` measures what is stated, and what is stated stands there as scripts/contract.py prints it."""
-    page = (test_docs.ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
+    page = (test_docs.ROOT / "docs" / "hosts" / "index.md").read_text(encoding="utf-8")
     table = page.partition("<!-- contract matrix: begin -->\n")[2].partition("<!-- end -->")[0]
     stated = [{door: row.stated(guarded) for door, row in MATRIX.items()} for guarded in (False, True)]
     assert table.strip() == markdown(*stated)

@@ -19,7 +19,7 @@ from support.writers import WRITERS, Writer
 
 KEY = b"k" * 32
 hide = Redactor(KEY)
-PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "audit.md").read_text(encoding="utf-8")
 
 pytestmark = pytest.mark.promise("A-02")
 

@@ -268,7 +268,7 @@ def test_head_of_an_empty_audit_is_the_start_of_the_chain(run: Runner, tmp_path:
 
 
 def is_chained(lines: list[dict[str, Any]]) -> bool:
-    """As docs/audit.md shows it, without a line of RightCall."""
+    """As docs/reference/audit.md shows it, without a line of RightCall."""
     for line in lines:
         head = f"{line['seq']}\0{line['kind']}\0{line['call']}\0{line['at']}\0{len(line['body'].encode())}\0"
         digest = sha256(bytes.fromhex(line["prev"]) + head.encode() + line["body"].encode()).hexdigest()

@@ -203,7 +203,7 @@ EXAMPLE_OUTPUTS = {
         "to the model:   Result: 3 days of sun in Oslo\n",
         "answer:         It will be sunny in Oslo for three days.\n",
     ],
-    "mytools.py": [],  # a module for `rightcall call`: docs/executor.md uses it
+    "mytools.py": [],  # a module for `rightcall call`: docs/reference/executor.md uses it
     "tool_loop.py": [
         "code/read: success\ncode/delete: refused, Validation failed: There is no tool `code/delete`\n",
         "answer after 2 rounds: The parser splits its text at commas.\n",
@@ -227,7 +227,7 @@ EXAMPLE_OUTPUTS = {
 }
 
 NEED_ARGUMENTS = {"proxy_client.py"}
-"""Where its server is: docs/proxy.md runs it before one."""
+"""Where its server is: docs/reference/proxy.md runs it before one."""
 
 
 NEED_FRAMEWORKS = {

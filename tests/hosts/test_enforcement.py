@@ -38,7 +38,7 @@ def at_hook(policy: dict[str, Any], tool: str, arguments: Any, host: str = "clau
 
 
 def test_the_page_has_the_table() -> None:
-    page = (ROOT / "docs" / "hosts.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "hosts" / "index.md").read_text(encoding="utf-8")
     block = page.partition("<!-- enforcement: begin -->\n")[2].partition("\n<!-- end -->")[0]
     assert block.splitlines() == table_lines()
     assert {host for gap in GAPS for host in gap.hosts} <= set(HOSTS)

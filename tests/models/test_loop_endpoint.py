@@ -1,4 +1,4 @@
-"""The ten lines of docs/loop.md really talk to a server that speaks OpenAI's dialect: one of this test's own."""
+"""The ten lines of docs/reference/loop.md talk to a server that speaks OpenAI's dialect: one of this test's own."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ from rightcall.models.loop import run_loop_sync
 from support.docs import blocks
 from support.loops import code_base, code_tools, openai
 
-PAGE = Path(__file__).parents[2] / "docs" / "loop.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "loop.md"
 
 
 @pytest.fixture

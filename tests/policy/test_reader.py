@@ -326,7 +326,7 @@ def test_an_empty_file_is_the_default_policy(tmp_path: Path) -> None:
 
 @pytest.mark.promise("P-09")
 def test_the_page_shows_right_policies_every_key_and_the_true_defaults() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "policy.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "policy.md").read_text(encoding="utf-8")
     examples = [block.body for block in blocks(page) if block.language == "toml"]
     policies = [load_policy(tomllib.loads(example)) for example in examples]
     whole = next(tomllib.loads(example)["gate"] for example in examples if "[gate]\n" in example)

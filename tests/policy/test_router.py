@@ -12,7 +12,7 @@ from rightcall.policy.watch import load_policy
 
 pytestmark = pytest.mark.promise("T-08", "P-09")
 
-PAGE = Path(__file__).parents[2] / "docs" / "policy.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "policy.md"
 
 
 def test_without_a_word_the_designs_settings_hold() -> None:

@@ -6,8 +6,9 @@ How an example states what it prints:
                            or a ```text block right after it that holds all it prints
     ```console             `$ command`, then its output; a line `…` stands for any lines, `…` in a line for any text
                            `$ rightcall serve …` and `$ rightcall proxy …` run on beside what follows (docs_serving.py);
-                           in a ```console server block also beside the Python of the page
-    ```python hosts        needs a framework, and ```console hosts too: `make test-hosts` runs them
+                           in a ```console { .server } block also beside the Python of the page
+    ```python { .hosts }   needs a framework, and ```console { .hosts } too: `make test-hosts` runs them
+    ```python { .shown }   only shown: a generated page, whose source is tested elsewhere
     ```bash, ```sh         commands only
     ```json, ```toml       must be readable
 """
@@ -51,7 +52,7 @@ def blocks(markdown: str) -> Iterator[Block]:
             output = following["body"]
         body = re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE)
         language, _, info = match["info"].strip().partition(" ")
-        yield Block(language, info, body, markdown.count("\n", 0, match.start("body")) + 1, output)
+        yield Block(language, info.strip("{. }"), body, markdown.count("\n", 0, match.start("body")) + 1, output)
 
 
 def commands(block: Block) -> Iterator[Command]:

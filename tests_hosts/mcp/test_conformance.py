@@ -17,7 +17,7 @@ from conforming.suite import REVISIONS, Found, lost, run_suite
 from gatewaying.running import READS, gateway
 from rightcall.server.app import running
 
-ROWS = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text(encoding="utf-8").splitlines()
+ROWS = (Path(__file__).parents[2] / "docs" / "reference" / "mcp.md").read_text(encoding="utf-8").splitlines()
 WAYS = ("gateway", "wrap")
 pytestmark = pytest.mark.promise("H-53")
 

@@ -1,7 +1,7 @@
 """Secrets that are known by their shape, wherever they stand in a text. Every pattern takes linear time.
 
-The table is the listed set of promise A-02, with the names of `secrets.py`; docs/audit.md shows it, and a test keeps
-both the same.
+The table is the listed set of promise A-02, with the names of `secrets.py`; docs/reference/audit.md shows it, and a
+test keeps both the same.
 """
 
 import re

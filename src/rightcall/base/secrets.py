@@ -3,7 +3,7 @@
     >>> is_secret("DB-Password"), is_secret("max_tokens"), is_secret("nextPageToken")
     (True, False, False)
 
-The tables here are the listed set of promise A-02; docs/audit.md shows them, and a test keeps both the same.
+The tables here are the listed set of promise A-02; docs/reference/audit.md shows them, and a test keeps both the same.
 """
 
 import re

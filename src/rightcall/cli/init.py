@@ -69,7 +69,7 @@ max_depth = 200
 reasoning = "auto"
 
 # Who emitted the call, which model, what one tool needs beside its schema, what one host does differently.
-# All that can be said of a tool is in docs/packs.md.
+# All that can be said of a tool is in docs/reference/packs.md.
 #[gate.providers.ollama]
 #enabled = true
 #strategies = ["python_ast", "regex_quotes", "structure", "manual_repair"]
@@ -155,8 +155,8 @@ allow = []
 # Dotfiles that may be read besides the built-in ones (`.gitignore`, `.github/**`, …).
 dotfiles = []
 
-# Command lines in arguments, by their words: "git push", "rm -r", "docker *". See docs/commands.md, and try one
-# with `rightcall policy command 'git push --force'`.
+# Command lines in arguments, by their words: "git push", "rm -r", "docker *". See docs/reference/command-lines.md;
+# try one with `rightcall policy command 'git push --force'`.
 [policy.commands]
 # These never run.
 deny = []

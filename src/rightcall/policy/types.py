@@ -33,7 +33,7 @@ class Decision(Struct, frozen=True):
 
     kind: DecisionKind
     rule: str
-    """Its id, such as `stage:read-only`, `caller:deny` or `limit:caller:minute`; docs/policy.md lists them."""
+    """Its id, such as `stage:read-only`, `caller:deny` or `limit:caller:minute`; docs/concepts/policy-order.md: all."""
     reason: str = ""
     hint: str | None = None
     retry_after: float | None = None

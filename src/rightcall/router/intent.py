@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The two heuristics of design 004, by name and for comparison: words that stand in a request, and patterns.
 #
 # Both were measured: the words fire on everything once there are tools, the patterns find 3 % of what needs one
-# (docs/routing.md). `mode = "learned"` is what is used.
+# (docs/reference/routing.md). `mode = "learned"` is what is used.
 
 FILE_WORDS = (
     "read ", "open ", "show ", "view ", "cat ", "write ", "save ", "create file", ".md", ".txt", ".json", ".py",

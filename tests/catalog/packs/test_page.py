@@ -1,4 +1,4 @@
-"""The tables in docs/packs.md are those of the packs. To renew one, print `table_of("NAME")`."""
+"""The tables in docs/reference/packs.md are those of the packs. To renew one, print `table_of("NAME")`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +10,7 @@ from rightcall.catalog.rules import KEYS
 from rightcall.catalog.tool import PackTool
 from support.docs import blocks
 
-PAGE = Path(__file__).parents[3] / "docs" / "packs.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "packs.md"
 
 
 def table_of(pack: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/formats.md says what the code does. To renew its table: `python tests/gate/recover/test_page.py`."""
+"""docs/reference/formats.md says what the code does. To renew its table: `python tests/gate/recover/test_page.py`."""
 
 import re
 from collections.abc import Iterable
@@ -19,8 +19,10 @@ from rightcall.policy.settings import Policy
 from rightcall.types import Place
 from support.docs import Block, blocks
 
-FILE = Path(__file__).parents[3] / "docs" / "formats.md"
+FILE = Path(__file__).parents[3] / "docs" / "reference" / "formats.md"
 PAGE = FILE.read_text(encoding="utf-8")
+RULES = FILE.parents[1] / "concepts" / "what-counts-as-a-call.md"
+BOTH = PAGE + RULES.read_text(encoding="utf-8")
 SHOWN = 3  # opening words of a format; some have a dozen spellings
 WEATHER = {
     "name": "get_weather",
@@ -57,7 +59,7 @@ def cell(text: str) -> str:
 def section(heading: str) -> str:
     """The page from this heading to the next one."""
     found = re.search(
-        rf"^#+ {re.escape(heading)}$(.*?)(?=^#+ |\Z)", re.sub(r"^```.*?^```$", "", PAGE, flags=FENCED), FENCED
+        rf"^#+ {re.escape(heading)}$(.*?)(?=^#+ |\Z)", re.sub(r"^```.*?^```$", "", BOTH, flags=FENCED), FENCED
     )
     assert found, heading
     return found[1]

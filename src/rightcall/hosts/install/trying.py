@@ -599,6 +599,6 @@ def hosts_named(policy: Policy) -> list[str]:
 
 
 def table_lines() -> list[str]:
-    """The table of docs/hosts.md."""
+    """The table of docs/hosts/index.md."""
     rows = [f"| {gap.rule} | {', '.join(gap.hosts)} | {gap.why} |" for gap in GAPS]
     return ["| rule | does not hold at | why, and what holds instead |", "|---|---|---|", *rows]

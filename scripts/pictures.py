@@ -1,0 +1,120 @@
+"""Draw the pictures of the README from real commands, in a scratch folder: docs/images/demo-light.svg and -dark.svg.
+
+    python scripts/pictures.py            write the pictures
+    python scripts/pictures.py --check    only say whether they differ; exit 1 if one does
+
+Ids and times differ from run to run, so they are replaced by fixed ones. No picture loads anything from elsewhere.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME, TerminalTheme
+from rich.text import Text
+
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
+WIDTH = 104
+THEMES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
+
+POLICY = '[policy]\nallow = ["append_note"]\ndry_run = false\n'
+TOOLS = (
+    '[{"name": "get_weather", "parameters": {"type": "object", "required": ["city"], "properties": '
+    '{"city": {"type": "string"}, "days": {"type": "integer"}}}}]'
+)
+SHOWN = (
+    """rightcall check getWeather "{'location': 'Bern', days: 'three',}" --tools weather.json""",
+    """rightcall check get_weather '{"days": 3}' --tools weather.json""",
+    """rightcall call append_note '{"path": "notes.txt", "line": "buy milk"}' --tools examples.mytools:TOOLS""",
+)
+"""A broken call that is repaired, a wrong one that is refused with its hint, one that waits for a person."""
+
+FIXED = ((re.compile(r"\b[0-9a-f]{8}\b"), "3f9a1c2e"), (re.compile(r"\d+(\.\d+)? ms"), "1 ms"))
+
+# Rich's own frame, without its `@font-face` rules, which load a font from a CDN.
+FRAME = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px;
+line-height: {line_height}px; font-variant-east-asian: full-width; }}
+.{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: sans-serif; }}
+{styles}
+</style>
+<defs><clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" /></clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g></g></svg>
+"""
+
+
+def run_commands() -> str:
+    """What the commands print, each below its prompt, with colours."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "rightcall.toml").write_text(POLICY, encoding="utf-8")
+        (folder / "weather.json").write_text(TOOLS, encoding="utf-8")
+        program = folder / "bin" / "rightcall"
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m rightcall "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+        environment = {
+            "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src"),
+            "HOME": name, "XDG_STATE_HOME": name, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH), "LANG": "C.UTF-8",
+        }  # fmt: skip
+        run("rightcall trust --yes", folder, environment)
+        return "\n".join(f"\x1b[1m$ {command}\x1b[0m\n{run(command, folder, environment)}" for command in SHOWN)
+
+
+def run(command: str, folder: Path, environment: dict[str, str]) -> str:
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    return done.stdout.decode()
+
+
+def draw(printed: str, theme: TerminalTheme) -> str:
+    for pattern, fixed in FIXED:
+        printed = pattern.sub(fixed, printed)
+    console = Console(record=True, width=WIDTH, file=open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    console.print(Text.from_ansi(printed))
+    drawn = console.export_svg(title="rightcall", theme=theme, code_format=FRAME, unique_id="rightcall")
+    return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a picture differs")
+    check = parser.parse_args().check
+    printed = run_commands()
+    wrong = False
+    for name, theme in THEMES.items():
+        file, drawn = IMAGES / f"demo-{name}.svg", draw(printed, theme)
+        if not file.is_file() or file.read_text(encoding="utf-8") != drawn:
+            wrong = True
+            print(f"{'differs' if check else 'wrote'}: {file.relative_to(ROOT)}")
+            if not check:
+                file.write_text(drawn, encoding="utf-8")
+    return 1 if check and wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
