@@ -23,7 +23,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rightcall.base.files import beneath
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.code import diff, history, read, search
@@ -103,7 +102,7 @@ def by_read(sight: Sight, path: str) -> str:
 
 
 def by_walk(sight: Sight, path: str) -> str:
-    beneath._known = False  # as on a kernel without openat2
+    sight._known = False  # as on a kernel without openat2
     return by_read(sight, path)
 
 

@@ -8,7 +8,7 @@ import pytest
 from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
 from rightcall.policy import ledger
-from rightcall.policy.discovery import FoundPolicy, give, is_trusted, offer
+from rightcall.policy.ledger import FoundPolicy, give, is_trusted, offer
 from rightcall.policy.watch import PolicyInForce, load_policy
 from support.cli import Runner, Terminal
 

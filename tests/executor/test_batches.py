@@ -179,9 +179,8 @@ def test_a_limit_of_nothing_is_none(shop: Any) -> None:
 
 
 def test_a_batch_in_a_message_runs_alone(tmp_path: Path) -> None:
-    from rightcall.executor.calls import one_call
+    from rightcall.executor.calls import equipped, one_call
     from rightcall.executor.executor import Executor as Asynchronous
-    from rightcall.executor.outcomes import equipped
 
     executor = Asynchronous.open(tmp_path, {"gate": {"tools": {"run": {"batch": BATCH}}}}, store="memory")
 

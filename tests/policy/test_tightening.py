@@ -13,7 +13,7 @@ from msgspec.structs import fields, replace
 
 from rightcall.errors import PolicyError, StoreError
 from rightcall.policy import ledger
-from rightcall.policy.discovery import FoundPolicy
+from rightcall.policy.ledger import FoundPolicy
 from rightcall.policy.settings import Asking, Policy, Settings
 from rightcall.policy.tightening import narrow, requests_of, tighten
 from rightcall.policy.types import Grant

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rightcall.base.files import beneath
+from rightcall.base.files import sight
 from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
 
@@ -285,7 +285,7 @@ def problems(sight: Sight, tree: Tree) -> list[str]:
 def as_nobody(way: str) -> list[str]:
     """What is wrong for a user who may pass through a folder without listing it, and may not read one file."""
     if way == "walk":
-        beneath._known = False
+        sight._known = False
     os.umask(0o022)
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)

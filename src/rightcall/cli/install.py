@@ -498,7 +498,7 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     if policy is None:
         return []
     from rightcall.hosts.install.trying import unenforced
-    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.watch import load_policy
 
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
@@ -538,7 +538,7 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.memory import found_folder, store_path
 
@@ -563,7 +563,7 @@ def _clashes(store: str) -> list[str]:
     if policy is None:
         return []
     from rightcall.mcp.gateway.names import clash_words, name_tools
-    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.notes import remembered_tools
 

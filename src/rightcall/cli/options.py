@@ -24,7 +24,7 @@ from rightcall.errors import ConfigError, StoreError
 if TYPE_CHECKING:
     from rightcall.base.redact import Redactor
     from rightcall.gate.gate import Gate
-    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.settings import Policy
     from rightcall.record.identity import Identified
     from rightcall.record.tables import Store, Tables
@@ -325,8 +325,7 @@ def policy_file(options: Namespace) -> "str | FoundPolicy | None":
 
 def found_policy(path: str, least: "Mode" = "block") -> "FoundPolicy":
     """A policy file that a command has found; what is ignored of it is said on standard error."""
-    from rightcall.policy.discovery import FoundPolicy
-    from rightcall.policy.ledger import speak_on_stderr
+    from rightcall.policy.ledger import FoundPolicy, speak_on_stderr
 
     speak_on_stderr()
     return FoundPolicy(path, least)

@@ -33,8 +33,16 @@ from rightcall.cli.options import (
 from rightcall.cli.persons import YES, at_a_terminal, person_option, read_word, render_name, who
 from rightcall.cli.terminal import Style, count, many, say, say_json, table, tell
 from rightcall.errors import ConfigError, PolicyError
-from rightcall.policy.discovery import FoundPolicy, TrustOffer, give, offer, refuse_leaving_link, state_of, take_back
-from rightcall.policy.ledger import listed
+from rightcall.policy.ledger import (
+    FoundPolicy,
+    TrustOffer,
+    give,
+    listed,
+    offer,
+    refuse_leaving_link,
+    state_of,
+    take_back,
+)
 from rightcall.policy.settings import HOSTS
 from rightcall.policy.types import Token
 from rightcall.record.browse import moment

@@ -4,8 +4,8 @@
     door ─────▶ passage (checked, named) ────────────────────┘           the host runs it ─▶ Door records its end
 
 `toolbox` and `shipped` are the tools of an executor, `rights` those behind a door, `stores` where the record is kept,
-`question` what a person sees who has to approve, `outcomes` what model and host are told; `commands` and `guesses` find
-command lines and paths in arguments. `present/` shapes results for a model.
+`question` what a person sees who has to approve, `calls` also what model and host are told; `commands` and `guesses`
+find command lines and paths in arguments. `present/` shapes results for a model.
 """
 
 from typing import TYPE_CHECKING

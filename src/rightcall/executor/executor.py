@@ -23,6 +23,7 @@ from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.toolbox import Toolbox, build_toolbox
+from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce
 from rightcall.record.memory import Premises, existing_folder, found_folder, listed, open_store, store_path
 from rightcall.record.notes import (
@@ -66,8 +67,6 @@ PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
 StoreSource = Store | Literal["memory"] | None
 Label = str | int | None
 """What groups records: a chat, a task, a step."""
-
-DEFAULT_CALLER = "default"
 
 
 class ExecutorSetup(Struct, frozen=True):
@@ -285,8 +284,7 @@ class Executor:
         `Reading` is of, for the record."""
         import asyncio
 
-        from rightcall.executor.calls import groups, writings
-        from rightcall.executor.outcomes import equipped
+        from rightcall.executor.calls import equipped, groups, writings
 
         if self.has_servers and self._servers is None:
             await self.join()
@@ -418,7 +416,7 @@ class Executor:
         outcome = await self._through(written, who, approval, tighter)
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
-        from rightcall.executor.outcomes import nobody_answered
+        from rightcall.executor.calls import nobody_answered
         from rightcall.executor.pipeline import answered
 
         match await answered(self, outcome.decision.approval, self._setup.ask, wait):
@@ -445,9 +443,8 @@ class Executor:
         return await pipeline.run(written, who, approval)
 
     def _loaded_way(self) -> _Way:
-        from rightcall.executor.calls import one_call, who_of
+        from rightcall.executor.calls import equipped, one_call, who_of
         from rightcall.executor.guesses import LoopNews
-        from rightcall.executor.outcomes import equipped
         from rightcall.executor.pipeline import Pipeline
         from rightcall.executor.request import Tighter
 

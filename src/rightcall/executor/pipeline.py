@@ -30,16 +30,20 @@ from rightcall.executor.calls import (
     Written,
     call_body,
     end_body,
+    equipped,
     fault_body,
     faulty,
+    hide_tools,
     hush_reasons,
+    objection,
     question,
+    ran,
     reason_told,
     record_later,
+    refused,
     unrecorded,
 )
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
-from rightcall.executor.outcomes import equipped, hide_tools, objection, ran, refused
 from rightcall.executor.present.messages import Content, Outcome, content, error_content, mark_as_data
 from rightcall.executor.request import (
     UNREADABLE,

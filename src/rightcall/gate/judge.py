@@ -25,7 +25,7 @@ from rightcall.errors import Unreadable
 from rightcall.gate.examples import can_retry, deprecated_hint, got, hint, nameless_hint, unknown_tool_hint
 from rightcall.gate.explain import problems
 from rightcall.gate.repair.arguments import ToolRepair, normalise
-from rightcall.gate.repair.log import Log
+from rightcall.gate.repair.choices import Log
 from rightcall.gate.repair.values import conforms
 from rightcall.policy.settings import Policy
 from rightcall.types import Batch, Call, Problem, ProblemCode, Repair, StrategyName, Verdict

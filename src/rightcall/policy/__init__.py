@@ -1,9 +1,10 @@
 """What is allowed: the policy file, read once and frozen, and the decision it gives for one request.
 
-    file ─▶ discovery, tightening ─▶ watch, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
+    file ─▶ ledger, tightening ─▶ watch, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
 
 `types` are the records of running a call, `watch` the policy of something that runs while its file is edited, `ledger`
-what this user trusts. `commands/` reads command lines and addresses in arguments.
+what this user trusts, policy files as they are found among it. `commands/` reads command lines and addresses in
+arguments.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.policy.decide import POLICIES, denial, may_use, permission, scopes_of
-    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.settings import (
         DEFAULT_POLICY,
         Policy,
@@ -30,7 +31,7 @@ else:
         __name__,
         {
             "decide": "POLICIES denial may_use permission scopes_of",
-            "discovery": "FoundPolicy",
+            "ledger": "FoundPolicy",
             "settings": "DEFAULT_POLICY Policy Rights RouterSettings SandboxSettings Server Settings rights_of",
             "types": "Approval Decision Finding Grant Metadata Pause Request Result Token",
             "watch": "PolicyInForce load_policy",

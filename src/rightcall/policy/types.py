@@ -23,6 +23,9 @@ DecisionKind = Literal["allow", "dry_run", "ask", "deny"]
 Status = Literal["pending", "success", "failed", "refused", "interrupted", "waiting"]
 """Of a call in the audit. `pending`: it has begun; `waiting`: for a person; `interrupted`: its process ended first."""
 
+DEFAULT_CALLER = "default"
+"""Who calls where nobody says it."""
+
 MINUTE, HOUR, SECOND = 60_000_000_000, 3_600_000_000_000, 1_000_000_000
 """In nanoseconds, as all times of the monotonic clock are."""
 

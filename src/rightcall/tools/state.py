@@ -24,7 +24,7 @@ from msgspec import Struct, json, msgpack, to_builtins
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from rightcall.base.files.beneath import O_PATH
+from rightcall.base.files.sight import O_PATH
 from rightcall.base.json.strict import values_at
 from rightcall.base.text import fault_text
 from rightcall.errors import ToolFailure

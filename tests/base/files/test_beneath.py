@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.base.files import beneath
-from rightcall.base.files.beneath import O_PATH, has_openat2, open_anywhere, open_beneath
+from rightcall.base.files import sight
+from rightcall.base.files.sight import O_PATH, has_openat2, open_anywhere, open_beneath
 
 pytestmark = pytest.mark.promise("P-03")
 needs_openat2 = pytest.mark.skipif(not has_openat2(), reason="this kernel has no openat2")
@@ -57,7 +57,7 @@ NAMES = st.sampled_from(["a", "b", "file", "tofile", "toself", "toa", "up", "pip
 def test_the_call_and_the_walk_open_the_same(folder: int, path: str, flags: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         one = outcome(folder, path, flags)
-        patch.setattr(beneath, "_known", False)
+        patch.setattr(sight, "_known", False)
         other = outcome(folder, path, flags)
     assert one == other
 
@@ -66,7 +66,7 @@ def test_the_call_and_the_walk_open_the_same(folder: int, path: str, flags: int)
 def test_whatever_opens_is_reached_by_plain_names_alone(folder: int, names: list[str], look: bool, walk: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if walk:
-            patch.setattr(beneath, "_known", False)
+            patch.setattr(sight, "_known", False)
         found = outcome(folder, "/".join(names), O_PATH if look else os.O_RDONLY)
     if names != [""] and {"tofile", "toself", "toa", "up", "", ".."} & set(names):
         assert found == "nothing"
@@ -82,7 +82,7 @@ def test_a_link_anywhere_in_the_path_is_an_error(
     folder: int, path: str, flags: int, walk: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if walk:
-        monkeypatch.setattr(beneath, "_known", False)
+        monkeypatch.setattr(sight, "_known", False)
     with pytest.raises(OSError) as caught:  # noqa: PT011  the number is what is asserted
         open_beneath(folder, path, flags)
     assert caught.value.errno in (errno.ELOOP, errno.ENOTDIR)
@@ -91,12 +91,12 @@ def test_a_link_anywhere_in_the_path_is_an_error(
 @pytest.mark.parametrize("walk", [False, True])
 def test_a_pipe_without_a_writer_opens_at_once(folder: int, walk: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if walk:
-        monkeypatch.setattr(beneath, "_known", False)
+        monkeypatch.setattr(sight, "_known", False)
     os.close(open_beneath(folder, "pipe"))
 
 
 def test_nothing_stays_open_when_a_walk_fails(folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beneath, "_known", False)
+    monkeypatch.setattr(sight, "_known", False)
     before = lowest()
     for path in ("a/b/nope", "a/file/x", "a/tofile", "a/b/file", "up/x"):
         outcome(folder, path, os.O_RDONLY)
@@ -138,8 +138,8 @@ def failing(number: int, times: int = 10_000):
 def test_a_kernel_or_sandbox_without_the_call_gets_the_walk(
     folder: int, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beneath, "_known", None)
-    monkeypatch.setattr(beneath, "_syscall", failing(number))
+    monkeypatch.setattr(sight, "_known", None)
+    monkeypatch.setattr(sight, "_syscall", failing(number))
     assert not has_openat2()
     os.close(open_beneath(folder, "a/b/file"))
 
@@ -148,9 +148,9 @@ def test_a_kernel_or_sandbox_without_the_call_gets_the_walk(
 def test_a_shortage_says_nothing_about_the_call(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if not has_openat2():
         pytest.skip("this kernel has no openat2")
-    monkeypatch.setattr(beneath, "_known", None)
+    monkeypatch.setattr(sight, "_known", None)
     with monkeypatch.context() as patch:
-        patch.setattr(beneath, "_syscall", failing(number))
+        patch.setattr(sight, "_syscall", failing(number))
         with pytest.raises(OSError, match=os.strerror(number)):
             has_openat2()
     assert has_openat2()
@@ -159,9 +159,9 @@ def test_a_shortage_says_nothing_about_the_call(number: int, monkeypatch: pytest
 def test_the_kernel_is_asked_again_while_folders_move_but_not_for_ever(
     folder: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beneath, "_known", True)
-    monkeypatch.setattr(beneath, "_syscall", failing(errno.EAGAIN, 5))
+    monkeypatch.setattr(sight, "_known", True)
+    monkeypatch.setattr(sight, "_syscall", failing(errno.EAGAIN, 5))
     os.close(open_beneath(folder, "a"))
-    monkeypatch.setattr(beneath, "_syscall", failing(errno.EAGAIN))
+    monkeypatch.setattr(sight, "_syscall", failing(errno.EAGAIN))
     with pytest.raises(OSError, match="change all the time"):
         open_beneath(folder, "a")

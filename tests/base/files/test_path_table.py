@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.base.files import beneath
+from rightcall.base.files import sight
 from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS, SECRET_FILES, SECRET_FOLDERS
 from rightcall.base.files.sight import Sight
 from rightcall.base.globs import path_matches
@@ -35,8 +35,8 @@ def tree() -> Iterator[Tree]:
 @pytest.fixture(params=["openat2", "walk"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "walk":
-        monkeypatch.setattr(beneath, "_known", False)
-    elif not beneath.has_openat2():
+        monkeypatch.setattr(sight, "_known", False)
+    elif not sight.has_openat2():
         pytest.skip("this kernel has no openat2")
     return request.param
 

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.base.files import beneath
-from rightcall.base.files import beneath as resolve
-from rightcall.base.files.beneath import below
+from rightcall.base.files import sight as resolve
 from rightcall.base.files.rules import PathRules
-from rightcall.base.files.sight import Sight
+from rightcall.base.files.sight import Sight, below
 from rightcall.errors import ToolFailure
 
 pytestmark = pytest.mark.promise("P-03")
@@ -58,7 +56,7 @@ def test_random_links_lead_where_the_standard_library_says(seed: int, walk: bool
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         if walk:
-            patch.setattr(beneath, "_known", False)
+            patch.setattr(resolve, "_known", False)
         top = Path(folder).resolve()
         grow(top, chance)
         root = str(top / "root")

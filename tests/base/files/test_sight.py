@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.base.files import beneath
-from rightcall.base.files.beneath import shown_name
+from rightcall.base.files import sight
 from rightcall.base.files.rules import PathRules
-from rightcall.base.files.sight import Sight, Unseen
+from rightcall.base.files.sight import Sight, Unseen, shown_name
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.listing import walk
 
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.promise("P-03")
 @pytest.fixture(params=["openat2", "walk"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "walk":
-        monkeypatch.setattr(beneath, "_known", False)
+        monkeypatch.setattr(sight, "_known", False)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rightcall.base.json.shape import Shape, shape_of
-from rightcall.gate.repair.log import MOST_ATTEMPTS, Log
+from rightcall.gate.repair.choices import MOST_ATTEMPTS, Log
 from rightcall.gate.repair.values import fit, parts_of
 
 TEXT = shape_of({"type": "string"})

@@ -7,8 +7,8 @@ import pytest
 
 from rightcall.policy.commands import CommandRules, UrlRules, starter
 from rightcall.policy.commands.judgement import judge_command
-from rightcall.policy.commands.patterns import compiled
 from rightcall.policy.commands.places import Place
+from rightcall.policy.commands.wrappers import compiled
 from support.command_lines import Desk, rows
 
 HARMLESS_ASKED = 0.05

@@ -1,6 +1,6 @@
 """Files below a root: which of them may be touched, and how one is opened, read and written so that no link leads out.
 
-    name ─▶ rules (by its name) ─▶ beneath (opened, no link followed) ─▶ guarded (is it ours?) ─▶ sight (may be seen)
+    name ─▶ rules (by its name) ─▶ sight (opened, no link followed; may be seen) ─▶ guarded (is it ours?)
 
 `sight` is what tools that read go through, `write` what changes one file whole or not at all.
 """
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.base.files.beneath import below, open_beneath, open_true, true_path
     from rightcall.base.files.guarded import (
         POLICY_FILE,
         guarded_files,
@@ -20,16 +19,15 @@ if TYPE_CHECKING:
         whole_file,
     )
     from rightcall.base.files.rules import PathRules, path_rule, path_rules
-    from rightcall.base.files.sight import Opened, Sight, Unseen
+    from rightcall.base.files.sight import Opened, Sight, Unseen, below, open_beneath, open_true, true_path
     from rightcall.base.files.write import Spot, Written, opened_tree, seen_file, spot, step
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "beneath": "below open_beneath open_true true_path",
             "guarded": "POLICY_FILE guarded_files is_guarded plain_file state_folder whole_file",
             "rules": "PathRules path_rule path_rules",
-            "sight": "Opened Sight Unseen",
+            "sight": "Opened Sight Unseen below open_beneath open_true true_path",
             "write": "Spot Written opened_tree seen_file spot step",
         },
     )

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rightcall.base.files.beneath import O_PATH, Busy, open_beneath, open_true, settled
+from rightcall.base.files.sight import O_PATH, Busy, open_beneath, open_true, settled
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 

@@ -17,7 +17,7 @@ from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, unsound
 from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
-from rightcall.gate.repair.log import Log
+from rightcall.gate.repair.choices import Log
 from rightcall.gate.repair.values import Manner, conforms, fit, fit_object, json_text
 from rightcall.gate.repair.words import EMPTY_WORDS, joined, words_of
 from rightcall.types import Parsed, Repair

@@ -19,8 +19,7 @@ from rightcall.base.json.shape import ANY, NUMERIC, Shape, read_number
 from rightcall.base.json.strict import NO_JSON, attempt, unsound
 from rightcall.base.text import escaped, regex
 from rightcall.errors import Unreadable
-from rightcall.gate.repair.choices import Choice, choose
-from rightcall.gate.repair.log import Log, restrains
+from rightcall.gate.repair.choices import Choice, Log, choose, restrains
 from rightcall.gate.repair.names import DeclaredNames, NameMap, Renaming, is_noise, map_names, may_be_content
 from rightcall.gate.repair.numbers import number_in, units_beside
 from rightcall.gate.repair.words import joined

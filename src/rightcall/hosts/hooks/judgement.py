@@ -32,7 +32,7 @@ from rightcall.hosts.hooks.wires import (
     denies_unjudged,
     is_unjudged,
 )
-from rightcall.policy.discovery import FoundPolicy
+from rightcall.policy.ledger import FoundPolicy
 from rightcall.policy.settings import HostSettings
 from rightcall.record.admission import finish
 from rightcall.record.notes import folder_beside, remembered_servers, remembered_tools

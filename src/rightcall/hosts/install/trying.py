@@ -229,7 +229,7 @@ def _reason(text: str, err: str) -> str:
 
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
-    from rightcall.policy.discovery import FoundPolicy
+    from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.watch import load_policy
 
     try:

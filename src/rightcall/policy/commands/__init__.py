@@ -28,7 +28,7 @@ __all__ = ["CommandRules", "Judgement", "Place", "UrlRules", "judge_code", "judg
 
 
 class CommandRules(Struct, frozen=True):
-    """`[policy.commands]`: patterns over words, as `patterns.py` explains them."""
+    """`[policy.commands]`: patterns over words, as `wrappers.py` explains them."""
 
     deny: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()

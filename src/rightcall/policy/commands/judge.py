@@ -15,22 +15,6 @@ from typing import Literal
 from rightcall.base.text import escaped, regex
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.expansion import ReadingBudget
-from rightcall.policy.commands.feeding import (
-    as_words,
-    exported,
-    handed_on,
-    input_of,
-    is_narrowed,
-    list_of,
-    lists_settings,
-    picks_secrets,
-    printers,
-    program_of,
-    reads_names,
-    replaced_by,
-    told_by,
-    written_text,
-)
 from rightcall.policy.commands.inline import (
     LONGEST_CODE,
     codes,
@@ -44,7 +28,26 @@ from rightcall.policy.commands.inline import (
 )
 from rightcall.policy.commands.launchers import inner_of, sets_up
 from rightcall.policy.commands.network import CONNECTS, Brought, addresses, obeyed_files, recipes_in
-from rightcall.policy.commands.patches import applies_patch, fed_files, patched_by, read_small
+from rightcall.policy.commands.patches import (
+    applies_patch,
+    as_words,
+    exported,
+    fed_files,
+    handed_on,
+    input_of,
+    is_narrowed,
+    list_of,
+    lists_settings,
+    patched_by,
+    picks_secrets,
+    printers,
+    program_of,
+    read_small,
+    reads_names,
+    replaced_by,
+    told_by,
+    written_text,
+)
 from rightcall.policy.commands.paths import (
     MOST_PATHS,
     Use,
@@ -56,9 +59,7 @@ from rightcall.policy.commands.paths import (
     path_words,
     use_of,
 )
-from rightcall.policy.commands.patterns import Pattern, first_hit
 from rightcall.policy.commands.places import Place, SeenPath, followed, is_device, is_disk
-from rightcall.policy.commands.production import named_production, production_rules
 from rightcall.policy.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
 from rightcall.policy.commands.runs import (
     FETCHERS,
@@ -75,9 +76,17 @@ from rightcall.policy.commands.shell import OPENED, STDIN, LineReader, Redirect,
 from rightcall.policy.commands.starter import WHY, listed
 from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import Address, first_url_hit, parsed
-from rightcall.policy.commands.verbs import DUMPS, is_named_dangerously, is_sql_client, sql_files, sql_rules
+from rightcall.policy.commands.verbs import (
+    DUMPS,
+    is_named_dangerously,
+    is_sql_client,
+    named_production,
+    production_rules,
+    sql_files,
+    sql_rules,
+)
 from rightcall.policy.commands.words import HOLE, WILD, UnreadableLine, Word, basename, spelled
-from rightcall.policy.commands.wrappers import SHELLS, Inner, assigned_code, shell_code
+from rightcall.policy.commands.wrappers import SHELLS, Inner, Pattern, assigned_code, first_hit, shell_code
 from rightcall.policy.types import Finding
 
 Against = Literal["ask", "deny"]
@@ -384,7 +393,7 @@ class Judge:
         rules = self.commands
         if not (rules.deny or rules.ask or rules.allow):
             return []
-        from rightcall.policy.commands.patterns import compiled
+        from rightcall.policy.commands.wrappers import compiled
 
         allowed: list[Pattern] = []
         for program, values in ((run.program, run.values), *_script_of(run)):

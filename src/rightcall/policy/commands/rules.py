@@ -23,15 +23,6 @@ from rightcall.policy.commands.network import (
 )
 from rightcall.policy.commands.paths import searched_for, seeks_protected
 from rightcall.policy.commands.places import Place, is_device, is_disk
-from rightcall.policy.commands.requests import (
-    MESSAGING,
-    curl_rules,
-    gh_rules,
-    grpc_rules,
-    httpie_rules,
-    message_rules,
-    wget_rules,
-)
 from rightcall.policy.commands.runs import (
     SECRET_NAME,
     RuleHit,
@@ -47,12 +38,19 @@ from rightcall.policy.commands.starter import programs
 from rightcall.policy.commands.verbs import (
     CLIENTS,
     DEPLOYS,
+    MESSAGING,
     TASKS,
     console_rules,
+    curl_rules,
+    gh_rules,
+    grpc_rules,
+    httpie_rules,
+    message_rules,
     redis_rules,
     restore_rules,
     started_by_options,
     verb_rules,
+    wget_rules,
 )
 from rightcall.policy.commands.words import HOLE, Word, basename, joined, unversioned
 from rightcall.policy.commands.wrappers import SHELLS, shell_code

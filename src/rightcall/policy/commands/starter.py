@@ -1,11 +1,11 @@
 """The starter list: what asks before it runs, because it destroys, publishes, reads credentials, runs what came from
-the network, escalates, persists, or switches a guard off. Data in the language of `patterns.py`, one line each."""
+the network, escalates, persists, or switches a guard off. Data in the language of `wrappers.py`, one line each."""
 
 from functools import lru_cache
 from typing import Literal
 
-from rightcall.policy.commands.patterns import Pattern, compiled
 from rightcall.policy.commands.runs import only_looks
+from rightcall.policy.commands.wrappers import Pattern, compiled
 
 Kind = Literal["destroys", "publishes", "credentials", "network", "escalates", "persists", "guards", "runs"]
 

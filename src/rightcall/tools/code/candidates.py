@@ -19,9 +19,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from rightcall.base.files.beneath import open_beneath
 from rightcall.base.files.rules import DOTFILES, REFUSED_FOLDERS
-from rightcall.base.files.sight import Opened, Sight
+from rightcall.base.files.sight import Opened, Sight, open_beneath
 from rightcall.base.files.write import closing
 from rightcall.errors import ToolFailure
 from rightcall.tools.code.listing import Place, walk

@@ -7,8 +7,7 @@ from time import time
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from rightcall.base.files.beneath import shown_name
-from rightcall.base.files.sight import Sight, Unseen
+from rightcall.base.files.sight import Sight, Unseen, shown_name
 from rightcall.base.text import MOST_ANSWER, AnswerRoom, cut_end, escaped, json_size, text_head
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings

@@ -8,8 +8,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from rightcall.base.files.beneath import open_beneath, real_path, shown_name
-from rightcall.base.files.sight import MARKS, Opened, Sight
+from rightcall.base.files.sight import MARKS, Opened, Sight, open_beneath, real_path, shown_name
 from rightcall.base.files.write import closing
 from rightcall.base.globs import Globs, compile_globs
 from rightcall.base.text import AnswerRoom

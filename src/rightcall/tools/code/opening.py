@@ -12,8 +12,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.files.beneath import open_beneath
-from rightcall.base.files.sight import Opened, Sight
+from rightcall.base.files.sight import Opened, Sight, open_beneath
 from rightcall.catalog.tool import PackTool
 from rightcall.tools.functions import LocalTool, Work, packed_tool
 from rightcall.tools.state import current_trace

@@ -20,8 +20,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.files.beneath import shown_name
-from rightcall.base.files.sight import Sight
+from rightcall.base.files.sight import Sight, shown_name
 from rightcall.base.text import AnswerRoom, cut_end
 from rightcall.tools.code.opening import utc
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
-from rightcall.base.files.beneath import shown_name
-from rightcall.base.files.sight import Opened, Sight
+from rightcall.base.files.sight import Opened, Sight, shown_name
 from rightcall.base.text import MOST_ANSWER, AnswerRoom, cut_end, escaped, json_size, text_head
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings

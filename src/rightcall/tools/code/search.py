@@ -16,8 +16,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 
-from rightcall.base.files.beneath import shown_name
-from rightcall.base.files.sight import Opened, Sight
+from rightcall.base.files.sight import Opened, Sight, shown_name
 from rightcall.base.globs import compile_globs
 from rightcall.base.text import AnswerRoom
 from rightcall.errors import ToolFailure

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from msgspec import Struct, field
 
-from rightcall.base.files.beneath import O_PATH, open_beneath, open_true
+from rightcall.base.files.sight import O_PATH, open_beneath, open_true
 from rightcall.base.files.write import closing
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import Repository, small_file

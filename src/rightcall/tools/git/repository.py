@@ -16,8 +16,7 @@ from time import monotonic, time
 
 from msgspec import Struct
 
-from rightcall.base.files.beneath import O_PATH, below, open_beneath, real_path, true_path
-from rightcall.base.files.sight import Sight
+from rightcall.base.files.sight import O_PATH, Sight, below, open_beneath, real_path, true_path
 from rightcall.base.files.write import closing
 from rightcall.errors import ToolFailure
 

@@ -16,7 +16,7 @@ from time import time_ns
 
 from msgspec import Struct
 
-from rightcall.base.files.beneath import open_beneath, shown_name
+from rightcall.base.files.sight import open_beneath, shown_name
 from rightcall.base.files.write import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure

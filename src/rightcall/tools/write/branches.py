@@ -17,7 +17,7 @@ from msgspec import DecodeError, Struct
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
-from rightcall.base.files.beneath import path_of
+from rightcall.base.files.sight import path_of
 from rightcall.base.files.write import (
     Written,
     describe_error,

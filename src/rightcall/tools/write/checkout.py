@@ -19,7 +19,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall.base.files.beneath import open_beneath
+from rightcall.base.files.sight import open_beneath
 from rightcall.base.files.write import closing
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure

@@ -19,9 +19,8 @@ from urllib.parse import quote, unquote
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.files.beneath import open_true, path_of
 from rightcall.base.files.guarded import plain_file, true_place, whole_file
-from rightcall.base.files.sight import Sight
+from rightcall.base.files.sight import Sight, open_true, path_of
 from rightcall.base.files.write import closing, describe_error, failure, make_tree, seen_file, shown_path, step
 from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure

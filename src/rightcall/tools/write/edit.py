@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Literal, cast
 from msgspec import Struct
 from msgspec.json import encode
 
-from rightcall.base.files.beneath import open_beneath
-from rightcall.base.files.sight import as_git_reads, folded, names_by_folder, no_repository, repository_among
+from rightcall.base.files.sight import (
+    as_git_reads,
+    folded,
+    names_by_folder,
+    no_repository,
+    open_beneath,
+    repository_among,
+)
 from rightcall.base.files.write import Seen, closing, failure, missing_folders, opened_tree, seen_file
 from rightcall.base.globs import path_matches
 from rightcall.base.text import MOST_SHOWN, bounded, cut_lines, escaped
