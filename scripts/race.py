@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rightcall.base.files import sight as files
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.tools.code import diff, history, read, search
@@ -102,7 +103,7 @@ def by_read(sight: Sight, path: str) -> str:
 
 
 def by_walk(sight: Sight, path: str) -> str:
-    sight._known = False  # as on a kernel without openat2
+    files._known = False  # as on a kernel without openat2
     return by_read(sight, path)
 
 
