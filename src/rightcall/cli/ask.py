@@ -73,22 +73,25 @@ exit code 1: there is no whole answer, or it waits for a person.
 def arguments(parser: ArgumentParser) -> None:
     from rightcall.cli.routing import caller_option, tools_option
 
-    parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
+    parser.add_argument(
+        "words", nargs="*", metavar="REQUEST", help="Your request; @FILE reads a file, - standard input"
+    )
     parser.add_argument(
         "--continue", dest="go_on", action="store_true",
-        help="go on from the last question and answer here, of the same --root, --as and --session",
+        help="Continue from the last answer of the same --root, --as and --session",
     )  # fmt: skip
-    parser.add_argument("--route", action="store_true", help="select, review and run one tool at a time, as a packet")
+    parser.add_argument("--route", action="store_true", help="Select, review and run one tool at a time")
     parser.add_argument(
         "--resume", metavar="ID",
-        help="go on with a saved packet of --route (`rightcall packet list`), or with `last`; REQUEST is then yes, no, "
-        "or what more there is to say",
+        help="Continue a saved request of --route, or `last`; REQUEST is yes, no or more text",
     )  # fmt: skip
     tools_option(parser)
-    parser.add_argument("--session", default="", metavar="ID", help="groups requests: a chat, a task")
+    parser.add_argument(
+        "--session", default="", metavar="ID", help="Group requests by this ID, such as a chat or a task"
+    )
     caller_option(parser)
     person_option(parser)
-    json_option(parser, "the answer with its steps, or with its packet")
+    json_option(parser)
     model_options(parser)
     store_options(parser)
 

@@ -23,6 +23,7 @@ from rightcall.cli.options import (
     read_argument,
     store_options,
 )
+from rightcall.cli.parser import SHARED, Parser
 from rightcall.cli.terminal import (
     Style,
     call_record,
@@ -57,28 +58,28 @@ _LONGEST_WAIT = 7 * 86_400
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("tool", metavar="TOOL", help="the name of the tool as the model wrote it")
+    parser.add_argument("tool", metavar="TOOL", help="Name of the tool")
     parser.add_argument(
         "args", nargs="?", default="{}", metavar="ARGS",
-        help="the arguments as the model wrote them; - reads standard input, @FILE a file (default: none). "
-        "Or give them as options: `rightcall call TOOL --help` lists those of a tool",
+        help="Arguments as the model wrote them; @FILE reads a file, - standard input; "
+        "or pass them as options (see `rightcall call TOOL --help`)",
     )  # fmt: skip
-    parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)")
+    parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help=SHARED["--as"])
     parser.add_argument(
         "--tools", action="append", default=[], metavar="MODULE:NAME",
         help="Python functions beside the tools that ship with us, as module:attribute (imports it); repeatable",
     )  # fmt: skip
-    parser.add_argument("--context", metavar="ID", help="groups records: a chat, a task")
-    parser.add_argument("--step", metavar="ID", help="the step of a plan that the call belongs to")
-    parser.add_argument("--approval", metavar="ID", help="the approval that the call uses")
+    parser.add_argument("--context", metavar="ID", help="Group records by this ID, such as a chat or a task")
+    parser.add_argument("--step", metavar="ID", help="Record the step of a plan that the call belongs to")
+    parser.add_argument("--approval", metavar="ID", help="Use this approval")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait up to SECONDS for approval")
     parser.add_argument(
-        "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for a person to approve it"
+        "--explain", action="store_true", help="Also print each repair, the rule, and the time of each stage"
     )
-    parser.add_argument("--explain", action="store_true", help="also: each repair, the rule, the time of each stage")
     parser.add_argument(
-        "--split", action="store_true", help="show the changes of code/diff, code/show, code/log side by side"
+        "--split", action="store_true", help="Show changes of code/diff, code/show and code/log side by side"
     )
-    json_option(parser, "the outcome")
+    json_option(parser)
     store_options(parser)
 
 
@@ -265,7 +266,7 @@ class ToolOption(Struct, frozen=True):
         return next((_PLACES[kind] for kind in one.kinds if kind in _PLACES), "TEXT")
 
 
-def parse(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
+def parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     """The options of a call. Where arguments of the tool are among them, `args` is those as JSON. Raises InputError,
     and SystemExit as argparse does."""
     asks_help = any(word in _HELP for word in arguments)
@@ -280,7 +281,8 @@ def parse(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
     options = {option.name: option for option in tool_options(tool.schema, own)}
     _add(parser, tool, options)
     if asks_help:
-        parser.parse_args(["--help"])
+        sys.stdout.write(parser.format_whole_help())
+        raise SystemExit(OK)
     spelled = _spelled(plain, options, own)
     _, left = parser.parse_known_args(list(_without_values(spelled, own | {one.flag for one in options.values()})))
     if left:

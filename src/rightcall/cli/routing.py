@@ -22,7 +22,7 @@ from rightcall.cli.options import (
     open_store,
     policy_file,
     policy_path,
-    read_text,
+    read_argument,
     redactor_of,
 )
 from rightcall.cli.packet import (
@@ -40,6 +40,7 @@ from rightcall.cli.packet import (
     tools_lines,
     ways_on,
 )
+from rightcall.cli.parser import SHARED
 from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, labelled, pad, text_lines, visible_width
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.executor.request import canonical
@@ -131,20 +132,17 @@ _LEAST_SECONDS = 120.0
 def tools_option(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tools", action="append", default=[], metavar="FILE",
-        help="choose from the tools of a .json, .jsonl or .toml file, or module:attribute (imports that module), "
-        "instead of the code tools on this folder; only functions, as module:attribute gives them, can run; repeatable",
+        help="Use these tools instead of the code tools (only MODULE:NAME can run); repeatable",
     )  # fmt: skip
 
 
 def caller_option(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--as", "--caller", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)"
-    )
+    parser.add_argument("--as", "--caller", dest="caller", default="default", metavar="CALLER", help=SHARED["--as"])
 
 
 def text_of(words: list[str]) -> str:
-    """The request: the words of the command line, or standard input for `-`. Empty when there are none."""
-    text = read_text("-") if words == ["-"] else " ".join(words)
+    """The request: words, a file (`@FILE`) or standard input (`-`). Empty when there is none."""
+    text = read_argument(words[0]) if len(words) == 1 else " ".join(words)
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -294,12 +294,14 @@ class Look(Struct, frozen=True):
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--as", dest="caller", metavar="CALLER", help="only the calls of this caller (default: of all)")
     parser.add_argument(
-        "--period", choices=list(PERIODS), default="1day", help="how far back from now (default: %(default)s)"
+        "--as", dest="caller", metavar="CALLER", help="Count only the calls of this caller (default: all)"
     )
-    parser.add_argument("--watch", action="store_true", help=f"look again every {EVERY:g} seconds, until Ctrl-C")
-    json_option(parser, "all figures")
+    parser.add_argument(
+        "--period", choices=list(PERIODS), default="1day", help="Count this long back from now (default: %(default)s)"
+    )
+    parser.add_argument("--watch", action="store_true", help=f"Refresh every {EVERY:g} seconds until Ctrl-C")
+    json_option(parser)
     store_options(parser)
 
 
