@@ -26,6 +26,11 @@ def test_a_misspelt_command_is_told_the_right_one(run: Runner) -> None:
     assert done.err == "rightcall: unknown command `chek`: did you mean `check`?\n"
 
 
+@pytest.mark.parametrize(("old", "new"), [("call", "run"), ("packet", "requests"), ("quarantine", "policy quarantine")])
+def test_a_removed_command_names_the_new_one_and_does_nothing(run: Runner, old: str, new: str) -> None:
+    assert run(old, "list") == (2, "", f"rightcall: `rightcall {old}` is now `rightcall {new}`\n")
+
+
 @pytest.mark.promise("C-09")
 def test_an_interruption_that_python_has_made_another_exception_of_still_is_one(
     run: Runner, monkeypatch: pytest.MonkeyPatch
@@ -184,7 +189,7 @@ EXAMPLE_OUTPUTS = {
         "to the model:   Result: 3 days of sun in Oslo\n",
         "answer:         It will be sunny in Oslo for three days.\n",
     ],
-    "mytools.py": [],  # a module for `rightcall call`: docs/executor.md uses it
+    "mytools.py": [],  # a module for `rightcall run`: docs/executor.md uses it
     "tool_loop.py": [
         "code/read: success\ncode/delete: refused, Validation failed: There is no tool `code/delete`\n",
         "answer after 2 rounds: The parser splits its text at commas.\n",

@@ -30,15 +30,14 @@ COMMANDS: Final = {
     "status": "Show where RightCall is installed, in which mode, and whether it works",
     "read": "Find and check the calls in a model's output, in any format",
     "check": "Repair and check one call, or JSON lines of calls",
-    "call": "Run one tool call under the policy, and record it",
+    "run": "Run one tool call under the policy, and record it",
     "tools": "Show the tools: arguments, aliases and effects",
     "packs": "List the rule packs, or show one",
     "formats": "List the formats of calls that RightCall reads, with an example of each",
-    "policy": "Check a policy file, or explain what it decides",
+    "policy": "Check a policy file, explain its decisions, or release a call from quarantine",
     "trust": "Trust a policy file that RightCall found in a folder",
     "approvals": "Approve or deny the calls that wait for a person",
     "grants": "Permit certain calls of a caller in advance",
-    "quarantine": "List or release the calls that were refused too often",
     "token": "Create, list and revoke the tokens of HTTP clients",
     "pause": "Stop every tool call in all processes on the store",
     "resume": "Let tool calls run again after `pause`",
@@ -46,7 +45,7 @@ COMMANDS: Final = {
     "stats": "Show how tools were used: calls, success, times and refusals",
     "ask": "Ask a model about this folder; it reads the code until it can answer",
     "route": "Show which tool a request would be routed to, and why",
-    "packet": "Inspect saved requests",
+    "requests": "Inspect saved requests",
     "sandbox": "Run a program in the sandbox, or check that the sandbox works",
     "pr": "Review, merge and export pull requests",
     "undo": "Undo a change that a tool made, or list the last changes",
@@ -58,10 +57,13 @@ COMMANDS: Final = {
 
 _HOMES: Final = {
     "wrap": "mcp", "proxy": "serve", "uninstall": "install", "tools": "packs", "formats": "packs",
-    "grants": "approvals", "quarantine": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
+    "grants": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
     "hook": "mcp", "status": "install",
 }  # fmt: skip
 """Commands that share a module with another: what is theirs there ends with their name (`run_wrap`, `HELP_WRAP`)."""
+
+REMOVED: Final = {"call": "run", "packet": "requests", "quarantine": "policy quarantine"}
+"""Commands that have another name now. They do not run: whoever types one is told the new name."""
 
 OK: Final = 0
 REFUSED: Final = 1
@@ -162,9 +164,6 @@ def _run(command: str, arguments: list[str]) -> int:
     from rightcall.errors import RightCallError
 
     parser, module = _part("parser").parser_of(command)
-    if not arguments and parser.is_group:
-        sys.stderr.write(parser.format_help())
-        return USAGE
     try:
         parse = getattr(module, "parse", None)
         options = parser.parse_args(arguments) if parse is None else parse(parser, arguments)
@@ -203,6 +202,8 @@ def _complain(message: str) -> int:
 def _no_such_command(name: str) -> str:
     from difflib import get_close_matches
 
+    if name in REMOVED:
+        return f"`rightcall {name}` is now `rightcall {REMOVED[name]}`"
     near = get_close_matches(name, COMMANDS, n=1)
     hint = f"did you mean `{near[0]}`?" if near else "run `rightcall --help`"
     return f"unknown command `{name}`: {hint}"

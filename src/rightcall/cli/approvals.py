@@ -23,6 +23,7 @@ from rightcall.cli.options import (
     store_options,
     subcommands,
 )
+from rightcall.cli.parser import Parser
 from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import (
     MOST_LISTED,
@@ -475,21 +476,11 @@ def _listing(grants: list[Grant], now: int, style: Style) -> list[str]:
 _ACTIONS_GRANTS = {"list": _list_grants, "add": _add, "revoke": _revoke}
 
 
-HELP_QUARANTINE = """\
-Calls that were refused so often that they are not looked at any more: list them, or let one try again."""
-
-EXAMPLES_QUARANTINE = """\
-examples:
-  rightcall quarantine list
-  rightcall quarantine release teacher 5d41402a
-  rightcall quarantine release --all
-"""
-
 _DIGEST = 12
 
 
 def arguments_quarantine(parser: ArgumentParser) -> None:
-    action, _ = subcommands(parser)
+    action, _ = subcommands(parser, parser_class=Parser)
     lists = action("list", "List the calls in quarantine")
     lists.add_argument("--all", action="store_true", help="Show every call refused within the last hour")
     json_option(lists)
@@ -536,7 +527,7 @@ def _release(store: "Store", options: Namespace) -> int:
             raise AnswerError("--all releases every call: name a caller and a digest, or --all")
         freed = store.transact(lambda tables: release_all(tables, by, callers))
     elif options.caller is None or options.digest is None:
-        raise AnswerError("name a caller and a digest, as `rightcall quarantine list` shows them, or --all")
+        raise AnswerError("name a caller and a digest, as `rightcall policy quarantine list` shows them, or --all")
     else:
         freed = [store.transact(lambda tables: release(tables, options.caller, options.digest, by, callers))]
     say(f"{count(freed, 'call')} released.")

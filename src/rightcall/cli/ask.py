@@ -27,7 +27,6 @@ from rightcall.base.text import escaped, render_json, wire_name
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
 from rightcall.cli.options import InputError, json_option, model_options, policy_of, redactor_of, store_options
-from rightcall.cli.packet import DEFAULT_CALLER, approval_ways, commands, models, places, ways_on
 from rightcall.cli.persons import (
     YES,
     at_a_terminal,
@@ -39,6 +38,7 @@ from rightcall.cli.persons import (
     waiting,
     who,
 )
+from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, places, ways_on
 from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 from rightcall.record.tables import Store
@@ -272,7 +272,7 @@ def closing_lines(packet: Packet, options: Namespace, style: Style, *, person: b
         lines += labelled("approval", approval_ways(approval, where) if approval else [], style)
         lines += labelled("to go on", ways_on(packet, models(options) + where), style)
     if person:
-        lines.append(style.tint(f"rightcall packet show {packet.header.packet_id}{where}", "dim"))
+        lines.append(style.tint(f"rightcall requests show {packet.header.packet_id}{where}", "dim"))
     return lines
 
 

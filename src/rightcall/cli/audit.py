@@ -356,7 +356,7 @@ def _tell_packets(records: list[CallRecord], told: frozenset[str], options: Name
     packets = [record.context for record in records if record.context and is_packet_id(record.context)]
     new = [packet for packet in dict.fromkeys(packets) if packet not in told]
     if not options.json:
-        say(*(f"packet: rightcall packet show {packet}" for packet in new[-_MOST_PACKETS:]))
+        say(*(f"packet: rightcall requests show {packet}" for packet in new[-_MOST_PACKETS:]))
     return told.union(new)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.cli import OK
-from rightcall.cli.call import report
+from rightcall.cli.run import report
 from rightcall.cli.terminal import (
     Style,
     beside,

@@ -23,9 +23,9 @@ LONGEST: Final = 30
 GROUPS: Final = {
     "Start": ("demo", "init", "doctor"),
     "Connect": ("proxy", "serve", "mcp", "wrap", "install", "uninstall", "status"),
-    "Calls": ("read", "check", "call", "tools", "packs", "formats"),
-    "Control": ("policy", "trust", "approvals", "grants", "quarantine", "token", "pause", "resume", "audit", "stats"),
-    "Requests": ("ask", "route", "packet"),
+    "Calls": ("read", "check", "run", "tools", "packs", "formats"),
+    "Control": ("policy", "trust", "approvals", "grants", "token", "pause", "resume", "audit", "stats"),
+    "Requests": ("ask", "route", "requests"),
     "Code": ("sandbox", "pr", "undo"),
 }
 """What `rightcall --help` shows; the commands that are in no group are hidden."""
@@ -38,15 +38,15 @@ PAGES: Final = {
     "read": "formats.md", "check": "repair.md", "tools": "packs.md", "packs": "packs.md", "formats": "formats.md",
     "policy": "policy.md", "init": "policy.md", "trust": "policy.md", "approvals": "approvals.md",
     "grants": "approvals.md", "audit": "audit.md", "stats": "analytics.md", "route": "routing.md",
-    "ask": "routing.md", "packet": "routing.md", "sandbox": "sandbox.md", "pr": "writes.md", "undo": "undo.md",
-    "call": "executor.md",
+    "ask": "routing.md", "requests": "routing.md", "sandbox": "sandbox.md", "pr": "writes.md", "undo": "undo.md",
+    "run": "executor.md",
 }  # fmt: skip
 """The page under docs/ about a command; cli.md where there is no other."""
 
 EXITS: Final = {
     "check": "0 the call may run, 1 refused, 2 wrong usage",
     "read": "0 every call may run, 1 a call is refused, 2 wrong usage",
-    "call": "0 the tool ran, 1 refused, waiting or failed, 2 wrong usage",
+    "run": "0 the tool ran, 1 refused, waiting or failed, 2 wrong usage",
     "audit verify": "0 unchanged, 1 a record was changed, removed or moved, 2 wrong usage",
     "sandbox run": "the program's own; 123 files lost, 124 timeout, 125 no sandbox, 137 over a limit",
 }
@@ -64,7 +64,7 @@ Exit codes of every command:
 Exit code 1:
   check                   the call is refused (with --jsonl: 0 once every line is answered)
   read                    a call is refused
-  call, route --run       the call did not run, or failed
+  run, route --run        the call did not run, or failed
   ask                     a person must answer first, or there is no complete answer
   route                   no model could choose
   approvals approve       the call was shown and not approved

@@ -52,6 +52,8 @@ class Parser(ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
+        if self.is_group and message.endswith("required: ACTION"):
+            self.exit(2, self.format_help())
         words = message.partition("unrecognized arguments: ")[2].split()
         if words and (flag := words[0].partition("=")[0]).startswith("--"):
             message += self._nearest(flag)

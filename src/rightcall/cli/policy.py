@@ -65,6 +65,9 @@ examples:
   rightcall policy explain my-project/rightcall.toml --as teacher code/read '{"path": ".env"}'
   rightcall policy explain --as teacher save_note --tools mytools:TOOLS --live --json
   rightcall policy command 'git push --force'
+  rightcall policy quarantine list
+  rightcall policy quarantine release teacher 5d41402a
+  rightcall policy quarantine release --all
 """
 
 
@@ -74,7 +77,7 @@ class _AnyOrder(Parser):
     _mixing = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - as the original, which has overloads
-        if self._mixing:
+        if self._mixing or self.is_group:
             return super().parse_known_args(args, namespace)
         self._mixing = True
         try:
@@ -100,6 +103,9 @@ def arguments(parser: ArgumentParser) -> None:
     check.add_argument("file", nargs="?", metavar="FILE", help=f"Policy file (default: {POLICY_FILE} here)")
     _explain_arguments(action("explain", "Explain the decision for a caller and a tool"))
     _command_arguments(action("command", "Explain the decision for a command line or a URL"))
+    from rightcall.cli.approvals import arguments_quarantine
+
+    arguments_quarantine(make("quarantine", "List or release the calls that were refused too often"))
 
 
 def _explain_arguments(parser: ArgumentParser) -> None:
@@ -132,6 +138,10 @@ def _command_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    if options.action in ("list", "release"):
+        from rightcall.cli.approvals import run_quarantine
+
+        return run_quarantine(options)
     if options.action == "check":
         return check(options.file, json=options.json)
     if options.action == "command":

@@ -25,7 +25,8 @@ from rightcall.cli.options import (
     read_argument,
     redactor_of,
 )
-from rightcall.cli.packet import (
+from rightcall.cli.parser import SHARED
+from rightcall.cli.requests import (
     alternative_lines,
     approval_ways,
     chosen_lines,
@@ -40,7 +41,6 @@ from rightcall.cli.packet import (
     tools_lines,
     ways_on,
 )
-from rightcall.cli.parser import SHARED
 from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, labelled, pad, text_lines, visible_width
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.executor.request import canonical
@@ -441,7 +441,7 @@ def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]
     yield "result", result_lines(routing)
     yield "approval", approval_ways(routing.approval, places(options)) if routing.approval else []
     yield "to go on", ways_on(packet, models(options) + places(options)) if waits else []
-    yield "packet", [f"rightcall packet show {packet.header.packet_id}{places(options)}"] if shown.ran else []
+    yield "packet", [f"rightcall requests show {packet.header.packet_id}{places(options)}"] if shown.ran else []
 
 
 def _candidates(shown: Shown) -> list[str]:

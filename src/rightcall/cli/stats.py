@@ -351,7 +351,7 @@ def _nothing(found: Look) -> list[str]:
     if found.last is None:
         return [
             "Nothing is recorded here yet.",
-            "Run a tool with `rightcall call TOOL ARGS --as CALLER` and look again.",
+            "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.",
             "--policy FILE, --root DIR or --db FILE say where else to look.",
         ]
     heading = f"{title(found.figures.caller, found.figures.period)}: no calls."

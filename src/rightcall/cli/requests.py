@@ -47,11 +47,11 @@ from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedToo
 
 EXAMPLES = """\
 examples:
-  rightcall packet list
-  rightcall packet show last
-  rightcall packet show p1k0aren3qsqae3xz --json
-  rightcall packet remove p1k0aren3
-  rightcall packet prune --days 30
+  rightcall requests list
+  rightcall requests show last
+  rightcall requests show p1k0aren3qsqae3xz --json
+  rightcall requests remove p1k0aren3
+  rightcall requests prune --days 30
 """
 
 
@@ -156,7 +156,7 @@ def _days(text: str) -> float:
 
 
 # ── how it goes on ──
-# How a packet that has not ended goes on: the commands, ready to be typed, as `packet show`, `ask` and `route` show
+# How a packet that has not ended goes on: the commands, ready to be typed, as `requests show`, `ask` and `route` show
 # them.
 
 DEFAULT_CALLER = "default"

@@ -40,15 +40,15 @@ from rightcall.executor.present.messages import Outcome
 
 EXAMPLES = """\
 examples:
-  rightcall call code/read --path README.md --endLine 20
-  rightcall call code/search --pattern TODO --filePattern '**/*.py' --contextLines 3
-  rightcall call code/diff --base main --split
-  rightcall call code/list --help
-  rightcall call code/search '{pattern: "TODO"}' --root ~/project
-  rightcall call word_count '{"text": "to be or not"}' --tools examples.mytools:TOOLS --as teacher
-  rightcall call word_count "{'txt': 'to be'}" --tools examples.mytools:TOOLS --as teacher --explain
-  rightcall call append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --json
-  rightcall call append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --wait 120
+  rightcall run code/read --path README.md --endLine 20
+  rightcall run code/search --pattern TODO --filePattern '**/*.py' --contextLines 3
+  rightcall run code/diff --base main --split
+  rightcall run code/list --help
+  rightcall run code/search '{pattern: "TODO"}' --root ~/project
+  rightcall run word_count '{"text": "to be or not"}' --tools examples.mytools:TOOLS --as teacher
+  rightcall run word_count "{'txt': 'to be'}" --tools examples.mytools:TOOLS --as teacher --explain
+  rightcall run append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --json
+  rightcall run append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --wait 120
 
 exit code 1: the call was refused, waits for a person, or the tool failed.
 """
@@ -62,7 +62,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "args", nargs="?", default="{}", metavar="ARGS",
         help="Arguments as the model wrote them; @FILE reads a file, - standard input; "
-        "or pass them as options (see `rightcall call TOOL --help`)",
+        "or pass them as options (see `rightcall run TOOL --help`)",
     )  # fmt: skip
     parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help=SHARED["--as"])
     parser.add_argument(
@@ -215,9 +215,9 @@ def _explained(outcome: Outcome, style: Style) -> list[str]:
 
 
 # ── options ──
-# The arguments of a tool as options of `rightcall call`, made from its schema.
+# The arguments of a tool as options of `rightcall run`, made from its schema.
 #
-#     rightcall call code/read --path README.md --startLine 3
+#     rightcall run code/read --path README.md --startLine 3
 #
 # Text becomes what the schema wants: a number, true or false, one of the choices, a list where an option is repeated,
 # an object from JSON. What this leaves open, such as ranges, the gate checks as it does for any call. `--start-line`
@@ -420,7 +420,7 @@ def _values(found: Namespace, tool: "Tool", options: Mapping[str, ToolOption]) -
             about = f" ({escaped(option.about, 100).rstrip('.')})" if option.about else ""
             raise InputError(
                 f"missing option `{option.flag}` of `{tool.name}`{about}; "
-                f"run `rightcall call {tool.name} --help` to see all of them"
+                f"run `rightcall run {tool.name} --help` to see all of them"
             )
     return {name: _value(options[name], texts) for name, texts in given.items() if texts is not None}
 
@@ -500,5 +500,5 @@ def _unknown(word: str, tool: "Tool", options: Mapping[str, ToolOption], own: fr
         by_fold = {_folded(one): one for one in (*options, *(flag.lstrip("-") for flag in own))}
         near = get_close_matches(_folded(name), by_fold, n=1)
         meant = by_fold[near[0]] if near else None
-    hint = f"did you mean `--{meant}`?" if meant else f"run `rightcall call {tool.name} --help` to see its options"
+    hint = f"did you mean `--{meant}`?" if meant else f"run `rightcall run {tool.name} --help` to see its options"
     return f"unknown option `{escaped(flag, 60)}` for `{tool.name}`: {hint}"
