@@ -197,7 +197,7 @@ def test_what_is_wrong_in_the_command_is_said_with_what_would_be_right(run: Runn
         (("--seconds", "nan"), "not nan"),
     ):
         done = run("sandbox", "run", *options, "a.py")
-        assert (done.code, done.err.strip().endswith(said)) == (2, True), done.err
+        assert (done.code, f"{said}\nhint: " in done.err) == (2, True), done.err
 
 
 @pytest.mark.promise("X-06")
