@@ -34,7 +34,7 @@ run: $(VENV)/.installed ## set up, then start the server with a practice model o
 	@echo "   $(BIN)/rightcall demo               broken calls through the gate, in a minute"
 	@echo "   $(BIN)/rightcall doctor --help      how well a model of yours calls tools, without and with RightCall"
 	@echo "   $(BIN)/rightcall sandbox doctor     whether code that a model wrote can run safely on this machine"
-	@echo "   $(BIN)/rightcall init               a policy file; then 'rightcall call --help' runs calls under it"
+	@echo "   $(BIN)/rightcall init               a policy file; then 'rightcall run --help' runs calls under it"
 	@echo "   make test                           lint, types and tests"
 	@echo
 	@trap : INT; $(BIN)/rightcall serve $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end

@@ -1,4 +1,4 @@
-"""Tools of one's own for `rightcall call`: functions with type hints, each with the effects it has."""
+"""Tools of one's own for `rightcall run`: functions with type hints, each with the effects it has."""
 
 from pathlib import Path
 

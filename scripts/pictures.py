@@ -32,7 +32,7 @@ TOOLS = (
 SHOWN = (
     """rightcall check getWeather "{'location': 'Bern', days: 'three',}" --tools weather.json""",
     """rightcall check get_weather '{"days": 3}' --tools weather.json""",
-    """rightcall call append_note '{"path": "notes.txt", "line": "buy milk"}' --tools examples.mytools:TOOLS""",
+    """rightcall run append_note '{"path": "notes.txt", "line": "buy milk"}' --tools examples.mytools:TOOLS""",
 )
 """A broken call that is repaired, a wrong one that is refused with its hint, one that waits for a person."""
 

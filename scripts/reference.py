@@ -38,19 +38,6 @@ def pages() -> dict[Path, str]:
 # ── commands ──
 
 
-def parser_of(command: str) -> tuple[argparse.ArgumentParser, str, str]:
-    """The parser of one command with its description and its examples."""
-    from rightcall.cli import home_of
-
-    home = home_of(command)
-    module = import_module(f"rightcall.cli.{home}")
-    own = "" if home == command else f"_{command}"
-    parser = argparse.ArgumentParser(prog=f"rightcall {command}", allow_abbrev=False)
-    getattr(module, f"arguments{own}")(parser)
-    about = getattr(module, f"HELP{own.upper()}") if own else module.__doc__
-    return parser, inspect.cleandoc(about or ""), getattr(module, f"EXAMPLES{own.upper()}", "")
-
-
 def commands() -> str:
     """Every command with its arguments and options, read from the argument parsers."""
     from rightcall.cli import COMMANDS
@@ -73,8 +60,11 @@ def commands() -> str:
 
 
 def command(name: str) -> Iterator[str]:
-    parser, about, samples = parser_of(name)
-    yield fenced(about)
+    from rightcall.cli.parser import parser_of
+
+    parser, _ = parser_of(name)
+    samples = parser.epilog or ""
+    yield fenced(inspect.cleandoc(parser.description or ""))
     yield from usage(parser)
     yield from options(parser)
     for action in parser._actions:
@@ -348,7 +338,7 @@ def variables() -> set[str]:
 
 def events() -> str:
     """Events of the gate, kinds of records, problem codes, exit codes and environment variables."""
-    from rightcall.cli import EXIT_CODES
+    from rightcall.cli.help import EXIT_CODES
     from rightcall.policy.types import DecisionKind
     from rightcall.record.tables import EntryKind
     from rightcall.types import Effect, Event, Mode, StrategyName

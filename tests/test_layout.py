@@ -416,7 +416,7 @@ def test_no_command_needs_the_extra_for_the_server_before_it_runs() -> None:
     assert loaded & MAY_LOAD_IN_SERVE == set()
 
 
-@pytest.mark.parametrize("command", ["ask", "call", "demo", "install", "pause", "status", "warm"])
+@pytest.mark.parametrize("command", ["ask", "run", "demo", "install", "pause", "status", "warm"])
 def test_a_command_starts_without_what_only_its_work_needs(command: str) -> None:
     loaded = modules_after(f"import rightcall.cli.{home_of(command)}")
     ours = {"executor.executor", "policy.watch", "record.sqlite", "tools.git", "tools.run", "tools.write"}

@@ -135,7 +135,7 @@ def test_a_call_that_needs_a_person_waits_for_that_person(
     assert run(*commands["approve"].split()[1:], "--digest", digest, "--by", "anna").code == 0
     server.play(says(NONE, "It says: Design."))
     assert run(*commands["resume"].split()[1:]).out == "It says: Design.\n"
-    assert "rightcall ask" not in run("packet", "show", kept).out
+    assert "rightcall ask" not in run("requests", "show", kept).out
 
 
 @pytest.mark.promise("T-05", "T-06")
@@ -150,7 +150,7 @@ def test_at_a_terminal_every_question_is_asked_there_and_then(folder: Path, serv
         code, seen = terminal.end()
     assert (code, "docs/design.md" in shown) == (0, True)
     assert "Done. \\u001b[31m\\u202eevil\\u0007\n" in seen
-    assert f"rightcall packet show {packets().find('last')}\n" in seen
+    assert f"rightcall requests show {packets().find('last')}\n" in seen
 
 
 def test_ctrl_c_saves_the_request_and_says_how_it_goes_on(folder: Path, server: ScriptedUpstream) -> None:

@@ -38,7 +38,7 @@ def test_a_lost_audit_is_told_by_every_command_until_a_new_one_is_begun(
     run: Runner, database: Path, gone: bool
 ) -> None:
     database.unlink() if gone else database.write_bytes(b"")
-    for command in (["audit", "tail"], ["audit", "verify"], ["approvals", "list"], ["call", "ping", "{}"], ["stats"]):
+    for command in (["audit", "tail"], ["audit", "verify"], ["approvals", "list"], ["run", "ping", "{}"], ["stats"]):
         done = run(*command)
         assert done.code == 2, command
         assert f"rightcall audit adopt --db {database}" in done.err

@@ -1,4 +1,4 @@
-"""`rightcall call` shows what the code tools found as a person wants it, and nothing in it can harm a terminal."""
+"""`rightcall run` shows what the code tools found as a person wants it, and nothing in it can harm a terminal."""
 
 import json
 import re

@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-COMMANDS = [("warm",), ("call", "code/log"), ("call", "code/blame", '{path: "a"}')]
+COMMANDS = [("warm",), ("run", "code/log"), ("run", "code/blame", '{path: "a"}')]
 
 
 class Busy:
@@ -94,7 +94,7 @@ def test_a_terminal_that_closes_may_tell_twice(busy: Busy) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked through only on Linux")
 def test_a_git_that_waits_for_ever_for_somebody_who_was_killed_goes_with_its_folder(busy: Busy) -> None:
-    process, git = busy.start("call", "code/log")
+    process, git = busy.start("run", "code/log")
     process.kill()
     process.communicate()
     watched = os.pidfd_open(git)

@@ -1,4 +1,4 @@
-"""`rightcall grants` and `rightcall quarantine`: a yes in advance, and a call that is looked at again."""
+"""`rightcall grants` and `rightcall policy quarantine`: a yes in advance, and a call that is looked at again."""
 
 import json
 from collections.abc import Iterator
@@ -136,32 +136,35 @@ def refuse(desk: Desk, times: int) -> str:
 
 @pytest.mark.promise("P-11")
 def test_quarantine_is_listed_and_released(run: Runner, desk: Desk) -> None:
-    assert run("quarantine", "list").out == "No call is in quarantine.\n"
+    assert run("policy", "quarantine", "list").out == "No call is in quarantine.\n"
     digest = refuse(desk, 2)
-    assert run("quarantine", "list").out == "No call is in quarantine.\n"
+    assert run("policy", "quarantine", "list").out == "No call is in quarantine.\n"
     assert (
         f"teacher  {digest[:12]}  file/save        2  policy:deny           no"
-        in run("quarantine", "list", "--all").out
+        in run("policy", "quarantine", "list", "--all").out
     )
     refuse(desk, 1)
-    assert f"teacher  {digest[:12]}  file/save        3  policy:deny          yes" in run("quarantine", "list").out
-    (record,) = run("quarantine", "list", "--json").json["calls"]
+    assert (
+        f"teacher  {digest[:12]}  file/save        3  policy:deny          yes"
+        in run("policy", "quarantine", "list").out
+    )
+    (record,) = run("policy", "quarantine", "list", "--json").json["calls"]
     assert (record["digest"], record["refusals"], record["quarantined"]) == (digest, 3, True)
-    assert run("quarantine", "release", "teacher", digest[:8], "--by", "teacher").code == 2
-    assert run("quarantine", "release", "teacher", digest[:8], "--by", "anna").out == "1 call released.\n"
-    assert run("quarantine", "list", "--all").out == "No call is in quarantine.\n"
+    assert run("policy", "quarantine", "release", "teacher", digest[:8], "--by", "teacher").code == 2
+    assert run("policy", "quarantine", "release", "teacher", digest[:8], "--by", "anna").out == "1 call released.\n"
+    assert run("policy", "quarantine", "list", "--all").out == "No call is in quarantine.\n"
 
 
 @pytest.mark.promise("P-11")
 def test_all_of_quarantine_is_released_at_once(run: Runner, desk: Desk) -> None:
     refuse(desk, 3)
-    assert run("quarantine", "release", "--all", "--by", "anna").out == "1 call released.\n"
-    assert run("quarantine", "release", "--all", "--by", "anna").out == "0 calls released.\n"
+    assert run("policy", "quarantine", "release", "--all", "--by", "anna").out == "1 call released.\n"
+    assert run("policy", "quarantine", "release", "--all", "--by", "anna").out == "0 calls released.\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["teacher"], ["teacher", "abcdefgh", "--all"]])
 def test_what_to_release_has_to_be_said(run: Runner, desk: Desk, arguments: list[str]) -> None:
-    done = run("quarantine", "release", *arguments, "--by", "anna")
+    done = run("policy", "quarantine", "release", *arguments, "--by", "anna")
     assert (done.code, done.out) == (2, "")
     assert "name a caller and a digest" in done.err
 
@@ -169,5 +172,5 @@ def test_what_to_release_has_to_be_said(run: Runner, desk: Desk, arguments: list
 def test_a_policy_without_quarantine_says_so(run: Runner, desk: Desk) -> None:
     write_trusted(Path("rightcall.toml"), "[policy]\nquarantine = 0\n")
     refuse(desk, 9)
-    assert run("quarantine", "list").out == "The policy puts no call in quarantine.\n"
-    assert run("quarantine", "list", "--json").json == {"calls": []}
+    assert run("policy", "quarantine", "list").out == "The policy puts no call in quarantine.\n"
+    assert run("policy", "quarantine", "list", "--json").json == {"calls": []}

@@ -14,17 +14,17 @@ from support.hostile.folders import SECRET, TRAPS, Trap
 
 SAVE = '{{"path": "{}/written.txt", "content": "x"}}'
 COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("call", "file/save", "SAVE"),
-    ("call", "code/read", '{"path": "a.txt"}'),
-    ("call", "code/read", '{"path": "OUTSIDE/precious.txt"}'),
+    ("run", "file/save", "SAVE"),
+    ("run", "code/read", '{"path": "a.txt"}'),
+    ("run", "code/read", '{"path": "OUTSIDE/precious.txt"}'),
     ("route", "read the file a.txt"),
     ("ask", "read the file a.txt"),
-    ("packet", "list"),
+    ("requests", "list"),
     ("policy", "check"),
     ("policy", "explain", "code/read", "--live"),
     ("approvals", "list"),
     ("grants", "list"),
-    ("quarantine", "list"),
+    ("policy", "quarantine", "list"),
     ("audit", "tail"),
     ("audit", "verify"),
     ("stats",),

@@ -11,38 +11,24 @@ from pathlib import Path
 import pytest
 
 from rightcall import cli
-from rightcall.cli import COMMANDS
 from support.cli import EXAMPLES, ROOT, TOOLS, Runner, environment, start
-
-
-def test_help_names_every_command_and_every_exit_code(run: Runner) -> None:
-    done = run("--help")
-    assert done.code == 0
-    assert all(f"  {command}" in done.out for command in COMMANDS)
-    assert all(f"  {code} " in done.out for code in (0, 1, 2, 130, 141))
-    assert all(f"`{command}`" in done.out.partition("exit codes:")[2] for command in ("check", "pr", "undo"))
-
-
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "version"])
-def test_help_of_a_command_has_examples_and_exit_codes(run: Runner, command: str) -> None:
-    done = run(command, "--help")
-    assert done.code == 0
-    assert "examples:\n" in done.out
-    assert f"  rightcall {command}" in done.out
-    assert "exit codes:" in done.out
-    assert done.err == ""
 
 
 def test_no_command_is_wrong_usage_and_shows_the_help(run: Runner) -> None:
     done = run()
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("usage: rightcall")
+    assert done.err == run("--help").out
 
 
 def test_a_misspelt_command_is_told_the_right_one(run: Runner) -> None:
     done = run("chek")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "rightcall: there is no command `chek`: did you mean `check`?\n"
+    assert done.err == "rightcall: unknown command `chek`: did you mean `check`?\n"
+
+
+@pytest.mark.parametrize(("old", "new"), [("call", "run"), ("packet", "requests"), ("quarantine", "policy quarantine")])
+def test_a_removed_command_names_the_new_one_and_does_nothing(run: Runner, old: str, new: str) -> None:
+    assert run(old, "list") == (2, "", f"rightcall: `rightcall {old}` is now `rightcall {new}`\n")
 
 
 @pytest.mark.promise("C-09")
@@ -203,7 +189,7 @@ EXAMPLE_OUTPUTS = {
         "to the model:   Result: 3 days of sun in Oslo\n",
         "answer:         It will be sunny in Oslo for three days.\n",
     ],
-    "mytools.py": [],  # a module for `rightcall call`: docs/reference/executor.md uses it
+    "mytools.py": [],  # a module for `rightcall run`: docs/reference/executor.md uses it
     "tool_loop.py": [
         "code/read: success\ncode/delete: refused, Validation failed: There is no tool `code/delete`\n",
         "answer after 2 rounds: The parser splits its text at commas.\n",

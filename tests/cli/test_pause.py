@@ -56,13 +56,13 @@ def test_a_pause_is_shown_everywhere_until_calls_are_resumed(run: Runner, projec
     (state,) = run("status", "--json").json["paused"]
     assert (state["by"], state["reason"]) == ("anna", "smoke in room 4")
     assert run("approvals", "list", "--json").json["paused"]["by"] == "anna"
-    called = run("call", "code/list", '{"pattern": "*"}')
+    called = run("run", "code/list", '{"pattern": "*"}')
     assert called.code == 1
     assert "paused by the operator" in called.out + called.err
     assert "smoke" not in called.out + called.err
     assert run("resume", "--by", "anna").out.startswith("Calls may run again: ")
     assert run("resume", "--by", "anna").out.startswith("Calls are not paused: ")
-    assert run("call", "code/list", '{"pattern": "*"}').code == 0
+    assert run("run", "code/list", '{"pattern": "*"}').code == 0
     for command in (["audit", "tail"], ["approvals", "list"], ["status"]):
         assert "PAUSED" not in run(*command).out
 
@@ -99,13 +99,13 @@ def test_everywhere_reaches_what_has_no_store_and_what_is_made_later(
     other.mkdir()
     with Door.open("wrap", {"version": 1}, root=str(other)) as door:  # in memory, as `wrap` without a policy
         assert door.judge("read", {}).decision.rule == "paused"
-    called = run("call", "code/list", '{"pattern": "*"}', "--root", str(other))
+    called = run("run", "code/list", '{"pattern": "*"}', "--root", str(other))
     assert "paused by the operator" in called.out + called.err
     left = run("resume", "--by", "anna")
     assert "rightcall resume --everywhere" in left.out
     ended = run("resume", "--everywhere", "--json", "--by", "anna").json["everywhere"]
     assert (ended["paused"], ended["changed"]) == (False, True)
-    assert run("call", "code/list", '{"pattern": "*"}', "--root", str(other)).code == 0
+    assert run("run", "code/list", '{"pattern": "*"}', "--root", str(other)).code == 0
 
 
 @pytest.mark.parametrize("where", ["", "elsewhere"])
@@ -150,9 +150,9 @@ def test_a_stop_that_cannot_be_read_still_stops(run: Runner, tmp_path: Path) -> 
     run("pause", "--everywhere", "--by", "anna")
     run("resume", "--by", "anna")
     (tmp_path / "state" / "rightcall" / "stops" / "everywhere.json").write_text("{")
-    assert run("call", "code/list", '{"pattern": "*"}').code == 1
+    assert run("run", "code/list", '{"pattern": "*"}').code == 1
     assert run("resume", "--everywhere", "--by", "anna").code == 0
-    assert run("call", "code/list", '{"pattern": "*"}').code == 0
+    assert run("run", "code/list", '{"pattern": "*"}').code == 0
 
 
 def test_a_stop_that_is_a_pipe_stops_and_nobody_waits_for_it(tmp_path: Path) -> None:
@@ -174,13 +174,13 @@ def test_a_stop_that_is_a_link_to_nowhere_stops(tmp_path: Path) -> None:
 def test_whoever_removes_the_store_does_not_lift_the_stop(run: Runner, project: Path) -> None:
     run("pause", "--by", "anna", "--reason", "smoke")
     rmtree(project / ".rightcall")
-    called = run("call", "code/list", '{"pattern": "*"}')
+    called = run("run", "code/list", '{"pattern": "*"}')
     assert called.code == 1
     assert "paused by the operator" in called.out
     assert "by anna: smoke" in run("pause", "--status", columns=200).out
     run("resume", "--by", "anna")
     rmtree(project / ".rightcall")
-    assert run("call", "code/list", '{"pattern": "*"}').code == 0
+    assert run("run", "code/list", '{"pattern": "*"}').code == 0
 
 
 def test_without_a_policy_both_stores_of_this_folder_are_paused(run: Runner, project: Path, tmp_path: Path) -> None:

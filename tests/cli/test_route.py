@@ -172,8 +172,8 @@ def test_run_runs_what_is_sure_and_tells_where_the_story_is(
     assert (done.code, done.out.splitlines()[0]) == (0, "✓ code/read ran")
     assert "# Design" in done.out
     assert len(server.requests) == 2  # no model was asked for an answer
-    assert "packet           rightcall packet show p" in done.out
-    assert "rightcall audit show" in run("packet", "show", "last").out
+    assert "packet           rightcall requests show p" in done.out
+    assert "rightcall audit show" in run("requests", "show", "last").out
 
 
 @pytest.mark.promise("T-08")
@@ -319,7 +319,7 @@ def test_a_preview_knows_the_tools_by_the_definitions_that_the_audit_has_of_them
     route: Route, run: Runner, folder: Path, server: ScriptedUpstream
 ) -> None:
     write_policy(folder, server)
-    assert run("call", "code/read", '{"path": "docs/design.md"}').code == 0
+    assert run("run", "code/read", '{"path": "docs/design.md"}').code == 0
     server.play(says(reads(), APPROVED))
     assert route(READING).out.startswith("✓ code/read would run\n")
     explained = run("policy", "explain", "code/read", '{"path": "rightcall.toml"}', "--live", "--json")

@@ -52,7 +52,7 @@ def test_a_list_says_which_server_is_not_there(run: Runner, folder: Path) -> Non
 
 @pytest.mark.parametrize("arguments", [("--text=hello",), ('{"text": "hello"}',), ("{txt: 'hello'}",)])
 def test_call_runs_one_and_the_audit_has_it(run: Runner, folder: Path, arguments: tuple[str, ...]) -> None:
-    called = run("call", "x_echo", *arguments)
+    called = run("run", "x_echo", *arguments)
     assert called.code == 0, called.err
     assert "✓ x/echo ran in" in called.out
     assert "hello" in called.out
@@ -60,7 +60,7 @@ def test_call_runs_one_and_the_audit_has_it(run: Runner, folder: Path, arguments
 
 
 def test_the_help_of_a_call_has_the_arguments_of_the_tool(run: Runner, folder: Path) -> None:
-    told = run("call", "x_echo", "--help")
+    told = run("run", "x_echo", "--help")
     assert "arguments of x_echo:" in told.out
     assert "--text TEXT" in told.out
 
@@ -73,7 +73,7 @@ def test_route_knows_them(run: Runner, folder: Path) -> None:
 @pytest.mark.promise("P-13")
 @pytest.mark.parametrize(
     "command",
-    [("tools",), ("call", "x_echo", "--text=a"), ("call", "x_echo", "{}"), ("route", "say it"), ("ask", "say it")],
+    [("tools",), ("run", "x_echo", "--text=a"), ("run", "x_echo", "{}"), ("route", "say it"), ("ask", "say it")],
 )
 def test_a_policy_that_nobody_trusts_starts_nothing(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
@@ -88,7 +88,7 @@ def test_a_policy_that_nobody_trusts_starts_nothing(
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
 def test_ctrl_c_leaves_no_server_running(folder: Path) -> None:
     os.mkfifo(folder / "waiting")
-    process = start("call", "x_wait", "{}")
+    process = start("run", "x_wait", "{}")
     assert (folder / "waiting").read_text() == "wait"
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)

@@ -91,7 +91,7 @@ def test_repair_rates_stand_beside_each_provider_and_tool() -> None:
 def test_an_empty_store_says_so_kindly_and_what_to_try() -> None:
     assert shown(Diary(), 100, None) == (
         "Nothing is recorded here yet.\n"
-        "Run a tool with `rightcall call TOOL ARGS --as CALLER` and look again.\n"
+        "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.\n"
         "--policy FILE, --root DIR or --db FILE say where else to look."
     )
 

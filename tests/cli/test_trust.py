@@ -128,13 +128,13 @@ def test_a_running_program_takes_a_change_only_as_far_as_it_tightens(run: Runner
 
 def test_at_a_terminal_a_command_asks_once_and_goes_on(file: Path) -> None:
     file.write_text('[policy]\nstage = "sandbox"\n')
-    with Terminal("call", "ping", "{}") as terminal:
+    with Terminal("run", "ping", "{}") as terminal:
         shown = terminal.until("Trust this file? [y/N] ")
         assert "line 2: policy.stage (allows more tools)" in shown
         terminal.type("y\n")
         terminal.until("ping ran in")
     assert stage(file) == ("sandbox", "trusted")
-    with Terminal("call", "ping", "{}") as terminal:
+    with Terminal("run", "ping", "{}") as terminal:
         assert "Trust this file?" not in terminal.until("ping ran in")
 
 

@@ -156,7 +156,7 @@ def test_the_designs_stages_and_limits_are_ours() -> None:
 
 @pytest.mark.promise("X-02")
 def test_an_outcome_is_the_designs_tool_result(executor: Any) -> None:
-    from rightcall.cli.call import outcome_record
+    from rightcall.cli.run import outcome_record
 
     ran = outcome_record(executor.run({"name": "code/read", "arguments": {"path": "a.py"}}))
     refused = outcome_record(executor.run({"name": "file/delete", "arguments": {"path": "a.py"}}))

@@ -38,7 +38,7 @@ def test_a_program_below_the_root_is_not_run_though_it_comes_first(it: Made, tmp
         planted(it.folder / below, name, tmp_path / f"ran {name}")
     path = f"{it.folder / below}:{os.environ['PATH']}"
     for call in (("code/log",), ("code/search", '{pattern: "TODO"}')):
-        process = start("call", *call, "--root", str(it.folder), PATH=path, XDG_STATE_HOME=str(tmp_path / "state"))
+        process = start("run", *call, "--root", str(it.folder), PATH=path, XDG_STATE_HOME=str(tmp_path / "state"))
         out, err = process.communicate(timeout=30)
         assert (process.returncode, err) == (0, b""), out
     assert not list(tmp_path.glob("ran *"))

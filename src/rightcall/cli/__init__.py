@@ -13,81 +13,63 @@ import gc
 import os
 import sys
 from importlib import import_module
-from typing import Final, TextIO
+from typing import Any, Final, TextIO
 
-__all__ = ["CLOSED_PIPE", "COMMANDS", "EXIT_CODES", "INTERRUPTED", "OK", "REFUSED", "USAGE", "home_of", "main"]
+__all__ = ["CLOSED_PIPE", "COMMANDS", "INTERRUPTED", "OK", "REFUSED", "USAGE", "home_of", "main", "suffix_of"]
 
 COMMANDS: Final = {
-    "proxy": "stand between clients and a model's server, so that its tool calls come out right",
-    "serve": "run the server: proxy, health, metrics; with a practice model when there is no upstream",
-    "mcp": "be an MCP server over stdio: the code tools, and the servers of the policy, joined",
-    "wrap": "stand between an MCP client and one server: its tool calls are repaired, checked and recorded",
-    "doctor": "ask a model for tool calls: what share is usable without and with RightCall, and what helps",
-    "read": "find and check the calls in what a model wrote, in any format",
-    "check": "check one call, or JSON lines of calls",
-    "call": "run one tool call under the policy, with a record of it",
-    "route": "show how a request would be routed: is a tool needed, which one, how sure is it",
-    "ask": "ask about this folder: a model looks around with the code tools until it can answer",
-    "tools": "show the catalogue of tools: arguments, aliases, effects",
-    "packs": "list the rule packs, or show one",
-    "init": "write a policy file with every key, its default and what it means",
-    "policy": "check a policy file, or explain what it decides for a caller and a tool",
-    "trust": "trust a policy file that was found in a folder: show what it asks for, ask, and remember it",
-    "approvals": "answer the calls that wait for a person: list, show, approve, deny, watch",
-    "grants": "say yes in advance to certain calls of a caller, or take it back",
-    "token": "make, list and revoke the tokens with which clients speak for a caller over HTTP",
-    "quarantine": "list the calls that were refused too often, or release one",
-    "pause": "stop every tool call at once, in all processes on the store, until `resume`",
-    "resume": "let tool calls run again after `pause`",
-    "audit": "see what was recorded: tail, show, verify, head, export, prune",
-    "packet": "tell the story of a request that was routed: show, list, remove, prune",
-    "install": "put rightcall into the settings of a host: Claude Code, Gemini CLI, Codex, Cursor and others",
-    "uninstall": "take it out of them again, byte for byte",
-    "status": "show where rightcall is installed, in which mode, and whether it works",
-    "hook": "answer an event of Claude Code, Gemini CLI or Codex: allow, deny, ask, or put its input right",
-    "pr": "look after pull requests: list, show, diff, comment, approve, reject, close, merge, export",
-    "undo": "take back what a tool has written, or list the last changes",
-    "sandbox": "run a program of your own in the sandbox, or find out whether it works here: run, doctor",
-    "warm": "make a big git history fast to look at, without touching the repository",
-    "formats": "list the formats in which calls are found, with an example each",
-    "stats": "show how tools were used: calls, success, times, refusals, the success metrics",
-    "eval": "score the gate on a corpus of emissions, damaged calls or broken JSON",
-    "demo": "watch the gate at work on broken calls",
-    "version": "print the version",
+    "demo": "Show how RightCall repairs, checks and runs broken calls",
+    "init": "Write a policy file with every key, its default and its meaning",
+    "doctor": "Measure a model's tool calls with and without RightCall",
+    "proxy": "Run a proxy that repairs a model's tool calls",
+    "serve": "Run the server: proxy, health and metrics; without an upstream, a practice model",
+    "mcp": "Serve code tools and configured MCP servers over stdio",
+    "wrap": "Repair, check and record the calls of an MCP client to one server",
+    "install": "Add RightCall to the settings of a host, such as Claude Code or Cursor",
+    "uninstall": "Remove RightCall from the settings of a host",
+    "status": "Show where RightCall is installed, in which mode, and whether it works",
+    "read": "Find and check the calls in a model's output, in any format",
+    "check": "Repair and check one call, or JSON lines of calls",
+    "run": "Run one tool call under the policy, and record it",
+    "tools": "Show the tools: arguments, aliases and effects",
+    "packs": "List the rule packs, or show one",
+    "formats": "List the formats of calls that RightCall reads, with an example of each",
+    "policy": "Check a policy file, explain its decisions, or release a call from quarantine",
+    "trust": "Trust a policy file that RightCall found in a folder",
+    "approvals": "Approve or deny the calls that wait for a person",
+    "grants": "Permit certain calls of a caller in advance",
+    "token": "Create, list and revoke the tokens of HTTP clients",
+    "pause": "Stop every tool call in all processes on the store",
+    "resume": "Let tool calls run again after `pause`",
+    "audit": "Show, verify, export and prune the audit log",
+    "stats": "Show how tools were used: calls, success, times and refusals",
+    "ask": "Ask a model about this folder; it reads the code until it can answer",
+    "route": "Show which tool a request would be routed to, and why",
+    "requests": "Inspect saved requests",
+    "sandbox": "Run a program in the sandbox, or check that the sandbox works",
+    "pr": "Review, merge and export pull requests",
+    "undo": "Undo a change that a tool made, or list the last changes",
+    "hook": "Answer a hook event of Claude Code, Gemini CLI or Codex",
+    "eval": "Score the gate on a corpus of model output, damaged calls or broken JSON",
+    "warm": "Speed up code/log and code/blame in a large repository",
+    "version": "Print the version",
 }
 
 _HOMES: Final = {
     "wrap": "mcp", "proxy": "serve", "uninstall": "install", "tools": "packs", "formats": "packs",
-    "grants": "approvals", "quarantine": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
+    "grants": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
     "hook": "mcp", "status": "install",
 }  # fmt: skip
 """Commands that share a module with another: what is theirs there ends with their name (`run_wrap`, `HELP_WRAP`)."""
+
+REMOVED: Final = {"call": "run", "packet": "requests", "quarantine": "policy quarantine"}
+"""Commands that have another name now. They do not run: whoever types one is told the new name."""
 
 OK: Final = 0
 REFUSED: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
 CLOSED_PIPE: Final = 141
-HELP_WIDTH: Final = 110
-
-EXIT_CODES: Final = """\
-exit codes:
-  0    done; for `check`: the call may run; for `read`: every call found may run, or there is none
-       (with --jsonl: every line was answered); for `call`: the tool ran
-  1    `check`: the call is refused; `read`: a call is refused; `call`, `route --run`: it did not run, or failed;
-       `ask`: it waits for a person, or there is no whole answer; `route`: no model could choose;
-       `audit verify`: a record was changed, removed or moved; `audit prune`: you said no;
-       `install`, `uninstall`: you said no, or there was nothing to wrap; `status`, `sandbox doctor`: something does
-       not work; `tools --write-examples`: the model wrote none for a tool; `undo`: you said no, or
-       something newer depends on it; `pr`: it was not done, or you said no
-  2    wrong usage, a wrong tool, pack or policy file, or input or output that fails
-  124  `sandbox run`, whose exit code is the program's: it took too long; 125: there is no sandbox; 137: over a limit;
-       123: it ended with 0, but not all of its files could be brought back
-  129  its terminal was closed (SIGHUP)
-  130  interrupted (Ctrl-C)
-  141  the reader of the output closed it
-  143  ended from outside (SIGTERM)
-"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -166,12 +148,11 @@ def _dispatch(arguments: list[str]) -> int:
     make_writable(sys.stdout)
     make_writable(sys.stderr)
     if not arguments:
-        sys.stderr.write(_help())
+        sys.stderr.write(_part("help").overview())
         return USAGE
     first = arguments[0]
     if first in ("-h", "--help", "help"):
-        sys.stdout.write(_help())
-        return OK
+        return _show_help(arguments[1:])
     if first in ("-V", "--version", "version"):
         return _version()
     if first not in COMMANDS:
@@ -180,25 +161,13 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(command: str, arguments: list[str]) -> int:
-    from argparse import ArgumentParser, RawDescriptionHelpFormatter
-    from functools import partial
-
     from rightcall.errors import RightCallError
 
-    home = home_of(command)
-    module = import_module(f"rightcall.cli.{home}")
-    own = "" if home == command else f"_{command}"
-    parser = ArgumentParser(
-        prog=f"rightcall {command}",
-        description=getattr(module, f"HELP{own.upper()}") if own else module.__doc__,
-        epilog=f"{getattr(module, f'EXAMPLES{own.upper()}')}\n{EXIT_CODES}",
-        formatter_class=partial(RawDescriptionHelpFormatter, width=HELP_WIDTH),  # asking for the width loads shutil
-        allow_abbrev=False,
-    )
-    getattr(module, f"arguments{own}")(parser)
+    parser, module = _part("parser").parser_of(command)
     try:
         parse = getattr(module, "parse", None)
-        return getattr(module, f"run{own}")(parser.parse_args(arguments) if parse is None else parse(parser, arguments))
+        options = parser.parse_args(arguments) if parse is None else parse(parser, arguments)
+        return getattr(module, f"run{suffix_of(command)}")(options)
     except SystemExit as stop:  # how argparse ends for --help and for wrong usage; it has already said why
         return stop.code if isinstance(stop.code, int) else USAGE
     except RightCallError as error:
@@ -208,6 +177,16 @@ def _run(command: str, arguments: list[str]) -> int:
 def home_of(command: str) -> str:
     """The module of this package that a command is in."""
     return _HOMES.get(command, command)
+
+
+def suffix_of(command: str) -> str:
+    """How what is this command's ends in a module that it shares with others."""
+    return "" if home_of(command) == command else f"_{command}"
+
+
+def _part(name: str) -> Any:
+    """A module of this package, which may import this one: by its name, as commands are."""
+    return import_module(f"rightcall.cli.{name}")
 
 
 def _complain(message: str) -> int:
@@ -223,25 +202,20 @@ def _complain(message: str) -> int:
 def _no_such_command(name: str) -> str:
     from difflib import get_close_matches
 
+    if name in REMOVED:
+        return f"`rightcall {name}` is now `rightcall {REMOVED[name]}`"
     near = get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"the commands are {', '.join(COMMANDS)}"
-    return f"there is no command `{name}`: {hint}"
+    hint = f"did you mean `{near[0]}`?" if near else "run `rightcall --help`"
+    return f"unknown command `{name}`: {hint}"
 
 
-def _help() -> str:
-    width = max(map(len, COMMANDS))
-    commands = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in COMMANDS.items())
-    return (
-        "usage: rightcall COMMAND [options]\n\n"
-        "Makes every tool call a language model emits come out right, or not at all.\n\n"
-        f"commands:\n{commands}\n\n"
-        "examples:\n"
-        "  rightcall demo\n"
-        "  some-model | rightcall read --tools tools.json\n"
-        "  rightcall check code_execution_tool \"{'runtime': 'bash', 'command': 'ls'}\" --pack agent-zero\n"
-        "  rightcall check --help\n\n"
-        f"{EXIT_CODES}"
-    )
+def _show_help(words: list[str]) -> int:
+    from rightcall.errors import RightCallError
+
+    try:
+        return _part("help").run(words)
+    except RightCallError as error:
+        return _complain(str(error))
 
 
 def _version() -> int:

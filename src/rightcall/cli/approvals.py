@@ -23,6 +23,7 @@ from rightcall.cli.options import (
     store_options,
     subcommands,
 )
+from rightcall.cli.parser import Parser
 from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import (
     MOST_LISTED,
@@ -84,38 +85,38 @@ def arguments(parser: ArgumentParser) -> None:
     def action(name: str, about: str, *, takes_id: bool = True) -> ArgumentParser:
         made = make(name, about)
         if takes_id:
-            made.add_argument("id", metavar="ID", help="of the question, as `list` shows it")
+            made.add_argument("id", metavar="ID", help="ID of the approval, from `list`")
         return made
 
-    lists = action("list", "the questions that wait, and the approvals that were not used yet", takes_id=False)
-    lists.add_argument("--all", action="store_true", help="also those that were denied or used, or have expired")
+    lists = action("list", "List pending and unused approvals", takes_id=False)
+    lists.add_argument("--all", action="store_true", help="Also show denied, used and expired ones")
     lists.add_argument(
         "-n", "--limit", type=int, default=None, metavar="N",
-        help=f"show at most N, some of each caller (default: {MOST_LISTED}, with --json all; 0: all)",
+        help=f"Show at most N, some of each caller (default: {MOST_LISTED}, with --json all; 0: all)",
     )  # fmt: skip
-    json_option(lists, "the questions")
-    show = action("show", "one question: who asks, what for, why, and the call", takes_id=False)
-    show.add_argument("id", nargs="?", metavar="ID", help="of the question; may be left out where only one waits")
-    show.add_argument("--full", action="store_true", help="leave nothing out; only then the digest is shown")
-    json_option(show, "the whole question")
-    approve = action("approve", "say yes to exactly this call, once")
+    json_option(lists)
+    show = action("show", "Show one approval: caller, reason and call", takes_id=False)
+    show.add_argument("id", nargs="?", metavar="ID", help="ID of the approval; optional if only one is pending")
+    show.add_argument("--full", action="store_true", help="Show the whole call, and its digest")
+    json_option(show)
+    approve = action("approve", "Approve exactly this call, once")
     approve.add_argument(
         "--digest",
         metavar="HEX",
         default="",
-        help=f"as it stood below the whole call; {LEAST_DIGEST} characters do",
+        help=f"Approve by the digest from `show --full`; {LEAST_DIGEST} characters are enough",
     )
-    approve.add_argument("--yes", action="store_true", help="with --digest: do not ask again at a terminal")
-    deny = action("deny", "say no to one question, or to all that wait now", takes_id=False)
-    deny.add_argument("id", nargs="?", metavar="ID", help="of the question, as `list` shows it")
-    deny.add_argument("--all", action="store_true", help="deny every question that waits now")
-    deny.add_argument("--as", dest="caller", metavar="CALLER", help="with --all: only the questions of this caller")
-    deny.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
-    deny.add_argument("--dry-run", action="store_true", help="with --all: say how many, and deny none")
-    deny.add_argument("--yes", action="store_true", help="with --all: do not ask at a terminal")
-    json_option(deny, "with --all, the questions that were denied")
-    watch = action("watch", "show each new question and ask; without a terminal, as JSON lines", takes_id=False)
-    watch.add_argument("--once", action="store_true", help="end after those that wait now")
+    approve.add_argument("--yes", action="store_true", help="With --digest: do not ask for confirmation")
+    deny = action("deny", "Deny one pending approval, or all", takes_id=False)
+    deny.add_argument("id", nargs="?", metavar="ID", help="ID of the approval, from `list`")
+    deny.add_argument("--all", action="store_true", help="Deny every pending approval")
+    deny.add_argument("--as", dest="caller", metavar="CALLER", help="With --all: only those of this caller")
+    deny.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
+    deny.add_argument("--dry-run", action="store_true", help="With --all: count them; deny none")
+    deny.add_argument("--yes", action="store_true", help="With --all: do not ask for confirmation")
+    json_option(deny)
+    watch = action("watch", "Show new approvals and ask; without a terminal, print JSON lines", takes_id=False)
+    watch.add_argument("--once", action="store_true", help="Stop after those that are pending now")
     for one in (approve, deny, watch):
         person_option(one)
     for one in (lists, show, approve, deny, watch):
@@ -365,24 +366,30 @@ Arguments without a condition may be anything.
 
 def arguments_grants(parser: ArgumentParser) -> None:
     action, _ = subcommands(parser)
-    lists = action("list", "the grants that are in force")
-    json_option(lists, "the grants")
-    add = action("add", "say yes in advance")
-    add.add_argument("--as", dest="caller", required=True, metavar="CALLER", help="who may call")
-    add.add_argument("tool", metavar="TOOL", help="which tool, by its exact name")
-    add.add_argument("--where", action="append", default=[], metavar="NAME=VALUE", help="a condition; repeatable")
-    add.add_argument("--uses", type=uses, default=1, metavar="N", help="how many calls (default: %(default)s)")
+    lists = action("list", "List the grants in force")
+    json_option(lists)
+    add = action("add", "Permit calls in advance")
+    add.add_argument("--as", dest="caller", required=True, metavar="CALLER", help="Permit calls of this caller")
+    add.add_argument("tool", metavar="TOOL", help="Exact name of the tool")
+    add.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Permit only calls with this argument; repeatable",
+    )
+    add.add_argument("--uses", type=uses, default=1, metavar="N", help="Permit N calls (default: %(default)s)")
     add.add_argument(
         "--for",
         dest="seconds",
         type=duration,
         default=3600,
         metavar="TIME",
-        help="how long: 90s, 10m, 1h, 2d (default: 1h)",
+        help="Permit for this time: 90s, 10m, 1h, 2d (default: 1h)",
     )
-    add.add_argument("--note", metavar="TEXT", default="", help="what for, for the record")
-    revoke = action("revoke", "take a grant back")
-    revoke.add_argument("id", metavar="ID", help="of the grant, as `list` shows it")
+    add.add_argument("--note", metavar="TEXT", default="", help="Record what the grant is for")
+    revoke = action("revoke", "Revoke a grant")
+    revoke.add_argument("id", metavar="ID", help="ID of the grant, from `list`")
     for one in (add, revoke):
         person_option(one)
     for one in (lists, add, revoke):
@@ -469,28 +476,18 @@ def _listing(grants: list[Grant], now: int, style: Style) -> list[str]:
 _ACTIONS_GRANTS = {"list": _list_grants, "add": _add, "revoke": _revoke}
 
 
-HELP_QUARANTINE = """\
-Calls that were refused so often that they are not looked at any more: list them, or let one try again."""
-
-EXAMPLES_QUARANTINE = """\
-examples:
-  rightcall quarantine list
-  rightcall quarantine release teacher 5d41402a
-  rightcall quarantine release --all
-"""
-
 _DIGEST = 12
 
 
 def arguments_quarantine(parser: ArgumentParser) -> None:
-    action, _ = subcommands(parser)
-    lists = action("list", "the calls that are in quarantine")
-    lists.add_argument("--all", action="store_true", help="every call that was refused within the last hour")
-    json_option(lists, "the calls")
-    out = action("release", "forget the refusals of a call, so that it is looked at again")
-    out.add_argument("caller", nargs="?", metavar="CALLER", help="whose call, as `list` shows it")
-    out.add_argument("digest", nargs="?", metavar="DIGEST", help="of the call, at least 8 characters")
-    out.add_argument("--all", action="store_true", help="every call, instead of one")
+    action, _ = subcommands(parser, parser_class=Parser)
+    lists = action("list", "List the calls in quarantine")
+    lists.add_argument("--all", action="store_true", help="Show every call refused within the last hour")
+    json_option(lists)
+    out = action("release", "Release a call, so that it is checked again")
+    out.add_argument("caller", nargs="?", metavar="CALLER", help="Caller, from `list`")
+    out.add_argument("digest", nargs="?", metavar="DIGEST", help="Digest of the call, at least 8 characters")
+    out.add_argument("--all", action="store_true", help="Release every call")
     person_option(out)
     for one in (lists, out):
         store_options(one)
@@ -530,7 +527,7 @@ def _release(store: "Store", options: Namespace) -> int:
             raise AnswerError("--all releases every call: name a caller and a digest, or --all")
         freed = store.transact(lambda tables: release_all(tables, by, callers))
     elif options.caller is None or options.digest is None:
-        raise AnswerError("name a caller and a digest, as `rightcall quarantine list` shows them, or --all")
+        raise AnswerError("name a caller and a digest, as `rightcall policy quarantine list` shows them, or --all")
     else:
         freed = [store.transact(lambda tables: release(tables, options.caller, options.digest, by, callers))]
     say(f"{count(freed, 'call')} released.")

@@ -27,7 +27,6 @@ from rightcall.base.text import escaped, render_json, wire_name
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
 from rightcall.cli.options import InputError, json_option, model_options, policy_of, redactor_of, store_options
-from rightcall.cli.packet import DEFAULT_CALLER, approval_ways, commands, models, places, ways_on
 from rightcall.cli.persons import (
     YES,
     at_a_terminal,
@@ -39,6 +38,7 @@ from rightcall.cli.persons import (
     waiting,
     who,
 )
+from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, places, ways_on
 from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 from rightcall.record.tables import Store
@@ -73,22 +73,25 @@ exit code 1: there is no whole answer, or it waits for a person.
 def arguments(parser: ArgumentParser) -> None:
     from rightcall.cli.routing import caller_option, tools_option
 
-    parser.add_argument("words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input")
+    parser.add_argument(
+        "words", nargs="*", metavar="REQUEST", help="Your request; @FILE reads a file, - standard input"
+    )
     parser.add_argument(
         "--continue", dest="go_on", action="store_true",
-        help="go on from the last question and answer here, of the same --root, --as and --session",
+        help="Continue from the last answer of the same --root, --as and --session",
     )  # fmt: skip
-    parser.add_argument("--route", action="store_true", help="select, review and run one tool at a time, as a packet")
+    parser.add_argument("--route", action="store_true", help="Select, review and run one tool at a time")
     parser.add_argument(
         "--resume", metavar="ID",
-        help="go on with a saved packet of --route (`rightcall packet list`), or with `last`; REQUEST is then yes, no, "
-        "or what more there is to say",
+        help="Continue a saved request of --route, or `last`; REQUEST is yes, no or more text",
     )  # fmt: skip
     tools_option(parser)
-    parser.add_argument("--session", default="", metavar="ID", help="groups requests: a chat, a task")
+    parser.add_argument(
+        "--session", default="", metavar="ID", help="Group requests by this ID, such as a chat or a task"
+    )
     caller_option(parser)
     person_option(parser)
-    json_option(parser, "the answer with its steps, or with its packet")
+    json_option(parser)
     model_options(parser)
     store_options(parser)
 
@@ -269,7 +272,7 @@ def closing_lines(packet: Packet, options: Namespace, style: Style, *, person: b
         lines += labelled("approval", approval_ways(approval, where) if approval else [], style)
         lines += labelled("to go on", ways_on(packet, models(options) + where), style)
     if person:
-        lines.append(style.tint(f"rightcall packet show {packet.header.packet_id}{where}", "dim"))
+        lines.append(style.tint(f"rightcall requests show {packet.header.packet_id}{where}", "dim"))
     return lines
 
 

@@ -29,6 +29,7 @@ from rightcall.cli.options import (
     subcommands,
     whole_number,
 )
+from rightcall.cli.parser import SHARED
 from rightcall.cli.pause import paused_line
 from rightcall.cli.persons import ago, agrees, at_a_terminal, moment, person_option, who
 from rightcall.cli.terminal import Style, json_text, many, say, style_for, tell, wrap
@@ -61,41 +62,41 @@ STATUSES = (*get_args(Status), "proxied")
 
 def arguments(parser: ArgumentParser) -> None:
     action, every = subcommands(parser)
-    tail = action("tail", "the last calls, the newest at the end")
+    tail = action("tail", "Show the last calls, newest at the end")
     tail.add_argument(
-        "-n", type=whole_number("records"), default=20, metavar="N", help="how many (default: %(default)s)"
+        "-n", type=whole_number("records"), default=20, metavar="N", help="Show at most N (default: %(default)s)"
     )
-    tail.add_argument("--follow", "-f", action="store_true", help="go on with every new call, until Ctrl-C")
-    tail.add_argument("--tool", metavar="TOOL", help="only calls of this tool")
-    tail.add_argument("--status", choices=STATUSES, metavar="STATUS", help=f"one of {', '.join(STATUSES)}")
-    tail.add_argument("--context", metavar="ID", help="only calls of this context")
-    tail.add_argument("--step", metavar="ID", help="only calls of this step")
-    tail.add_argument("--json", action="store_true", help="print each call as a JSON line")
-    show = action("show", "everything about one call, or one record of another kind")
-    show.add_argument("id", metavar="ID", help="the number of its record, as `tail` shows it")
-    json_option(show, "the record")
-    verify = action("verify", "whether a record was changed, removed or moved; exit code 1 when one was")
-    verify.add_argument("--anchor", metavar="SEQ:HASH", help="what `head` printed once: then a cut tail is found too")
-    json_option(verify, "the result")
-    action("head", "number and hash of the last record, to be kept elsewhere as an anchor")
-    export = action("export", "every record with its hash, so that anybody can verify it")
-    export.add_argument("file", nargs="?", default="-", metavar="FILE", help="where to (default: standard output)")
-    export.add_argument("--format", choices=FORMATS, default="jsonl", help="default: %(default)s")
+    tail.add_argument("--follow", "-f", action="store_true", help="Show new calls until Ctrl-C")
+    tail.add_argument("--tool", metavar="TOOL", help="Show only calls of this tool")
+    tail.add_argument("--status", choices=STATUSES, metavar="STATUS", help=f"Show only {', '.join(STATUSES)}")
+    tail.add_argument("--context", metavar="ID", help="Show only calls of this context")
+    tail.add_argument("--step", metavar="ID", help="Show only calls of this step")
+    tail.add_argument("--json", action="store_true", help="Print each call as a JSON line")
+    show = action("show", "Show one call or record in full")
+    show.add_argument("id", metavar="ID", help="Number of the record, from `tail`")
+    json_option(show)
+    verify = action("verify", "Verify that no record was changed, removed or moved")
+    verify.add_argument("--anchor", metavar="SEQ:HASH", help="Also find removed newest records, by an earlier `head`")
+    json_option(verify)
+    action("head", "Print number and hash of the last record, to keep elsewhere")
+    export = action("export", "Export every record with its hash")
+    export.add_argument("file", nargs="?", default="-", metavar="FILE", help="File to write (default: standard output)")
+    export.add_argument("--format", choices=FORMATS, default="jsonl", help="Format (default: %(default)s)")
     for one in (tail, export):
-        one.add_argument("--as", dest="caller", metavar="CALLER", help="only what this caller did")
-        one.add_argument("--since", metavar="WHEN", help="from a date on (2026-01-31), or from so long ago (12h)")
-    prune = action("prune", "remove the oldest records; a checkpoint stays, with which the rest verifies")
-    prune.add_argument("--before", metavar="DATE", help="records before this date")
-    prune.add_argument("--older-than", metavar="TIME", help="records older than this, such as 30d")
-    prune.add_argument("--keep", type=whole_number("records"), metavar="N", help="all but the last N records")
-    prune.add_argument("--yes", action="store_true", help="do not ask")
+        one.add_argument("--as", dest="caller", metavar="CALLER", help="Only records of this caller")
+        one.add_argument("--since", metavar="WHEN", help="Only records since a date (2026-01-31) or a time ago (12h)")
+    prune = action("prune", "Remove the oldest records; the rest still verifies")
+    prune.add_argument("--before", metavar="DATE", help="Remove records before this date")
+    prune.add_argument("--older-than", metavar="TIME", help="Remove records older than this, such as 30d")
+    prune.add_argument("--keep", type=whole_number("records"), metavar="N", help="Remove all but the last N records")
+    prune.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     person_option(prune)
-    json_option(prune, "what was removed")
-    adopt = action("adopt", "go on with the file that is there now, where it is empty, gone, another or an older copy")
-    adopt.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
-    adopt.add_argument("--yes", action="store_true", help="do not ask")
+    json_option(prune)
+    adopt = action("adopt", "Continue with a store that was replaced, restored or emptied")
+    adopt.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
+    adopt.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     person_option(adopt)
-    json_option(adopt, "what holds now")
+    json_option(adopt)
     for one in every.values():
         store_options(one)
 
@@ -355,7 +356,7 @@ def _tell_packets(records: list[CallRecord], told: frozenset[str], options: Name
     packets = [record.context for record in records if record.context and is_packet_id(record.context)]
     new = [packet for packet in dict.fromkeys(packets) if packet not in told]
     if not options.json:
-        say(*(f"packet: rightcall packet show {packet}" for packet in new[-_MOST_PACKETS:]))
+        say(*(f"packet: rightcall requests show {packet}" for packet in new[-_MOST_PACKETS:]))
     return told.union(new)
 
 

@@ -209,7 +209,7 @@ def whole(view: View, style: Style) -> list[str]:
 def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]:
     yield "when", [_times(record)]
     yield "context", _as_lines(record.context and _context(record))
-    yield "packet", _as_lines(is_packet_id(record.context) and f"rightcall packet show {record.context}")
+    yield "packet", _as_lines(is_packet_id(record.context) and f"rightcall requests show {record.context}")
     yield "model", _as_lines(_describe_model(record))
     yield "through", _as_lines("" if record.status == "proxied" else escaped(record.wire, 40))
     yield "arguments", [value_text(record.params)]

@@ -25,21 +25,19 @@ of that line alone: "tools": […], or "schema": {…} for the arguments of the 
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "tool", nargs="?", metavar="TOOL", help="the name of the tool as the model wrote it (--jsonl: a file, or - )"
-    )
+    parser.add_argument("tool", nargs="?", metavar="TOOL", help="Name of the tool (with --jsonl: a file, or -)")
     parser.add_argument(
         "args",
         nargs="?",
         metavar="ARGS",
-        help="the arguments as the model wrote them; - reads standard input, @FILE a file",
+        help="Arguments as the model wrote them; @FILE reads a file, - standard input",
     )
-    parser.add_argument("--jsonl", action="store_true", help="read calls as JSON lines and answer each with one line")
+    parser.add_argument("--jsonl", action="store_true", help="Read calls as JSON lines; answer each with one line")
     parser.add_argument(
-        "--explain", action="store_true", help="say more: how the call was read, the tool, what the figures mean"
+        "--explain", action="store_true", help="Explain more: how the call was read, the tool, the figures"
     )
     stats_option(parser)
-    json_option(parser, "the verdict")
+    json_option(parser)
     gate_options(parser)
 
 

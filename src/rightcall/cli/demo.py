@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from rightcall.cli import OK
-from rightcall.cli.call import report
+from rightcall.cli.run import report
 from rightcall.cli.terminal import (
     Style,
     beside,
@@ -210,8 +210,8 @@ _NEXT = (
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--plain", action="store_true", help="no colours, also on a terminal")
-    parser.add_argument("--json", action="store_true", help="print one JSON object per call")
+    parser.add_argument("--plain", action="store_true", help="Print without colours")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object per call")
 
 
 def run(options: Namespace) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, USAGE
 from rightcall.cli.options import json_option
+from rightcall.cli.parser import SHARED
 from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
 from rightcall.cli.terminal import Style, many, pad, say, say_json, style_for, table, wrap
 from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way, advice, findings, record
@@ -37,24 +38,27 @@ _BAR = 24
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--upstream", metavar="URL", required=True, help="the model's server, with or without /v1")
-    parser.add_argument("--model", metavar="NAME", help="which model to ask (default: the first that the server lists)")
+    parser.add_argument("--upstream", metavar="URL", required=True, help="URL of the model server, with or without /v1")
+    parser.add_argument("--model", metavar="NAME", help=SHARED["--model"])
     parser.add_argument(
         "--wire", choices=("openai", "anthropic", "ollama"),
-        help="the API it speaks (default: OpenAI's, if it lists its models so, and else Ollama's)",
+        help="Use this API (default: openai if it lists models, else ollama)",
     )  # fmt: skip
-    parser.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the server's key")
+    parser.add_argument("--key-env", metavar="NAME", help=SHARED["--key-env"])
     parser.add_argument(
-        "--tries", metavar="N", type=_tries, default=1, help="ask every question N times (default: 1)"
-    )  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="only the first question of each step, for slow machines")
-    parser.add_argument(
-        "--max-tokens", metavar="N", type=_positive, default=512, help="the most of one answer (default: 512)"
+        "--tries", metavar="N", type=_tries, default=1, help="Ask every question N times (default: 1)"
     )  # fmt: skip
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=120.0, help="the most for one question (default: 120)"
+        "--quick", action="store_true", help="Ask only the first question of each step (for slow machines)"
+    )
+    parser.add_argument(
+        "--max-tokens", metavar="N", type=_positive, default=512, help="Limit each answer to N tokens (default: 512)"
     )  # fmt: skip
-    json_option(parser, "what was found")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=120.0,
+        help="Wait at most SECONDS for an answer (default: 120)",
+    )  # fmt: skip
+    json_option(parser)
 
 
 def run(options: Namespace) -> int:

@@ -279,19 +279,19 @@ examples:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the corpus, JSON lines (- reads standard input)")
-    parser.add_argument("--flags", metavar="FILE", help="JSON lines that say which expectations are mere conventions")
+    parser.add_argument("file", metavar="FILE", help="Corpus as JSON lines; - reads standard input")
+    parser.add_argument("--flags", metavar="FILE", help="Read which expectations are only conventions from this file")
     parser.add_argument(
         "--failures",
         nargs="?",
         const="",
         metavar="KIND",
-        help="show the failing cases, or those of one format, damage, kind or outcome (stream: where a stream differs)",
+        help="Show failing cases, or those of one format, damage, kind or outcome",
     )
     parser.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="at most this many failing cases (default 20, 0 = all)"
+        "--limit", type=int, default=20, metavar="N", help="Show at most N failing cases (default: 20; 0: all)"
     )
-    json_option(parser, "the scores")
+    json_option(parser)
     gate_options(parser, tools=False)
 
 

@@ -366,18 +366,18 @@ examples:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--root", metavar="DIR", default=".", help="the folder to write into (default: this one)")
+    parser.add_argument("--root", metavar="DIR", default=".", help="Write into this folder (default: the current one)")
     parser.add_argument(
         "--preset",
         choices=get_args(Preset),
         default="personal",
-        help="the limits to start from: personal (the default) for one's own client, swarm for many agents",
+        help="Start from these limits (default: personal; swarm: many agents)",
     )
     parser.add_argument(
-        "--stage", choices=get_args(StageName), default="read-only", help="what is allowed (default: read-only)"
+        "--stage", choices=get_args(StageName), default="read-only", help="Allow this much (default: read-only)"
     )
-    parser.add_argument("--force", action="store_true", help="replace a file that is there; it is kept as .bak")
-    parser.add_argument("--print", action="store_true", help="print the file and write nothing")
+    parser.add_argument("--force", action="store_true", help="Replace an existing file; the old one is kept as .bak")
+    parser.add_argument("--print", action="store_true", help="Print the file; write nothing")
 
 
 def run(options: Namespace) -> int:

@@ -17,6 +17,7 @@ from rightcall.base.files.guarded import state_folder
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError, Looking, json_option
+from rightcall.cli.parser import SHARED
 from rightcall.cli.persons import YES, agrees, at_a_terminal, read_word
 from rightcall.cli.terminal import Style, hang, say, tell
 from rightcall.errors import ConfigError, StoreError
@@ -63,12 +64,24 @@ from rightcall.record.sqlite_file import unusable, way_out
 
 
 def place_options(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("where the settings are (default: those of the user)")
+    group = parser.add_argument_group("Settings (default: those of the user)")
     one = group.add_mutually_exclusive_group()
-    one.add_argument("--project", metavar="DIR", nargs="?", const=".", help="in a project's folder (default: this one)")
-    one.add_argument("--local", metavar="DIR", nargs="?", const=".", help="the same, not shared: settings.local.json")
-    one.add_argument("--file", metavar="FILE", help="in this very file")
-    one.add_argument("--folder", metavar="DIR", help="where Agent Zero is (default: /a0)")
+    one.add_argument(
+        "--project",
+        metavar="DIR",
+        nargs="?",
+        const=".",
+        help="Use the settings of a project (default: the current folder)",
+    )
+    one.add_argument(
+        "--local",
+        metavar="DIR",
+        nargs="?",
+        const=".",
+        help="Use the project's settings.local.json, which is not shared",
+    )
+    one.add_argument("--file", metavar="FILE", help="Use this settings file")
+    one.add_argument("--folder", metavar="DIR", help="Use Agent Zero in this folder (default: /a0)")
 
 
 def place_of(host: Host, options: Namespace) -> str:
@@ -132,8 +145,8 @@ def _ends_here(options: Namespace, question: str) -> int | None:
 
 def write_options(parser: ArgumentParser) -> None:
     """--yes, --dry-run."""
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    parser.add_argument("--dry-run", action="store_true", help="show the difference and write nothing")
+    parser.add_argument("--yes", action="store_true", help=SHARED["--yes"])
+    parser.add_argument("--dry-run", action="store_true", help=SHARED["--dry-run"])
 
 
 _UNRECORDED = "Without a policy file (--policy FILE) nothing is recorded."
@@ -159,12 +172,12 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
         choices=MODES,
-        help="observe: only record (default); warn: also tell the model; block: also refuse",
+        help="observe: only record (default); warn: tell the model; block: refuse",
     )
-    parser.add_argument("--block", action="store_const", const="block", dest="mode", help="the same as --mode block")
-    parser.add_argument("--policy", metavar="FILE", help="the policy file to obey, wherever the host is started")
+    parser.add_argument("--block", action="store_const", const="block", dest="mode", help="Same as --mode block")
+    parser.add_argument("--policy", metavar="FILE", help="Use this policy file wherever the host starts")
     parser.add_argument(
-        "--only", metavar="NAME", action="append", default=[], help="of the MCP servers, only this one; can be repeated"
+        "--only", metavar="NAME", action="append", default=[], help="Wrap only this MCP server; repeatable"
     )
     write_options(parser)
 
@@ -371,7 +384,7 @@ examples:
 def arguments_uninstall(parser: ArgumentParser) -> None:
     parser.add_argument("host", metavar="HOST", help=", ".join(HOSTS))
     place_options(parser)
-    parser.add_argument("--all", action="store_true", help="everywhere it was installed, in all projects")
+    parser.add_argument("--all", action="store_true", help="Remove it everywhere, from all projects")
     write_options(parser)
 
 
@@ -436,7 +449,7 @@ examples:
 
 
 def arguments_status(parser: ArgumentParser) -> None:
-    json_option(parser, "what is installed")
+    json_option(parser)
 
 
 def run_status(options: Namespace) -> int:

@@ -15,6 +15,7 @@ from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import found_policy, policy_file
+from rightcall.cli.parser import SHARED
 from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ tools are called code_read, code_search and so on, those of servers NAME_tool (f
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--root", metavar="DIR", default=".", help="the folder that is looked at (default: this one)")
-    parser.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
-    parser.add_argument("--servers", action="store_true", help="also join the servers of the policy ([servers.NAME])")
-    parser.add_argument("--no-code", action="store_true", help="only the servers, without the code tools")
-    parser.add_argument("--caller", metavar="NAME", help="who calls, for [callers.NAME] of the policy (gateway)")
+    parser.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
+    parser.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
+    parser.add_argument(
+        "--servers", action="store_true", help="Also serve the MCP servers of the policy ([servers.NAME])"
+    )
+    parser.add_argument("--no-code", action="store_true", help="Serve only the MCP servers, without the code tools")
+    parser.add_argument("--caller", metavar="NAME", help="Run as this caller (default: gateway)")
 
 
 def run(options: Namespace) -> int:
@@ -116,18 +119,17 @@ def arguments_wrap(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         metavar="FILE",
-        help=f"a policy file (TOML); default: {POLICY_FILE} in the current folder, if there is",
+        help=f"Use this policy file (default: {POLICY_FILE} in the current folder)",
     )
     parser.add_argument(
-        "--name", metavar="NAME", help="what the server is called in policy and audit; default: from its command"
+        "--name", metavar="NAME", help="Name of the server in policy and audit log (default: from its command)"
     )
-    parser.add_argument("--caller", metavar="NAME", help="who calls, for [callers.NAME] of the policy (wrap)")
+    parser.add_argument("--caller", metavar="NAME", help="Run as this caller (default: wrap)")
     parser.add_argument(
         "--mode", choices=("block", "warn", "observe"),
-        help="what happens to a wrong call, where the policy does not say: it is refused (block), passes with a "
-        "warning, or passes and is only noted",
+        help="Refuse invalid calls, pass them with a warning, or only record them, unless the policy says otherwise",
     )  # fmt: skip
-    parser.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the server's command, after --")
+    parser.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="Command of the server, after --")
 
 
 def run_wrap(options: Namespace) -> int:
@@ -230,7 +232,7 @@ WHAT = ("claude", "gemini", "codex", "learn")
 
 def arguments_hook(parser: ArgumentParser) -> None:
     parser.add_argument("what", choices=WHAT, metavar="HOST", help="claude, gemini or codex; or `learn`")
-    parser.add_argument("rest", nargs=REMAINDER, metavar="OPTIONS", help="see below")
+    parser.add_argument("rest", nargs=REMAINDER, metavar="OPTIONS", help="See `rightcall help hook`")
 
 
 def run_hook(options: Namespace) -> int:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
+from rightcall.cli.parser import SHARED
 from rightcall.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
@@ -56,11 +57,11 @@ def read_text(path: str, *, limit: int = MAX_BYTES) -> str:
         raise InputError(reason(error), source=path) from error
 
 
-def read_argument(argument: str) -> str:
+def read_argument(argument: str, *, limit: int = MAX_BYTES) -> str:
     """A text given on the command line: as it stands, from a file (`@FILE`) or from standard input (`-`)."""
     if argument == "-":
-        return read_text("-")
-    return read_text(argument[1:]) if argument.startswith("@") else argument
+        return read_text("-", limit=limit)
+    return read_text(argument[1:], limit=limit) if argument.startswith("@") else argument
 
 
 def reason(error: OSError) -> str:
@@ -122,26 +123,24 @@ def _skip_rest(stream: BinaryIO) -> None:
 
 def gate_options(parser: ArgumentParser, *, tools: bool = True) -> None:
     """--tools, --pack, --policy, --provider."""
-    group = parser.add_argument_group("what the gate knows")
+    group = parser.add_argument_group("Tools and rules")
     if tools:
         group.add_argument(
             "--tools",
             action="append",
             default=[],
-            metavar="FILE",
-            help="tools from a .json, .jsonl or .toml file, or module:attribute (imports that module); repeatable",
+            metavar="FILE|MODULE:NAME",
+            help=SHARED["--tools"],
         )
     group.add_argument(
         "--pack",
         action="append",
         default=[],
         metavar="NAME",
-        help="a rule pack, by name or path (`rightcall packs`); repeatable",
+        help=SHARED["--pack"],
     )
-    group.add_argument("--policy", metavar="FILE", help="a policy file (TOML)")
-    group.add_argument(
-        "--provider", metavar="NAME", help="who serves the model (ollama, anthropic, …): its repair settings apply"
-    )
+    group.add_argument("--policy", metavar="FILE", help="Use this policy file (TOML)")
+    group.add_argument("--provider", metavar="NAME", help=SHARED["--provider"])
 
 
 EXAMPLE_URL = "http://127.0.0.1:8080/v1"
@@ -150,19 +149,17 @@ EXAMPLE_URL = "http://127.0.0.1:8080/v1"
 def model_options(parser: ArgumentParser, where: str = "the model") -> None:
     """--url, --model, --key-env."""
     group = parser.add_argument_group(f"{where}, instead of [router.light] and [router.prime] of the policy")
-    group.add_argument("--url", metavar="URL", help=f"an OpenAI-compatible endpoint, such as {EXAMPLE_URL}")
-    group.add_argument("--model", metavar="NAME", help="as the server calls it (default: the only one it has)")
-    group.add_argument("--key-env", metavar="NAME", help="the environment variable that holds the server's key")
+    group.add_argument("--url", metavar="URL", help=f"Ask this OpenAI-compatible server, such as {EXAMPLE_URL}")
+    group.add_argument("--model", metavar="NAME", help=SHARED["--model"])
+    group.add_argument("--key-env", metavar="NAME", help=SHARED["--key-env"])
 
 
 def stats_option(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--stats", action="store_true", help="print the statistics to standard error at the end, as JSON"
-    )
+    parser.add_argument("--stats", action="store_true", help="Print statistics to standard error at the end, as JSON")
 
 
-def json_option(parser: ArgumentParser, what: str) -> None:
-    parser.add_argument("--json", action="store_true", help=f"print {what} as one JSON object")
+def json_option(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help=SHARED["--json"])
 
 
 def build_gate(options: Namespace) -> "Gate":
@@ -202,12 +199,14 @@ def number_within(least: int, most: int) -> Callable[[str], int]:
 
 
 def subcommands(parser: ArgumentParser, **more: Any) -> tuple[Callable[[str, str], ArgumentParser], dict[str, Any]]:
-    """What makes the parser of each action of a command, from its name and what it is about; and those made so far."""
+    """What makes the parser of each action of a command, from its name and what it does; and those made so far."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, **more)
+    samples = (parser.epilog or "").splitlines()
 
     def action(name: str, about: str) -> ArgumentParser:
-        shape = parser.formatter_class
-        return actions.add_parser(name, help=about, description=about, formatter_class=shape, allow_abbrev=False)
+        mine = [line for line in samples if f"{line} ".startswith(f"  {parser.prog} {name} ")]
+        epilog = "\n".join(["examples:", *mine]) if mine else None
+        return actions.add_parser(name, help=about, summary=about, description=f"{about}.", epilog=epilog)
 
     return action, actions.choices
 
@@ -309,10 +308,10 @@ _PATIENCE = 3.0
 
 def store_options(parser: ArgumentParser) -> None:
     """--policy, --root, --db."""
-    group = parser.add_argument_group("where the audit is")
-    group.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
-    group.add_argument("--root", metavar="DIR", default=".", help="the folder that is worked in (default: this one)")
-    group.add_argument("--db", metavar="FILE", help="the database itself, instead of the one the policy names")
+    group = parser.add_argument_group("Storage")
+    group.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
+    group.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
+    group.add_argument("--db", metavar="FILE", help=SHARED["--db"])
 
 
 def policy_file(options: Namespace) -> "str | FoundPolicy | None":

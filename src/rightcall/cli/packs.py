@@ -180,8 +180,8 @@ examples:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a pack by name, or the path of a .toml file")
-    json_option(parser, "the packs")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="Name of a pack, or path of a .toml file")
+    json_option(parser)
 
 
 def run(options: Namespace) -> int:
@@ -278,12 +278,12 @@ examples:
 
 
 def arguments_tools(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="show this tool whole: schema, rules, example")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="Show this tool: schema, rules, example")
     parser.add_argument(
         "--write-examples", action="store_true",
-        help="ask a model, once for each tool without examples of requests, to write some: the router finds it by them",
+        help="Ask a model for example requests of each tool that has none, for the router",
     )  # fmt: skip
-    json_option(parser, "the catalogue")
+    json_option(parser)
     gate_options(parser)
     model_options(parser, "the model of --write-examples")
 
@@ -521,8 +521,10 @@ examples:
 
 
 def arguments_formats(parser: ArgumentParser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="show this format: its words, its example, a reading")
-    json_option(parser, "the formats")
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="Show this format: its tokens, an example, the calls read from it"
+    )
+    json_option(parser)
 
 
 def run_formats(options: Namespace) -> int:

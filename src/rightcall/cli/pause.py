@@ -294,19 +294,19 @@ examples:
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--status", action="store_true", help="only show whether calls are paused")
+    parser.add_argument("--status", action="store_true", help="Only show whether calls are paused")
     common_arguments(parser)
 
 
 def common_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--reason", metavar="TEXT", default="", help="why, for the record")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
     parser.add_argument(
         "--everywhere",
         action="store_true",
-        help="all that you run on this machine, also what has no policy file and no store",
+        help="Include everything you run on this machine, also without policy or store",
     )
     person_option(parser)
-    json_option(parser, "the state of each store")
+    json_option(parser)
     store_options(parser)
 
 

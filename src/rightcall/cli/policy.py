@@ -32,6 +32,7 @@ from rightcall.cli.options import (
     store_options,
     subcommands,
 )
+from rightcall.cli.parser import SHARED, Parser
 from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
@@ -64,16 +65,19 @@ examples:
   rightcall policy explain my-project/rightcall.toml --as teacher code/read '{"path": ".env"}'
   rightcall policy explain --as teacher save_note --tools mytools:TOOLS --live --json
   rightcall policy command 'git push --force'
+  rightcall policy quarantine list
+  rightcall policy quarantine release teacher 5d41402a
+  rightcall policy quarantine release --all
 """
 
 
-class _AnyOrder(ArgumentParser):
+class _AnyOrder(Parser):
     """Options may stand between FILE and TOOL. argparse can do that, but not by itself below another parser."""
 
     _mixing = False
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - as the original, which has overloads
-        if self._mixing:
+        if self._mixing or self.is_group:
             return super().parse_known_args(args, namespace)
         self._mixing = True
         try:
@@ -92,41 +96,33 @@ def arguments(parser: ArgumentParser) -> None:
 
     def action(name: str, about: str) -> ArgumentParser:
         made = make(name, about)
-        made.description = f"{about[0].upper()}{about[1:]}."
-        json_option(made, "the answer")
+        json_option(made)
         return made
 
-    check = action(
-        "check", "say whether a policy file is right: every mistake with its line, and what is worth knowing"
-    )
-    check.add_argument("file", nargs="?", metavar="FILE", help=f"default: {POLICY_FILE} here")
-    _explain_arguments(
-        action(
-            "explain", "say what would be decided for a caller and a tool, by which rule, and what every policy says"
-        )
-    )
-    _command_arguments(
-        action("command", "say what would be decided for a command line or an address, by which rule, and why")
-    )
+    check = action("check", "Check a policy file and report every mistake with its line")
+    check.add_argument("file", nargs="?", metavar="FILE", help=f"Policy file (default: {POLICY_FILE} here)")
+    _explain_arguments(action("explain", "Explain the decision for a caller and a tool"))
+    _command_arguments(action("command", "Explain the decision for a command line or a URL"))
+    from rightcall.cli.approvals import arguments_quarantine
+
+    arguments_quarantine(make("quarantine", "List or release the calls that were refused too often"))
 
 
 def _explain_arguments(parser: ArgumentParser) -> None:
     parser.usage = "rightcall policy explain [FILE] [--as CALLER] TOOL [ARGS] [options]"
     parser.add_argument(
         "words", nargs="+", metavar="[FILE] TOOL [ARGS]",
-        help="a policy file that ends in .toml, the tool, and its arguments (- reads standard input, @FILE a file)",
+        help="Policy file (*.toml), tool, arguments; @FILE reads a file, - standard input",
     )  # fmt: skip
-    parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)")
+    parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help=SHARED["--as"])
     parser.add_argument(
         "--tools", action="append", default=[], metavar="FILE",
-        help="tools from a .json, .jsonl or .toml file, or module:attribute (imports that module); repeatable",
+        help=SHARED["--tools"],
     )  # fmt: skip
     parser.add_argument(
-        "--pack", action="append", default=[], metavar="NAME", help="a rule pack besides `code`; repeatable"
+        "--pack", action="append", default=[], metavar="NAME", help="Use this rule pack besides `code`; repeatable"
     )
-    parser.add_argument(
-        "--live", action="store_true", help="count what was really called and answered so far, from the audit"
-    )
+    parser.add_argument("--live", action="store_true", help="Count the calls and answers of the audit log")
     store_options(parser)
 
 
@@ -134,14 +130,18 @@ def _command_arguments(parser: ArgumentParser) -> None:
     parser.usage = "rightcall policy command [COMMAND] [--url] [--policy FILE] [--root DIR] [--json]"
     parser.add_argument(
         "command", nargs="?", metavar="COMMAND",
-        help='one command line in quotes; without it JSON lines are read: {"command": "…"}, {"url": "…"} or a text',
+        help='Quoted command line; without it JSON lines: {"command": "…"}, {"url": "…"} or a text',
     )  # fmt: skip
-    parser.add_argument("--url", action="store_true", help="COMMAND is an address")
-    parser.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
-    parser.add_argument("--root", metavar="DIR", default=".", help="the folder that is worked in (default: this one)")
+    parser.add_argument("--url", action="store_true", help="COMMAND is a URL")
+    parser.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
+    parser.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
 
 
 def run(options: Namespace) -> int:
+    if options.action in ("list", "release"):
+        from rightcall.cli.approvals import run_quarantine
+
+        return run_quarantine(options)
     if options.action == "check":
         return check(options.file, json=options.json)
     if options.action == "command":

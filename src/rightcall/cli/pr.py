@@ -21,10 +21,12 @@ from rightcall.cli.options import (
     open_store,
     policy_of,
     policy_path,
+    read_argument,
     store_options,
     subcommands,
     whole_number,
 )
+from rightcall.cli.parser import SHARED
 from rightcall.cli.persons import (
     agrees,
     at_a_terminal,
@@ -270,32 +272,48 @@ def arguments(parser: ArgumentParser) -> None:
     def action(name: str, about: str, *, takes_id: bool = True, acts: bool = False) -> ArgumentParser:
         made = make(name, about)
         if takes_id:
-            made.add_argument("id", metavar="ID", help="of the pull request, as `list` shows it")
+            made.add_argument("id", metavar="ID", help="ID of the pull request, from `list`")
         if acts:
             person_option(made)
         return made
 
-    lists = action("list", "the pull requests that are open", takes_id=False)
-    lists.add_argument("--all", action="store_true", help="also those that were merged or closed")
-    json_option(lists, "the pull requests in short")
-    json_option(action("show", "one of them: commits, reviews, checks, discussion"), "the pull request")
-    action("diff", "what it changes; piped, the exact patch")
-    action("comment", "say something", acts=True).add_argument("text", metavar="TEXT", help="what you have to say")
-    approve = action("approve", "approve it as it is now", acts=True)
-    reject = action("reject", "reject it as it is now", acts=True)
-    reject.add_argument("text", metavar="TEXT", help="why")
-    close = action("close", "close it: it is not going to be merged", acts=True)
-    close.add_argument("text", nargs="?", default="", metavar="TEXT", help="why")
-    merge = action("merge", "run its checks, and merge it if they pass", acts=True)
-    merge.add_argument("--approve", action="store_true", help="approve it as well, as it is shown")
-    approve.add_argument("text", nargs="?", default="", metavar="TEXT", help="what you have to say")
-    approve.add_argument("--commit", metavar="HEX", help="only if the branch is at this commit: the one you looked at")
+    lists = action("list", "List the open pull requests", takes_id=False)
+    lists.add_argument("--all", action="store_true", help="Also show merged and closed ones")
+    json_option(lists)
+    json_option(action("show", "Show one pull request: commits, reviews, checks, discussion"))
+    action("diff", "Show the changes; piped, the exact patch")
+    action("comment", "Add a comment", acts=True).add_argument(
+        "text", type=read_argument, metavar="TEXT", help="Comment; @FILE reads a file, - standard input"
+    )
+    approve = action("approve", "Approve the pull request as it is now", acts=True)
+    reject = action("reject", "Reject the pull request as it is now", acts=True)
+    reject.add_argument("text", type=read_argument, metavar="TEXT", help="Reason; @FILE reads a file, - standard input")
+    close = action("close", "Close the pull request without merging it", acts=True)
+    close.add_argument(
+        "text",
+        nargs="?",
+        type=read_argument,
+        default="",
+        metavar="TEXT",
+        help="Reason; @FILE reads a file, - standard input",
+    )
+    merge = action("merge", "Run the checks, and merge the pull request if they pass", acts=True)
+    merge.add_argument("--approve", action="store_true", help="Also approve it, as shown")
+    approve.add_argument(
+        "text",
+        nargs="?",
+        type=read_argument,
+        default="",
+        metavar="TEXT",
+        help="Comment; @FILE reads a file, - standard input",
+    )
+    approve.add_argument("--commit", metavar="HEX", help="Approve only if the branch is at this commit")
     for one in (approve, merge):
-        one.add_argument("--yes", action="store_true", help="do not show it and ask at a terminal")
-    json_option(merge, "what was merged")
-    export = action("export", "write what a forge's own command line takes, and print that command line")
-    export.add_argument("--to", choices=FORGES, default=FORGES[0], help="which forge (default: %(default)s)")
-    export.add_argument("--out", metavar="DIR", help="a new folder for its files (default: pull-request-ID, here)")
+        one.add_argument("--yes", action="store_true", help="Do not ask for confirmation")
+    json_option(merge)
+    export = action("export", "Write files for a forge's command line, and print the command")
+    export.add_argument("--to", choices=FORGES, default=FORGES[0], help="Export for this forge (default: %(default)s)")
+    export.add_argument("--out", metavar="DIR", help="Write into this new folder (default: pull-request-ID)")
     for one in every.values():
         store_options(one)
 
@@ -367,21 +385,21 @@ _MOST = 20
 
 
 def arguments_undo(parser: ArgumentParser) -> None:
-    parser.add_argument("id", nargs="?", metavar="ID", help="the change, as a tool or the list names it")
-    parser.add_argument("--yes", action="store_true", help="do it without asking")
+    parser.add_argument("id", nargs="?", metavar="ID", help="ID of the change, from the list or a tool")
+    parser.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     parser.add_argument(
         "--limit",
         type=whole_number("changes", 1),
         default=_MOST,
         metavar="N",
-        help=f"changes to list (default {_MOST})",
+        help=f"List at most N changes (default: {_MOST})",
     )
     parser.add_argument(
         "--adopt",
         action="store_true",
-        help="believe a desk that was copied here from elsewhere: it holds what an undo would write",
+        help="Trust a journal that was copied here; undo writes what it holds",
     )
-    json_option(parser, "what there is or what was done")
+    json_option(parser)
     person_option(parser)
     store_options(parser)
 

@@ -21,6 +21,7 @@ from rightcall.cli.options import (
     gate_settings,
     json_option,
     open_lines,
+    read_argument,
     read_text,
     stats_option,
 )
@@ -281,32 +282,28 @@ def arguments(parser: ArgumentParser) -> None:
         "text",
         nargs="?",
         metavar="TEXT",
-        help="what the model wrote; - or nothing reads standard input (--jsonl: a file, or - )",
+        help="Model output; @FILE reads a file, - or nothing standard input (with --jsonl: a file, or -)",
     )
-    parser.add_argument("--file", metavar="FILE", help="read the text from a file")
+    parser.add_argument("--file", metavar="FILE", help="Read the output from a file")
     parser.add_argument(
-        "--message", metavar="FILE", help="read a native message (OpenAI, Anthropic, Gemini, MCP) from a JSON file"
+        "--message", metavar="FILE", help="Read a native message (OpenAI, Anthropic, Gemini, MCP) from JSON"
     )
+    parser.add_argument("--jsonl", action="store_true", help="Read outputs as JSON lines; answer each with one line")
     parser.add_argument(
-        "--jsonl", action="store_true", help="read emissions as JSON lines and answer each with one line"
+        "--explain", action="store_true", help="Explain more: position, format and repairs of each call"
     )
+    parser.add_argument("--finish-reason", metavar="WORD", help="Finish reason of the model's API (length: truncated)")
     parser.add_argument(
-        "--explain", action="store_true", help="say more: where each call stood, in which format, what was repaired"
-    )
-    parser.add_argument(
-        "--finish-reason", metavar="WORD", help="how the model's API says the text ended; length: it was cut off"
-    )
-    parser.add_argument(
-        "--stream", type=int, metavar="N", help="read the text as a stream, in pieces of N characters; same output"
+        "--stream", type=int, metavar="N", help="Read the output as a stream, in pieces of N characters"
     )
     parser.add_argument(
         "--reasoning",
         choices=get_args(ReasoningMode),
-        help="open: the prompt ends inside the model's reasoning, so calls before its closing tag do not count",
+        help="open: the prompt ends inside the reasoning; ignore calls there",
     )
-    parser.add_argument("--model", metavar="NAME", help="the model that wrote it: its settings in the policy apply")
+    parser.add_argument("--model", metavar="NAME", help="Use the policy's settings for this model")
     stats_option(parser)
-    json_option(parser, "the reading")
+    json_option(parser)
     gate_options(parser)
 
 
@@ -339,7 +336,7 @@ def _text(options: Namespace) -> str:
     if options.file is not None:
         return read_text(options.file, limit=MAX_TEXT)
     if options.text is not None and options.text != "-":
-        return options.text
+        return read_argument(options.text, limit=MAX_TEXT)
     if sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty():
         sys.stderr.write("rightcall: reading what you type; end it with Ctrl-D\n")
     return read_text("-", limit=MAX_TEXT)

@@ -59,27 +59,30 @@ def arguments(parser: ArgumentParser) -> None:
     from rightcall.cli.routing import caller_option, tools_option
 
     parser.add_argument(
-        "words", nargs="*", metavar="REQUEST", help="what is wanted; - reads standard input (--jsonl: a file, or - )"
+        "words",
+        nargs="*",
+        metavar="REQUEST",
+        help="Your request; @FILE reads a file, - standard input",
     )
     tools_option(parser)
     parser.add_argument(
-        "--run", action="store_true", help="also run what is chosen, if it is sure enough, as the policy says"
+        "--run", action="store_true", help="Also run the chosen tool, if the confidence suffices and the policy permits"
     )
-    parser.add_argument("--jsonl", action="store_true", help="read requests as JSON lines and judge each in one line")
+    parser.add_argument("--jsonl", action="store_true", help="Read requests as JSON lines; judge each in one line")
     parser.add_argument(
         "--mode",
         choices=("learned", "keywords", "regex"),
-        help="how the need for a tool is found (default: the policy's)",
+        help="Detect the need for a tool this way (default: the policy's)",
     )
     parser.add_argument(
         "--limit",
         type=number_within(1, MOST_CANDIDATES),
         default=5,
         metavar="N",
-        help="the most candidates to show (default: %(default)s)",
+        help="Show at most N candidates (default: %(default)s)",
     )
     caller_option(parser)
-    json_option(parser, "the decision")
+    json_option(parser)
     model_options(parser)
     store_options(parser)
 

@@ -22,10 +22,11 @@ from rightcall.cli.options import (
     open_store,
     policy_file,
     policy_path,
-    read_text,
+    read_argument,
     redactor_of,
 )
-from rightcall.cli.packet import (
+from rightcall.cli.parser import SHARED
+from rightcall.cli.requests import (
     alternative_lines,
     approval_ways,
     chosen_lines,
@@ -131,20 +132,17 @@ _LEAST_SECONDS = 120.0
 def tools_option(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tools", action="append", default=[], metavar="FILE",
-        help="choose from the tools of a .json, .jsonl or .toml file, or module:attribute (imports that module), "
-        "instead of the code tools on this folder; only functions, as module:attribute gives them, can run; repeatable",
+        help="Use these tools instead of the code tools (only MODULE:NAME can run); repeatable",
     )  # fmt: skip
 
 
 def caller_option(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--as", "--caller", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)"
-    )
+    parser.add_argument("--as", "--caller", dest="caller", default="default", metavar="CALLER", help=SHARED["--as"])
 
 
 def text_of(words: list[str]) -> str:
-    """The request: the words of the command line, or standard input for `-`. Empty when there are none."""
-    text = read_text("-") if words == ["-"] else " ".join(words)
+    """The request: words, a file (`@FILE`) or standard input (`-`). Empty when there is none."""
+    text = read_argument(words[0]) if len(words) == 1 else " ".join(words)
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -443,7 +441,7 @@ def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]
     yield "result", result_lines(routing)
     yield "approval", approval_ways(routing.approval, places(options)) if routing.approval else []
     yield "to go on", ways_on(packet, models(options) + places(options)) if waits else []
-    yield "packet", [f"rightcall packet show {packet.header.packet_id}{places(options)}"] if shown.ran else []
+    yield "packet", [f"rightcall requests show {packet.header.packet_id}{places(options)}"] if shown.ran else []
 
 
 def _candidates(shown: Shown) -> list[str]:

@@ -17,10 +17,10 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import InputError, json_option, policy_file, policy_of, subcommands
+from rightcall.cli.parser import SHARED
 from rightcall.cli.terminal import Style, tell
 from rightcall.errors import PolicyError, ToolFailure
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
@@ -62,39 +62,43 @@ _LANGUAGES = {"py": "python", "python": "python", "js": "javascript", "javascrip
 
 def arguments(parser: ArgumentParser) -> None:
     action, _ = subcommands(parser)
-    _run_arguments(action("run", "run a Python or JavaScript file in the sandbox"))
-    doctor = action("doctor", "try the sandbox with a harmless program and with attacks, and say what works here")
+    _run_arguments(action("run", "Run a Python or JavaScript file in the sandbox"))
+    doctor = action("doctor", "Test the sandbox with a harmless program and with attacks")
     _policy_options(doctor)
-    json_option(doctor, "what was found")
+    json_option(doctor)
 
 
 def _run_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the program; - reads it from standard input")
+    parser.add_argument("file", metavar="FILE", help="Program to run; - reads standard input")
     parser.add_argument(
-        "args", nargs="*", default=[], metavar="ARG", help="what the program gets; after -- if they look like options"
+        "args",
+        nargs="*",
+        default=[],
+        metavar="ARG",
+        help="Arguments of the program, after -- if they look like options",
     )
-    parser.add_argument("--lang", choices=_LANGUAGES, help="its language (default: by FILE's ending)", metavar="py|js")
+    parser.add_argument("--lang", choices=_LANGUAGES, help="Language (default: by the ending of FILE)", metavar="py|js")
     parser.add_argument(
         "--scratch", metavar="DIR",
-        help="a folder whose files the program can read and change, at the same path (default: an empty one)",
+        help="Let the program read and change this folder (default: an empty one)",
     )  # fmt: skip
-    limits = parser.add_argument_group("limits (default: those of the policy)")
+    limits = parser.add_argument_group("Limits (default: those of the policy)")
     for option, metavar, field, about in (
-        ("--seconds", "S", "seconds", "how long it may run (default: 4)"),
-        ("--memory", "MB", "memory", "of all its processes together (default: 512)"),
-        ("--processes", "N", "processes", "how many it may have (default: 64)"),
-        ("--disk", "MB", "scratch", "what its files may take (default: 128)"),
-        ("--output", "BYTES", "output", "what it may print (default: 1000000)"),
+        ("--seconds", "S", "seconds", "Stop after S seconds (default: 4)"),
+        ("--memory", "MB", "memory", "Limit the memory of all processes (default: 512)"),
+        ("--processes", "N", "processes", "Limit the number of processes (default: 64)"),
+        ("--disk", "MB", "scratch", "Limit the size of its files (default: 128)"),
+        ("--output", "BYTES", "output", "Limit its output (default: 1000000)"),
     ):
         limits.add_argument(option, metavar=metavar, type=partial(_within, *SANDBOX_RANGES[field]), help=about)
-    limits.add_argument("--tier", choices=("landlock", "namespaces"), help="the least isolation that will do")
+    limits.add_argument("--tier", choices=("landlock", "namespaces"), help="Require at least this isolation")
     _policy_options(parser)
 
 
 def _policy_options(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("whose [sandbox] counts")
-    group.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
-    group.add_argument("--root", metavar="DIR", default=".", help="the folder that is worked in (default: this one)")
+    group = parser.add_argument_group("Policy")
+    group.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
+    group.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
 
 
 def run(options: Namespace) -> int:

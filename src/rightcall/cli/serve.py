@@ -16,12 +16,12 @@ from queue import SimpleQueue
 from time import sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.http.answers import is_loopback
 from rightcall.base.redact import Redactor
 from rightcall.base.secrets import MARK
 from rightcall.base.text import escaped, render_json
 from rightcall.cli.options import database_of, number_within, policy_file
+from rightcall.cli.parser import SHARED
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
@@ -44,41 +44,53 @@ MOST_TRIES = 10
 
 def serving_options(parser: ArgumentParser) -> None:
     """How answers are treated, who may ask, and where."""
-    answers = parser.add_argument_group("what happens to answers")
+    answers = parser.add_argument_group("Answers")
     answers.add_argument(
         "--retry", metavar="N", type=number_within(0, MOST_TRIES), default=0,
-        help="send a call that cannot be repaired back to the model with a hint, at most N times (default: 0)",
+        help="Send an invalid call back with a hint, at most N times (default: 0)",
     )  # fmt: skip
     answers.add_argument(
-        "--observe", action="store_true", help="change nothing, and tell what would have been done"
+        "--observe", action="store_true", help="Change nothing; print what would change"
     )  # fmt: skip
     answers.add_argument(
         "--teach", choices=("auto", "on", "off"), default="auto",
-        help="put the tools into the prompt and read the calls from the text; auto: where a server ignores tools",
+        help="Describe tools in the prompt (auto: if the server ignores tools)",
     )  # fmt: skip
     answers.add_argument(
         "--lift", choices=("auto", "on", "off"), default="auto",
-        help="make native calls of those in the text; auto: except for hosted providers that emit native ones",
+        help="Turn calls in text into native ones (auto: not for hosted providers)",
     )  # fmt: skip
     answers.add_argument(
         "--servers", action="store_true",
-        help="also offer the model the tools of the policy's MCP servers, and run its calls of them here",
+        help="Also offer and run the tools of the policy's MCP servers",
     )  # fmt: skip
-    answers.add_argument("--provider", metavar="NAME", help="whose repair settings apply (default: by the host)")
-    access = parser.add_argument_group("who may ask")
-    access.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
+    answers.add_argument("--provider", metavar="NAME", help=SHARED["--provider"])
+    access = parser.add_argument_group("Access")
     access.add_argument(
-        "--port", metavar="N", type=number_within(0, 65535), default=PORT, help=f"default: {PORT}; 0 takes a free one"
+        "--host", metavar="ADDRESS", default="127.0.0.1", help="Listen on this address (default: 127.0.0.1)"
     )
-    access.add_argument("--open", action="store_true", help="without a token, for everybody on this machine")
-    access.add_argument("--host-name", action="append", default=[], metavar="NAME", help="a further name of this host")
-    access.add_argument("--origin", action="append", default=[], metavar="URL", help="a web page that may ask")
-    record = parser.add_argument_group("policy and record")
-    record.add_argument("--policy", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} in --root, if any)")
-    record.add_argument("--root", metavar="DIR", default=".", help="where policy and audit are (default: here)")
-    record.add_argument("--no-audit", action="store_true", help="keep no record of the calls that pass")
-    parser.add_argument("--quiet", action="store_true", help="say nothing of the calls that pass")
-    parser.add_argument("--json", action="store_true", help="print address and token as one JSON object")
+    access.add_argument(
+        "--port",
+        metavar="N",
+        type=number_within(0, 65535),
+        default=PORT,
+        help=f"Listen on this port (default: {PORT}; 0: a free one)",
+    )
+    access.add_argument(
+        "--open", action="store_true", help="Accept requests without a token, from everybody on this machine"
+    )
+    access.add_argument(
+        "--host-name", action="append", default=[], metavar="NAME", help="Accept requests for this host name"
+    )
+    access.add_argument(
+        "--origin", action="append", default=[], metavar="URL", help="Allow browser requests from this origin"
+    )
+    record = parser.add_argument_group("Policy and audit log")
+    record.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
+    record.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
+    record.add_argument("--no-audit", action="store_true", help="Do not record calls")
+    parser.add_argument("--quiet", action="store_true", help="Do not print calls")
+    parser.add_argument("--json", action="store_true", help="Print address and token as one JSON object")
 
 
 def serve_upstream(
@@ -464,7 +476,7 @@ _BODY = """{"model": "rightcall-practice", "messages": [{"role": "user", "conten
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--upstream", metavar="URL", help="the model's server (default: the practice model)")
+    parser.add_argument("--upstream", metavar="URL", help="URL of the model server (default: the practice model)")
     serving_options(parser)
 
 
@@ -532,7 +544,7 @@ examples:
 
 
 def arguments_proxy(parser: ArgumentParser) -> None:
-    parser.add_argument("--upstream", metavar="URL", required=True, help="the model's server, with or without /v1")
+    parser.add_argument("--upstream", metavar="URL", required=True, help="URL of the model server, with or without /v1")
     serving_options(parser)
 
 

@@ -294,12 +294,14 @@ class Look(Struct, frozen=True):
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--as", dest="caller", metavar="CALLER", help="only the calls of this caller (default: of all)")
     parser.add_argument(
-        "--period", choices=list(PERIODS), default="1day", help="how far back from now (default: %(default)s)"
+        "--as", dest="caller", metavar="CALLER", help="Count only the calls of this caller (default: all)"
     )
-    parser.add_argument("--watch", action="store_true", help=f"look again every {EVERY:g} seconds, until Ctrl-C")
-    json_option(parser, "all figures")
+    parser.add_argument(
+        "--period", choices=list(PERIODS), default="1day", help="Count this long back from now (default: %(default)s)"
+    )
+    parser.add_argument("--watch", action="store_true", help=f"Refresh every {EVERY:g} seconds until Ctrl-C")
+    json_option(parser)
     store_options(parser)
 
 
@@ -349,7 +351,7 @@ def _nothing(found: Look) -> list[str]:
     if found.last is None:
         return [
             "Nothing is recorded here yet.",
-            "Run a tool with `rightcall call TOOL ARGS --as CALLER` and look again.",
+            "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.",
             "--policy FILE, --root DIR or --db FILE say where else to look.",
         ]
     heading = f"{title(found.figures.caller, found.figures.period)}: no calls."

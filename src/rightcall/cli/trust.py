@@ -61,12 +61,14 @@ without a terminal nothing is trusted unless you pass --yes; --json shows the fi
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help=f"the policy file (default: {POLICY_FILE} here)")
-    parser.add_argument("--yes", action="store_true", help="trust it without asking; what it asks for is still printed")
+    parser.add_argument("file", nargs="?", metavar="FILE", help=f"Policy file (default: {POLICY_FILE} here)")
+    parser.add_argument(
+        "--yes", action="store_true", help="Trust the file without asking; its requests are still printed"
+    )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--list", action="store_true", help="list the files that you trust")
-    action.add_argument("--remove", action="store_true", help="no longer trust the file")
-    json_option(parser, "the answer")
+    action.add_argument("--list", action="store_true", help="List the files that you trust")
+    action.add_argument("--remove", action="store_true", help="Stop trusting the file")
+    json_option(parser)
 
 
 def run(options: Namespace) -> int:
@@ -190,24 +192,24 @@ _LONGEST: Final = 3650 * 86_400
 
 def arguments_token(parser: ArgumentParser) -> None:
     action, _ = subcommands(parser)
-    new = action("new", "make a token and print it once, with the base URLs to paste")
-    new.add_argument("--as", dest="caller", required=True, metavar="CALLER", help="the caller it speaks for")
+    new = action("new", "Create a token and print it once, with the base URLs to paste")
+    new.add_argument("--as", dest="caller", required=True, metavar="CALLER", help="Create the token for this caller")
     new.add_argument(
         "--expires", type=partial(duration, longest=_LONGEST), metavar="TIME",
-        help="how long it is valid: 12h, 90d (default: until it is revoked)",
+        help="Expire the token after this time, such as 90d (default: never)",
     )  # fmt: skip
-    new.add_argument("--note", metavar="TEXT", default="", help="what it is for, for the record")
+    new.add_argument("--note", metavar="TEXT", default="", help="Record what the token is for")
     new.add_argument(
-        "--address", metavar="URL", default=ADDRESS, help=f"where the server listens, for the URLs (default: {ADDRESS})"
+        "--address", metavar="URL", default=ADDRESS, help=f"Address of the server, for the URLs (default: {ADDRESS})"
     )
-    lists = action("list", "list the tokens, without their text")
-    revoke = action("revoke", "revoke one token, or all tokens of a caller")
-    revoke.add_argument("id", nargs="?", metavar="ID", help="of the token, as `list` shows it")
-    revoke.add_argument("--as", dest="caller", metavar="CALLER", help="all tokens of this caller")
+    lists = action("list", "List the tokens, without their text")
+    revoke = action("revoke", "Revoke one token, or all tokens of a caller")
+    revoke.add_argument("id", nargs="?", metavar="ID", help="ID of the token, from `list`")
+    revoke.add_argument("--as", dest="caller", metavar="CALLER", help="Revoke all tokens of this caller")
     for one in (new, revoke):
         person_option(one)
-    for one, what in ((new, "the token"), (lists, "the tokens"), (revoke, "the revoked tokens")):
-        json_option(one, what)
+    for one in (new, lists, revoke):
+        json_option(one)
         store_options(one)
 
 

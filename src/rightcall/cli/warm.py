@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import json_option
+from rightcall.cli.parser import SHARED
 from rightcall.cli.persons import waiting
 from rightcall.cli.terminal import Style, many, tell, wrap
 from rightcall.errors import ConfigError
@@ -28,8 +29,8 @@ _LONGEST = 3600.0
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--root", metavar="DIR", default=".", help="the folder with the repository (default: this one)")
-    json_option(parser, "what was written")
+    parser.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
+    json_option(parser)
 
 
 def run(options: Namespace) -> int:

@@ -521,7 +521,7 @@ def release(tables: Tables, caller: str, digest: str, by: str, callers: Collecti
     if not found:
         raise AnswerError(
             f"no call {escaped(digest, 40)!r} of caller {escaped(caller, 40)!r} was refused within the last hour; "
-            f"`rightcall quarantine list --all` shows those that were"
+            f"`rightcall policy quarantine list --all` shows those that were"
         )
     if len(found) > 1:
         raise AnswerError(f"{len(found)} calls begin with {escaped(digest, 40)!r}: name more of the digest")

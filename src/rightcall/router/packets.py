@@ -374,7 +374,7 @@ class PacketStore:
         found = [one for one in ids if name and one.startswith(name)]
         if not found:
             raise PacketError(
-                f"there is no packet {render_json(name, 60)} in {self.folder}; `rightcall packet list` shows them"
+                f"there is no packet {render_json(name, 60)} in {self.folder}; `rightcall requests list` shows them"
             )
         if len(found) > 1:
             raise PacketError(

@@ -126,7 +126,7 @@ def test_at_a_command_line_the_reason_is_on_standard_error(
     policy = tmp_path / "policy.toml"
     policy.write_text(f'policy.allow = ["web/*"]\nweb.search = "{site.url("/base")}"\n')
     done = Runner(capsys, monkeypatch)(
-        "call", "web/search", "--query=x", "--root", str(tmp_path), "--policy", str(policy)
+        "run", "web/search", "--query=x", "--root", str(tmp_path), "--policy", str(policy)
     )
     assert "answered with the status 403; SearXNG does that until its settings.yml allows json" in done.err
     assert "403" not in done.out

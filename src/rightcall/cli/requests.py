@@ -47,29 +47,31 @@ from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedToo
 
 EXAMPLES = """\
 examples:
-  rightcall packet list
-  rightcall packet show last
-  rightcall packet show p1k0aren3qsqae3xz --json
-  rightcall packet remove p1k0aren3
-  rightcall packet prune --days 30
+  rightcall requests list
+  rightcall requests show last
+  rightcall requests show p1k0aren3qsqae3xz --json
+  rightcall requests remove p1k0aren3
+  rightcall requests prune --days 30
 """
 
 
 def arguments(parser: ArgumentParser) -> None:
     action, every = subcommands(parser)
-    show = action("show", "one packet's story, and its calls in the audit; without secrets")
-    remove = action("remove", "remove a packet; its calls stay in the audit")
+    show = action("show", "Show one saved request and its calls, without secrets")
+    remove = action("remove", "Remove a saved request; its calls stay in the audit log")
     for one in (show, remove):
-        one.add_argument("id", metavar="ID", help="as `list` shows it, the beginning of it, or `last`")
-    json_option(show, "the packet")
-    lists = action("list", "the packets that are saved, the newest first")
+        one.add_argument("id", metavar="ID", help="ID from `list`, its beginning, or `last`")
+    json_option(show)
+    lists = action("list", "List the saved requests, newest first")
     lists.add_argument(
-        "-n", type=whole_number("packets"), default=20, metavar="N", help="how many (default: %(default)s)"
+        "-n", type=whole_number("packets"), default=20, metavar="N", help="Show at most N (default: %(default)s)"
     )
-    json_option(lists, "the packets in short")
-    prune = action("prune", "remove packets that nothing happened to for some time; their calls stay in the audit")
-    prune.add_argument("--days", type=_days, required=True, metavar="N", help="for so many days")
-    prune.add_argument("--all", action="store_true", help="also those that wait for a person, which cannot go on then")
+    json_option(lists)
+    prune = action("prune", "Remove old saved requests; their calls stay in the audit log")
+    prune.add_argument("--days", type=_days, required=True, metavar="N", help="Remove those unchanged for N days")
+    prune.add_argument(
+        "--all", action="store_true", help="Also remove those that wait for a person; they cannot continue"
+    )
     for one in every.values():
         store_options(one)
 
@@ -154,7 +156,7 @@ def _days(text: str) -> float:
 
 
 # ── how it goes on ──
-# How a packet that has not ended goes on: the commands, ready to be typed, as `packet show`, `ask` and `route` show
+# How a packet that has not ended goes on: the commands, ready to be typed, as `requests show`, `ask` and `route` show
 # them.
 
 DEFAULT_CALLER = "default"

@@ -1,4 +1,4 @@
-"""`rightcall call`: one call the whole way, from the shell."""
+"""`rightcall run`: one call the whole way, from the shell."""
 
 import json
 import sys
@@ -44,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def call(run: Runner, folder: Path) -> Caller:
-    return lambda *arguments: run("call", *arguments, "--tools", "calltools:TOOLS", "--as", "teacher")
+    return lambda *arguments: run("run", *arguments, "--tools", "calltools:TOOLS", "--as", "teacher")
 
 
 @pytest.mark.promise("X-01", "H-02")
@@ -97,9 +97,9 @@ def test_a_tool_that_fails_ends_with_one_and_its_error_is_shown_escaped(
 
 
 def test_wrong_usage_is_said_clearly(call: Caller, run: Runner, folder: Path) -> None:
-    ran = run("call", "word_count", "{}", "--tools", "tools.json")
+    ran = run("run", "word_count", "{}", "--tools", "tools.json")
     assert (ran.code, "MODULE:NAME" in ran.err) == (2, True)
-    ran = run("call", "word_count", "{}", "--tools", "nowhere:TOOLS")
+    ran = run("run", "word_count", "{}", "--tools", "nowhere:TOOLS")
     assert (ran.code, "importing nowhere failed" in ran.err) == (2, True)
     (folder / "rightcall.toml").write_text("[policy]\nstage = 'all'\n")
     ran = call("word_count", "{}")
@@ -145,10 +145,10 @@ WRONG: list[tuple[str, str]] = [
     ("--text x --jsn", "unknown option `--jsn` for `told`: did you mean `--json`?"),
     (
         "--text x --zzzzzz=1",
-        "unknown option `--zzzzzz` for `told`: run `rightcall call told --help` to see its options",
+        "unknown option `--zzzzzz` for `told`: run `rightcall run told --help` to see its options",
     ),
     ("--txt=x\u2003y", "unknown option `--txt` for `told`: did you mean `--text`?"),
-    ("--count 1", "missing option `--text` of `told`; run `rightcall call told --help` to see all of them"),
+    ("--count 1", "missing option `--text` of `told`; run `rightcall run told --help` to see all of them"),
     ("--text x --count one", 'invalid value "one" for `--count`: expected a whole number'),
     ("--text x --count 1.5", 'invalid value "1.5" for `--count`: expected a whole number'),
     ("--text x --ratio half", 'invalid value "half" for `--ratio`: expected a number'),
@@ -171,7 +171,7 @@ WRONG: list[tuple[str, str]] = [
 def told(run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
     (folder / "typedtools.py").write_text(TYPED)
     monkeypatch.delitem(sys.modules, "typedtools", raising=False)
-    return lambda *words: run("call", *words, "--tools", "typedtools:TOOLS", "--db", str(folder / "audit.db"))
+    return lambda *words: run("run", *words, "--tools", "typedtools:TOOLS", "--db", str(folder / "audit.db"))
 
 
 @pytest.mark.promise("C-72")
@@ -208,8 +208,8 @@ def test_the_help_of_a_tool_lists_its_options(told: Caller, run: Runner) -> None
         assert line in ran.out
     assert "--root TEXT" not in ran.out  # the command's own option wins
     assert "Only as JSON: root." in ran.out
-    assert run("call", "code/list", "-h").out.count("--sortBy {name,modified,size}") == 2
-    assert "--sortBy" not in run("call", "--help").out
+    assert run("run", "code/list", "-h").out.count("--sortBy {name,modified,size}") == 2
+    assert "--sortBy" not in run("run", "--help").out
 
 
 @pytest.mark.promise("C-72")
@@ -227,7 +227,7 @@ def test_the_help_of_a_tool_lists_its_options(told: Caller, run: Runner) -> None
 )
 def test_the_commands_of_the_design_can_be_typed(run: Runner, folder: Path, line: str) -> None:
     """They are all understood; without a repository some say that there is none."""
-    ran = run("call", *line.split(" "))
+    ran = run("run", *line.split(" "))
     assert ran.code in (0, 1), ran.err
     assert ran.err == ""
     assert ("There is no git repository" in ran.out) == (ran.code == 1), ran.out

@@ -1,4 +1,4 @@
-"""`rightcall packet`: a request's story, told whole, escaped and without secrets; and the audit's link to it."""
+"""`rightcall requests`: a request's story, told whole, escaped and without secrets; and the audit's link to it."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PacketStore:
 @pytest.fixture
 def packet(run: Runner, store: PacketStore) -> Any:
     def do(*arguments: str, **more: Any) -> Done:
-        return run("packet", *arguments, **more)
+        return run("requests", *arguments, **more)
 
     return do
 
@@ -225,14 +225,14 @@ def test_the_audit_names_the_packet_of_a_call(run: Runner, packet: Any, tmp_path
     with opened("sqlite", tmp_path) as diary:
         write_calls(diary, made.header.packet_id)
     db = str(tmp_path / "audit.db")
-    link = f"rightcall packet show {made.header.packet_id}"
+    link = f"rightcall requests show {made.header.packet_id}"
     assert f"  packet           {link}\n" in run("audit", "show", "1", "--db", db).out
-    assert "rightcall packet" not in run("audit", "show", "3", "--db", db).out
+    assert "rightcall requests" not in run("audit", "show", "3", "--db", db).out
     tail = run("audit", "tail", "--db", db).out
     assert tail.endswith(f"\npacket: {link}\n")
-    assert tail.count("rightcall packet") == 1
-    assert "rightcall packet" not in run("audit", "tail", "--json", "--db", db).out
-    assert "rightcall packet" not in run("audit", "tail", "--context", "another", "--db", db).out
+    assert tail.count("rightcall requests") == 1
+    assert "rightcall requests" not in run("audit", "tail", "--json", "--db", db).out
+    assert "rightcall requests" not in run("audit", "tail", "--context", "another", "--db", db).out
 
 
 def test_packets_are_listed_with_state_and_request(packet: Any, store: PacketStore) -> None:

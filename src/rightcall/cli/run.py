@@ -23,6 +23,7 @@ from rightcall.cli.options import (
     read_argument,
     store_options,
 )
+from rightcall.cli.parser import SHARED, Parser
 from rightcall.cli.terminal import (
     Style,
     call_record,
@@ -39,15 +40,15 @@ from rightcall.executor.present.messages import Outcome
 
 EXAMPLES = """\
 examples:
-  rightcall call code/read --path README.md --endLine 20
-  rightcall call code/search --pattern TODO --filePattern '**/*.py' --contextLines 3
-  rightcall call code/diff --base main --split
-  rightcall call code/list --help
-  rightcall call code/search '{pattern: "TODO"}' --root ~/project
-  rightcall call word_count '{"text": "to be or not"}' --tools examples.mytools:TOOLS --as teacher
-  rightcall call word_count "{'txt': 'to be'}" --tools examples.mytools:TOOLS --as teacher --explain
-  rightcall call append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --json
-  rightcall call append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --wait 120
+  rightcall run code/read --path README.md --endLine 20
+  rightcall run code/search --pattern TODO --filePattern '**/*.py' --contextLines 3
+  rightcall run code/diff --base main --split
+  rightcall run code/list --help
+  rightcall run code/search '{pattern: "TODO"}' --root ~/project
+  rightcall run word_count '{"text": "to be or not"}' --tools examples.mytools:TOOLS --as teacher
+  rightcall run word_count "{'txt': 'to be'}" --tools examples.mytools:TOOLS --as teacher --explain
+  rightcall run append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --json
+  rightcall run append_note @arguments.json --tools examples.mytools:TOOLS --as teacher --wait 120
 
 exit code 1: the call was refused, waits for a person, or the tool failed.
 """
@@ -57,28 +58,28 @@ _LONGEST_WAIT = 7 * 86_400
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("tool", metavar="TOOL", help="the name of the tool as the model wrote it")
+    parser.add_argument("tool", metavar="TOOL", help="Name of the tool")
     parser.add_argument(
         "args", nargs="?", default="{}", metavar="ARGS",
-        help="the arguments as the model wrote them; - reads standard input, @FILE a file (default: none). "
-        "Or give them as options: `rightcall call TOOL --help` lists those of a tool",
+        help="Arguments as the model wrote them; @FILE reads a file, - standard input; "
+        "or pass them as options (see `rightcall run TOOL --help`)",
     )  # fmt: skip
-    parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help="on whose behalf (default)")
+    parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help=SHARED["--as"])
     parser.add_argument(
         "--tools", action="append", default=[], metavar="MODULE:NAME",
         help="Python functions beside the tools that ship with us, as module:attribute (imports it); repeatable",
     )  # fmt: skip
-    parser.add_argument("--context", metavar="ID", help="groups records: a chat, a task")
-    parser.add_argument("--step", metavar="ID", help="the step of a plan that the call belongs to")
-    parser.add_argument("--approval", metavar="ID", help="the approval that the call uses")
+    parser.add_argument("--context", metavar="ID", help="Group records by this ID, such as a chat or a task")
+    parser.add_argument("--step", metavar="ID", help="Record the step of a plan that the call belongs to")
+    parser.add_argument("--approval", metavar="ID", help="Use this approval")
+    parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait up to SECONDS for approval")
     parser.add_argument(
-        "--wait", type=float, default=0.0, metavar="SECONDS", help="wait so long for a person to approve it"
+        "--explain", action="store_true", help="Also print each repair, the rule, and the time of each stage"
     )
-    parser.add_argument("--explain", action="store_true", help="also: each repair, the rule, the time of each stage")
     parser.add_argument(
-        "--split", action="store_true", help="show the changes of code/diff, code/show, code/log side by side"
+        "--split", action="store_true", help="Show changes of code/diff, code/show and code/log side by side"
     )
-    json_option(parser, "the outcome")
+    json_option(parser)
     store_options(parser)
 
 
@@ -214,9 +215,9 @@ def _explained(outcome: Outcome, style: Style) -> list[str]:
 
 
 # ── options ──
-# The arguments of a tool as options of `rightcall call`, made from its schema.
+# The arguments of a tool as options of `rightcall run`, made from its schema.
 #
-#     rightcall call code/read --path README.md --startLine 3
+#     rightcall run code/read --path README.md --startLine 3
 #
 # Text becomes what the schema wants: a number, true or false, one of the choices, a list where an option is repeated,
 # an object from JSON. What this leaves open, such as ranges, the gate checks as it does for any call. `--start-line`
@@ -265,7 +266,7 @@ class ToolOption(Struct, frozen=True):
         return next((_PLACES[kind] for kind in one.kinds if kind in _PLACES), "TEXT")
 
 
-def parse(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
+def parse(parser: Parser, arguments: Sequence[str]) -> Namespace:
     """The options of a call. Where arguments of the tool are among them, `args` is those as JSON. Raises InputError,
     and SystemExit as argparse does."""
     asks_help = any(word in _HELP for word in arguments)
@@ -280,7 +281,8 @@ def parse(parser: ArgumentParser, arguments: Sequence[str]) -> Namespace:
     options = {option.name: option for option in tool_options(tool.schema, own)}
     _add(parser, tool, options)
     if asks_help:
-        parser.parse_args(["--help"])
+        sys.stdout.write(parser.format_whole_help())
+        raise SystemExit(OK)
     spelled = _spelled(plain, options, own)
     _, left = parser.parse_known_args(list(_without_values(spelled, own | {one.flag for one in options.values()})))
     if left:
@@ -418,7 +420,7 @@ def _values(found: Namespace, tool: "Tool", options: Mapping[str, ToolOption]) -
             about = f" ({escaped(option.about, 100).rstrip('.')})" if option.about else ""
             raise InputError(
                 f"missing option `{option.flag}` of `{tool.name}`{about}; "
-                f"run `rightcall call {tool.name} --help` to see all of them"
+                f"run `rightcall run {tool.name} --help` to see all of them"
             )
     return {name: _value(options[name], texts) for name, texts in given.items() if texts is not None}
 
@@ -498,5 +500,5 @@ def _unknown(word: str, tool: "Tool", options: Mapping[str, ToolOption], own: fr
         by_fold = {_folded(one): one for one in (*options, *(flag.lstrip("-") for flag in own))}
         near = get_close_matches(_folded(name), by_fold, n=1)
         meant = by_fold[near[0]] if near else None
-    hint = f"did you mean `--{meant}`?" if meant else f"run `rightcall call {tool.name} --help` to see its options"
+    hint = f"did you mean `--{meant}`?" if meant else f"run `rightcall run {tool.name} --help` to see its options"
     return f"unknown option `{escaped(flag, 60)}` for `{tool.name}`: {hint}"

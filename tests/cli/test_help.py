@@ -1,0 +1,118 @@
+"""Every help: short enough for a small terminal, complete on demand, and true to the parsers."""
+
+import re
+
+import pytest
+
+from rightcall.cli import COMMANDS
+from rightcall.cli.help import GROUPS, HIDDEN, LONGEST, PAGES
+from rightcall.cli.parser import SHARED, WIDTH, Parser, actions_of, flags, parser_of
+from support.cli import ROOT, Runner
+
+PARSED = [name for name in COMMANDS if name != "version"]
+
+
+def parsers() -> dict[str, Parser]:
+    found: dict[str, Parser] = {}
+
+    def walk(parser: Parser) -> None:
+        found[parser.prog.removeprefix("rightcall ")] = parser
+        for action in actions_of(parser).values():
+            walk(action)
+
+    for name in PARSED:
+        walk(parser_of(name)[0])
+    return found
+
+
+PARSERS = parsers()
+
+
+def test_the_overview_shows_the_groups_and_hides_what_only_programs_call(run: Runner) -> None:
+    done = run("--help")
+    assert (done.code, done.err) == (0, "")
+    assert run("help").out == done.out
+    for group, names in GROUPS.items():
+        assert re.search(rf"^  {group} +{', '.join(names)}$", done.out, re.M)
+    assert [name for name in HIDDEN if re.search(rf"\b{name}\b(?<!--{name})", done.out.partition("examples:")[0])] == []
+    assert sorted([name for names in GROUPS.values() for name in names] + list(HIDDEN)) == sorted(COMMANDS)
+    assert len(done.out.splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("command", PARSERS)
+def test_a_help_fits_a_small_terminal(run: Runner, command: str) -> None:
+    done = run(*command.split(), "--help")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert len(lines) <= LONGEST
+    assert [line for line in lines if len(line) > WIDTH] == []
+    assert re.fullmatch(r"[A-Z].*\w.*\.", lines[0])
+    assert lines[2].startswith(f"usage: rightcall {command}")
+    assert (ROOT / lines[-1].removeprefix("docs: ")).is_file()
+    assert "more: run" not in done.out  # every command's own options fit today
+
+
+@pytest.mark.parametrize("command", PARSED)
+def test_the_help_of_a_command_has_one_to_three_examples(run: Runner, command: str) -> None:
+    examples = run(command, "--help").out.partition("examples:\n")[2].partition("\n\n")[0].splitlines()
+    assert 1 <= len(examples) <= 3
+    assert all(f"rightcall {command}" in line for line in examples)
+
+
+@pytest.mark.parametrize("command", PARSERS)
+def test_help_command_lists_every_option_of_the_parser(run: Runner, command: str) -> None:
+    shown = run("help", *command.split())
+    assert (shown.code, shown.err) == (0, "")
+    assert [flag for flag in flags(PARSERS[command]) if not re.search(rf"^  .*{flag}\b", shown.out, re.M)] == []
+
+
+def test_the_help_of_a_group_lists_the_options_of_its_actions(run: Runner) -> None:
+    assert "--anchor SEQ:HASH" in run("help", "audit").out
+    assert "--anchor SEQ:HASH" in run("help", "audit", "verify").out
+    assert "--anchor" not in run("help", "audit", "tail").out
+
+
+@pytest.mark.parametrize("command", [name for name, parser in PARSERS.items() if actions_of(parser)])
+def test_a_bare_group_prints_its_help_as_wrong_usage(run: Runner, command: str) -> None:
+    assert run(*command.split()) == (2, "", run(*command.split(), "--help").out)
+
+
+def test_an_option_with_a_shared_sentence_has_it_everywhere(run: Runner) -> None:
+    topic = run("help", "options").out
+    assert all(f"  {flag}" in topic and sentence in topic for flag, sentence in SHARED.items())
+    lines = [line for line in run("check", "--help").out.splitlines() if line.startswith("shared options:")]
+    assert lines == ["shared options: --json, --tools, --pack, --provider (see `rightcall help options`)"]
+
+
+def test_exit_codes_are_a_topic_and_one_line_where_scripts_branch(run: Runner) -> None:
+    topic = run("help", "exit-codes").out
+    assert all(f"\n  {code} " in topic for code in (0, 1, 2, 123, 124, 125, 129, 130, 137, 141, 143))
+    having = [name for name in PARSERS if "exit codes:" in run(*name.split(), "--help").out]
+    assert having == ["read", "check", "run", "audit verify", "sandbox run"]
+
+
+def test_every_command_has_its_sentence_in_a_topic(run: Runner) -> None:
+    topic = run("help", "commands").out
+    assert all(re.search(rf"^  {name} +{re.escape(about)}$", topic, re.M) for name, about in COMMANDS.items())
+    assert [line for line in topic.splitlines() if len(line) > WIDTH] == []
+
+
+def test_every_page_exists() -> None:
+    assert [page for page in PAGES.values() if not (ROOT / "docs" / page).is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["help", "chek"], "rightcall: unknown help topic `chek`: did you mean `check`?\n"),
+        (
+            ["help", "audit", "tial"],
+            "unknown action `tial` of `rightcall audit`: run `rightcall audit --help`\n",
+        ),
+        (["audit", "tail", "--stauts", "x"], "unrecognized arguments: --stauts x: did you mean `--status`?\n"),
+    ],
+)
+def test_a_misspelt_word_gets_a_suggestion(run: Runner, words: list[str], message: str) -> None:
+    done = run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
