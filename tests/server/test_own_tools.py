@@ -10,11 +10,11 @@ from msgspec import json
 
 from rightcall import Executor, load_policy
 from rightcall.proxy.gates import Options
-from rightcall.proxy.teaching import OwnTools
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import Store, read_call
 from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
+from rightcall.server.own_tools import OwnTools
 from support.proxies import Got, Rig, post, serving
 from support.scripted.server import Answer, Failure, NativeCall, ScriptedUpstream, Text
 from support.tool_server import server

@@ -36,8 +36,8 @@ from rightcall.cli.parser import SHARED, Parser
 from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
+from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
-from rightcall.hosts.install.trying import Unenforced, hosts_named, unenforced
 from rightcall.policy.ledger import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.policy.reader import read_policy
 from rightcall.policy.settings import (

@@ -31,8 +31,8 @@ from rightcall.record.tables import Store
 if TYPE_CHECKING:
     from rightcall.executor.door import Door
     from rightcall.policy.watch import PolicyInForce
-    from rightcall.proxy.teaching import OwnTools
     from rightcall.server.mcp import Endpoint
+    from rightcall.server.own_tools import OwnTools
     from rightcall.server.recording import Facts, Recording
 
 PORT = 4141
@@ -143,7 +143,7 @@ def _own_tools(options: Namespace, policy: Policy) -> OwnTools | None:
     if not policy.servers:
         raise ConfigError("--servers: the policy names no MCP server; [servers.NAME] in it says how one is reached")
     from rightcall.executor.executor import Executor
-    from rightcall.proxy.teaching import OwnTools
+    from rightcall.server.own_tools import OwnTools
 
     store = "memory" if options.no_audit else None
     return OwnTools(Executor.open(options.root, policy_file(options), code=False, store=store))

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -15,15 +15,12 @@ from rightcall.base.globs import folded
 from rightcall.base.json.strict import values_at
 from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
-from rightcall.executor.guesses import may_hold
+from rightcall.executor.guesses import judged_arguments, may_hold
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
 from rightcall.policy.decide import is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
 from rightcall.types import Effect, Verdict
-
-if TYPE_CHECKING:
-    from rightcall.executor.guesses import Judged
 
 _encode = json.Encoder(order="deterministic").encode
 REHEARSED: frozenset[Effect] = frozenset[Effect](("write", "execute"))
@@ -164,22 +161,31 @@ def build_request(
     judged = inner or rules.commands or rules.urls or by_name
     if not (named or judged or rules.globs):
         return request
-    return _with_places(request, tool, ground, inner, foreign=foreign, named=bool(named), judged=bool(judged))
+    return _with_places(request, tool, ground, inner, _Sought(foreign, bool(named), bool(judged)))
 
 
-def _with_places(
-    request: Request, tool: Tool, ground: Ground, inner: tuple[Inner, ...], *, foreign: bool, named: bool, judged: bool
-) -> Request:
+class _Sought(NamedTuple):
+    """What the arguments of a tool are looked through for."""
+
+    foreign: bool
+    """It decides itself where its paths begin."""
+    named: bool
+    """For paths."""
+    judged: bool
+    """For commands and addresses."""
+
+
+def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inner, ...], sought: _Sought) -> Request:
     """With the paths, commands and addresses in its arguments."""
     toolbox, root, folders, guesses = ground.toolbox, ground.root, ground.folders, ground.guesses
     arguments, rights = request.arguments, request.rights
     base, paths, alone = "", tuple[_Path, ...](), False
-    if named:
+    if sought.named:
         bases = (root, *(one for one in folders if one != root)) if folders else (root,)
-        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, foreign)
+        base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, sought.foreign)
     findings, commanded, visible = (), (), ()
-    if judged:
-        findings, commanded, visible = _judge_of_arguments()(tool, arguments, inner, rights, (root, *folders))
+    if sought.judged:
+        findings, commanded, visible = judged_arguments(tool, arguments, inner, rights, (root, *folders))
     if tool.rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
         findings = (*_globbed(tool, arguments, inner, rights, root, starts), *findings)
@@ -196,13 +202,6 @@ def _with_places(
         command_paths=_command_paths(visible, base) if visible else (),
         inner=names_judged(toolbox, inner) if inner else (),
     )
-
-
-@cache
-def _judge_of_arguments() -> "Callable[..., Judged]":
-    from rightcall.executor.guesses import judged_arguments  # late: a hook judges one call, and few have a command
-
-    return judged_arguments
 
 
 @cache

@@ -19,7 +19,7 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate
-    from rightcall.hosts.install.trying import Gap, Unenforced, unenforced
+    from rightcall.hosts.enforcement import Gap, Unenforced, unenforced
     from rightcall.hosts.normalizer import (
         ArgumentNormalizer,
         NormalizationError,
@@ -31,7 +31,7 @@ else:
         __name__,
         {
             "agent_zero": "MetaReasoningGate agent_zero_gate",
-            "install.trying": "Gap Unenforced unenforced",
+            "enforcement": "Gap Unenforced unenforced",
             "normalizer": "ArgumentNormalizer NormalizationError NormalizationStrategy SchemaGuardrail",
         },
     )

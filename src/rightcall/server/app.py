@@ -33,10 +33,10 @@ from rightcall.policy.ledger import stopped
 from rightcall.policy.settings import Policy
 from rightcall.policy.watch import PolicyInForce, PolicyWatch
 from rightcall.proxy.gates import Gates, Options, provider_of
-from rightcall.proxy.teaching import OwnTools
 from rightcall.server.access import Access, Callers, Guard, entrance_of, error_body, send_error
 from rightcall.server.addresses import NEVER_A_PAGE, Upstream
 from rightcall.server.exchange import Proxy
+from rightcall.server.own_tools import OwnTools
 from rightcall.server.protocol import protocol_for
 from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, add_figures
 

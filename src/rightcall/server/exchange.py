@@ -28,20 +28,12 @@ from rightcall.errors import CallError
 from rightcall.gate.gate import Gate
 from rightcall.proxy.flow import Editor, Flow, collect_answer
 from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts, render_comment, render_header
-from rightcall.proxy.teaching import (
-    NO_TOOLS,
-    OVER,
-    OwnTools,
-    Pupils,
-    has_no_place,
-    refused_tools,
-    teach_tools,
-    why_ignored,
-)
+from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus
 from rightcall.server.access import entrance_of, error_body
 from rightcall.server.addresses import OWN, Upstream, answer_headers, request_headers, tell_upstream
+from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
 from rightcall.types import Call
 

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from rightcall.executor.door import Door
 from rightcall.mcp.messages import CAPABILITIES_KEY
-from rightcall.mcp.upstream.session import LONGEST, created_by
+from rightcall.mcp.tasks import LONGEST, created_by
 from rightcall.mcp.wrap import tasks
 from support.wrapping import MODERN, Wrapped, call, line, result
 

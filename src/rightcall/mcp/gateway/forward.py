@@ -45,7 +45,8 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.upstream.session import ASKING, RELATED, STATUS_NEW, Agreed, Session, SessionExpired
+from rightcall.mcp.tasks import RELATED, STATUS_NEW
+from rightcall.mcp.upstream.session import ASKING, Agreed, Session, SessionExpired
 from rightcall.mcp.upstream.upstream import Upstream, headers_for
 
 # ── continuations ──

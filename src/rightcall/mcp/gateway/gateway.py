@@ -56,7 +56,8 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.upstream.session import STATUS, STATUS_NEW, Cause, Session, spawn
+from rightcall.mcp.tasks import STATUS, STATUS_NEW
+from rightcall.mcp.upstream.session import Cause, Session, spawn
 from rightcall.mcp.upstream.upstream import STARTING, Hello, Opening, Upstream
 from rightcall.policy.settings import Server
 from rightcall.policy.types import Approval

@@ -30,15 +30,13 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.upstream.session import (
+from rightcall.mcp.tasks import (
     EXPIRED,
     EXTENSION,
     STATUS,
     STATUS_NEW,
     UPDATE,
     Created,
-    ServerGone,
-    ServerSlow,
     created_by,
     ending_of,
     ending_told,
@@ -46,6 +44,7 @@ from rightcall.mcp.upstream.session import (
     renamed,
     with_warning,
 )
+from rightcall.mcp.upstream.session import ServerGone, ServerSlow
 from rightcall.mcp.upstream.upstream import Upstream
 
 MOST: Final = 10_000

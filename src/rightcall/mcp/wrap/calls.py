@@ -47,7 +47,7 @@ from rightcall.mcp.messages import (
     value,
     with_note,
 )
-from rightcall.mcp.upstream.session import is_able
+from rightcall.mcp.tasks import is_able
 from rightcall.mcp.wrap.process import Ends, Listing, log
 from rightcall.mcp.wrap.tasks import Continuations, Pending, Tasks, written
 from rightcall.policy.types import PAUSED, Decision

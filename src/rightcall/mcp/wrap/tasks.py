@@ -14,7 +14,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.mcp.messages import MOST_ROUNDS, Bytes, Id, Message, Outcome, ToolCall, fields, identity, mapping, value
-from rightcall.mcp.upstream.session import ABOUT_ONE, EXPIRED, created_by, ending_of, ending_told, with_warning
+from rightcall.mcp.tasks import ABOUT_ONE, EXPIRED, created_by, ending_of, ending_told, with_warning
 from rightcall.mcp.wrap.process import Ends
 
 if TYPE_CHECKING:

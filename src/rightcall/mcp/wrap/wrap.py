@@ -35,7 +35,7 @@ from rightcall.mcp.messages import (
     read_batch,
     value,
 )
-from rightcall.mcp.upstream.session import STATUS, STATUS_NEW, UPDATE
+from rightcall.mcp.tasks import STATUS, STATUS_NEW, UPDATE
 from rightcall.mcp.wrap.calls import UNHEARD, Calls
 from rightcall.mcp.wrap.process import GRACE, HURRY, Ending, Ends, Output, Server, id_of, log, parts
 
