@@ -294,7 +294,7 @@ _GIVE_UP = "Do not repeat it; tell the user."
 def faulty(error: Exception) -> Decision:
     """What is decided where judging a call raised: an error of ours, or of a function that somebody declared, neither
     becomes the host's nor lets a call pass."""
-    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}", _GIVE_UP)
+    return Decision("deny", "fault", f"The call could not be checked: {type(error).__name__}", _GIVE_UP)
 
 
 def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
@@ -302,7 +302,7 @@ def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
     try:
         return call_body(written, who, None, redactor)
     except Exception:
-        log.exception("rightcall: a call could not be written down")
+        log.exception("rightcall: a call could not be recorded")
         return CallBody(who.caller, UNNAMED, None, "", "deny", "", policy=who.policy, provider=who.provider)
 
 
@@ -391,7 +391,9 @@ def one_call(call: Any, gate: Gate) -> Written:
     if len(found) == 1:
         return found[0]
     what = "no call" if not found else f"{len(found)} calls"
-    raise CallError(f'run takes one call, such as {{"name": …, "arguments": {{…}}}}; this holds {what} (see run_all)')
+    raise CallError(
+        f'run takes one call, such as {{"name": …, "arguments": {{…}}}}; this contains {what} (see run_all)'
+    )
 
 
 def writings(message: Any, gate: Gate, finish_reason: str | None, emission: str | None = None) -> list[Written]:
