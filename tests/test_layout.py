@@ -370,7 +370,7 @@ def test_another_mistake_in_a_call_is_told_as_python_tells_it() -> None:
 
 
 def test_a_misspelt_step_of_a_router_is_answered_with_the_one_that_was_meant() -> None:
-    with pytest.raises(ConfigError, match=r"`selct` is no option.*: did you mean 'select'\?$"):
+    with pytest.raises(ConfigError, match=r"`selct` is not an option.*: did you mean 'select'\?$"):
         Router(selct=print)
 
 

@@ -48,5 +48,5 @@ def test_a_refusal_without_a_hint_still_says_why() -> None:
 
 
 def test_an_unknown_shape_is_named_with_those_that_exist() -> None:
-    with pytest.raises(ValueError, match="known are openai, anthropic, mcp and text"):
+    with pytest.raises(ValueError, match="expected openai, anthropic, mcp or text"):
         refusal(REFUSED, "soap")  # type: ignore[arg-type]

@@ -232,7 +232,7 @@ def answer(text: str, shape: MessageShape, *, call_id: str, error: bool) -> Any:
             return {"type": "tool_result", "tool_use_id": call_id, "content": text, "is_error": error}
         case "mcp":
             return {"content": [{"type": "text", "text": text}], "isError": error}
-    raise ValueError(f"there is no message shape {shape!r}; known are openai, anthropic, mcp and text")
+    raise ValueError(f"unknown message shape {shape!r}: expected openai, anthropic, mcp or text")
 
 
 def _problems(verdict: Verdict) -> str:

@@ -92,8 +92,8 @@ def test_several_globs_match_what_one_of_them_does() -> None:
 @pytest.mark.parametrize(
     ("pattern", "wrong"),
     [
-        ("", "it is empty; ** stands for everything"),
-        (".", "it is empty; ** stands for everything"),
+        ("", "it is empty; ** matches everything"),
+        (".", "it is empty; ** matches everything"),
         ("/etc/*", "it must be relative, such as src/**/*.py"),
         ("../x", 'it must not hold ".."'),
         ("a/{.,x}./b", 'it must not hold ".."'),

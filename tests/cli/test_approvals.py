@@ -109,14 +109,14 @@ def test_a_question_that_does_not_exist_is_told_so(run: Runner, desk: Desk) -> N
     for action in (["show", "\x1b[2J"], ["approve", "\x1b[2J", "--digest", "0" * 8], ["deny", "\x1b[2J"]):
         done = run("approvals", *action)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("rightcall: there is no approval '\\u001b[2J'") or "\\\\u001b[2J" in done.err
+        assert done.err.startswith("rightcall: unknown approval '\\u001b[2J'") or "\\\\u001b[2J" in done.err
 
 
 def test_an_id_that_means_nothing_is_said_before_a_digest_is_asked_for(run: Runner, desk: Desk) -> None:
     for options in ((), ("--yes",)):
         done = run("approvals", "approve", "zzz", *options)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("rightcall: there is no approval 'zzz'")
+        assert done.err.startswith("rightcall: unknown approval 'zzz'")
 
 
 def test_without_a_terminal_a_yes_needs_the_digest(run: Runner, desk: Desk) -> None:

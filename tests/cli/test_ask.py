@@ -200,13 +200,13 @@ def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Pa
     [
         ([], "no request was given; say what you want"),
         ([" "], "an empty request was given"),
-        (["--resume", "last"], "there is no packet in"),
-        (["--resume", "pabc"], 'there is no packet "pabc"'),
+        (["--resume", "last"], "no packets in"),
+        (["--resume", "pabc"], 'unknown packet "pabc"'),
         (["--resume", "last", "yes", "--session", "s"], "--session is for a new request"),
         (["hi", "--model", "m"], "--model goes with --url"),
         (["hi", "--url", "nonsense"], "`url` must be an address"),
         (["hi", "--url", "http://127.0.0.1:9", "--key-env", "NOT_THERE"], "no environment variable NOT_THERE"),
-        (["hi", "--root", "absent"], "there is no folder"),
+        (["hi", "--root", "absent"], "no such folder"),
         (["hi\udcff"], "is not UTF-8 text"),
     ],
 )

@@ -149,7 +149,7 @@ def test_show_tells_how_a_person_answered_but_not_what_is_redacted(run: Runner, 
 @pytest.mark.promise("P-07", "H-72")
 def test_show_tells_an_operator_how_to_allow_a_client_that_polls(run: Runner, tmp_path: Path) -> None:
     with opened("sqlite", tmp_path) as diary:
-        diary.refused("student", "jobs/status", "loop", reason="This is the same call for the third time")
+        diary.refused("student", "jobs/status", "loop", reason="Identical call repeated within a minute")
     shown = run("audit", "show", "1", "--db", str(tmp_path / "audit.db")).out
     assert 'to allow polling it, add it to the policy: [policy] repeatable = ["jobs/status"]' in shown
 
@@ -234,7 +234,7 @@ def test_verify_finds_a_cut_tail_by_the_anchor(audit: Any, db: str) -> None:
     assert audit("verify").code == 0
     done = audit("verify", "--anchor", head)
     assert done.code == 1
-    assert "the tail is cut off: the audit ends with record 6, the anchor is record 9" in done.out
+    assert "the tail is truncated: the audit ends with record 6, the anchor is record 9" in done.out
 
 
 class Terminal(io.StringIO):

@@ -150,7 +150,7 @@ def test_nobody_at_the_address_is_an_error_with_advice(run: Runner) -> None:
     done = run("doctor", "--upstream", address)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("rightcall: 127.0.0.1 cannot be reached (")
-    assert done.err.endswith("is the model's server running, and is --upstream its address?\n")
+    assert done.err.endswith("check that the upstream is running and that --upstream is its address\n")
 
 
 @pytest.mark.parametrize(

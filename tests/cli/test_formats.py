@@ -80,7 +80,7 @@ def test_one_format_shows_its_example_and_what_is_read(run: Runner, one: Format)
 def test_a_format_without_a_call_says_why_there_is_none(run: Runner) -> None:
     out = run("formats", "final_answer", columns=160).out
     assert "no call found\n" in out
-    assert "what is meant for the user is not searched for calls  [final]\n" in out
+    assert "text meant for the user is not searched for calls  [final]\n" in out
 
 
 def test_a_misspelt_format_is_told_the_right_one(run: Runner) -> None:

@@ -191,7 +191,7 @@ EXAMPLE_OUTPUTS = {
     ],
     "mytools.py": [],  # a module for `rightcall run`: docs/reference/executor.md uses it
     "tool_loop.py": [
-        "code/read: success\ncode/delete: refused, Validation failed: There is no tool `code/delete`\n",
+        "code/read: success\ncode/delete: refused, Validation failed: Unknown tool `code/delete`\n",
         "answer after 2 rounds: The parser splits its text at commas.\n",
     ],
     "router_agent.py": [

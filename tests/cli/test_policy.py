@@ -76,16 +76,16 @@ def test_every_mistake_is_named_with_its_line_in_one_go(run: Runner, here: Path)
     done = run("policy", "check", "bad.toml")
     assert (done.code, done.out) == (2, "")
     assert [line.removeprefix("rightcall: ")[:70] for line in done.err.splitlines()] == [
-        "bad.toml:2: gate.mode: 'blok' is no choice here; did you mean 'block'?",
+        "bad.toml:2: gate.mode: 'blok' is not a valid choice; did you mean 'blo",
         "bad.toml:6: gate.tools.x.modes: unknown key; did you mean 'mode'?",
-        "bad.toml:8: policy.stage: 'ful' is no choice here; did you mean 'full'",
+        "bad.toml:8: policy.stage: 'ful' is not a valid choice; did you mean 'f",
         "bad.toml:9: policy.repeats: 1 would refuse every call; must be 0 for n",
         'bad.toml:10: policy.deny[1]: " x" can match nothing: a name has no bla',
         "bad.toml:10: policy.deny[3]: must be a name, not an empty text",
         'bad.toml:10: policy.deny[5]: "z " can match nothing: a name has no bla',
         "bad.toml:12: callers.guest.only: cannot stand beside `allow`, which it",
         "bad.toml:14: callers.guest.limits.minute: must be a whole number from ",
-        "bad.toml:16: audit.keep: unknown key; known are: path, redact",
+        "bad.toml:16: audit.keep: unknown key; expected one of: path, redact",
     ]
 
 
@@ -384,7 +384,7 @@ def test_a_wrong_policy_is_never_explained_by_the_defaults(run: Runner, file: Pa
     file.write_text('[policy]\nstage = "ful"\n')
     done = run("policy", "explain", "ping")
     assert (done.code, done.out) == (2, "")
-    assert "rightcall.toml:2: policy.stage: 'ful' is no choice here" in done.err
+    assert "rightcall.toml:2: policy.stage: 'ful' is not a valid choice" in done.err
 
 
 def test_nothing_hostile_reaches_the_terminal(run: Runner, file: Path) -> None:

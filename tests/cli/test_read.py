@@ -70,7 +70,7 @@ def test_a_call_that_is_cut_off_is_refused_and_said_to_be_cut_off(run: Runner) -
     done = run("read", CUT, "--tools", TOOLS)
     assert done.code == 1
     assert done.out.startswith("✗ a tool call is refused\n  cut off          the text ends before the call does\n")
-    assert "send it again, complete" in unwrapped(done.out)
+    assert "resend it complete" in unwrapped(done.out)
 
 
 @pytest.mark.promise("R-07")
@@ -106,7 +106,7 @@ def test_explain_says_where_each_call_stood_in_which_format_and_what_was_repaire
     assert '  repaired         (the call)  "getWeather" → "get_weather"  [tool_style, structure, ' in done.out
     assert 'days        "3" → 3  [number_text, structure, certain]' in done.out
     assert "  left alone       line " in done.out
-    assert ": markup of a call in quotes or in code was left in the prose  [quoted]" in done.out
+    assert ": a call in quotes or code was left in the text  [quoted]" in done.out
 
 
 def test_explain_gives_the_reasons_of_a_refusal(run: Runner) -> None:

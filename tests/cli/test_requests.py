@@ -297,9 +297,9 @@ def test_those_that_wait_for_a_person_are_pruned_only_when_that_is_said(packet: 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["show", "../../etc/passwd"], 'there is no packet "../../etc/passwd" in '),
-        (["show", "last"], "there is no packet in "),
-        (["remove", "p1"], 'there is no packet "p1" in '),
+        (["show", "../../etc/passwd"], 'unknown packet "../../etc/passwd" in '),
+        (["show", "last"], "no packets in "),
+        (["remove", "p1"], 'unknown packet "p1" in '),
         (["prune"], "--days"),
         (["prune", "--days", "-1"], "is no number of days"),
         (["prune", "--days", "soon"], "'soon' is no number of days"),

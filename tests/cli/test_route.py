@@ -295,7 +295,7 @@ def test_every_line_is_answered_before_the_next_is_asked(folder: Path) -> None:
         (["--jsonl", "--url", "http://127.0.0.1:9"], "does not go with --url"),
         (["--jsonl", "absent.jsonl"], "absent.jsonl: cannot be read"),
         (["hi", "--tools", "absent.json"], "absent.json: cannot be read"),
-        (["hi", "--root", "absent"], "there is no folder"),
+        (["hi", "--root", "absent"], "no such folder"),
         (["hi", "--limit", "0"], "a number from 1 to 1000, not 0"),
         (["hi", "--mode", "magic"], "invalid choice"),
     ],

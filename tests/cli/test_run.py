@@ -230,4 +230,4 @@ def test_the_commands_of_the_design_can_be_typed(run: Runner, folder: Path, line
     ran = run("run", *line.split(" "))
     assert ran.code in (0, 1), ran.err
     assert ran.err == ""
-    assert ("There is no git repository" in ran.out) == (ran.code == 1), ran.out
+    assert ("No git repository" in ran.out) == (ran.code == 1), ran.out

@@ -85,9 +85,9 @@ def test_what_cannot_be_undone_is_said_with_its_reason(run: Runner, root: Path) 
     ("arguments", "why"),
     [
         (("ID",), "there is no terminal to ask at: say --yes to undo ID"),
-        (("c-00000000", "--yes"), "There is no change c-00000000; `rightcall undo` lists the last ones"),
+        (("c-00000000", "--yes"), "Unknown change c-00000000; `rightcall undo` lists the last ones"),
         (("ID", "--yes", "--by", "ada"), "'ada' is a caller of the policy, or looks like one; a person has to decide"),
-        (("--adopt", "--root", "elsewhere"), "there is no folder"),
+        (("--adopt", "--root", "elsewhere"), "no such folder"),
         (("--limit", "0"), "'0' is no number of changes; give 1 or more"),
     ],
 )

@@ -70,7 +70,7 @@ def test_an_empty_history_has_nothing_to_make_faster(run: Runner, repository: Ma
 def test_without_a_repository_or_a_folder_that_is_what_is_said(run: Runner, tmp_path: Path) -> None:
     done = run("warm", "--root", str(tmp_path))
     assert (done.code, done.out) == (2, "")
-    assert done.err == "rightcall: There is no git repository at the root\n"
+    assert done.err == "rightcall: No git repository at the root\n"
     done = run("warm", "--root", str(tmp_path / "nope"))
     assert (done.code, done.out) == (2, "")
     assert "is no folder" in done.err

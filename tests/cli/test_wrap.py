@@ -151,7 +151,7 @@ def test_the_operator_reads_on_stderr_what_was_refused_and_how_to_allow_it(tmp_p
         wrapped.stdin.close()
         told = wrapped.stderr.read().splitlines()
     assert [bool(one.get("isError")) for one in answers[2:]] == [True, False, False, True]
-    assert "`repeatable` in the policy" in json.dumps(answers[-1])
+    assert "A person can allow polling this tool." in json.dumps(answers[-1])
     called = name if door == "wrap" else tool
     allowing = f'to allow polling it, add it to the policy: [policy] repeatable = ["{tool}"]'
     assert told == [

@@ -179,7 +179,7 @@ def test_an_answer_that_was_cut_off_says_so(server: ScriptedUpstream) -> None:
     examination, found = examined(server, steps=(Step("one", STEPS[0].questions[:1]),))
     assert figures(found)["with"] == (0, 0, 1)
     assert set(found.damage) == {"json", "cut"}
-    assert ("max tokens", "one answer was cut off at 512 tokens: allow more in your client (here: --max-tokens)") in (
+    assert ("max tokens", "one answer was truncated at 512 tokens: allow more in your client (here: --max-tokens)") in (
         advice(examination, found)
     )
 

@@ -93,7 +93,7 @@ def test_a_caller_that_gives_up_cancels_the_tool_and_the_record_says_so() -> Non
 
     cancelled, end = asyncio.run(main())
     assert cancelled
-    assert (end.status, end.error) == ("failed", "The caller gave it up.")
+    assert (end.status, end.error) == ("failed", "The caller cancelled it.")
 
 
 @pytest.mark.long

@@ -73,7 +73,7 @@ def test_a_caller_on_another_machine_is_told_no_command_and_no_path_of_this_one(
     assert (str(tmp_path) in passage.message) is not remote
     if remote:
         assert passage.message == (
-            "Error: 't' always asks. A person has to approve it first\n"
+            "Error: 't' always asks. A person must approve this call first\n"
             f"Approval {passage.approval} is pending. Do not retry yet. After approval, send the identical call."
         )
 
@@ -448,12 +448,12 @@ def test_an_unsure_repair_goes_back_to_the_model_where_nobody_could_be_asked() -
     with Door.open("my-agent", tools=[RUN]) as door:
         passage = door.judge("run_shell", {"extra": "reboot"})
         assert (passage.action, passage.arguments) == ("deny", {"extra": "reboot"})
-        assert "if you meant `command`, say so" in passage.message
+        assert "use `command` if you meant it" in passage.message
         assert door.judge("run_shell", {"cmd": "ls"}).arguments == {"command": "ls"}
     with Door.open("my-agent", tools=[RUN], mode="warn") as door:
         passage = door.judge("run_shell", {"extra": "reboot"})
         assert (passage.action, passage.changed, passage.arguments) == ("allow", False, {"extra": "reboot"})
-        assert "if you meant `command`, say so" in passage.message
+        assert "use `command` if you meant it" in passage.message
 
 
 @pytest.mark.promise("P-03")

@@ -62,7 +62,7 @@ def test_operations_run_however_they_are_written(tmp_path: Path, written: Any) -
     [
         ([FIBONACCI, {"type": "modify", "path": "experimental/none", "content": "x"}], "there is no file"),
         ([FIBONACCI, FIBONACCI], "is there twice"),
-        ([FIBONACCI, {"type": "insert", "path": "app.py", "content": "x"}], "no git repository"),
+        ([FIBONACCI, {"type": "insert", "path": "app.py", "content": "x"}], "No git repository"),
         (
             [{"type": "insert", "path": f"experimental/r/{name}"} for name in ("HEAD", "objects/a", "refs/b")],
             "repository",

@@ -137,7 +137,7 @@ def test_native_messages_are_run_and_answered_in_their_own_shape(workshop: Any) 
 
 def test_what_is_not_one_call_is_a_clear_error(workshop: Any) -> None:
     shop = workshop()
-    with pytest.raises(CallError, match="this holds no call"):
+    with pytest.raises(CallError, match="this contains no call"):
         shop.executor.run("Nothing to do here.")
     with pytest.raises(CallError, match="a caller needs a name"):
         shop.run("add", {"a": 1, "b": 2}, caller=" ")
@@ -371,7 +371,7 @@ def test_a_number_groups_records_too_and_anything_else_is_a_clear_error(workshop
     [
         ({"store": "memry"}, '`store` must be "memory"'),
         ({"root": 5}, "`root` must be the path of a folder"),
-        ({"root": "/no/such/folder"}, "`root`: there is no folder"),
+        ({"root": "/no/such/folder"}, "`root`: no such folder"),
         ({"tools": len}, "`tools` must be a list of functions"),
         ({"ask": 5}, "`ask` is called with an approval"),
     ],

@@ -123,7 +123,7 @@ def test_embedding_query_refuses_without_a_host_and_runs_with_one(root: Path) ->
         found = ex.run(call("embedding.query", q="memory"))
         offered = ex.prompt()
     assert (refused.status, refused.decision.rule) == ("refused", "unavailable")
-    assert "provided by a host" in refused.content
+    assert "a host must register" in refused.content
     assert found.result == ["memory"] * 5
     assert "embedding.query" in offered
 

@@ -46,10 +46,10 @@ def test_a_question_as_a_person_sees_it() -> None:
 question    3f9a1c2e about a call: waiting, 9 min 58 s left
 who asks    "teacher"
 tool        "file/save"
-why         approval:write: 'file/save' can write. A person has to approve it first
+why         approval:write: 'file/save' can write. A person must approve this call first
 effects     write
 confidence  0.97 (repaired, see below)
-state       9f2c4d0e: a yes is void once it changes
+state       9f2c4d0e: an approval is void once it changes
 asked       2026-01-01 00:00:00.000 UTC
 arguments   5 (133 characters as JSON in all)
   │ "content": text, 18 characters in 4 lines
@@ -64,7 +64,7 @@ arguments   5 (133 characters as JSON in all)
   │   [0]: "a"
   │   [1]:
   │     "b": null
-repairs     what was made of what the model wrote
+repairs     repairs made to the model output
   │ "mode" before: "420"
   │ "mode" after: 420
   │ "mode" by:
@@ -182,7 +182,7 @@ def test_a_preview_that_leaves_something_out_is_whole_in_no_view_and_has_no_dige
         seen = view(approval_of(details={"preview": cut_off}), now=START, width=80, full=full)
         assert not seen.complete
         assert "  ── NOT EVERYTHING IS SHOWN; it cannot be approved from here ──" in seen.lines
-        assert seen.lines[-1] == "digest      none: a yes would count for what is not shown, too"
+        assert seen.lines[-1] == "digest      none: an approval would also cover what is not shown"
     fake = "a line\n" + cut_off  # not at the top: a part of what is shown
     assert view(approval_of(details={"preview": fake}), now=START, width=80).complete
 

@@ -127,7 +127,7 @@ def test_the_refusal_says_who_can_allow_it_and_the_operator_is_told_how_once(cap
             door.ended(passage, answer="waiting")
         assert "it gave the same each time" in passage.message
         assert "Use the result of call" in passage.message
-        assert "A person can allow that it is polled: `repeatable` in the policy." in passage.message
+        assert "A person can allow polling this tool." in passage.message
     told = [one.getMessage() for one in caplog.records if "repeatable" in one.getMessage()]
     (line,) = told
     assert line.startswith("rightcall: repeated calls of jobs/status are refused as a loop; ")

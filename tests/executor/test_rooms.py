@@ -93,7 +93,7 @@ def test_a_room_that_a_caller_was_never_in_is_as_unknown_as_none(opened: Open) -
             post(ex, "mallory", "hello", "elsewhere", room=room),
         ):
             assert outcome.status == "failed"
-            assert f'`room` names no room of yours: "{room}"' in outcome.error
+            assert f'`room` is not one of your rooms: "{room}"' in outcome.error
     assert listed(ex, "mallory", "elsewhere")["rooms"] == []
     assert texts(read(ex, "mallory", "elsewhere")) == []
     assert texts(read(ex, "claude", None, room=ROOM)) == ["between us"]

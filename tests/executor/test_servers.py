@@ -316,7 +316,7 @@ def test_a_cancelled_call_ends_at_the_server_and_is_recorded(tmp_path: Path, sto
     asyncio.run(main())
     assert "notifications/cancelled" in (tmp_path / "heard").read_text()
     ends = [one.body for one in store.look(lambda t: list(t.entries())) if one.kind == "end"]
-    assert any(b"The caller gave it up." in body for body in ends)
+    assert any(b"The caller cancelled it." in body for body in ends)
 
 
 # ── whoever uses an executor ──────────────────────────────────────────────────────────────────────────────────────────

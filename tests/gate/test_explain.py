@@ -72,7 +72,7 @@ def test_all_problems_come_at_once_missing_first_then_in_the_schemas_order() -> 
         ({"maxLength": 1}, "ab", "`a` must have at most 1 character, has 2"),
         ({"minItems": 1}, [], "`a` must have at least 1 item, has 0"),
         ({"maxItems": 1}, [1, 2], "`a` must have at most 1 item, has 2"),
-        ({"uniqueItems": True}, [1, 1], "`a` must not hold the same item twice, got [1, 1]"),
+        ({"uniqueItems": True}, [1, 1], "`a` must not contain duplicate items, got [1, 1]"),
         ({"minProperties": 1}, {}, "`a` must have at least 1 entry, has 0"),
         ({"const": "x"}, "y", '`a` must be "x", got "y"'),
         ({"not": {"type": "null"}}, None, "`a` must not be null"),
@@ -81,8 +81,8 @@ def test_all_problems_come_at_once_missing_first_then_in_the_schemas_order() -> 
         ({"anyOf": [{"const": "x"}, {"const": "y"}]}, "z", '`a` must be one of x, y; got "z"'),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "z", '`a` must be an integer or null, got the text "z"'),
         ({"oneOf": [{"minimum": 0}, {"type": "number"}]}, 1,
-         "`a` fits several alternatives of which only one may fit, got 1"),
-        (False, 1, "`a` may have no value here, got 1"),
+         "`a` matches several alternatives; exactly one must match; got 1"),
+        (False, 1, "`a` must be left out, got 1"),
     ],
 )  # fmt: skip
 def test_each_rule_of_a_schema_has_its_words(part: Any, value: Any, message: str) -> None:
@@ -119,14 +119,14 @@ def test_rules_are_explained_like_the_schema_and_nothing_twice() -> None:
     ]
     assert said(tool, {"city": "Bern", "days": 1, "items": [], "unit": "C"}) == [
         "`city` must have at least 5 characters, has 4",
-        '`unit` is "C", right is "celsius"',
+        '`unit` is "C"; expected "celsius"',
         '`unit` must be one of celsius, fahrenheit; got "C"',
     ]
 
 
 def test_text_that_must_hold_json_is_looked_into() -> None:
     tool = tool_of({"type": "object", "properties": {"ops": {"type": "string"}}}, json_text=("ops",))
-    assert said(tool, {"ops": "[{'a': 1}]"}) == ["`ops` must be text that holds valid JSON, got \"[{'a': 1}]\""]
+    assert said(tool, {"ops": "[{'a': 1}]"}) == ["`ops` must be text containing valid JSON, got \"[{'a': 1}]\""]
     assert said(tool, {"ops": '[{"a": 1}]'}) == []
 
 
@@ -134,7 +134,7 @@ def test_unknown_arguments_are_problems_only_where_they_are_refused() -> None:
     call = {"city": "Bern", "days": 1, "town": "x", "items": [{"size": 1, "colour": 2}]}
     assert said(tool_of(), {**call, "days": "x"}) == ['`days` must be an integer, got the text "x"']
     assert said(tool_of(), call, unknown="refuse") == [
-        "`items[0].colour` is not known: `items[0]` has no such entry",
+        "`items[0].colour` is not allowed: `items[0]` has no such key",
         "`town` is not an argument of w; it has city, days, unit, items, when",
     ]
     assert said(tool_of(), call) == said(tool_of(), call, unknown="refuse")  # nothing else explains the refusal

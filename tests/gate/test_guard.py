@@ -265,7 +265,7 @@ def test_a_wrong_tool_name_that_is_certain_runs_the_right_function() -> None:
 def test_a_tool_the_gate_passes_but_nobody_can_run_is_answered_with_the_tools_there_are() -> None:
     gate = Gate([add], policy={"gate": {"unknown_tool": "pass"}})
     (answer,) = run_calls(gate, [add], [openai("launch_rocket", "{}")])
-    assert answer["content"] == "There is no tool `launch_rocket` here. The tools are: add."
+    assert answer["content"] == "Unknown tool `launch_rocket`. Tools: add."
 
 
 def test_a_guarded_function_in_the_table_is_fine_too() -> None:

@@ -75,9 +75,9 @@ def test_an_example_cannot_carry_hidden_characters_and_stays_json() -> None:
 
 @pytest.mark.promise("V-09")
 def test_an_unknown_tool_gets_did_you_mean_and_the_names() -> None:
-    assert unknown_tool_hint("wether") == "There is no tool `wether`."
+    assert unknown_tool_hint("wether") == "Unknown tool `wether`."
     assert unknown_tool_hint("wether", ["weather"], ["search", "weather"]) == (
-        "There is no tool `wether`. Did you mean `weather`? Tools: search, weather"
+        "Unknown tool `wether`. Did you mean `weather`? Tools: search, weather"
     )
     assert unknown_tool_hint("x", ["a", "b", "c"]).endswith("Did you mean `a`, `b` or `c`?")
     assert unknown_tool_hint("x", (), map(str, range(35))).endswith("28, 29 and 5 more")
@@ -94,7 +94,7 @@ def test_a_deprecated_tool_is_told_its_replacement() -> None:
     )
     new = tool_of(schema=TEXTS, required=("file_path",), example=EXAMPLE)
     assert deprecated_hint(old, new) == (
-        "⚠️ Invalid write_local_file call. It is deprecated: use `write` instead. `path` is `file_path` there. "
+        "⚠️ Invalid write_local_file call. This tool is deprecated. Use `write` instead. `path` is `file_path` there. "
         'Example: {"file_path": "notes.md", "content": "Grüße an alle"}'
     )
     assert deprecated_hint(old).endswith("`path` is `file_path` there.")
@@ -103,7 +103,7 @@ def test_a_deprecated_tool_is_told_its_replacement() -> None:
     bare = tool_of("Read", {"type": "object", "additionalProperties": True})
     for known in (None, bare):  # nothing is known of the new tool, or nothing of its arguments
         assert deprecated_hint(old, known).endswith(
-            'use `Read` instead. `path` is `file_path` there. Example: {"file_path": "a.md"}'
+            'Use `Read` instead. `path` is `file_path` there. Example: {"file_path": "a.md"}'
         )
 
 

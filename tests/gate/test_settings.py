@@ -112,7 +112,7 @@ def test_a_repair_that_is_switched_off_is_not_made_in_a_text(settings: dict[str,
     gate = Gate([TOOL], policy(providers={"mine": settings}), provider="mine")
     (verdict,) = gate.read(DAMAGED).calls
     assert not verdict.ok
-    assert "switched off by the policy" in verdict.problems[0].message
+    assert "disabled by the policy" in verdict.problems[0].message
     assert Gate([TOOL]).read(DAMAGED).calls[0].ok
 
 

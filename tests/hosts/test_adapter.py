@@ -100,7 +100,7 @@ def test_the_call_at_the_end_of_an_answer_that_was_cut_is_judged_as_a_beginning(
     given = call.as_dict()
     passage = door.judge(*as_written(draft_of(call, call.name, given), call.name, given))
     assert passage.action == "deny"
-    assert "cut off" in passage.message
+    assert "truncated" in passage.message
 
 
 @pytest.mark.promise("H-07")
@@ -183,7 +183,7 @@ def test_a_no_of_the_framework_is_final(door: Door) -> None:
     refuse(door, lambda question: question.step == "call_1")
     assert not settle(door, asked, "approved")
     again = door.judge("drop_notes", {})
-    assert (again.action, "A person has refused this call" in again.message) == ("deny", True)
+    assert (again.action, "A person denied this call" in again.message) == ("deny", True)
 
 
 @pytest.mark.promise("H-07")

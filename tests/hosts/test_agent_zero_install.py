@@ -88,7 +88,11 @@ def test_a_file_that_is_not_ours_is_neither_replaced_nor_removed(tmp_path: Path,
 
 @pytest.mark.parametrize(
     ("agent", "words"),
-    [(None, "no such folder"), ("", "no hook `tool_execute_before`"), ("tool_execute_before", "this is no Agent Zero")],
+    [
+        (None, "no such folder"),
+        ("", "no hook `tool_execute_before`"),
+        ("tool_execute_before", "this is not an Agent Zero"),
+    ],
 )
 def test_an_error_names_the_folder_and_what_would_be_right(tmp_path: Path, agent: str | None, words: str) -> None:
     root = tmp_path / "a0"

@@ -57,7 +57,7 @@ ANSWERS: list[tuple[str, bytes, ModelFault, str]] = [
     ("half a chunk", chunked(b"{}", end=b"9\r\n{" + CLOSE), "unreadable", "broke off in the middle of its answer"),
     ("no last chunk", chunked(b"{}", end=CLOSE), "unreadable", "broke off in the middle of its answer"),
     ("chunks that are none", chunked(end=b"zz\r\n"), "unreadable", "sent chunks that are none"),
-    ("a length that is none", b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", "unreadable", "length is no number"),
+    ("a length that is none", b"HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n", "unreadable", "an invalid length"),
     ("two lengths", answer(b"{}", b"content-length: 3"), "unreadable", "gave two lengths for one answer"),
     ("no headers", b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\n", "unreadable", "sent headers that are none"),
     ("another encoding", answer(b"{}", b"transfer-encoding: gzip"), "unreadable", "encoding other than chunked"),

@@ -145,8 +145,8 @@ def test_after_five_rounds_the_model_is_asked_once_more_and_runs_nothing(loops: 
     result = loops(calls, native=native)
     assert (result.stopped, result.rounds, len(result.outcomes)) == ("rounds", 5, 5)
     assert len(loops.model.asked) == 6
-    assert "No more tools can be used for this request: its 5 rounds are over." in loops.model.asked[-1].said
-    assert "No more tools" not in loops.model.asked[-2].said
+    assert "Tool limit reached (5 rounds)." in loops.model.asked[-1].said
+    assert "Tool limit reached" not in loops.model.asked[-2].said
     assert len(records(loops.store)) == 5
     assert result.text == ""
     assert result.messages[-1]["role"] != "assistant"  # nothing is left of its turn
@@ -197,7 +197,7 @@ def test_a_model_that_makes_the_same_call_again_is_told_of_the_earlier_result(lo
     result = loops([LOGGER] * 3 + ["I see."])
     assert [outcome.status for outcome in result.outcomes] == ["success", "success", "refused"]
     said = loops.model.asked[3].said
-    assert "the third time within a minute" in said
+    assert "Identical call repeated within a minute" in said
     assert "It gave: success." in said
     assert result.text == "I see."
 
@@ -214,13 +214,13 @@ def test_a_refused_call_is_answered_with_its_hint_and_counts_as_a_round(loops: L
     [
         (
             "<|Start of Memory Helper Tool Call|>{}<|End of Memory Helper Tool Call|>",
-            "Error: Validation failed: `Memory Helper` is no tool, and this is no way to call one\nTools: code/read, ",
+            "Error: Validation failed: `Memory Helper` is not a tool, and this is not a valid tool call\nTools: ",
         ),
         (
             '<tool_call>{"name": "code/read", "arguments": {"path": "a',
-            "Error: Validation failed: The code/read call is cut",
+            "Error: Validation failed: The code/read call is truncated",
         ),
-        ("Hm. [TOOL_CALLS] sorry", "⚠️ Not run: a marker of calls that is followed by none"),
+        ("Hm. [TOOL_CALLS] sorry", "⚠️ Not run: a call marker without a call"),
         (
             {"candidates": [{"content": {"parts": [{"text": "Hm."}]}, "finishReason": "MALFORMED_FUNCTION_CALL"}]},
             "⚠️ Not run: the API could not read the model's call: MALFORMED_FUNCTION_CALL.",
@@ -251,7 +251,7 @@ def test_a_call_that_the_token_limit_cut_off_is_not_run(loops: Loops) -> None:
     cut["tool_calls"][0]["function"]["arguments"] = '{"path": "system/Room'
     result = loops([{"choices": [{"message": cut, "finish_reason": "length"}]}, "Too long."], native="openai")
     assert [outcome.status for outcome in result.outcomes] == ["refused"]
-    assert "cut" in loops.model.asked[1].said
+    assert "truncated" in loops.model.asked[1].said
     assert result.messages[2]["tool_call_id"] == "c1"
 
 

@@ -61,7 +61,7 @@ def test_then_is_the_reply_to_everything_else() -> None:
 def test_words_in_the_last_message_choose_the_reply_as_often_as_they_stand_there() -> None:
     model = ScriptedModel({"Hell": "first", "Hello": "second"})
     assert [model(HELLO), model(HELLO)] == ["first", "first"]
-    with pytest.raises(OutOfReplies, match="none of the words 'Hell', 'Hello' stands in: 'Bye'"):
+    with pytest.raises(OutOfReplies, match="none of the words 'Hell', 'Hello' is in: 'Bye'"):
         model([*HELLO, {"role": "user", "content": "Bye"}])
 
 

@@ -49,8 +49,8 @@ def test_a_server_is_read_with_everything_that_is_said_of_it(tmp_path: Path) -> 
         ({"url": "http://[::1/"}, "must be a whole address"),
         ({"url": "http://a/", "env": {"A": "b"}}, "has no meaning beside `url`"),
         ({"command": ["x"], "headers": {"a": "b"}}, "has no meaning beside `command`"),
-        ({"url": "http://a/", "headers": {"a b": "c"}}, "is no HTTP header"),
-        ({"url": "http://a/", "headers": {"a": "c\r\nd: e"}}, "is no HTTP header"),
+        ({"url": "http://a/", "headers": {"a b": "c"}}, "is not an HTTP header"),
+        ({"url": "http://a/", "headers": {"a": "c\r\nd: e"}}, "is not an HTTP header"),
         ({"command": ["x"], "effects": ["reads"]}, "did you mean 'read'"),
         ({"command": ["x"], "effects": {"a": "read"}}, "must be a list of texts"),
         ({"command": ["x"], "timeout": 0}, "timeout"),
@@ -66,7 +66,7 @@ def test_a_wrong_server_is_refused_with_what_would_be_right(server: Any, says: s
 
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "../x", "x" * 41, "-a"])
 def test_a_servers_name_can_stand_before_its_tools(name: str) -> None:
-    with pytest.raises(PolicyError, match="it stands before its tools"):
+    with pytest.raises(PolicyError, match="it prefixes its tools"):
         load_policy({"servers": {name: {"command": ["x"]}}})
 
 

@@ -170,9 +170,9 @@ def test_each_stage_contains_the_one_before_and_has_the_designs_tools() -> None:
 
 
 WRONG = [
-    ('preset = "swarm"', 'preset = "swarms"', 2, "policy.preset: 'swarms' is no choice here; did you mean 'swarm'?"),
+    ('preset = "swarm"', 'preset = "swarms"', 2, "policy.preset: 'swarms' is not a valid choice; did you mean 'swarm'"),
     ('preset = "swarm"', 'presets = "swarm"', 2, "policy.presets: unknown key; did you mean 'preset'?"),
-    ('stage = "sandbox"', 'stage = "write"', 3, "policy.stage: 'write' is no choice here"),
+    ('stage = "sandbox"', 'stage = "write"', 3, "policy.stage: 'write' is not a valid choice"),
     ('stage = "sandbox"', 'stage = ["sandbox"]', 3, "must be one of read-only, sandbox, limited-write, full"),
     ("dry_run = false", 'dry_run = "off"', 4, "policy.dry_run: must be true or false, not a text"),
     ("rounds = 7", "rounds = 0", 5, "policy.rounds: must be a whole number from 1 to 100, not 0"),
@@ -190,7 +190,7 @@ WRONG = [
     ('deny = ["code/blame"]', 'deny = ["  "]', 9, "policy.deny[0]: must be a name, not an empty text"),
     ('deny = ["code/blame"]', 'deny = [" code/blame"]', 9, 'policy.deny[0]: " code/blame" can match nothing'),
     ('deny = ["code/blame"]', 'deny = ["code/bl\\u200Bame"]', 9, '"code/bl\\u200bame" can match nothing'),
-    ("all = { minute = 90 }", "everybody = { minute = 90 }", 12, "policy.limits.everybody: unknown key; known are:"),
+    ("all = { minute = 90 }", "everybody = { minute = 90 }", 12, "policy.limits.everybody: unknown key; expected one of:"),  # noqa: E501
     ("all = { minute = 90 }", "all = { minutes = 90 }", 12, "policy.limits.all.minutes: unknown key; did you mean"),
     ("all = { minute = 90 }", "all = 90", 12, "policy.limits.all: must be a table, not a number"),
     ("all = { minute = 90 }", "all = { minute = -1 }", 12, "must be a whole number from 0 to 1000000, not -1"),
@@ -198,7 +198,7 @@ WRONG = [
     ('"code/read" = { hour = 40 }', '"code/*" = { hour = 40 }', 15, '"code/*": `*` has no meaning here; write one'),
     ('"code/read" = { hour = 40 }', '"" = { hour = 40 }', 15, "must be a name, not an empty text"),
     ('"code/read" = { hour = 40 }', '"code/read" = 40', 15, 'limits.tools."code/read": must be a table, not a number'),
-    ('effects = ["write", "network"]', 'effects = ["writes"]', 19, "approval.effects[0]: 'writes' is no choice here"),
+    ('effects = ["write", "network"]', 'effects = ["writes"]', 19, "approval.effects[0]: 'writes' is not a valid choice"),  # noqa: E501
     ('tools = ["my/*"]', "tools = [[]]", 20, "policy.approval.tools[0]: must be a text, not a list"),
     ('never = ["file/save"]', 'nevers = ["file/save"]', 21, "approval.nevers: unknown key; did you mean 'never'?"),
     ("expires = 60", "expires = 0", 22, "policy.approval.expires: must be a whole number from 1 to 604800, not 0"),
@@ -217,7 +217,7 @@ WRONG = [
     ('deny = ["private/**"]', 'deny = ["../other"]', 35, '"../other" can match nothing'),
     ('deny = ["private/**"]', 'deny = ["./private"]', 35, '"./private" can match nothing'),
     ('deny = ["private/**"]', 'deny = ["private\\\\**"]', 35, "a path counts from the root, with `/`"),
-    ('deny = ["private/**"]', 'deny = ["!public"]', 35, "there is no `!` here"),
+    ('deny = ["private/**"]', 'deny = ["!public"]', 35, "`!` is not allowed here"),
     ('deny = ["private/**"]', 'deny = ["{a,b/**"]', 35, '"{a,b/**" can match nothing: a { is not closed; for the char'),
     ('deny = ["private/**"]', 'deny = ["a}/**"]', 35, "a } closes nothing; for the character itself write `[}]`"),
     ('deny = ["private/**"]', 'deny = ["[p/**"]', 35, "a [ is not closed; for the character itself write `[[]`"),
@@ -247,7 +247,7 @@ WRONG = [
     ('path = "logs/audit.db"', 'path = "logs/"', 50, 'not "logs/"'),
     ('path = "logs/audit.db"', 'path = "a\\u0000b"', 50, 'not "a\\u0000b"'),
     ('redact = ["pin"]', 'redact = ["pin*"]', 51, "audit.redact[0]"),
-    ("[audit]", "[audit]\nkeep = 3", 50, "audit.keep: unknown key; known are: path, redact"),
+    ("[audit]", "[audit]\nkeep = 3", 50, "audit.keep: unknown key; expected one of: path, redact"),
 ]  # fmt: skip
 
 

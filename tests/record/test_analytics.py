@@ -260,7 +260,7 @@ def test_the_design_s_own_shape_has_exactly_its_keys(diary: Diary) -> None:
 
 
 def test_wrong_periods_and_times_are_refused_with_what_would_be_right(diary: Diary) -> None:
-    with pytest.raises(ConfigError, match="period: '1month' is no period; known are 1hour, 1day, 1week"):
+    with pytest.raises(ConfigError, match="period: '1month' is not a period; expected 1hour, 1day, 1week"):
         figures(diary, "1month")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigError, match="now: 'noon' cannot be read as a time; write it in UTC"):
         figures(diary, now="noon")

@@ -200,12 +200,12 @@ def test_only_what_concerns_the_caller_is_measured(diary: Diary) -> None:
 @pytest.mark.parametrize(
     ("note", "told", "complaint"),
     [
-        (note_message, {"caller": ""}, 'caller: "" is no name; give a text of 1 to 500 characters'),
-        (note_message, {"caller": "\ud800"}, "caller: .*ud800.* is no name"),
-        (note_message, {"caller": "ada", "context": 7}, "context: 7 is no name"),
-        (note_message, {"caller": "ada", "task": "x" * 501}, "task: .* is no name"),
+        (note_message, {"caller": ""}, 'caller: "" is not a valid name; expected 1 to 500 characters'),
+        (note_message, {"caller": "\ud800"}, "caller: .*ud800.* is not a valid name"),
+        (note_message, {"caller": "ada", "context": 7}, "context: 7 is not a valid name"),
+        (note_message, {"caller": "ada", "task": "x" * 501}, "task: .* is not a valid name"),
         (note_message, {"caller": "ada", "used_tools": "yes"}, 'used_tools: "yes" is neither True, False nor None'),
-        (note_diagnosis, {"caller": "ada", "context": None, "correct": True}, "context: null is no name"),
+        (note_diagnosis, {"caller": "ada", "context": None, "correct": True}, "context: null is not a valid name"),
         (note_diagnosis, {"caller": "ada", "context": "bug", "correct": 1}, "correct: 1 is neither"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_cut_tail_shows_only_with_an_anchor(file: Path) -> None:
     assert verified(file).ok
     found = verified(file, anchor)
     assert (found.ok, found.first_wrong, found.head[0]) == (False, 18, 17)
-    assert "the tail is cut off: the audit ends with record 17, the anchor is record 20" in found.problem
+    assert "the tail is truncated: the audit ends with record 17, the anchor is record 20" in found.problem
 
 
 def test_an_anchor_holds_while_the_audit_goes_on_and_shows_what_was_written_over(file: Path) -> None:

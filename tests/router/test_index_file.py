@@ -53,8 +53,8 @@ def test_one_saved_without_the_extra_finds_by_meaning_where_there_is_one(tmp_pat
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda data: b"", "is no index of tools"),
-        (lambda data: b"\x80\x04 a pickle", "is no index of tools"),
+        (lambda data: b"", "is not a tool index"),
+        (lambda data: b"\x80\x04 a pickle", "is not a tool index"),
         (lambda data: data.replace(b"-index 1", b"-index 9", 1), "of another version or machine"),
         (lambda data: data[:-7], "is damaged"),
         (lambda data: data + b"more", "is damaged"),

@@ -99,7 +99,7 @@ BRANCHES: dict[str, tuple[Any, list[Any], dict[str, Any], tuple[str, str, str], 
     "needed by nothing that is measured": (
         None, [WORDS], {"needs_tool": looks("none", probability=0.005)}, ("answered", "pending", ""), [],
     ),
-    "nothing fits": (None, [WORDS], {"candidates": ranks()}, ("answered", "skipped", "no fitting tool"), []),
+    "nothing fits": (None, [WORDS], {"candidates": ranks()}, ("answered", "skipped", "no tool fits"), []),
     "unapproved, ask": (
         None, [choice(), UNAPPROVED], {}, ("waiting", "awaiting_confidence", "did not approve"), [],
     ),
@@ -340,7 +340,7 @@ def test_a_replaced_review_that_approves_nothing_lets_nothing_run(tmp_path: Path
         ((42,), {}, "`tools` must be a list of tools"),
         ((None, 42), {}, "`models` must be a function"),
         ((None, {"heavy": print}), {}, "'light' model, a 'prime' one"),
-        ((None,), {"decide": print}, "`decide` is no option of the router; steps that can be"),
+        ((None,), {"decide": print}, "`decide` is not an option of the router; steps that can be"),
         ((None,), {"select": 1}, "`select` is a step of the router, so it must be a function"),
         ((None,), {"threshold": 0.5}, "`threshold` is a setting of the policy: .*'router': {'threshold'"),
         ((None,), {"pakets": None}, "did you mean 'packets'"),
@@ -415,7 +415,7 @@ def test_a_definition_is_routed_to_and_nobody_runs_it(beside: list[Any]) -> None
     ("first", "said"),
     [
         (looks("ask", missing=("city",)), "I need to know more before I can do that: city. What shall I use?"),
-        (looks("call"), "I cannot answer this now: there is no model to ask"),
+        (looks("call"), "I cannot answer this now: no model is configured"),
     ],
 )
 def test_without_a_model_it_says_plainly_what_there_is_to_say(tmp_path: Path, first: Any, said: str) -> None:

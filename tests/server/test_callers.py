@@ -200,7 +200,7 @@ def test_an_answer_to_a_question_counts_only_for_the_caller_that_was_asked(site:
     done = site.call("ada", "w_echo", "mine", requestState=state, inputResponses=yes)
     assert text_of(done) == "mine"
     again = site.call("ada", "w_echo", "mine", requestState=state, inputResponses=yes)["result"]
-    assert again.get("resultType") == "input_required", "a yes counts once"
+    assert again.get("resultType") == "input_required", "an approval counts once"
     assert other != state
     assert len(site.links["w"].said("tools/call")) == before + 1
 

@@ -70,7 +70,7 @@ def test_an_edit_holds_from_the_next_request_on_and_a_wrong_one_changes_nothing(
                 write(file, wrong)
                 with caplog.at_level(logging.WARNING):
                     assert ask(address) == "would-repair=1"
-                assert "the old one stays in force" in caplog.text
+                assert "previous policy active" in caplog.text
                 caplog.clear()
             assert calls_counted(address) == 5
     what = [note["what"] for note in policy_notes(store)]
@@ -103,7 +103,7 @@ def test_what_goes_wrong_while_looking_reaches_no_answer(tmp_path: Path, caplog:
     watch = policy_watch.PolicyWatch(PolicyInForce(file), broken, lambda *_: None, interval=0.0)
     write(file, OBSERVE)
     watch.look()
-    assert "could not be looked at" in caplog.text
+    assert "cannot check the policy file" in caplog.text
 
 
 def test_nothing_that_hears_of_a_request_can_break_its_answer(caplog: pytest.LogCaptureFixture) -> None:

@@ -144,7 +144,7 @@ def test_a_fault_is_told_once_and_work_resumes_by_itself(fault: str, caplog: pyt
         assert (found.state.ok, found.state.fault, found.state.recorded, found.state.waiting) == (True, "", 2, 0)
     assert tools(store.inner) == ["a", "b"]
     assert [record.getMessage() for record in caplog.records] == [
-        "rightcall: calls pass and are not recorded for now: the record x cannot be used: it is so. Wait.",
+        "rightcall: audit log unavailable; calls pass unrecorded: the record x cannot be used: it is so. Wait.",
         "rightcall: calls are recorded again; 0 records are lost",
     ]
 

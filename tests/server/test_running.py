@@ -107,7 +107,7 @@ def test_a_port_in_use_is_told_with_what_to_do() -> None:
 
 @pytest.mark.parametrize("port", [-1, 65_536, 70_000])
 def test_a_number_that_is_no_port_is_told(port: int) -> None:
-    with pytest.raises(ConfigError, match=f"--port: {port} is no port"):
+    with pytest.raises(ConfigError, match=f"--port: {port} is not a port"):
         serve(nothing, address=("127.0.0.1", port))
 
 
@@ -116,9 +116,9 @@ def test_a_number_that_is_no_port_is_told(port: int) -> None:
     [
         (
             OSError(errno.EADDRNOTAVAIL, "Cannot assign"),
-            "--host: 1.2.3.4 is no address of this machine (Cannot assign)",
+            "--host: 1.2.3.4 is not an address of this machine (Cannot assign)",
         ),
-        (socket.gaierror(socket.EAI_NONAME, "Name unknown"), "--host: 1.2.3.4 is no address"),
+        (socket.gaierror(socket.EAI_NONAME, "Name unknown"), "--host: 1.2.3.4 is not an address"),
         (PermissionError(errno.EACCES, "denied"), "--port: 80 needs special rights; choose one above 1023"),
     ],
 )

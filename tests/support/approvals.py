@@ -108,7 +108,7 @@ def approval_of(
     fields: dict[str, Any] = {
         "id": "3f9a1c2e", "kind": kind, "caller": caller, "tool": tool, "canonical": raw,
         "digest": digest(raw.encode("utf-8", "surrogatepass")), "binding": "b", "definition": "d", "state": "9f2c4d0e",
-        "why": "approval:write: 'file/save' can write. A person has to approve it first",
+        "why": "approval:write: 'file/save' can write. A person must approve this call first",
         "details": json.dumps({} if details is None else details), "asked_at": START,
         "asked": "2026-01-01 00:00:00.000", "expires_at": START + 600 * 10**9,
     }  # fmt: skip

@@ -88,7 +88,7 @@ def test_a_file_outside_the_root_is_not_looked_at(root: Path) -> None:
     (root / "inside-out").mkdir()
     (root / "inside-out" / "s.txt").write_text("the secret\n")
     for path in ("../secret.txt", str(secret), "link", "../inside-out/s.txt"):
-        assert file_diff(path, "x", root=inside).endswith(": is outside the root and was not looked at")
+        assert file_diff(path, "x", root=inside).endswith(": is outside the root and was not read")
     assert "-the secret" in file_diff(secret, "x")
 
 

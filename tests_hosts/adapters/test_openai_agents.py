@@ -122,7 +122,7 @@ def test_a_tool_that_nobody_has_ends_the_run_without_and_is_told_with_rightcall(
         run(agent(tools, scripted(unknown)), streamed=streamed)
     model = scripted(unknown, called("write_file", '{"path": "a", "content": "hi"}', "c2"))
     result = run(agent(tools, model, rightcall), streamed=streamed)
-    assert told(result)[0].startswith("There is no tool `write_files_now`. Did you mean `write_file`")
+    assert told(result)[0].startswith("Unknown tool `write_files_now`. Did you mean `write_file`")
     assert "format_disk" not in told(result)[0]  # which the policy denies
     assert (tools.ran, result.final_output) == ([("write", "a", "hi")], "done")
     first, _ = records(rightcall.door)
@@ -231,7 +231,7 @@ def test_a_no_is_recorded_and_nobody_can_say_yes_afterwards(
 
     done = asyncio.run(resumed())
     assert answered(second.door, records(second.door)[0]) == "denied"
-    assert "A person has refused this call" in told(done)[-1]
+    assert "A person denied this call" in told(done)[-1]
     assert tools.ran == []
     first.close()
     second.close()

@@ -223,7 +223,7 @@ def test_a_no_is_recorded_and_nobody_can_say_yes_afterwards(tools: Tools, rightc
     said = DeferredToolResults(approvals={asked.output.approvals[0].tool_call_id: no})
     done = run(asking, message_history=asked.all_messages(), deferred_tool_results=said)
     assert answered(rightcall.door, waiting) == "denied"
-    assert "A person has refused this call" in returned(done)[-1]
+    assert "A person denied this call" in returned(done)[-1]
     assert tools.ran == []
 
 

@@ -172,7 +172,7 @@ def test_half_a_call_runs_without_the_gate_and_not_with_it(make: Make, which: An
     agent_zero_install.install(tree.root)
     for one in tree.send(*cut, package=package):
         assert (one["ran"], one["failed"][0]) == ([], "RepairableException")
-        assert "was cut off before its end" in one["failed"][1]
+        assert "was truncated and did not run" in one["failed"][1]
 
 
 @pytest.mark.promise("H-06", "A-01")

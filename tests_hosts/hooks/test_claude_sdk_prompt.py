@@ -81,7 +81,7 @@ def test_a_no_is_recorded_and_holds() -> None:
         await guard.hook(event("Bash", {"command": "ls"}))
         denied = await prompt(guard, "Bash", {"command": "ls"})
         assert isinstance(denied, PermissionResultDeny)
-        assert "A person has refused this call" in denied.message
+        assert "A person denied this call" in denied.message
         assert guard.door.store.look(lambda tables: [one.status for one in tables.approvals("denied")]) == ["denied"]
         again = await guard.hook(event("Bash", {"command": "ls"}, "t2"))
         assert again["hookSpecificOutput"]["permissionDecision"] == "deny"

@@ -86,7 +86,7 @@ def test_what_came_of_a_call_is_told_by_another_process(work: Path) -> None:
     assert [(one["tool"], one["end"], one["error"]) for one in recorded(work)] == [
         ("Read", "success", None),
         ("Grep", "failed", "no such folder"),
-        ("Glob", "interrupted", "The host never told what came of it."),
+        ("Glob", "interrupted", "The host never reported the outcome."),
     ]
 
 

@@ -101,4 +101,4 @@ def test_a_server_that_is_not_there_is_told_of_by_name() -> None:
 
     state, text = asyncio.run(main())
     assert "127.0.0.1 cannot be reached" in state["problem"]
-    assert "There is no tool 'web_add'" in text
+    assert "Unknown tool 'web_add'" in text

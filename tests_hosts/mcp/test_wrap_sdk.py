@@ -170,7 +170,7 @@ async def test_a_person_answers_in_the_client(mode: str, tmp_path: Path) -> None
         assert '"files/delete_file"' in desk.questions[0]
         for path in ("b", "c", "d"):
             refused = await client.call_tool("delete_file", {"path": path})
-            assert (refused.is_error, text(refused)) == (True, "Error: A person has refused this call")
+            assert (refused.is_error, text(refused)) == (True, "Error: A person denied this call")
         assert text(await client.call_tool("delete_file", {"path": "a"})) == '{"path": "a"}'
         assert len(desk.questions) == 5  # a yes is for one call
 

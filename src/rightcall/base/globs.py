@@ -234,7 +234,7 @@ def _components(tokens: list[Token], anywhere: bool) -> list[Component]:
         if part and part != ["."]
     ]
     if not found:
-        raise GlobFault("it is empty; ** stands for everything")
+        raise GlobFault("it is empty; ** matches everything")
     if anywhere and not tied:
         found = [_DEEP, *found]
     if below:

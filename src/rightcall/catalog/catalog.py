@@ -317,7 +317,7 @@ def build_catalog(
     try:
         key = json.encode((flat, Raw(_encoded(_Same(tuple(overlays)))), unknown_argument))
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
-        raise ToolError(f"a tool definition is no JSON: {fault}") from fault
+        raise ToolError(f"a tool definition is not valid JSON: {fault}") from fault
     return _build(key) if len(key) <= MOST_KEPT else _build.__wrapped__(key)
 
 

@@ -135,7 +135,7 @@ def _from_class(cls: Any) -> dict[str, Any]:
     if hasattr(cls, "__struct_fields__"):
         return definition | {"parameters": schema_of(cls)}
     raise ToolError(
-        f"the class {cls.__name__} is no model: give a pydantic model, msgspec Struct, dataclass or TypedDict, "
+        f"the class {cls.__name__} is not a model: pass a pydantic model, msgspec Struct, dataclass or TypedDict, "
         "or one of its methods"
     )
 

@@ -78,7 +78,7 @@ def load_pack(name_or_path: str | os.PathLike[str]) -> Pack:
         from rightcall.catalog.toml import instead
 
         raise PackError(
-            f"there is no pack {name!r}; {instead(name, available_packs())}. "
+            f"unknown pack {name!r}; {instead(name, available_packs())}. "
             "A pack of your own is given by its path, which ends in .toml"
         )
     file = os.path.join(_HOME, f"{name}.toml")

@@ -326,7 +326,7 @@ def _errors(schema: Mapping[str, Any], arguments: dict[str, Any]) -> Iterable[st
         yield error.message
     properties: Mapping[str, Any] = schema.get("properties", {})
     if properties and "additionalProperties" not in schema:
-        yield from (f"{name!r} is no argument of the tool" for name in arguments if name not in properties)
+        yield from (f"{name!r} is not an argument of the tool" for name in arguments if name not in properties)
 
 
 def _broken(rules: Rules, example: Mapping[str, Any]) -> Iterable[str]:

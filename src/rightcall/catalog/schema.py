@@ -305,7 +305,7 @@ def _at_pointer(base: Schema, pointer: str, ref: str) -> Part:
             items = as_list(here)
             here = items[int(key)] if key.isdecimal() and int(key) < len(items) else None
     if not isinstance(here, (dict, bool)):
-        raise ToolError(f"the reference {ref!r:.120} leads nowhere: there is no schema at that place")
+        raise ToolError(f"the reference {ref!r:.120} is broken: no schema at that place")
     return cast("Part", here)
 
 

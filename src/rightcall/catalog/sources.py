@@ -279,7 +279,7 @@ def from_toml_file(path: str | PathLike[str]) -> list[PackTool]:
     """The tools of a TOML file, written as in a pack: `[tools.NAME]` with `parameters` and rules."""
     name = fspath(path)
     if not name.endswith(".toml"):
-        raise ToolError(f"{name!r:.120} is no tool: a path to tools must end in .toml")
+        raise ToolError(f"{name!r:.120} is not a tool: a path to tools must end in .toml")
     import tomllib  # late: most catalogues come as dicts
 
     try:

@@ -305,7 +305,7 @@ class Source:
         if not isinstance(value, str):
             raise self.wrong(path, f"must be one of {', '.join(allowed)}, not {kind(value)}")
         if value not in allowed:
-            raise self.wrong(path, f"{value!r} is no choice here; {instead(value, allowed)}")
+            raise self.wrong(path, f"{value!r} is not a valid choice; {instead(value, allowed)}")
         return value
 
     def texts(self, path: KeyPath, value: Any) -> tuple[str, ...]:
@@ -360,7 +360,7 @@ def instead(word: str, known: Iterable[str]) -> str:
 
     known = sorted(known)
     near = get_close_matches(word, known, n=1) or [name for name in known if name.casefold() == word.casefold()]
-    choice = f"known are: {', '.join(map(escaped, known))}" if known else "nothing is known here"
+    choice = f"expected one of: {', '.join(map(escaped, known))}" if known else "nothing is known here"
     if near:
         return f"did you mean {near[0]!r}?" + (f" ({choice})" if len(known) <= 20 else "")
     return choice

@@ -639,7 +639,7 @@ def judge_line(door: Door, value: Any, kind: str, caller: str) -> AnswerCommand:
     passage = door.judge(kind, {kind: value}, caller=caller)
     if passage.action == "allow":
         return AnswerCommand(value, "allow", None, None)
-    why = passage.decision.reason.removesuffix(". A person has to approve it first")
+    why = passage.decision.reason.removesuffix(". A person must approve this call first")
     return AnswerCommand(value, passage.action, passage.decision.rule, why)
 
 

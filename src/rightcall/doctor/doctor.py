@@ -385,7 +385,7 @@ def _limits(examination: Examination, found: Findings) -> Iterator[Advice]:
     if cut:
         tokens = examination.settings.tokens
         who = "one answer was" if cut == 1 else f"{cut} answers were"
-        yield "max tokens", f"{who} cut off at {tokens} tokens: allow more in your client (here: --max-tokens)"
+        yield "max tokens", f"{who} truncated at {tokens} tokens: allow more in your client (here: --max-tokens)"
     slow = max(found.damage.get("slow", 0), found.taught_damage.get("slow", 0))
     if slow:
         seconds = examination.settings.seconds
@@ -403,7 +403,7 @@ def _beyond_repair(found: Findings) -> Iterator[Advice]:
         why = "and with the tools in its prompt the model did no better"
         yield "", f"the server did not tell the model of its tools in {deaf} of {asked} answers, {why}"
     if none := damage.get("none", 0):
-        yield "", f"this model calls no tool at all in {none} of {asked} answers, though one was asked for"
+        yield "", f"this model is not a tool call at all in {none} of {asked} answers, though one was asked for"
     best = max(found.total.shares.values(), key=lambda share: share.usable)
     if best.usable > best.right:
         wrong = best.usable - best.right

@@ -194,7 +194,7 @@ TOLD: Final[dict[Damage, str]] = {
     "missing": "a required argument is missing",
     "surplus": "an argument that the tool does not have",
     "id": "a call without an id",
-    "cut": "cut off at the most tokens allowed",
+    "cut": "truncated at the token limit",
     "wrong tool": "another tool than the one asked for",
     "number": "too many or too few calls",
     "error": "the server answered with an error",

@@ -301,7 +301,7 @@ _GIVE_UP = "Do not repeat it; tell the user."
 def faulty(error: Exception) -> Decision:
     """What is decided where judging a call raised: an error of ours, or of a function that somebody declared, neither
     becomes the host's nor lets a call pass."""
-    return Decision("deny", "fault", f"The call could not be judged: {type(error).__name__}", _GIVE_UP)
+    return Decision("deny", "fault", f"The call could not be checked: {type(error).__name__}", _GIVE_UP)
 
 
 def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
@@ -309,7 +309,7 @@ def fault_body(written: Written, who: Who, redactor: Redactor) -> CallBody:
     try:
         return call_body(written, who, None, redactor)
     except Exception:
-        log.exception("rightcall: a call could not be written down")
+        log.exception("rightcall: a call could not be recorded")
         return CallBody(who.caller, UNNAMED, None, "", "deny", "", policy=who.policy, provider=who.provider)
 
 
@@ -398,7 +398,9 @@ def one_call(call: Any, gate: Gate) -> Written:
     if len(found) == 1:
         return found[0]
     what = "no call" if not found else f"{len(found)} calls"
-    raise CallError(f'run takes one call, such as {{"name": …, "arguments": {{…}}}}; this holds {what} (see run_all)')
+    raise CallError(
+        f'run takes one call, such as {{"name": …, "arguments": {{…}}}}; this contains {what} (see run_all)'
+    )
 
 
 def writings(message: Any, gate: Gate, finish_reason: str | None, emission: str | None = None) -> list[Written]:
@@ -439,10 +441,10 @@ def groups(calls: list[Written], alone: Callable[[Written], bool]) -> Iterator[l
 # their arguments (V-09). A tool is called by the name that the model wrote.
 
 _UNTOLD = Problem(
-    "inner_call", "", "A call inside the batch cannot be told: each names exactly one tool, with an object as arguments"
+    "inner_call", "", "A call inside the batch is invalid: each must name exactly one tool, with an object as arguments"
 )  # fmt: skip
 _NAMING = {
-    "; it is called `{}`": "", " of another tool, `{}`": " of another tool", "The {} call could": "The call could",
+    "; use `{}`": "", " to another tool, `{}`": " to another tool", "The {} call could": "The call could",
 }  # fmt: skip
 """The words in which the gate names tools, and the same without."""
 
@@ -507,7 +509,7 @@ def _inside(verdict: Verdict, batch: Batch | None, toolbox: Toolbox) -> list[Inn
     return list(inner_calls(toolbox, batch, cast("dict[str, Any]", arguments)))
 
 
-_COMES_BACK = "It is started again by itself: make the same call again later, or go on without this tool."
+_COMES_BACK = "It restarts by itself. Resend the identical call later, or continue without this tool."
 STUBBORN = 3
 """Refusals of the same call from which on the hint changes."""
 
@@ -538,7 +540,7 @@ def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights
     if not verdict.ok or verdict.call is None or type(verdict.call.arguments) is not dict:
         return _invalid(written, found, toolbox, rights)
     if found.local is None:
-        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is known, but nothing here can run it")
+        return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is unavailable here. Use another tool")
     if found.local.absent and not (rights.dry_run and REHEARSED & found.tool.effects):
         return Decision("deny", "unavailable", found.local.absent)
     return None
@@ -561,7 +563,7 @@ def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
         return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing}", _COMES_BACK)
     names = [one.tool.name for one in toolbox.usable(rights)]
     near = [one for one in toolbox.gate.catalog.find(name).suggestions if one in names]
-    reason = f"Validation failed: There is no tool `{escaped(name, 100)}`"
+    reason = f"Validation failed: Unknown tool `{escaped(name, 100)}`"
     return Decision("deny", "unknown_tool", reason, unknown_tool_hint(name, near, names))
 
 
@@ -605,9 +607,7 @@ def refused(
 
 
 def _waiting_hint(decision: Decision) -> str:
-    return (
-        f"It waits for an answer as approval {decision.approval}. Make exactly the same call again once it is approved."
-    )
+    return f"Approval {decision.approval} is pending. Do not retry yet. After approval, send the identical call."
 
 
 def stubborn_hint(admission: Admission, hint: str | None) -> str | None:
@@ -616,8 +616,8 @@ def stubborn_hint(admission: Admission, hint: str | None) -> str | None:
         hint = f"{hint or ''} It gave: {admission.earlier.partition(': ')[0]}.".strip()
     if admission.refusals < STUBBORN or admission.decision.rule == "quarantine":
         return hint
-    times = f"This very call was refused {admission.refusals} times"
-    stubborn = f"{times}. Making it again will not help: change it, or do without."
+    times = f"This call was refused {admission.refusals} times"
+    stubborn = f"{times}. Do not repeat it. Change the arguments or continue without it."
     return f"{stubborn} {hint}" if hint else stubborn
 
 
@@ -645,6 +645,6 @@ def ran(
 
 def nobody_answered(outcome: Outcome) -> Outcome:
     """A call whose question has expired while it waited: nobody to ask means no."""
-    error = "Nobody has answered in time, so the answer is no"
-    hint = "Making the same call again asks again."
+    error = "Approval timed out. The call did not run"
+    hint = "Sending the identical call again asks again."
     return replace(outcome, status="refused", error=error, hint=hint, content=error_content(error, hint))

@@ -303,7 +303,7 @@ def decided(request: Request, tables: Tables, *, runs_here: bool = False) -> Dec
         return decide(replace(request, repeatable=True), tables)
     if not ended or given != ended:  # one still runs, and what it will give nobody knows
         return decision
-    return replace(decision, reason=decision.reason.replace("nothing has changed since", "it gave the same each time"))
+    return replace(decision, reason=decision.reason.replace("nothing changed", "it gave the same each time"))
 
 
 def _given_before(request: Request, tables: Tables) -> set[tuple[str, str | None, str] | None]:
@@ -366,7 +366,7 @@ def how_to_allow(tool: str) -> str:
     'to allow polling it, add it to the policy: [policy] repeatable = ["jobs/status"]'
     """
     if not _NAME.fullmatch(tool):  # whoever chose it may want more than itself allowed
-        return "its name holds signs that should not stand in a policy, so it cannot be allowed by name"
+        return "its name contains characters not allowed in a policy, so it cannot be allowed by name"
     return f'to allow polling it, add it to the policy: [policy] repeatable = ["{tool}"]'
 
 

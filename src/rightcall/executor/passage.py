@@ -60,13 +60,12 @@ def _problems(verdict: Verdict) -> Iterator[Problem]:
     for repair in verdict.repairs:
         renamed = isinstance(repair.after, str) and repair.before == repair.path.rpartition(".")[2]
         if renamed:
-            says = (
-                f"`{escaped(repair.path, 60)}` is no argument of it; if you meant `{escaped(repair.after, 60)}`, say so"
-            )
+            meant = f"use `{escaped(repair.after, 60)}` if you meant it"
+            says = f"`{escaped(repair.path, 60)}` is not an argument of this tool; {meant}"
             yield Problem("unknown_argument", repair.path, says)
         else:
             where = f"`{escaped(repair.path, 60)}`" if repair.path else "the call"
-            yield Problem("value", repair.path, f"{where} cannot be read with certainty ({repair.rule})")
+            yield Problem("value", repair.path, f"{where} is ambiguous ({repair.rule})")
 
 
 log = logging.getLogger("rightcall")
@@ -152,7 +151,7 @@ def asked_of(here: Here, who: Who, name: Any, arguments: Any, around: CallContex
     try:
         return _asked_of(here, who, called, arguments, around, at)
     except Exception as error:
-        log.exception("rightcall: judging a call failed")
+        log.exception("rightcall: checking a call failed")
         return _unjudged(here, who, called, arguments, faulty(error))
 
 
@@ -175,7 +174,7 @@ def _asked_of(here: Here, who: Who, called: str, arguments: Any, around: CallCon
     try:
         request = request_of(here, written, tool, called, Occasion(at, around.approval, who.context))
     except Exception as error:
-        log.exception("rightcall: judging a call failed")
+        log.exception("rightcall: checking a call failed")
         request = faulty(error)
     judged = None if isinstance(request, Decision) else request
     body = call_body(written, who, judged, here.redactor)
@@ -534,8 +533,8 @@ def _waiting(decision: Decision, desk: str | None) -> str:
         return error_content(decision.reason, pending)
     return error_content(
         decision.reason,
-        f"It waits for an answer as approval {waiting}; a person says yes with "
-        f"`rightcall approvals approve {waiting}{desk}`. Make exactly the same call again once it is approved.",
+        f"Approval {waiting} is pending. Do not retry yet. After approval, send the identical call. "
+        f"A person approves it with `rightcall approvals approve {waiting}{desk}`.",
     )
 
 

@@ -70,7 +70,7 @@ log = logging.getLogger("rightcall")
 
 T = TypeVar("T")
 
-GIVEN_UP = EndBody("failed", error="The caller gave it up.")
+GIVEN_UP = EndBody("failed", error="The caller cancelled it.")
 CHANGED = Result(False, error="What the call touches has changed since it was approved. It was not run.")
 _LONGEST_STATE = 1000
 _SHORTEST = 0.001
@@ -79,8 +79,8 @@ _LOOKS = 3
 _USUAL_SECONDS = Budgets().seconds
 """That a tool may take where nobody has said otherwise: one with a time limit of its own has that instead."""
 UNSTEADY = Decision(
-    "deny", "state", "What the call touches changes while it is looked at, so nobody could be asked about it",
-    "Make the same call again in a moment.",
+    "deny", "state", "The files of this call are changing, so no approval could be requested",
+    "Resend the identical call in a moment.",
 )  # fmt: skip
 
 
@@ -157,7 +157,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         except StoreError as error:
             return unrecorded(error).decision, ""
         except Exception as error:
-            log.exception("rightcall: judging a call failed")
+            log.exception("rightcall: checking a call failed")
             return faulty(error), ""
 
     async def _with_state(self, request: Request, found: Equipped) -> Request:

@@ -372,10 +372,10 @@ def _head(approval: Approval, details: dict[str, Any], folder: str, now: int, pa
         yield from _labelled("effects", paper.visible(words), paper)
     confidence = details.pop("confidence", None)
     if confidence is not None:
-        repaired = "repaired, see below" if details.get("repairs") else "as the model wrote it"
+        repaired = "repaired, see below" if details.get("repairs") else "unchanged"
         yield from _labelled("confidence", f"{paper.visible(str(confidence))} ({repaired})", paper)
     if approval.kind == "call":
-        bound = f"{paper.visible(approval.state[:16])}: a yes is void once it changes"
+        bound = f"{paper.visible(approval.state[:16])}: an approval is void once it changes"
         yield from _labelled("state", bound if approval.state else "it touches nothing whose state is known", paper)
     yield from _labelled("asked", f"{paper.visible(approval.asked)} UTC", paper)
 
@@ -419,7 +419,7 @@ def _beside(details: dict[str, Any], paper: Paper) -> Iterator[str]:
     """Repairs, preview, and whatever else was noted."""
     repairs = details.pop("repairs", None)
     if repairs:
-        yield from _labelled("repairs", "what was made of what the model wrote", paper)
+        yield from _labelled("repairs", "repairs made to the model output", paper)
         yield from paper.margined(row for one in _listed(repairs) for row in _repair(one, paper))
     preview = details.pop("preview", None)
     if preview:
@@ -495,7 +495,7 @@ def _end(approval: Approval, complete: bool, cut_off: bool, paper: Paper) -> Ite
     elif complete:
         yield from _labelled("digest", paper.visible(approval.digest), paper)
     elif cut_off:
-        yield from _labelled("digest", "none: a yes would count for what is not shown, too", paper)
+        yield from _labelled("digest", "none: an approval would also cover what is not shown", paper)
     else:
         yield from _labelled(
             "digest", f"only below the whole: rightcall approvals show {paper.visible(approval.id)} --full", paper

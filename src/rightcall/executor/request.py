@@ -120,7 +120,7 @@ def attempt_request(make: Callable[[], Request]) -> Request | Decision:
     except TooManyPaths as fault:
         return Decision("deny", "validation", str(fault), "Make several calls instead.")
     except (TypeError, ValueError, OverflowError, RecursionError) as fault:
-        return Decision("deny", "validation", f"Validation failed: the arguments are no JSON ({fault})")
+        return Decision("deny", "validation", f"Validation failed: the arguments are not valid JSON ({fault})")
 
 
 def build_request(

@@ -230,9 +230,9 @@ def small_tools(
 # the audit says `code/read`.
 
 _SAME = {"ai.read": "code/read", "ai.write": "file/save"}
-_NO_WRITING = "No tool of ours writes files on this system, so nothing was written. A host can provide `file/save`"
-_NO_SANDBOX = "Commands run in a sandbox or not at all, and there is none here, so nothing was run"
-_NO_HOST = "`embedding.query` is provided by a host, and none has: it registers a function under this name"
+_NO_WRITING = "RightCall cannot write files on this system, so nothing was written. A host can provide `file/save`"
+_NO_SANDBOX = "Commands run only in a sandbox, which is unavailable here, so nothing was run"
+_NO_HOST = "`embedding.query` is unavailable: a host must register a function under this name"
 
 
 def with_gaia(tools: Mapping[str, LocalTool], root: str, shell: LocalTool | None = None) -> dict[str, LocalTool]:
@@ -374,7 +374,7 @@ def _lasting(tool: LocalTool, seconds: float) -> LocalTool:
 
 # ── the web ──
 
-_NO_SEARCH = "Web search is not set up here. Go on without it."
+_NO_SEARCH = "Web search is unavailable here. Continue without it."
 
 
 def web_tools(root: str, policy: Policy) -> list[LocalTool]:

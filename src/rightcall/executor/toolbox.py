@@ -227,7 +227,7 @@ def _equipped(tool: Tool, local: LocalTool | None, policy: Policy) -> Equipped:
     try:
         described = json.encode(about, order="deterministic")
     except (TypeError, ValueError, OverflowError) as fault:
-        raise ToolError(f"the definition of `{tool.name}` is no JSON: {fault}") from fault
+        raise ToolError(f"the definition of `{tool.name}` is not valid JSON: {fault}") from fault
     side_effects = not tool.effects <= _READ_ONLY
     # what ships with us changes with the package, which the operator has installed: nobody need be asked about that
     known_by = f"shipped {tool.name}".encode() if local is not None and local.about is not None else described

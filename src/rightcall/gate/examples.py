@@ -483,10 +483,10 @@ def unknown_tool_hint(name: str, suggestions: Iterable[str] = (), names: Iterabl
     """What to tell the model of a tool that nobody has. Give only names that this caller may use.
 
     >>> unknown_tool_hint("wether", ["weather"], ["search", "weather"])
-    'There is no tool `wether`. Did you mean `weather`? Tools: search, weather'
+    'Unknown tool `wether`. Did you mean `weather`? Tools: search, weather'
     """
     near = [f"`{escaped(one, 100)}`" for one in suggestions]
-    text = f"There is no tool `{escaped(name, 100)}`."
+    text = f"Unknown tool `{escaped(name, 100)}`."
     if near:
         text += f" Did you mean {joined(near)}?"
     return text + _listed(names)
@@ -496,9 +496,9 @@ def nameless_hint(names: Iterable[str] = ()) -> str:
     """What to tell the model of a call that names no tool at all.
 
     >>> nameless_hint(["search", "weather"])
-    '⚠️ Invalid tool call. It names no tool. Send it again with the name of a tool. Tools: search, weather'
+    '⚠️ Invalid tool call. The tool name is missing. Resend the call with a tool name. Tools: search, weather'
     """
-    return f"⚠️ Invalid tool call. It names no tool. Send it again with the name of a tool.{_listed(names)}"
+    return f"⚠️ Invalid tool call. The tool name is missing. Resend the call with a tool name.{_listed(names)}"
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -511,7 +511,7 @@ def deprecated_hint(tool: Tool, replacement: Tool | None = None, meant: dict[str
     """What to tell the model of a tool that another one has replaced. `meant` are its own arguments in the words of the
     new tool, where they would do."""
     new = tool.rules.replaced_by or ""
-    text = f"⚠️ Invalid {escaped(tool.name, 100)} call. It is deprecated: use `{escaped(new, 100)}` instead."
+    text = f"⚠️ Invalid {escaped(tool.name, 100)} call. This tool is deprecated. Use `{escaped(new, 100)}` instead."
     shown = arguments_text(meant) if meant else None
     if shown is None:
         renamed = [f"`{old}` is `{now}` there" for old, now in tool.rules.replacement_arguments.items() if old != now]

@@ -122,7 +122,7 @@ class _Explainer:
     def unknown(self, path: Path, name: str) -> Problem:
         where = (*path, name)
         if path:
-            message = f"{named(where)} is not known: {named(path)} has no such entry"
+            message = f"{named(where)} is not allowed: {named(path)} has no such key"
         else:
             names = choices(list(cast("dict[str, Any]", self.tool.schema.get("properties", {}))))
             known = f"it has {names}" if names else "it takes none"
@@ -197,9 +197,9 @@ def _worded(kind: Any, path: Path, value: Any, fallback: str) -> tuple[ProblemCo
     if name == "not" and kind.schema == {"type": "null"}:
         return "value", f"{this} must not be null"
     if name == "oneOf":
-        return "schema", f"{this} fits several alternatives of which only one may fit, got {render_json(value)}"
+        return "schema", f"{this} matches several alternatives; exactly one must match; got {render_json(value)}"
     if name == "falseSchema":
-        return "schema", f"{this} may have no value here, got {render_json(value)}"
+        return "schema", f"{this} must be left out, got {render_json(value)}"
     words = _LIMITS.get(name)
     if words is not None:
         return "value", f"{this} {words(kind)}, {_measured(name, value)}"
@@ -217,7 +217,7 @@ _LIMITS: dict[str, Callable[[Any], str]] = {
     "pattern": lambda kind: f"must match the pattern {escaped(kind.pattern, 120)}",
     "minItems": lambda kind: f"must have at least {kind.limit} item{'s' * (kind.limit != 1)}",
     "maxItems": lambda kind: f"must have at most {kind.limit} item{'s' * (kind.limit != 1)}",
-    "uniqueItems": lambda _: "must not hold the same item twice",
+    "uniqueItems": lambda _: "must not contain duplicate items",
     "minProperties": lambda kind: f"must have at least {kind.limit} entr{'ies' if kind.limit != 1 else 'y'}",
     "maxProperties": lambda kind: f"must have at most {kind.limit} entr{'ies' if kind.limit != 1 else 'y'}",
     "format": lambda kind: f"must be a {escaped(kind.format, 40)}",
@@ -260,12 +260,12 @@ def _value_problems(rules: Rules, arguments: Mapping[str, Any]) -> Iterator[Prob
         if isinstance(value, str):
             right = _meant(value, spellings)
             if right is not None:
-                yield Problem("value", name, f"{named((name,))} is {render_json(value)}, right is {render_json(right)}")
+                yield Problem("value", name, f"{named((name,))} is {render_json(value)}; expected {render_json(right)}")
     for name in rules.json_text:
         value = arguments.get(name)
         if isinstance(value, str) and attempt(value) is NO_JSON:
             yield Problem(
-                "value", name, f"{named((name,))} must be text that holds valid JSON, got {render_json(value)}"
+                "value", name, f"{named((name,))} must be text containing valid JSON, got {render_json(value)}"
             )
 
 
@@ -348,16 +348,16 @@ def _is_plain(value: Any) -> bool:
 def _scalar_problem(path: Path, value: Any) -> Iterator[Problem]:
     if isinstance(value, str):
         if not is_encodable(value):
-            message = f"{named(path)} holds half a character (a lone surrogate): {render_json(value)}"
+            message = f"{named(path)} contains a lone surrogate (half a character): {render_json(value)}"
             yield Problem("text", path_text(path), message)
     elif isinstance(value, float):
         if not isfinite(value):
             yield Problem("number", path_text(path), f"{named(path)} must be a finite number, got {render_json(value)}")
     elif isinstance(value, int):
         if not isinstance(value, bool) and not -_LARGEST < value < _LARGEST:
-            yield Problem("number", path_text(path), f"{named(path)} is too large a number: {render_json(value)}")
+            yield Problem("number", path_text(path), f"{named(path)} is too large: {render_json(value)}")
     elif value is not None:
-        yield Problem("type", path_text(path), f"{named(path)} is no JSON value but {render_json(value)}")
+        yield Problem("type", path_text(path), f"{named(path)} must be a JSON value, got {render_json(value)}")
 
 
 def _key_problem(path: Path, key: Any, allowed_keys: frozenset[str]) -> Iterator[Problem]:
@@ -367,7 +367,9 @@ def _key_problem(path: Path, key: Any, allowed_keys: frozenset[str]) -> Iterator
     elif key in _RESERVED and key not in allowed_keys:
         yield Problem("reserved_key", path_text((*path, key)), f"{named((*path, key))} is a reserved key; leave it out")
     elif not key.isascii() and not is_encodable(key):
-        yield Problem("text", path_text((*path, key)), f"a key holds half a character: {render_json(key)}")
+        yield Problem(
+            "text", path_text((*path, key)), f"a key contains a lone surrogate (half a character): {render_json(key)}"
+        )
 
 
 # ── explain ──
@@ -392,7 +394,7 @@ def problems(tool: Tool, arguments: Any, *, unknown: UnknownArgument = "drop") -
     found = _unique(_all(tool, given))
     kept = found if unknown == "refuse" else [one for one in found if one.code != "unknown_argument"]
     if not kept and not _accepted(tool, given):
-        kept = found or [Problem("schema", "", f"the arguments do not fit the schema of `{tool.name}`")]
+        kept = found or [Problem("schema", "", f"the arguments do not match the schema of `{tool.name}`")]
     order = {name: place for place, name in enumerate(argument_names(tool.schema) or ())}
     return _cut(sorted(kept, key=lambda one: _rank(one, order)))
 

@@ -252,9 +252,9 @@ class Gate:
             verdict = judge(name, arguments, self._terms(), call_id)
         except Exception as error:  # an error of ours must not become the host's
             label = name[:80] if isinstance(name, str) else type(name).__name__
-            log.exception("rightcall: judging a call of %s failed", label)
-            fault = Problem("fault", "", f"The call could not be judged: {type(error).__name__}")
-            hint = f"⚠️ The call of {label} could not be judged and was not run. Do not repeat it; tell the user."
+            log.exception("rightcall: checking a call to %s failed", label)
+            fault = Problem("fault", "", f"The call could not be checked: {type(error).__name__}")
+            hint = f"⚠️ The call to {label} could not be checked and did not run. Do not repeat it. Tell the user."
             verdict = Verdict(False, None, problems=(fault,), hint=hint, confidence=0.0, strategy="failed")
         tool = verdict.call.name if verdict.call is not None else name if isinstance(name, str) else type(name).__name__
         counted = tool if tool in self.catalog.tools else "(unknown)"

@@ -42,7 +42,7 @@ class Refused(Struct, frozen=True):
     verdict: Verdict
 
     def __str__(self) -> str:
-        return self.verdict.hint or "The call was not run: it has no arguments this tool can use."
+        return self.verdict.hint or "The call did not run: it has no arguments this tool accepts."
 
     def message(self, shape: MessageShape = "text") -> Any:
         """The refusal in the shape a model's API wants, as `Verdict.message`."""
@@ -104,13 +104,13 @@ def tool_name(function: Function) -> str:
     """The name a model calls a function by; refuses functions that cannot be called with keywords."""
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name == "<lambda>":
-        raise ToolError(f"{function!r} has no name a model could call it by: give a function made with `def`")
+        raise ToolError(f"{function!r} has no name a model can call: pass a function defined with `def`")
     first = True
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise ToolError(f"{name}: `{parameter.name}` is positional-only; a model's arguments always have names")
         if first and parameter.name in ("self", "cls"):
-            raise ToolError(f"{name}: give the bound method, as in guard(thing.{name})")
+            raise ToolError(f"{name}: pass the bound method, as in guard(thing.{name})")
         first = False
     return name
 
@@ -147,7 +147,7 @@ def _gate_for(function: Function, name: str, gate: "Gate | None") -> "Gate":
 
         return Gate([function])
     if gate.catalog.get(name) is None:
-        raise ToolError(f"the gate has no tool `{name}`: give it the function too, as in Gate([{name}, …])")
+        raise ToolError(f"the gate has no tool `{name}`: pass it the function too, as in Gate([{name}, …])")
     return gate
 
 
@@ -156,7 +156,7 @@ def _bundle_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         return kwargs
     if len(args) == 1 and not kwargs:
         return args[0]
-    raise TypeError(f"{name}() is guarded: give it keyword arguments, or the model's arguments as one dict or text")
+    raise TypeError(f"{name}() is guarded: pass keyword arguments, or the model's arguments as one dict or text")
 
 
 # ── calls ──
@@ -239,8 +239,8 @@ def _field(thing: Any, name: str) -> Any:
 
 
 def _nothing_to_run(verdict: Verdict, tool: str, table: Iterable[str]) -> Verdict:
-    problem = Problem("unknown_tool", "", f"there is no function `{tool}`")
-    hint = f"There is no tool `{tool}` here. The tools are: {', '.join(sorted(table))}."
+    problem = Problem("unknown_tool", "", f"unknown function `{tool}`")
+    hint = f"Unknown tool `{tool}`. Tools: {', '.join(sorted(table))}."
     return replace(verdict, ok=False, problems=(problem,), hint=hint)
 
 

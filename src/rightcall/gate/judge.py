@@ -61,7 +61,7 @@ def read_arguments(
         try:
             arguments = bytes(arguments).decode()
         except UnicodeDecodeError as error:
-            return _unreadable(Problem("text", "", f"The arguments are no UTF-8 text (byte {error.start})"))
+            return _unreadable(Problem("text", "", f"The arguments are not valid UTF-8 (byte {error.start})"))
         kind = str
     if issubclass(kind, str):
         return _read_text(str.__str__(arguments), shape, strategies, policy)
@@ -85,7 +85,7 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
     except Unreadable as error:
         return _unreadable(Problem(fault_code(str(error)), "", f"The arguments could not be read: {error}"))
     repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
-    refused = tuple(Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
+    refused = tuple(Problem("unreadable", "", f"disabled by the policy: {rule.what}") for rule in forbidden)
     return ArgumentsRead(
         read.value, repairs, (*refused, *_faults(read)), bool(read.cut), not refused, read.cut == "value", read.callee
     )
@@ -103,9 +103,7 @@ def _unreadable(problem: Problem) -> ArgumentsRead:
 def _faults(read: Read) -> tuple[Problem, ...]:
     faults = [Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice") for path in read.duplicates[:20]]
     if read.cut == "value":
-        faults.append(
-            Problem("truncated", "", "The arguments are cut off inside a value; send the call again, complete")
-        )
+        faults.append(Problem("truncated", "", "The arguments are truncated inside a value; resend the complete call"))
     return tuple(faults)
 
 
@@ -155,12 +153,12 @@ def judge(name: Any, arguments: Any, terms: Terms, call_id: str | None = None, d
         strategy: StrategyName = "manual_repair" if match.kind == "alias" else "structure"
         log.add("", name, tool.name, f"tool_{match.kind}", match.confidence, strategy)
         if strategy not in log.strategies:
-            log.problem("unknown_tool", "", f"There is no tool `{escaped(name, 120)}`; it is called `{tool.name}`")
+            log.problem("unknown_tool", "", f"Unknown tool `{escaped(name, 120)}`; use `{tool.name}`")
     log.repairs.extend(found.repairs)
     log.problems.extend(found.problems)
     called = terms.catalog.find(found.callee).tool if found.callee else None
     if called is not None and called is not tool:
-        log.problem("ambiguous_name", "", f"The arguments are those of another tool, `{called.name}`")
+        log.problem("ambiguous_name", "", f"The arguments belong to another tool, `{called.name}`")
     if tool.deprecated:
         return _judge_deprecated(written, tool, found, log, terms, depth)
     value = found.value
@@ -213,13 +211,13 @@ def _validate(tool: Tool, value: Any, log: Log) -> None:
         found = problems(tool, value, unknown=log.unknown) or _content_problems(tool, value, log)
         log.problems.extend(problem for problem in found if problem.path not in known or not problem.path)
         if not log.problems:
-            log.problem("schema", "", "The arguments do not fit the schema")
+            log.problem("schema", "", "The arguments do not match the schema")
     if log.problems:
         return
     unsure = min(log.repairs, key=lambda repair: repair.confidence, default=None)
     if unsure is not None and unsure.confidence < CERTAIN:
         what = unsure.after if unsure.rule in RULES else f"{unsure.path} by the rule {unsure.rule}"
-        log.problem("unreadable", unsure.path, f"The arguments can be read in more than one way ({what})")
+        log.problem("unreadable", unsure.path, f"The arguments are ambiguous ({what})")
 
 
 def _content_problems(tool: Tool, value: dict[str, Any], log: Log) -> tuple[Problem, ...]:
@@ -231,7 +229,7 @@ def _content_problems(tool: Tool, value: dict[str, Any], log: Log) -> tuple[Prob
         if inside is NO_JSON:
             return (Problem("value", name, f"`{name}` must be JSON text"),)
         wrong = problems(tool, {**value, name: inside}, unknown=log.unknown)
-        return wrong or (Problem("value", name, f"the JSON in `{name}` is not what the tool wants"),)
+        return wrong or (Problem("value", name, f"the JSON in `{name}` is not what the tool expects"),)
     return ()
 
 
@@ -281,7 +279,7 @@ def _inner_call(call: Any, path: str, batch: Batch, terms: Terms, log: Log, dept
     inner = call
     name_key = next((key for key in batch.name if isinstance(inner.get(key), str)), None)
     if name_key is None:
-        log.problem("inner_call", path, f"`{path}` names no tool; give it in `{batch.name[0]}`")
+        log.problem("inner_call", path, f"`{path}` has no tool name; pass it in `{batch.name[0]}`")
         return call
     match = terms.inside.find(inner[name_key])
     if match.tool is None or (match.kind == "typo" and match.tool.name not in terms.catalog.tools):
@@ -344,7 +342,7 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
         faults = (Problem("type", "", "the arguments must be an object"),)
     unsure = min(found.repairs, key=lambda repair: repair.confidence, default=None)
     if not faults and unsure is not None and unsure.confidence < CERTAIN:
-        faults = (Problem("unreadable", "", f"The arguments can be read in more than one way ({unsure.after})"),)
+        faults = (Problem("unreadable", "", f"The arguments are ambiguous ({unsure.after})"),)
     value = arguments if is_object(arguments) else found.value
     call = Call(name, value, call_id)
     if not faults:
@@ -364,7 +362,7 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
 def _nameless(name: str, arguments: Any, terms: Terms, call_id: str | None) -> Verdict:
     """A call whose name is a part of the envelope, an index or nothing: no host has such a tool, so none passes."""
     verdict = _unknown(name, NameMatch("none", None), arguments, terms, call_id)
-    message = f"The call names no tool: `{escaped(name, 120)}` cannot be a tool's name"
+    message = f"Invalid tool name `{escaped(name, 120)}`"
     return replace(verdict, problems=(Problem("unknown_tool", "", message),), hint=nameless_hint(terms.catalog.names))
 
 
@@ -372,7 +370,7 @@ def _unknown(name: str, match: NameMatch, arguments: Any, terms: Terms, call_id:
     """No such tool. The call stays in the verdict, with its arguments as far as they can be read."""
     found = read_arguments(arguments, None, terms.strategies, terms.policy)
     suggestions = match.suggestions if terms.policy.unknown_tool_for(terms.host) == "suggest" else ()
-    problem = Problem("unknown_tool", "", f"There is no tool `{escaped(name, 120)}`")
+    problem = Problem("unknown_tool", "", f"Unknown tool `{escaped(name, 120)}`")
     call = Call(name, found.value, call_id)
     mode = terms.policy.mode_for(name, terms.host)
     return Verdict(

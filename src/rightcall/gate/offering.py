@@ -58,7 +58,7 @@ def readable(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
             build_catalog([tool])
             readable.append(tool)
         except RightCallError as fault:
-            log.warning("rightcall: calls of %s pass unchecked: %s", escaped(name, 60), describe_fault(fault))
+            log.warning("rightcall: calls to %s pass unchecked: %s", escaped(name, 60), describe_fault(fault))
     return readable
 
 

@@ -117,9 +117,9 @@ class Stream:
     def push(self, chunk: str) -> list[Event]:
         """The next piece of the text: prose that can be shown, and verdicts on calls that ended in it."""
         if self._closed:
-            raise ValueError("the stream is closed; begin a new one with gate.stream()")
+            raise ValueError("the stream is closed; start a new one with gate.stream()")
         if not isinstance(chunk, str):  # pyright: ignore[reportUnnecessaryIsInstance] - who calls may not be typed
-            raise TypeError(f"a piece of text is due, not {type(chunk).__name__}")
+            raise TypeError(f"expected a text chunk, got {type(chunk).__name__}")
         chunk = str.__str__(chunk)
         self._length += len(chunk)
         return self._events(self._machine.push(chunk), None)
@@ -150,7 +150,7 @@ class Stream:
             if type(event) is not str:
                 take, name = event
                 if finish_reason == "length" and take.kind == "text" and take.end >= self._length:
-                    take = take._replace(arguments=None, cut="value", fault="it is cut off")
+                    take = take._replace(arguments=None, cut="value", fault="it is truncated")
                 self.places.append(Place(take.start, take.end, name))
                 events[nth] = self._verdict(take, cut=finish_reason == "length")
         return events
@@ -172,7 +172,7 @@ class Stream:
         tool = self._tools.match(take.name).tool if self._tools.known else None
         allowed = self._strategies(tool)
         repairs, forbidden = repairs_of(take.marks, take.source, strategies=allowed)
-        refused = (Problem("unreadable", "", f"switched off by the policy: {rule.what}") for rule in forbidden)
+        refused = (Problem("unreadable", "", f"disabled by the policy: {rule.what}") for rule in forbidden)
         twice = (
             Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice") for path in take.duplicates[:20]
         )
@@ -214,10 +214,10 @@ class Stream:
         names = self._tools.catalog.names
         if take.hallucinated:
             match = self._tools.match(take.name)
-            problem = Problem("unknown_tool", "", f"`{name}` is no tool, and this is no way to call one")
+            problem = Problem("unknown_tool", "", f"`{name}` is not a tool, and this is not a valid tool call")
             return _refusal(problem, unknown_tool_hint(take.name, match.suggestions, names))
         if take.cut:
-            problem = Problem("truncated", "", f"The {about} is cut off; send it again, complete")
+            problem = Problem("truncated", "", f"The {about} is truncated; resend it complete")
         else:
             problem = Problem(fault_code(take.fault), "", f"The {about} could not be read: {escaped(take.fault, 300)}")
         return replace(_refusal(problem, f"⚠️ Invalid {about}. {problem.message}."), truncated=bool(take.cut))
@@ -243,7 +243,7 @@ def streams(
 # ── native messages ──
 # A native message, as an API returned it: its own calls, and those that the model wrote into its text.
 
-CUT_OFF = "The token limit cut the call off; send it again, complete"
+CUT_OFF = "The token limit truncated the call; resend the complete call"
 
 
 def read_message(stream: Callable[..., Stream], check: Check, message: Any, finish_reason: str | None) -> Reading:

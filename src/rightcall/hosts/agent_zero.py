@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 POLICY: dict[str, Any] = {"gate": {"mode": "warn", "unknown_tool": "pass", "unknown_argument": "keep"}}
 """Warn only; leave tools and arguments alone that nobody declared: Agent Zero's tools take any keyword."""
 
-CUT_OFF = "was cut off before its end and did not run. Send the whole request again, in a shorter form if need be."
+CUT_OFF = "was truncated and did not run. Resend the complete request, shorter if needed."
 
 SURE = 0.9
 """From here on a name is another one's; below, a person would have to say so."""

@@ -43,7 +43,7 @@ def layout_of(folder: str | os.PathLike[str]) -> Layout:
     """Raises ConfigError where that is no Agent Zero, or one without the hook."""
     root = Path(folder)
     if not root.is_dir():
-        raise ConfigError("there is no such folder; give the one that holds Agent Zero's agent.py", source=str(root))
+        raise ConfigError("no such folder; pass the one that contains Agent Zero's agent.py", source=str(root))
     agent = _text(root / "agent.py")
     if agent is not None and _BEFORE not in agent:
         raise ConfigError(f"this Agent Zero has no hook `{_BEFORE}`; it came with version 0.9.5", source=str(root))
@@ -53,7 +53,7 @@ def layout_of(folder: str | os.PathLike[str]) -> Layout:
     if agent is not None and loader is not None:
         return "user" if "usr/extensions" in loader else "old"
     raise ConfigError(
-        "this is no Agent Zero: it has no agent.py with helpers/extension.py (present layout) or "
+        "this is not an Agent Zero folder: it has no agent.py with helpers/extension.py (present layout) or "
         "python/helpers/extension.py (old layout); give the folder that holds agent.py, often /a0",
         source=str(root),
     )

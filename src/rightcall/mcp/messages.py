@@ -367,7 +367,7 @@ def outcome_of(result: Raw | None, error: Raw | None) -> Outcome:
     try:
         found = _results.decode(result or b"")
     except _WRONG:
-        return Outcome(ok=False, error="The server's answer is no result.")
+        return Outcome(ok=False, error="The server's answer is not a result.")
     if found.result_type == "input_required" and found.is_error is not True:
         return Outcome(ok=True, summary="The server asks for input", asks=True)
     text = _text(found.content)

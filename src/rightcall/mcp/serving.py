@@ -446,7 +446,7 @@ class StdioServer:
             self.client.notified(message)
         else:
             self._send(
-                a_response(b"null", failed_result(INVALID_REQUEST, "this is no message: it has no method and no id"))
+                a_response(b"null", failed_result(INVALID_REQUEST, "this is not a message: it has no method and no id"))
             )
 
     async def _answer(self, line: Bytes) -> None:

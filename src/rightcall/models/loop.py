@@ -60,7 +60,7 @@ every call of a round waits for a person."""
 _PASSES = 3
 """More often than this nobody writes calls around calls by accident."""
 
-NO_MORE = "No more tools can be used for this request: its {rounds} are over. Answer now with what you have."
+NO_MORE = "Tool limit reached ({rounds}). Do not call more tools. Answer with the results you have."
 
 
 class Tools(Protocol):
@@ -373,7 +373,7 @@ class ScriptedModel:
         if self._by_words is not None:
             fitting = (reply for words, reply in self._by_words.items() if words in question.said)
             reply = next(fitting, self._then)
-            why = f"none of the words {', '.join(map(repr, self._by_words))} stands in"
+            why = f"none of the words {', '.join(map(repr, self._by_words))} is in"
         else:
             reply = self._replies[self._next] if self.left else self._then
             self._next += bool(self.left)

@@ -244,7 +244,7 @@ def opening(request: Any) -> list[Message]:
 def _message_loop_messages(given: Any, at: int) -> Message:
     data: Any = dict(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else dumped(given)
     if not isinstance(data, dict) or text_of(cast("Message", data).get("role")) is None:
-        raise ConfigError(f"`request[{at}]` is no message; one is {{'role': 'user', 'content': '…'}}")
+        raise ConfigError(f"`request[{at}]` is not a message; expected {{'role': 'user', 'content': '…'}}")
     return cast("Message", data)
 
 

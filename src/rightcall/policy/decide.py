@@ -137,8 +137,8 @@ def _why_batches(rights: Rights, tool: str) -> str | None:
 def truncated(request: Request, _facts: Facts) -> Decision | None:
     if not (request.truncated and request.side_effects):
         return None
-    reason = "The call was cut off before its end, and this tool does more than read"
-    return Decision("deny", "truncated", reason, "Make the whole call again, in a shorter form if need be.")
+    reason = "The call is truncated, and this tool does more than read"
+    return Decision("deny", "truncated", reason, "Resend the complete call, shorter if needed.")
 
 
 # ── definitions ──
@@ -168,7 +168,7 @@ def _is_another(facts: Facts, key: str, now: str) -> bool:
 def _ask_about(request: Request, facts: Facts, binding: str, asking: Decision) -> Decision:
     answer = facts.answered(binding)
     if answer is not None and answer.status == "denied" and answer.expires_at > request.at:
-        return Decision("deny", "approval:denied", f"{asking.reason}, and a person has refused the change")
+        return Decision("deny", "approval:denied", f"{asking.reason}, and a person denied the change")
     return asking
 
 
@@ -243,11 +243,8 @@ def not_repeated(request: Request, facts: Facts) -> Decision | None:
     first = facts.nth_last(same_scope(request, facts.changes()), times - 1)
     if first is None or first.at <= request.at - MINUTE:
         return None
-    reason = f"This is the same call for the {_ordinal(times)} time within a minute, and nothing has changed since"
-    hint = (
-        f"Use the result of call {first.call}, or call with other arguments. "
-        "A person can allow that it is polled: `repeatable` in the policy."
-    )
+    reason = f"Identical call repeated within a minute ({_ordinal(times)} time); nothing changed"
+    hint = f"Use the result of call {first.call}, or change the arguments. A person can allow polling this tool."
     wait = (first.at + MINUTE - request.at) / 1e9
     return Decision("deny", "loop", reason, hint, retry_after=wait, earlier=first.call)
 
@@ -306,7 +303,7 @@ def harmless(request: Request, _facts: Facts) -> Decision | None:
         if finding.answer == "deny":
             if finding.rule.startswith("path:"):
                 return Decision("deny", finding.rule, finding.why)
-            hint = "Do not run it in another form. Use another way, or ask the user to do it."
+            hint = "Do not run it in another form. Use another approach, or ask the user to do it."
             return Decision("deny", finding.rule, _sentence(finding.why), hint)
     paths = request.rights.paths
     rules = path_rules(paths.deny, paths.allow, paths.dotfiles)
@@ -363,7 +360,7 @@ def quarantine(facts: Facts, caller: str, digest: str, refusals: int, now: int) 
     if first is None or first.at <= now - HOUR:
         return None
     reason = f"This call was refused {refusals} times within an hour and is now in quarantine"
-    hint = "Do not make this call again. Do something else, or tell the user that it is not possible."
+    hint = "Do not repeat it. Use another approach, or tell the user that it is not possible."
     return Decision("deny", "quarantine", reason, hint, retry_after=(first.at + HOUR - now) / 1e9)
 
 
@@ -482,7 +479,7 @@ def _simulate(tokens: list[str], value: str) -> bool:
 # ── approval ──
 # Which calls need a person, and whether one has said yes to exactly this one (P-06, P-10).
 
-_WAIT = "A person has to approve it first"
+_WAIT = "A person must approve this call first"
 
 
 def approved(request: Request, facts: Facts) -> Decision | None:
@@ -500,7 +497,7 @@ def approved(request: Request, facts: Facts) -> Decision | None:
         if answer.status == "approved":
             return Decision("allow", "approval:given", approval=answer.id)
         if answer.status == "denied":
-            return _refused("denied", "A person has refused this call")
+            return _refused("denied", "A person denied this call")
     # an uncertain repair is nothing that could be granted in advance, nor is what a link leads to
     if rule != "approval:confidence" and not request.linked:
         for grant in facts.grants(request.caller, request.tool):
@@ -544,7 +541,7 @@ def _by_id(request: Request, facts: Facts, id: str) -> Decision:
     """The caller says which approval it means: anything wrong with that one is a refusal, not a new question."""
     approval = facts.approval(id)
     if approval is None or approval.kind != "call":
-        return _refused("unknown", f"There is no approval '{escaped(id, 40)}'")
+        return _refused("unknown", f"Unknown approval '{escaped(id, 40)}'")
     if approval.binding != binding(request):
         return _refused(
             "mismatch",
@@ -561,9 +558,9 @@ def _by_status(approval: Approval) -> Decision:
         case "approved":
             return Decision("allow", "approval:given", approval=approval.id)
         case "waiting":
-            return Decision("ask", "approval:waiting", f"{_WAIT}, and nobody has answered yet")
+            return Decision("ask", "approval:waiting", f"{_WAIT}; the approval is still pending")
         case "denied":
-            return _refused("denied", "A person has refused this call")
+            return _refused("denied", "A person denied this call")
         case _:
             return _refused(approval.status, f"That approval is already {approval.status}")
 
@@ -592,7 +589,7 @@ POLICIES: tuple[tuple[str, Policy], ...] = (
 )
 
 _IN_ORDER = tuple(policy for _, policy in POLICIES)
-NOBODY_ALLOWED = Decision("deny", "default", "Nothing allows this call")
+NOBODY_ALLOWED = Decision("deny", "default", "No rule allows this call")
 
 
 def decide(request: Request, facts: Facts) -> Decision:

@@ -236,7 +236,7 @@ def _model(source: Source, path: KeyPath, value: Any) -> RouterModel:
     table = source.table(path, value)
     for key in table:
         if key.casefold() in ("key", "api_key", "apikey", "token", "secret", "password"):
-            raise source.wrong((*path, key), f"a key stands in no file, which others may read: {_USE_KEY_ENV}")
+            raise source.wrong((*path, key), f"a key must not be in a file that others may read: {_USE_KEY_ENV}")
     model = laid_over(source, path, table, _MODEL, RouterModel(""))
     if not model.url:
         raise source.wrong(path, f'needs `url = "{_EXAMPLE}"`: where the model is')
@@ -249,7 +249,7 @@ def _url(source: Source, path: KeyPath, value: Any) -> str:
 
     parts = urlsplit(text)
     if "@" in parts.netloc:
-        raise source.wrong(path, f"holds a name or password, which stands in no file: {_USE_KEY_ENV}")
+        raise source.wrong(path, f"contains a name or password, which must not be in a file: {_USE_KEY_ENV}")
     if parts.query or parts.fragment:
         raise source.wrong(path, f'ends with its path, since more is put behind it: "{_EXAMPLE}"')
     return text
@@ -275,7 +275,7 @@ def _headers(source: Source, path: KeyPath, value: Any) -> MappingProxyType[str,
     found = header_values(source, path, value)
     for name in found:
         if name.casefold() == "authorization":
-            raise source.wrong((*path, name), f"a key stands in no file, which others may read: {_USE_KEY_ENV}")
+            raise source.wrong((*path, name), f"a key must not be in a file that others may read: {_USE_KEY_ENV}")
     return MappingProxyType(found)
 
 
@@ -330,7 +330,7 @@ def read_servers(source: Source, document: Table, folder: str) -> Mapping[str, S
 
 def _server(source: Source, path: KeyPath, name: str, value: Any, folder: str) -> Server:
     if not _NAME.fullmatch(name):
-        raise source.wrong(path, "a server's name has 1 to 40 letters, digits, `-` and `_`: it stands before its tools")
+        raise source.wrong(path, "a server's name has 1 to 40 letters, digits, `-` and `_`: it prefixes its tools")
     table = source.table(path, value)
     server = laid_over(source, path, table, _SERVER, Server(name))
     if bool(server.command) == bool(server.url):
@@ -449,7 +449,7 @@ def _packs(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
     for at, name in enumerate(names):
         if not is_pack_path(name) and name not in available_packs():
             choice = instead(name, available_packs())
-            raise source.wrong((*path, at), f"there is no pack {name!r}; {choice}, or the path of a .toml file")
+            raise source.wrong((*path, at), f"unknown pack {name!r}; {choice}, or the path of a .toml file")
     return names
 
 
@@ -478,7 +478,7 @@ def _provider(source: Source, path: KeyPath, value: Any) -> ProviderSettings:
         return replace(PROVIDER_DEFAULTS.get(str(path[-1]).casefold(), ProviderSettings()), reasoning=reasoning)
     flags = {key: source.flag((*path, key), table[key]) for key in ("repair", "enabled") if key in table}
     if len(set(flags.values())) > 1:
-        raise source.wrong((*path, "enabled"), "`repair` and `enabled` are two words for one setting and disagree")
+        raise source.wrong((*path, "enabled"), "`repair` and `enabled` are the same setting and disagree")
     named = strategies(source, (*path, "strategies"), table["strategies"]) if "strategies" in table else None
     return ProviderSettings(enabled=next(iter(flags.values()), True), strategies=named, reasoning=reasoning)
 

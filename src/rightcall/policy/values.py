@@ -126,9 +126,7 @@ def _path_pattern(source: Source, path: KeyPath, value: Any) -> str:
     """A pattern below the root, with `/` between its parts."""
     text = name(source, path, value)
     if text.startswith("!"):
-        raise source.wrong(
-            path, f"{render_json(text)}: there is no `!` here; what is excepted stands in a list of its own"
-        )
+        raise source.wrong(path, f"{render_json(text)}: `!` is not allowed here; exceptions have a list of their own")
     fault = _fault_of(text)
     drive = os.name == "nt" and text.partition("/")[0].endswith(":")  # elsewhere a folder may be called so
     if fault is not None or drive or _HOME_OR_VARIABLE.match(text):
@@ -186,7 +184,9 @@ def header_values(source: Source, path: KeyPath, value: Any) -> dict[str, str]:
     found = source.text_map(path, value)
     for key, text in found.items():
         if not _HEADER.fullmatch(key) or not text.isascii() or not text.isprintable():
-            raise source.wrong((*path, key), "is no HTTP header: a name without blanks, and a value of one line")
+            raise source.wrong(
+                (*path, key), "is not an HTTP header: expected a name without blanks and a one-line value"
+            )
     return found
 
 

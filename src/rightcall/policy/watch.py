@@ -84,7 +84,7 @@ class PolicyInForce:
     def take(self, policy: Policy) -> None:
         """The new policy is in force. Where the audit lies is settled when an executor is opened."""
         if policy.settings.audit.path != self.current.settings.audit.path:
-            log.warning("[audit] path was changed; it holds for executors that are opened from now on")
+            log.warning("[audit] path changed; only executors opened from now on use it")
         self.current, self.problem = policy, None
 
     def keep(self, problem: str) -> bool:
@@ -92,16 +92,14 @@ class PolicyInForce:
         if problem == self.problem:
             return False
         self.problem = problem
-        log.warning("the policy file was changed and is wrong, so the old one stays in force: %s", problem)
+        log.warning("invalid policy ignored; previous policy active: %s", problem)
         return True
 
     def _loaded(self) -> Policy:
         assert self._file is not None
         assert self._named is not None
         if os.path.exists(self._file) and os.path.getsize(self._file) == 0:
-            raise PolicyError(
-                "the file is empty now; to go back to the defaults, write `version = 1`", source=self._file
-            )
+            raise PolicyError("the file is empty; to use the defaults, write `version = 1`", source=self._file)
         if self._found is not None:
             return load_policy(self._found)
         return load_policy(self._named if os.path.abspath(self._named) == self._file else self._file)
@@ -171,7 +169,7 @@ class PolicyWatch:
         try:
             self._look()
         except Exception:  # an error of ours must not reach the answer; the old policy is in force
-            log.exception("rightcall: the policy file could not be looked at")
+            log.exception("rightcall: cannot check the policy file")
 
     def _look(self) -> None:
         new = self._in_force.changed()
@@ -189,5 +187,5 @@ class PolicyWatch:
             return
         self._in_force.take(new)
         self._note("loaded", new, None)
-        how = "as far as it tightens: you have not trusted it" if new.standing == "tightened" else "from now on"
-        log.warning("rightcall: the policy file was changed; it holds %s", how)
+        how = " (untrusted: only stricter settings apply)" if new.standing == "tightened" else ""
+        log.warning("rightcall: policy reloaded%s", how)

@@ -230,7 +230,7 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
 def approval_of(tables: Tables, id: str) -> Approval:
     approval = tables.approval(id)
     if approval is None:
-        raise AnswerError(f"there is no approval {escaped(id, 40)!r}; `rightcall approvals list` shows those that wait")
+        raise AnswerError(f"unknown approval {escaped(id, 40)!r}; `rightcall approvals list` shows those that wait")
     return approval
 
 
@@ -255,7 +255,7 @@ def _same_digest(approval: Approval, digest: str) -> None:
     if len(digest) < LEAST_DIGEST or not approval.digest.startswith(digest.lower()):
         raise AnswerError(
             f"{escaped(digest, 70)!r} is not the digest of approval {approval.id}, of which at least {LEAST_DIGEST} "
-            f"characters are needed: it stands below what `rightcall approvals show {approval.id} --full` shows"
+            f"characters are needed: it is printed below what `rightcall approvals show {approval.id} --full` shows"
         )
 
 
@@ -290,7 +290,9 @@ def person(by: str, caller: str, callers: Collection[str]) -> None:
     if not who:
         raise AnswerError("say who you are: --by NAME")
     if not by.isprintable() or len(by) > LONGEST_NAME:
-        raise AnswerError(f"{escaped(by, 40)!r} is no name: at most {LONGEST_NAME} characters, all of them visible")
+        raise AnswerError(
+            f"{escaped(by, 40)!r} is not a valid name: expected at most {LONGEST_NAME} visible characters"
+        )
     if who == _alike(caller):
         raise AnswerError(f"{by!r} is the caller itself, or looks the same; somebody else has to decide")
     if who in map(_alike, callers):
@@ -346,7 +348,7 @@ def revoke_grant(tables: Tables, id: str, by: str) -> Grant:
 def _grant(tables: Tables, id: str) -> Grant:
     grant = next((one for one in tables.all_grants() if one.id == id), None)
     if grant is None:
-        raise AnswerError(f"there is no grant {escaped(id, 40)!r}; `rightcall grants list` shows them")
+        raise AnswerError(f"unknown grant {escaped(id, 40)!r}; `rightcall grants list` shows them")
     return grant
 
 

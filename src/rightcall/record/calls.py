@@ -351,7 +351,7 @@ def window_of(period: Period, now: str) -> PeriodSlots:
     """
     if period not in SLOTS:
         known = ", ".join(get_args(Period))
-        raise ConfigError(f"period: {escaped(str(period), 40)!r} is no period; known are {known}")
+        raise ConfigError(f"period: {escaped(str(period), 40)!r} is not a period; expected {known}")
     end = _moment(now)
     number, length = SLOTS[period]
     starts = tuple(written((end - length * left).timestamp()) for left in range(number, 0, -1))

@@ -475,7 +475,7 @@ def existing_folder(root: str | os.PathLike[str]) -> str:
         raise ConfigError(f"`root` must be the path of a folder, not {type(root).__name__}")
     path: str = os.path.abspath(root)
     if not os.path.isdir(path):
-        raise ConfigError(f"`root`: there is no folder {path!r}")
+        raise ConfigError(f"`root`: no such folder: {path!r}")
     return path
 
 

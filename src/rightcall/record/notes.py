@@ -167,7 +167,9 @@ def note_step(tables: Tables, step: PlanStep) -> int:
 
 def _name(argument: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST or not is_encodable(value):
-        raise ConfigError(f"{argument}: {render_json(value, 60)} is no name; give a text of 1 to {LONGEST} characters")
+        raise ConfigError(
+            f"{argument}: {render_json(value, 60)} is not a valid name; expected 1 to {LONGEST} characters"
+        )
     return value
 
 
@@ -285,7 +287,7 @@ def _contents(path: str) -> bytes:
     with open(handle, "rb") as opened:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            raise OSError("it is no file, or too long")
+            raise OSError("it is not a file, or too long")
         return opened.read(MOST_BYTES)
 
 

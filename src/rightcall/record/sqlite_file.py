@@ -42,11 +42,11 @@ _ERRNO: dict[int, StoreFault] = {
     errno.EPERM: "read-only",
 }
 _WORDS: dict[StoreFault, tuple[str, str]] = {
-    "locked": ("another process keeps it locked", "It goes on by itself once that one lets go."),
-    "full": ("the disk is full", "It goes on by itself once there is space again."),
+    "locked": ("another process keeps it locked", "It continues by itself once that process releases it."),
+    "full": ("the disk is full", "It continues by itself once there is space again."),
     "read-only": ("it cannot be written", "Make the file, those beside it and their folder writable for this user."),
     "corrupt": ("it is damaged, or no database", "Put back a copy that is whole."),
-    "failed": ("something is wrong with it", "It goes on by itself once that is mended."),
+    "failed": ("something is wrong with it", "It continues by itself once that is fixed."),
 }
 _LITTLE = 256 * 1024
 """Bytes of free space with which SQLite cannot do much."""
@@ -361,7 +361,7 @@ def connect_reader(path: Path, deadline: float, origin: "Origin | None" = None) 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:
     if path.exists() and not path.is_file():  # SQLite would wait for the other end of a pipe
-        raise unusable(path, "it is no file", "Move it away.", "failed")
+        raise unusable(path, "it is not a file", "Move it away.", "failed")
     return sqlite3.connect(
         f"{path.as_uri()}?{mode}",
         uri=True,

@@ -125,7 +125,7 @@ class _Walk:
             return
         if anchor[0] > self.head[0]:
             what = f"the audit ends with record {self.head[0]}, the anchor is record {anchor[0]}"
-            raise _Wrong(self.head[0] + 1, f"the tail is cut off: {what}")
+            raise _Wrong(self.head[0] + 1, f"the tail is truncated: {what}")
         if anchor[0] == self.pruned.seq and anchor[0] and anchor[1] != self.pruned.hash:
             raise _Wrong(anchor[0], f"record {anchor[0]} was pruned, and it was not the one of the anchor")
         if 0 < anchor[0] < self.pruned.seq:
@@ -256,7 +256,7 @@ def _wanted(tables: Tables, first: AuditEntry, before: str | None, keep: int | N
     if before is not None:
         if not _MOMENT.fullmatch(before):
             raise ConfigError(
-                f"before: {before!r} is no moment; it is written as 2026-01-31 or 2026-01-31 23:59:59.999, in UTC"
+                f"before: {before!r} is not a time; write it as 2026-01-31 or 2026-01-31 23:59:59.999, in UTC"
             )
         # dates are set now and then: the first record that is not old enough ends the cut, whatever comes after it
         young = next((entry.seq for entry in tables.entries(since=before)), None)

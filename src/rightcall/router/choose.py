@@ -253,7 +253,7 @@ def _conversation(system: str, user: str) -> list[Message]:
 #     exact_in  ─▶ JSON to the letter (a review, which lets things run)
 
 _DOUBTFUL = {
-    "duplicate_key": "a key stands in it twice",
+    "duplicate_key": "a key appears in it twice",
     "several_values": "it holds more than one value",
 }
 _AROUND = "other words stand around its JSON object"
@@ -332,7 +332,7 @@ def object_in(text: str) -> Object | Broken:
     except Unreadable:
         return Broken("it holds no JSON object")
     if parsed.truncated:
-        return Broken("its JSON is cut off")
+        return Broken("its JSON is truncated")
     for repair in parsed.repairs:
         if repair.rule in _DOUBTFUL:
             return Broken(_DOUBTFUL[repair.rule])
@@ -349,13 +349,13 @@ def exact_in(text: str) -> Object | Broken:
     >>> exact_in('```json\\n{"approved": true}\\n```').value
     {'approved': True}
     >>> exact_in('{"approved": true,}').why
-    'it is no JSON to the letter'
+    'it is not valid JSON'
     """
     bare = _unfenced(text)
     value = attempt(bare)
     if value is NO_JSON:
         found = object_in(bare)
-        return found if isinstance(found, Broken) else Broken("it is no JSON to the letter")
+        return found if isinstance(found, Broken) else Broken("it is not valid JSON")
     if not is_object(value):
         return Broken("it holds no JSON object")
     return Broken(_DOUBTFUL["duplicate_key"]) if duplicate_keys(bare, value) else Object(value)
@@ -475,7 +475,7 @@ def _chosen(gate: "Gate", names: list[str], found: Object) -> Choice | Refusal:
     if name is None:
         return Choice(None, why=reasoning)
     if not isinstance(name, str):
-        return Refusal("selected_tool is no name", f"It is one of {_listed(names)}, or null.")
+        return Refusal("selected_tool is not a name", f"It is one of {_listed(names)}, or null.")
     params = value.get("params")
     verdict = gate.check(name, {} if params is None else params)
     stated = share(value["confidence"]) if "confidence" in value else _UNSTATED
@@ -542,7 +542,9 @@ def _selected(packet: Packet, choice: Choice, taken: Taken) -> Packet:
     if selected is None:
         return _ended(packet, f"No {_further(packet)}tool is needed. {choice.why}".strip(), taken)
     if any((one.get("tool"), one.get("params")) == (selected.tool_name, selected.params) for one in results_of(packet)):
-        return _ended(packet, f"{selected.tool_name} was chosen again for the very same; its result is there", taken)
+        return _ended(
+            packet, f"{selected.tool_name} was chosen again with the same arguments; its result is there", taken
+        )
     packet = with_routing(
         packet, needs_tool=True, selected_tool=selected, alternative_tools=choice.alternatives,
         evidence=choice.evidence, review_approved=None, review_confidence=0.0, review_reasoning="", confidence=0.0,

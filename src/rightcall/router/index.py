@@ -81,7 +81,7 @@ def load(path: str | PathLike[str]) -> tuple[list[ToolText], Saved, bytes]:
     except OSError as fault:
         raise StoreError(f"the index {name} cannot be read: {fault.strerror or fault}") from fault
     if not data.startswith(_KIND):
-        raise StoreError(f"{name} is no index of tools: make one with ToolIndex(tools).save(path)", "corrupt")
+        raise StoreError(f"{name} is not a tool index: make one with ToolIndex(tools).save(path)", "corrupt")
     if not data.startswith(_MARK):
         raise StoreError(f"the index {name} is of another version or machine: make it again", "version")
     try:

@@ -98,7 +98,7 @@ def read(path: str, most: int) -> bytes:
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     with open(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError("it is no file")
+            raise OSError("it is not a file")
         return stream.read(most + 1)
 
 
@@ -268,11 +268,11 @@ def from_json(data: bytes, source: str = "packet") -> Packet:
             )
         packet = _packets.decode(data)
     except ValidationError as fault:
-        raise PacketError(f"{source}: is no packet: {escaped(str(fault), 300)}") from None
+        raise PacketError(f"{source}: not a packet: {escaped(str(fault), 300)}") from None
     except (DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise PacketError(f"{source}: is damaged, no JSON: {escaped(str(fault), 300)}") from None
     if not is_packet_id(packet.header.packet_id):
-        raise PacketError(f"{source}: {render_json(packet.header.packet_id, 60)} is no packet's id")
+        raise PacketError(f"{source}: {render_json(packet.header.packet_id, 60)} is not a packet's id")
     return packet
 
 
@@ -356,7 +356,7 @@ class PacketStore:
         try:
             data = read(path, MOST_BYTES)
         except FileNotFoundError:
-            raise PacketError(f"there is no packet {id} in {self.folder}") from None
+            raise PacketError(f"unknown packet {id} in {self.folder}") from None
         except OSError as fault:
             raise PacketError(f"{path}: cannot be read: {fault.strerror or fault}") from None
         packet = from_json(data, path)
@@ -369,12 +369,12 @@ class PacketStore:
         ids = self.ids()
         if name == LAST:
             if not ids:
-                raise PacketError(f"there is no packet in {self.folder} yet")
+                raise PacketError(f"no packets in {self.folder} yet")
             return ids[0]
         found = [one for one in ids if name and one.startswith(name)]
         if not found:
             raise PacketError(
-                f"there is no packet {render_json(name, 60)} in {self.folder}; `rightcall requests list` shows them"
+                f"unknown packet {render_json(name, 60)} in {self.folder}; `rightcall requests list` shows them"
             )
         if len(found) > 1:
             raise PacketError(
@@ -391,7 +391,7 @@ class PacketStore:
         try:
             os.unlink(path)
         except FileNotFoundError:
-            raise PacketError(f"there is no packet {id} in {self.folder}") from None
+            raise PacketError(f"unknown packet {id} in {self.folder}") from None
         except OSError as fault:
             raise PacketError(f"{path}: cannot be removed: {fault.strerror or fault}") from None
 
@@ -462,7 +462,9 @@ class PacketStore:
 
     def _path(self, id: str) -> str:
         if not is_packet_id(id):
-            raise PacketError(f"{render_json(id, 60)} is no packet's id, which is `p` and 16 small letters and digits")
+            raise PacketError(
+                f"{render_json(id, 60)} is not a packet's id, which is `p` and 16 small letters and digits"
+            )
         return os.path.join(self.folder, id + _END)
 
 

@@ -195,7 +195,7 @@ def _seems_to_approve(text: str) -> bool:
 
 def _read(said: Said) -> Review:
     if said.finish in _UNFINISHED:
-        return failed_review(f"it was cut off ({said.finish})")
+        return failed_review(f"it was truncated ({said.finish})")
     if any(place.format == "native" for place in said.reading.places):
         return failed_review("it calls a tool")
     return read_review(said.text)

@@ -62,7 +62,7 @@ def _no_option(name: str) -> str:
     if name in RouterSettings.__struct_fields__:
         return f"`{name}` is a setting of the policy: Router(…, policy={{'router': {{'{name}': …}}}})"
     near = suggest(name, (*STEPS, *_OPTIONS))
-    return f"`{name}` is no option of the router" + (near or f"; steps that can be replaced: {', '.join(STEPS)}")
+    return f"`{name}` is not an option of the router" + (near or f"; steps that can be replaced: {', '.join(STEPS)}")
 
 
 def _is_final(found: Intent) -> bool:

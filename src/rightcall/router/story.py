@@ -150,7 +150,7 @@ def budget_of(packet: Packet, settings: RouterSettings, taken: Taken) -> Budget:
 
 Message = dict[str, str]
 
-NO_MODEL = Failed("there is no model to ask: give the router one, or set [router.light] or [router.prime]")
+NO_MODEL = Failed("no model is configured: pass one to the router, or set [router.light] or [router.prime]")
 
 
 class Models(Struct, frozen=True):

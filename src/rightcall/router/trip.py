@@ -152,7 +152,7 @@ class Trip:
 
     def _may_go_on(self) -> bool:
         routing = self.packet.tool_routing
-        why = self.why_no_more() if routing.candidates else "there is no fitting tool"
+        why = self.why_no_more() if routing.candidates else "no tool fits"
         if why is None:
             return True
         status = "skipped" if routing.execution_status in ("pending", "approved") else routing.execution_status
@@ -279,7 +279,7 @@ def _changed(executor: "Executor", selected: SelectedTool) -> str | None:
     if verdict.ok and call is not None and (call.name, call.arguments) == (selected.tool_name, selected.params):
         return None
     problems = "; ".join(problem.message for problem in verdict.problems)
-    return f"the call does not fit the tool as it stands: {problems or 'its arguments would have to be changed'}"
+    return f"the call does not match the tool's schema: {problems or 'its arguments would have to be changed'}"
 
 
 def _after(packet: Packet, outcome: Outcome, taken: Taken) -> Packet:
@@ -345,7 +345,7 @@ _BESIDE_NO = frozenset(("thanks", "thank", "you", "please", "do", "it", "that", 
 """What a refusal may hold besides. Anything more ("no, in Bergen") is a wish of its own."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NOT_SHOWN = "A yes, but not to a call that was shown: it is chosen and reviewed anew"
-_TWICE = "Somebody has said yes to this already, and a yes counts once. Say what is wanted to have it looked at anew."
+_TWICE = "This was approved already, and an approval counts once. Make a new request to ask again."
 
 
 def says_yes(packet: Packet, said: str | None) -> bool:

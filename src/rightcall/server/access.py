@@ -512,7 +512,7 @@ class Guard:
         """Once a minute at most: whoever guesses tokens shall not fill the disk with it."""
         self._wrong += 1
         if (now := monotonic()) - self._told_at >= _QUIET_SECONDS:
-            _log.warning("requests without the right token: %d since the last such line", self._wrong)
+            _log.warning("rejected %d requests with a wrong token since the last such line", self._wrong)
             self._wrong, self._told_at = 0, now
 
 

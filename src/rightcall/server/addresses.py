@@ -287,7 +287,7 @@ def _without(headers: Iterable[tuple[bytes, bytes]], dropped: frozenset[bytes]) 
 # The model's server, as `--upstream` names it: how paths join its address, and what to check when it fails.
 
 _ADVICE: Final = {
-    "unreachable": "is the model's server running, and is --upstream its address?",
+    "unreachable": "check that the upstream is running and that --upstream is its address",
     "tls": "does --upstream begin with the right one of http:// and https://, and is its certificate valid?",
     "broken": "is --upstream the address of an HTTP API, and what does the server's own log say?",
     "connect": "is it overloaded, or is a firewall between?",

@@ -401,7 +401,7 @@ def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket, or the reason why not in words that help."""
     if not 0 <= port <= 65_535:  # the system would take the rest of a division
-        raise ConfigError(f"--port: {port} is no port; they go from 1 to 65535, and 0 takes any that is free")
+        raise ConfigError(f"--port: {port} is not a port; expected 1 to 65535, or 0 for any free port")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
@@ -416,7 +416,7 @@ def unbound(host: str, port: int, why: OSError) -> str:
     if why.errno in (errno.EACCES, errno.EPERM):
         return f"--port: {port} needs special rights; choose one above 1023"
     told = why.strerror or type(why).__name__
-    return f"--host: {escaped(host, 100)} is no address of this machine ({told}); 127.0.0.1 always is one"
+    return f"--host: {escaped(host, 100)} is not an address of this machine ({told}); 127.0.0.1 always is"
 
 
 def serve(

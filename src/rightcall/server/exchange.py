@@ -359,7 +359,7 @@ class Answering:
         headers = _unmeasured(incoming)
         answer = _decoded(raw)
         if answer is None and b"json" in header_of(headers, b"content-type"):
-            fault = Fault("other", "sent an answer that is no JSON, or only a part of it")
+            fault = Fault("other", "sent an answer that is not valid JSON, or only a part of it")
             raise tell_upstream(self.client.upstream, fault)
         event = self.wire.whole(answer) if answer is not None else None
         if event is not None:
@@ -676,7 +676,7 @@ class _Exchange:
             await self.start(status, [*headers, *_NO_RETRY] if message is PAUSED else headers)
             await self.end(body)
         else:  # to return without an end cuts the connection
-            log.warning("rightcall: an answer was cut off: %s", message)
+            log.warning("rightcall: an answer was truncated: %s", message)
 
 
 def _target(scope: Scope) -> str:

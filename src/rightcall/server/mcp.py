@@ -508,7 +508,7 @@ class Endpoint:
             (session.client.answered if message.is_response else session.client.notified)(message)
             await plain(send, 202)
         else:
-            await _fail(send, 400, INVALID_REQUEST, "this is no message: it has no method and no id")
+            await _fail(send, 400, INVALID_REQUEST, "this is not a message: it has no method and no id")
 
     async def _batch(self, session: Session | None, body: bytes, send: Send) -> None:
         """Several messages at once, as the revision 2025-03-26 has them."""
@@ -526,7 +526,7 @@ class Endpoint:
     async def _one(self, session: Session, line: bytes) -> bytes | None:
         message = read(line)
         if message is None:
-            return a_response(b"null", failed_result(INVALID_REQUEST, "this is no message"))
+            return a_response(b"null", failed_result(INVALID_REQUEST, "this is not a message"))
         if message.is_request:
             return await session.client.request(line, message, session.client.send)
         (session.client.answered if message.is_response else session.client.notified)(message)

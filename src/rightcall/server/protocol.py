@@ -192,7 +192,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 rest = memoryview(piece)[offer.args[0] :]
                 waiting += [rest, self._head_without_offer()] if rest else [self._head_without_offer()]
             except httptools.HttpParserError:
-                self.send_400_response("what came is no request in HTTP")
+                self.send_400_response("not an HTTP request")
                 return
 
     def _head_without_offer(self) -> bytes:

@@ -303,7 +303,7 @@ def _encoded(record: CallBody) -> bytes:
             record.caller, escaped(record.tool, 200), None, record.digest, record.decision, record.rule,
             strategy=record.strategy, confidence=record.confidence, origin=record.origin, wire=record.wire,
         )  # fmt: skip
-        return encode(replace(bare, emission="what the model wrote cannot be stored"))
+        return encode(replace(bare, emission="the model output cannot be stored"))
 
 
 log = logging.getLogger("rightcall")
@@ -558,7 +558,7 @@ class Recording:
         self.failures += 1  # last: whoever sees it counted also sees why
         if first:
             why = str(error).replace(" Nothing was run.", "")  # true of calls that run; these only pass
-            log.error("rightcall: calls pass and are not recorded for now: %s", escaped(why, 500))
+            log.error("rightcall: audit log unavailable; calls pass unrecorded: %s", escaped(why, 500))
 
     def _give_up(self) -> None:
         with self._lock:

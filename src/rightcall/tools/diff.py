@@ -122,7 +122,7 @@ def _content(path: str, root: str | None) -> bytes | None:
     try:
         whole = os.path.realpath(path if root is None else os.path.join(root, path))
         if root is not None and not _beneath(whole, os.path.realpath(root)):
-            raise _NoFileError("is outside the root and was not looked at")
+            raise _NoFileError("is outside the root and was not read")
         opened = os.open(whole, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
             if not stat.S_ISREG(os.fstat(opened).st_mode):

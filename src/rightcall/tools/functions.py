@@ -106,7 +106,7 @@ def checked_example(tool: str, example: Any, schema: Mapping[str, Any]) -> Mappi
 def _known(tool: str, what: str, name: Any, schema: Mapping[str, Any]) -> None:
     if name not in schema["properties"] and not schema.get("additionalProperties"):
         names = ", ".join(schema["properties"]) or "none"
-        raise ToolError(f"{tool}: {what}: {name!r:.60} is no argument of the tool; its arguments are: {names}")
+        raise ToolError(f"{tool}: {what}: {name!r:.60} is not an argument of the tool; its arguments are: {names}")
 
 
 Function = Callable[..., Any]

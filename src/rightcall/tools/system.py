@@ -474,7 +474,7 @@ class _Guard:
         if look_up(self._store(), lambda tables: _was_in(tables, asked.caller, room)):
             return room
         known = "room/list shows those that there are"
-        raise ToolFailure(f"{tool}: `room` names no room of yours: {render_json(room, 100)}; {known}.")
+        raise ToolFailure(f"{tool}: `room` is not one of your rooms: {render_json(room, 100)}; {known}.")
 
 
 # ── rooms in the record ──

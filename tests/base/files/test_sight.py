@@ -52,7 +52,7 @@ def test_what_is_refused_and_what_is_absent_are_told_alike(root: Path, path: str
 def test_a_file_and_a_folder_that_are_mixed_up_are_told_plainly(root: Path) -> None:
     sight = Sight(root)
     assert told(sight.file, "src") == "src is a folder; code/list shows what is in it"
-    assert told(sight.folder, "src/main.py") == "src/main.py is no folder; code/read shows a file"
+    assert told(sight.folder, "src/main.py") == "src/main.py is not a folder; use code/read for a file"
 
 
 def test_the_text_of_a_refusal_is_escaped_and_short(root: Path) -> None:

@@ -160,9 +160,9 @@ def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("claud", "there is no pack 'claud'; did you mean 'claude'?"),
+        ("claud", "unknown pack 'claud'; did you mean 'claude'?"),
         ("Claude", "did you mean 'claude'?"),
-        ("xyz", "known are: agent-zero, claude, code,"),
+        ("xyz", "expected one of: agent-zero, claude, code,"),
         ("", "A pack of your own is given by its path, which ends in .toml"),
     ],
 )
@@ -199,7 +199,7 @@ def test_a_pack_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
             'effects = ["write",',
             'effects = ["writes",',
             9,
-            "effects[0]: 'writes' is no choice here; did you mean 'write'?",
+            "effects[0]: 'writes' is not a valid choice; did you mean 'write'?",
         ),
         ('names = ["SendNote"]', 'names = "SendNote"', 10, "names: must be a list of texts, not a text"),
         (
@@ -216,15 +216,15 @@ def test_a_pack_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ("{ text = 3 }", '{ text = "3" }', 17, "min_length.text: must be a whole number from 0 to 1000000, not '3'"),
         ("{ text = 3 }", "{ text = true }", 17, "min_length.text: must be a whole number"),
         ("repeatable = true", 'repeatable = "yes"', 23, "repeatable: must be true or false, not a text"),
-        ('mode = "warn"', 'mode = "warning"', 24, "mode: 'warning' is no choice here; did you mean 'warn'?"),
+        ('mode = "warn"', 'mode = "warning"', 24, "mode: 'warning' is not a valid choice; did you mean 'warn'?"),
         ('mode = "warn"', "mode = 1", 24, "mode: must be one of block, warn, observe, not a number"),
         (
             '["ast", "structure"]',
             '["ast", "structur"]',
             26,
-            "strategies[1]: 'structur' is no choice here; did you mean 'structure'?",
+            "strategies[1]: 'structur' is not a valid choice; did you mean 'structure'?",
         ),
-        ('["ast", "structure"]', '["failed"]', 26, "strategies[0]: 'failed' is no choice here"),
+        ('["ast", "structure"]', '["failed"]', 26, "strategies[0]: 'failed' is not a valid choice"),
         ('defaults = { level = "low" }', "defaults = { level = 2020-01-01 }", 13, "something JSON can carry"),
         ('defaults = { level = "low" }', "defaults = { level = inf }", 13, "something JSON can carry"),
         (
@@ -259,7 +259,7 @@ def test_a_pack_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ('text = "hello"', 'text = " "', 19, "'text' is required and missing"),
         ('text = "hello"', "text = 1", 19, 'an example must be a right call, but 1 is not of type "string"'),
         ('to = "ada", level = "low" }', 'level = "low" }', 19, "one of to, group is required"),
-        ('to = "ada", level', 'too = "ada", group = "x", level', 19, "'too' is no argument of the tool"),
+        ('to = "ada", level', 'too = "ada", group = "x", level', 19, "'too' is not an argument of the tool"),
         ('to = "ada", level = "low" }', 'to = "ada", data = "{" }', 19, "'data' must hold JSON text"),
         ('paths = ["file"]', 'paths = ["files"]', 20, "paths[0]: 'files': no such argument"),
         ('urls = ["link.url"]', 'urls = ["links.url"]', 21, "urls[0]: 'links': no such argument"),

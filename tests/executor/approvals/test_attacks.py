@@ -116,7 +116,7 @@ def test_a_forged_id_is_no_approval(id: str) -> None:
     assert "\x1b" not in admission.decision.reason
     assert len(admission.decision.reason) < 200
     assert desk.ran() == 0
-    with pytest.raises(AnswerError, match="there is no approval"):
+    with pytest.raises(AnswerError, match="unknown approval"):
         say(desk.store, id)
 
 

@@ -80,7 +80,7 @@ def test_an_empty_result_stays_empty() -> None:
 
 
 def test_an_unknown_shape_is_named_with_those_that_exist() -> None:
-    with pytest.raises(ValueError, match="known are openai, anthropic, mcp and text"):
+    with pytest.raises(ValueError, match="expected openai, anthropic, mcp or text"):
         message(DONE, "soap")  # type: ignore[arg-type]
 
 

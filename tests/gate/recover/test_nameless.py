@@ -105,7 +105,7 @@ def test_every_word_of_the_envelope_is_known_as_one() -> None:
 @pytest.mark.promise("V-03")
 def test_the_hint_names_the_tools_there_are() -> None:
     assert GATES["one known"].check("arguments", {}).hint == (
-        "⚠️ Invalid tool call. It names no tool. Send it again with the name of a tool. Tools: get_weather"
+        "⚠️ Invalid tool call. The tool name is missing. Resend the call with a tool name. Tools: get_weather"
     )
 
 

@@ -50,7 +50,7 @@ def test_what_is_not_taken_for_a_call_is_not_dropped_in_silence(name: str) -> No
 @pytest.mark.parametrize("kind", ["server_tool_use", "mcp_call", "web_search_call", "tool.execution", "\x1b[2K_call"])
 def test_the_note_on_a_call_of_the_provider_says_whose_it_is(kind: str) -> None:
     (note,) = unpack([{"type": kind, "name": "weather", "input": {}}]).notes
-    assert note.message.endswith("is no call of a declared tool: whoever made it runs it")
+    assert note.message.endswith("is not a call to a declared tool; its provider runs it")
     assert "\x1b" not in note.message
 
 

@@ -33,7 +33,7 @@ def sound(unpacked: Unpacked) -> Unpacked:
     assert unpacked.finish is None or (type(unpacked.finish) is str and unpacked.finish)
     assert all(type(note) is Note and note.message.isprintable() for note in unpacked.notes)
     assert len(set(unpacked.notes)) == len(unpacked.notes)
-    assert not any("could not be read to its end" in note.message for note in unpacked.notes), "an error of our own"
+    assert not any("could not be read completely" in note.message for note in unpacked.notes), "an error of our own"
     return unpacked
 
 

@@ -84,9 +84,9 @@ def test_another_style_is_certain_however_many_names_are_in_it() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"days": 1, "Days": 2}, "`Days` and `days` both stand for `days`; give only one"),
-        ({" ": 2}, "` ` is an argument without a name; name the argument that is meant"),
-        ({"": 2}, "`` is an argument without a name; name the argument that is meant"),
+        ({"days": 1, "Days": 2}, "`Days` and `days` both mean `days`; pass only one"),
+        ({" ": 2}, "` ` is an argument without a name; name the intended argument"),
+        ({"": 2}, "`` is an argument without a name; name the intended argument"),
     ],
 )
 def test_the_message_says_what_is_wrong(given: dict[str, Any], message: str) -> None:

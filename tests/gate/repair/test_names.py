@@ -65,7 +65,7 @@ def test_a_declared_alias_comes_before_everything_else() -> None:
 def test_two_declared_aliases_decide_nothing_even_where_one_is_a_word_that_models_like_to_add() -> None:
     verdict = Gate(packs=["agent-zero"]).check("skills_tool", {"action": "list", "command": "load"})
     assert not verdict.ok
-    assert "both stand for `method`" in verdict.problems[0].message
+    assert "both mean `method`" in verdict.problems[0].message
 
 
 @pytest.mark.promise("N-06")

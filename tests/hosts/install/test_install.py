@@ -290,7 +290,7 @@ def test_what_was_written_between_the_question_and_the_answer_is_not_lost(home: 
     host, wish = HOSTS["claude-code"], Wish(("/opt/rightcall",))
     shown = planned_install(host, str(settings), wish, read_manifest(state))
     settings.write_bytes(b'{"other": 1}')
-    with hold_lock(state), pytest.raises(ConfigError, match="changed by somebody else meanwhile"):
+    with hold_lock(state), pytest.raises(ConfigError, match="file changed during the edit"):
         install(shown, state)
     assert settings.read_bytes() == b'{"other": 1}'
 
@@ -352,7 +352,7 @@ def test_a_table_that_somebody_put_behind_ours_is_never_torn_apart(home: Path, r
     file.write_text(spoilt.replace("# RightCall: end.", "[[hooks.Stop]]\nhooks = [{}]\n# RightCall: end."))
     done = run("uninstall", "codex", "--yes")
     assert done.code == 2
-    assert "something else stands between" in done.err
+    assert "there is other text between" in done.err
     assert "hooks = [{}]" in file.read_text()
 
 
@@ -470,7 +470,7 @@ def test_a_second_object_of_hooks_is_never_taken_for_ours(settings: Path, run: R
     settings.write_text(text)
     done = run("uninstall", "claude-code", "--yes")
     assert done.code == 2
-    assert "'hooks' stands there twice" in done.err
+    assert "'hooks' is there twice" in done.err
     assert settings.read_text() == text
 
 

@@ -32,8 +32,8 @@ def test_a_hook_that_answers_works_and_leaves_no_trace(home: Path, run: Runner) 
     [
         ("exit 3", "ends with code 3"),
         ("echo out of order >&2; exit 1", "ends with code 1: out of order"),
-        ("echo hello", "no answer"),
-        ("echo '[]'", "no answer"),
+        ("echo hello", "an invalid answer"),
+        ("echo '[]'", "an invalid answer"),
         ('echo \'{"reason": "RightCall could not judge this call, so it was not made: x."}\'', "not made: x."),
         ("exec sleep 60", "does not answer within 0.2 seconds"),
     ],
@@ -105,7 +105,7 @@ def test_of_servers_it_is_told_whether_their_programs_are_there(home: Path, run:
     done = run("status", "--json")
     assert done.code == 1
     assert [(one["server"], one["works"]) for one in done.json["installed"]] == [("good", True), ("bad", False)]
-    assert "there is no program 'no-such-program'" in run("status").out
+    assert "program 'no-such-program' not found" in run("status").out
 
 
 def test_where_nothing_is_installed_that_is_said(home: Path, run: Runner) -> None:

@@ -31,7 +31,7 @@ def test_two_clients_talk_in_a_named_room_and_a_third_does_not_hear_them(tmp_pat
 
                 await call("claude", "room_post", text="The loop ends one row early.", room="debug")
                 assert "The loop ends one row early." in await call("codex", "room_read", room="debug")
-                assert "names no room of yours" in await call("mallory", "room_read", room="debug")
+                assert "is not one of your rooms" in await call("mallory", "room_read", room="debug")
                 assert "not whitelisted" in await call("guest", "room_read", room="debug")
                 listed = {one["name"] for one in (await once(gateway, "tools/list", "codex"))["tools"]}
                 assert {"room_post", "room_read", "room_list"} <= listed

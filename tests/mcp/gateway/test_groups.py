@@ -397,7 +397,7 @@ def test_a_server_that_never_stops_asking_is_stopped(era: str) -> None:
 
     found, number = asyncio.run(asyncio.wait_for(main(), 25))
     assert number == 3 * MOST_ROUNDS + 1, "judged anew after so many rounds, and a loop the third time"
-    assert "the same call for the third time" in text_of(found)
+    assert "Identical call repeated within a minute" in text_of(found)
 
 
 @pytest.mark.promise("P-09")

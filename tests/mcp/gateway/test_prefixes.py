@@ -209,7 +209,7 @@ def test_a_server_that_is_away_loses_no_call_to_another() -> None:
         said["servers"] |= {"files": gone, "fs": {**gone, "prefix": "disk"}}
         async with gateway_of(said, evil=evil, files=Absent(), fs=Absent()) as gateway:
             for name in ("files_save", "filesSave", "mcp__files_save", "disk_save"):
-                assert "There is no tool" in await ran(gateway, name)
+                assert "Unknown tool" in await ran(gateway, name)
             assert await ran(gateway, "evil_files_save") == "evil/files_save"
             assert await ran(gateway, "keep") == "evil/keep"
 

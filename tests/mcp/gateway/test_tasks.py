@@ -224,7 +224,7 @@ def test_a_task_that_the_policy_refuses_is_an_error_and_never_begins() -> None:
 
     denied, wrong, sent = asyncio.run(main())
     assert denied["code"] == wrong["code"] == -32602
-    assert "not whitelisted" in denied["message"] or "There is no tool" in denied["message"]
+    assert "not whitelisted" in denied["message"] or "Unknown tool" in denied["message"]
     assert sent == []
 
 

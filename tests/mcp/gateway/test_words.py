@@ -104,7 +104,7 @@ def test_a_name_that_only_resembles_a_hidden_tool_is_answered_with_names_that_th
             return text_of(answer), records(gateway.door, "refused")
 
     told, (refused,) = asyncio.run(main())
-    assert told == "There is no tool 'git_commit_everythng'. Did you mean git_log_everything?"
+    assert told == "Unknown tool 'git_commit_everythng'. Did you mean git_log_everything?"
     assert (refused["tool"], refused["rule"]) == ("git/commit_everythng", "unknown_tool")
 
 
@@ -120,7 +120,7 @@ def test_a_tool_that_no_server_has_is_refused_and_no_question_whatever_is_allowe
             return text_of(answer), records(gateway.door, "refused"), records(gateway.door, "call"), waiting
 
     told, refused, begun, waiting = asyncio.run(main())
-    assert told.startswith("There is no tool 'nobodys'.")
+    assert told.startswith("Unknown tool 'nobodys'.")
     assert (len(refused), begun, list(waiting)) == (1, [], [])
 
 
@@ -136,7 +136,7 @@ def test_a_result_that_is_no_object_is_an_error_of_the_server_and_recorded_as_fa
             return answer, records(gateway.door, "end")
 
     answer, (end,) = asyncio.run(main())
-    assert answer == {"code": -32603, "message": "the server's answer is no result: that must be an object"}
+    assert answer == {"code": -32603, "message": "the server's answer is not a result: expected an object"}
     assert (end["status"], end["error"]) == ("failed", answer["message"])
 
 

@@ -66,7 +66,7 @@ class TestHandshake:
         desk.client(result(own, answer))
         assert desk.server_got == []
         assert desk.told[0]["id"] == 1
-        assert "A person has refused" in desk.refusal
+        assert "A person denied" in desk.refusal
         assert [one["status"] for one in desk.records("answer")] == ["denied"]
 
     def test_an_answer_given_twice_counts_once_and_never_reaches_the_server(self, desk: Wrapped) -> None:
@@ -163,7 +163,7 @@ class TestStateless:
         state = self.ask(asking)
         self.again(asking, state, answer)
         assert asking.server_got == []
-        assert "A person has refused" in asking.refusal
+        assert "A person denied" in asking.refusal
         asking.forget()
         self.again(asking, state)  # and now a yes after all
         assert asking.server_got == []

@@ -285,7 +285,7 @@ def test_an_unreadable_call_is_answered_under_its_id(wrapped: Wrapped) -> None:
 @pytest.mark.parametrize(
     ("sent", "why"),
     [
-        (SMUGGLED[0], "a key of this tools/call stands twice"),
+        (SMUGGLED[0], "a key of this tools/call appears twice"),
         (SMUGGLED[13], "the key `Method`"),
         (SMUGGLED[16], "only in capitals"),
         (SMUGGLED[20], "UTF-8"),
@@ -372,4 +372,4 @@ def test_a_result_that_is_no_object_passes_and_is_recorded_as_failed(wrapped: Wr
     wrapped.door.store.transact(lambda _: None)
     assert wrapped.client_got == [sent]
     (end,) = wrapped.records("end")
-    assert (end["status"], end["error"]) == ("failed", "The server's answer is no result.")
+    assert (end["status"], end["error"]) == ("failed", "The server's answer is not a result.")

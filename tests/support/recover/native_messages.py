@@ -411,7 +411,7 @@ NOTED: dict[str, tuple[Any, list[NativeCall | NativeText], list[str]]] = {
         [],
         ["unreadable"],
     ),
-    "piece of a stream": ({"choices": [{"delta": {"content": "a"}}]}, [], ["unreadable"]),
+    "stream chunk": ({"choices": [{"delta": {"content": "a"}}]}, [], ["unreadable"]),
     "unknown object": ({"foo": 1}, [], ["unreadable"]),
     "name alone": ({"name": "weather"}, [], ["unreadable"]),
     "nothing": (None, [], ["unreadable"]),

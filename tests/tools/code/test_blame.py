@@ -168,7 +168,7 @@ def test_without_a_commit_or_a_repository_that_is_what_is_said(repository: Made,
     (tmp_path / "b").write_text("1\n")
     with pytest.raises(ToolFailure, match="no commit"):
         ask_blame(repository.folder, path="a")
-    with pytest.raises(ToolFailure, match="no git repository"):
+    with pytest.raises(ToolFailure, match="No git repository"):
         ask_blame(tmp_path, path="b")
 
 

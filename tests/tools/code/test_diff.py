@@ -295,7 +295,7 @@ def test_sha256_repositories_work(tmp_path: Path) -> None:
 def test_without_a_commit_or_a_repository_that_is_what_is_said(repository: Made, tmp_path: Path) -> None:
     with pytest.raises(ToolFailure, match="no commits yet"):
         ask_diff(repository.folder)
-    with pytest.raises(ToolFailure, match="no git repository"):
+    with pytest.raises(ToolFailure, match="No git repository"):
         ask_diff(tmp_path)
 
 

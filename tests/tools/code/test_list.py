@@ -122,9 +122,9 @@ def test_an_absolute_pattern_below_the_directory_is_taken(project: Path) -> None
 @pytest.mark.promise("C-03")
 def test_what_cannot_be_listed_says_why(project: Path) -> None:
     assert refused(project, "../*") == 'pattern "../*": it must not hold ".."'
-    assert refused(project, "") == 'pattern "": it is empty; ** stands for everything'
+    assert refused(project, "") == 'pattern "": it is empty; ** matches everything'
     assert refused(project, "src/[a") == 'pattern "src/[a": a [ is not closed; for the character itself write \\['
-    assert refused(project, "*", directory="readme.md") == "readme.md is no folder; code/read shows a file"
+    assert refused(project, "*", directory="readme.md") == "readme.md is not a folder; use code/read for a file"
     for directory in ("absent", ".git", "secrets", "..", "/etc", "node_modules/m"):
         assert refused(project, "*", directory=directory) == f"No such file or folder: {directory}"
     assert "must be 1 or more" in refused(project, "*", maxDepth=0)
@@ -268,7 +268,7 @@ def test_folders_too_deep_to_be_visited_are_told_unless_that_was_asked_for(tmp_p
     tree(tmp_path, f"{deep}/x.py", "a/b.py")
     result = listed(tmp_path, "**/*.py")
     assert ([entry["path"] for entry in result["files"]], result["truncated"]) == (["a/b.py"], True)
-    assert result["note"] == "What lies more than 10 folders deep was not looked at; directory can begin further down."
+    assert result["note"] == "What lies more than 10 folders deep was not read; pass a deeper directory."
     assert paths(tmp_path, "**/*.py", maxDepth=10) == ["a/b.py"]
     assert paths(tmp_path, "**/*.py", maxDepth=1) == []
     assert paths(tmp_path, "a/**") == ["a/b.py"]

@@ -240,7 +240,7 @@ def test_worktrees_shallow_clones_bare_and_sha256_repositories_have_a_log(reposi
 def test_without_a_commit_or_a_repository_that_is_what_is_said(repository: Made, tmp_path: Path) -> None:
     with pytest.raises(ToolFailure, match="no commits yet"):
         ask_log(repository.folder)
-    with pytest.raises(ToolFailure, match="no git repository"):
+    with pytest.raises(ToolFailure, match="No git repository"):
         ask_log(tmp_path)
 
 

@@ -148,7 +148,7 @@ def test_bare_shallow_and_sha256_repositories_work(repository: Made, tmp_path: P
 def test_without_a_commit_or_a_repository_that_is_what_is_said(repository: Made, tmp_path: Path) -> None:
     with pytest.raises(ToolFailure, match="no commits yet"):
         ask_show(repository.folder, commit="HEAD")
-    with pytest.raises(ToolFailure, match="no git repository"):
+    with pytest.raises(ToolFailure, match="No git repository"):
         ask_show(tmp_path, commit="HEAD")
 
 

@@ -103,6 +103,6 @@ def test_anything_else_is_refused_with_examples(written: str) -> None:
         seconds_of(written, NOW, argument="until")
     said = str(refused.value)
     assert said.startswith("until: ")
-    assert said.endswith("Right would be 2024-05-01, 2024-05-01T13:45:00Z, @1700000000, yesterday or 2 weeks ago")
+    assert said.endswith("Use 2024-05-01, 2024-05-01T13:45:00Z, @1700000000, yesterday or 2 weeks ago")
     assert said.isprintable()
     assert len(said) < 300

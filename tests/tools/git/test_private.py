@@ -69,7 +69,7 @@ def test_where_there_is_no_room_the_next_place_is_tried(
     monkeypatch.setattr("rightcall.tools.git.run._places", lambda _: places)
     assert Path(Private(of(it)).path).parent == tmp_path
     monkeypatch.setattr("rightcall.tools.git.run._places", lambda _: places[:2])
-    with pytest.raises(ToolFailure, match="no folder for temporary files that can be written to"):
+    with pytest.raises(ToolFailure, match="no writable folder for temporary files"):
         Private(of(it))
 
 

@@ -141,7 +141,7 @@ def test_a_refusal_says_what_would_be_right(world: World) -> None:
     assert str(refused.value) == (
         "No such commit: no\\u001bpe. A branch, a tag, a commit id, HEAD or HEAD~2 would be right"
     )
-    with pytest.raises(ToolFailure, match="what is staged cannot be named"):
+    with pytest.raises(ToolFailure, match="name a commit, not staged changes"):
         commit_of(world.repository, ":0:a.py")
 
 

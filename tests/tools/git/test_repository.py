@@ -21,7 +21,7 @@ def head(repository: Repository) -> str:
 
 
 def none_at(folder: Path, *paths: str, rules: PathRules | None = None) -> bool:
-    with pytest.raises(ToolFailure, match="There is no git repository at the root"):
+    with pytest.raises(ToolFailure, match="No git repository at the root"):
         repository_for(Sight(folder, rules), paths)
     return True
 
@@ -283,7 +283,7 @@ def test_a_git_folder_outside_that_does_not_point_back_is_told_as_such(tmp_path:
     with pytest.raises(NoRepository) as told:
         repository_for(Sight(tmp_path / "r"))
     assert told.value.why == (
-        "There is no git repository at the root that may be looked at: its .git leads to nothing, or outside the root "
+        "No git repository at the root that may be read: its .git leads to nothing, or outside the root "
         "to a folder that does not point back"
     )
     assert str(told.value).startswith(f"{told.value.why}. code/diff, ")

@@ -138,7 +138,7 @@ def test_without_a_server_or_a_permission_there_is_no_search(site: Site) -> None
         outcome = ex.run({"name": "web/search", "arguments": {"query": "x"}}, caller="ada")
         assert outcome.decision is not None
         assert outcome.decision.rule == "unavailable"
-        assert "Web search is not set up here. Go on without it." in outcome.content
+        assert "Web search is unavailable here. Continue without it." in outcome.content
     with Executor.open_sync(".", {"web": {"search": site.url()}}, store="memory") as ex:
         outcome = ex.run({"name": "web/search", "arguments": {"query": "x"}}, caller="ada")
         assert outcome.error == "Tool 'web/search' is not whitelisted for AI use"

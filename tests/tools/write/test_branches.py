@@ -61,7 +61,7 @@ def test_an_approval_is_bound_to_the_commit_where_the_branch_begins(here: Place)
     [
         ("main", "there is a branch|is protected"), ("Release/9", "is protected"), ("locked", "is frozen"),
         ("side", "there is a branch side already"), ("side/x", "cannot be made beside the branch side"),
-        ("--force", "no name that a branch can have"), ("a..b", "git does not allow"), ("refs/tags/x", "taken for"),
+        ("--force", "not a valid branch name"), ("a..b", "git does not allow"), ("refs/tags/x", "taken for"),
     ],
 )  # fmt: skip
 def test_a_name_that_cannot_be_is_refused_and_nothing_is_made(tmp_path: Path, name: str, says: str) -> None:
@@ -123,7 +123,7 @@ def test_a_branch_of_somebody_else_is_left_alone(here: Place) -> None:
     here.branch("hers")
     for branch, says in (
         ("hers", "hers is ada's: nobody else works on it"),
-        ("main", "no branch that a tool has made"),
+        ("main", "not a branch made by a tool"),
     ):
         for tool, arguments in (
             ("code/edit", {"operations": [modify("a.py", "x")]}),

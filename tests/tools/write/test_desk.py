@@ -106,10 +106,10 @@ def test_a_disk_that_fails_at_any_step_leaves_everything_as_it_was(root: Path) -
     ("step", "why"),
     [
         (("a.txt", b"old", b"1", "a.txt", b"old", b"2"), "a.txt is named twice in one change"),
-        (("../up", None, b"1"), "no path of plain components"),
+        (("../up", None, b"1"), "not a plain relative path"),
         (("a.txt/below", None, b"1"), "a file is in the way"),
         (("x" * 300, None, b"1"), "its name is too long"),
-        (("caf\udce9.txt", None, b"1"), "has a name that is no text"),
+        (("caf\udce9.txt", None, b"1"), "has a name that is not text"),
     ],
 )
 def test_what_cannot_be_written_is_said_before_anything_is_touched(root: Path, step: tuple[str, ...], why: str) -> None:
@@ -293,8 +293,8 @@ def test_a_folder_that_an_ordinary_user_may_not_write_is_said_and_nothing_is_lef
                 os._exit(0)
         os.waitpid(process, 0)
         assert said.read_text() == (
-            "closed/a.txt cannot be written: there is no permission for it. Nothing was changed\n"
-            "closed/new cannot be written: there is no permission for it. Nothing was changed\n"
+            "closed/a.txt cannot be written: permission denied. Nothing was changed\n"
+            "closed/new cannot be written: permission denied. Nothing was changed\n"
         )
         assert files_of(root) == {"closed/a.txt": b"old", "said.txt": said.read_bytes()}
         assert leftovers(root) == []

@@ -88,7 +88,7 @@ def test_what_was_approved_is_written_onto_what_was_shown_or_not_at_all(here: Pl
         assert (here.tree() / "b.py").read_text() == "x\n"
     assert said[0].endswith("-by hand\n+new\n--- /dev/null\n+++ b/c.py\n@@ -0,0 +1 @@\n+c")
     assert said[1].startswith("On the branch fix at ")
-    assert "there is no file a.py" in said[2]
+    assert "no such file on the branch: a.py" in said[2]
     assert "a.py is a link" in said[3]
     assert said[4].startswith(f"On the branch fix at {commit[:12]}")
 
@@ -96,21 +96,21 @@ def test_what_was_approved_is_written_onto_what_was_shown_or_not_at_all(here: Pl
 @pytest.mark.parametrize(
     ("operation", "says"),
     [
-        (modify("none.py", "x"), r"operations\[1\]\.path: there is no file none.py on the branch; type insert makes"),
+        (modify("none.py", "x"), r"operations\[1\]\.path: no such file on the branch: none.py; type insert makes"),
         (insert("b.py", "x"), "b.py is there already; type modify changes it"),
-        (delete("none.py"), "there is no file none.py"),
+        (delete("none.py"), "no such file on the branch: none.py"),
         ({"type": "modify", "path": "b.py"}, "b.py needs its new whole content"),
         ({"type": "delete", "path": "b.py", "content": "x"}, "is to be deleted and has a content"),
-        ({"type": "delete", "path": "c.py"}, "no file c.py on the branch, so there is nothing to delete"),
+        ({"type": "delete", "path": "c.py"}, "no such file on the branch: c.py, so there is nothing to delete"),
         ({"type": "save", "path": "b.py", "content": "x"}, "type is modify, insert or delete"),
         (modify("a.py", "x"), "a.py is there twice"), (modify("./a.py", "x"), "a.py is there twice"),
         (insert("a.py/x", "x"), "lies below another file of the same call"),
         (insert("b.py/x", "x"), "b.py is a file: nothing can"), (insert("src", "x"), "src is a folder"),
-        (insert("../x", "x"), "no path of a file below the root"), (insert("/etc/x", "x"), "no path of a file below"),
-        (insert("", "x"), "no path of a file"), (insert("a//x", "x"), "no path of a file"),
-        (insert("x\ny", "x"), "no name for a file"), (insert("x\u202ey", "x"), "no name for a file"),
-        (insert(".git/hooks/x", "x"), "no name for a file"), (insert("x/.GIT/y", "x"), "no name for a file"),
-        (insert("git~1/x", "x"), "no name for a file"), (insert(".git\u200c/x", "x"), "no name for a file"),
+        (insert("../x", "x"), "not a file path below the root"), (insert("/etc/x", "x"), "not a file path below"),
+        (insert("", "x"), "not a file path"), (insert("a//x", "x"), "not a file path"),
+        (insert("x\ny", "x"), "not a file name"), (insert("x\u202ey", "x"), "not a file name"),
+        (insert(".git/hooks/x", "x"), "not a file name"), (insert("x/.GIT/y", "x"), "not a file name"),
+        (insert("git~1/x", "x"), "not a file name"), (insert(".git\u200c/x", "x"), "not a file name"),
         (insert(".env", "x"), "neither read nor write"), (insert("deploy/id_rsa", "x"), "neither read nor write"),
         (insert(".github/workflows/x.yml", "x"), "is locked"), (insert("X/.GitAttributes", "x"), "is locked"),
         (insert("RightCall.toml", "x"), "is locked"),
@@ -191,10 +191,10 @@ def test_a_test_is_a_new_file_that_matches_what_tests_are(here: Place) -> None:
     with pytest.raises(ToolFailure, match=r"path: tests/test_a\.py is there already; code/edit changes it"):
         here.call("code/create-test", path="tests/test_a.py", content="", expected="")
     with pytest.raises(
-        ToolFailure, match=r"path: src/a.py is no test file\. .* and 7 more; code/edit changes other files"
+        ToolFailure, match=r"path: src/a.py is not a test file\. .* and 7 more; code/edit changes other files"
     ):
         here.call("code/create-test", path="src/a.py", content="", expected="")
-    with pytest.raises(ToolFailure, match="no path of a file"):
+    with pytest.raises(ToolFailure, match="not a file path"):
         here.call("code/create-test", path="tests/../src/a.py", content="", expected="")
 
 
@@ -238,12 +238,12 @@ def test_the_first_edit_on_a_branch_may_be_beside_any_other_file(tmp_path: Path)
 @pytest.mark.promise("P-06")
 def test_nothing_is_shown_of_another_state_than_the_one_that_is_judged(here: Place) -> None:
     """However quickly it changes back."""
-    with pytest.raises(Moved, match="has changed since it was looked at"):
+    with pytest.raises(Moved, match="have changed since they were checked"):
         here.preview("code/edit", operations=[modify("a.py", "2\n")], expected="another")
     here.edit(modify("a.py", "2\n"))
-    with pytest.raises(Moved, match="has changed since it was looked at"):
+    with pytest.raises(Moved, match="have changed since they were checked"):
         here.preview("code/commit", message="m", expected="another")
-    with pytest.raises(Moved, match="has changed since it was looked at"):
+    with pytest.raises(Moved, match="have changed since they were checked"):
         here.preview("code/create-branch", name="other", expected="another")
 
 

@@ -79,7 +79,7 @@ def test_a_branch_that_only_stands_for_another_is_not_moved(repository: Made) ->
     repository.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
     git = writer(repository)
     old = git.commit_of("HEAD")
-    with pytest.raises(ToolFailure, match="only stands for another branch"):
+    with pytest.raises(ToolFailure, match="only points to another branch"):
         git.set_refs([RefStep("refs/heads/alias", old, None)])
     assert git.tip("main") == old
 
@@ -185,7 +185,7 @@ def test_protected_and_frozen_branches_are_known_in_any_case(name: str) -> None:
 
 def test_what_cannot_be_written_is_refused_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    with pytest.raises(ToolFailure, match=r"no git repository at the root\. Branches, edits on branches and commits"):
+    with pytest.raises(ToolFailure, match=r"No git repository at the root\. Branches, edits on branches and commits"):
         Writer(Sight(tmp_path / "none"))
     made(tmp_path / "bare", "--bare")
     with pytest.raises(ToolFailure, match="bare git repository"):

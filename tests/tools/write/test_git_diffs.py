@@ -63,5 +63,5 @@ def test_what_is_too_large_to_be_looked_at_counts_as_left_out(
     first = repository.git("rev-parse", "HEAD")
     repository.write("a.js", "/*\0*/ evil_in_a_large_file()\n")
     found = Writer(Sight(repository.folder)).shown(first, repository.commit("second"), 100_000)
-    assert found.left_out == "1 file(s) are too large to be looked at."
-    assert found.text.endswith("afterwards; too large to be looked at")
+    assert found.left_out == "1 file(s) are too large to read."
+    assert found.text.endswith("afterwards; too large to read")

@@ -110,7 +110,7 @@ def test_what_may_not_be_merged_is_refused_before_anything_is_run(tmp_path: Path
     project.git("update-ref", "refs/heads/main", before)
     project.git("reset", "-q", "--hard")
     project.git("update-ref", "-d", "refs/heads/fix")
-    refused("no branch fix")
+    refused("no such branch: fix")
     assert checks.jobs == []
 
 
@@ -213,12 +213,12 @@ def test_what_a_person_approves_and_merges_at_once_is_what_was_shown(project: Pr
 def test_checks_that_cannot_be_started_are_told_in_the_record(project: Project) -> None:
     before = project.tip()
     project.with_settings(check=Check(command=("no-such-program",)))
-    with pytest.raises(ToolFailure, match="no program no-such-program"):
+    with pytest.raises(ToolFailure, match="program not found: no-such-program"):
         project.merge(caller="helper")
     unmerged(project, before)
     said = project.record().discussion[-1]
     assert (said.by, said.kind) == ("helper", "check")
-    assert said.text.startswith("The checks could not be run: The check command cannot be run: there is no program")
+    assert said.text.startswith("The checks could not be run: The check command cannot be run: program not found:")
     assert project.record().checks == ()
 
 

@@ -66,7 +66,7 @@ def test_requests_that_make_no_sense_are_refused_with_what_would_be_right(projec
     refused("title: one line", title="  ")
     refused("title: one line", title="a\nb")
     refused("at most 300", title="x" * 301)
-    refused("no branch nowhere", base="nowhere")
+    refused("no such branch: nowhere", base="nowhere")
     refused("is the branch itself", base="fix")
     refused("teacher's: nobody else", caller="helper", branch="fix")
     refused("You have no open branch", caller="helper")
@@ -138,7 +138,7 @@ def test_opening_and_closing_can_be_undone(project: Project) -> None:
 
 @pytest.mark.parametrize("given", ["", "x", "-1", "0", 0, -3, "1e9", "9" * 30, 10**30, "1/../2", "١"])
 def test_what_is_no_number_names_no_pull_request(given: str | int) -> None:
-    with pytest.raises(ToolFailure, match="is no pull request"):
+    with pytest.raises(ToolFailure, match="is not a pull request"):
         pull_id(given)
 
 

@@ -102,7 +102,7 @@ def test_what_was_changed_or_removed_by_hand_is_said(desk: Desk, tmp_path: Path)
 
 def test_an_id_that_nobody_has_is_said_to_be_none(desk: Desk) -> None:
     change(desk, ("a.txt", b"one\n", b"two\n"))
-    with pytest.raises(ToolFailure, match="There is no change c-00000000; `rightcall undo` lists the last ones"):
+    with pytest.raises(ToolFailure, match="Unknown change c-00000000; `rightcall undo` lists the last ones"):
         undo(desk, "c-00000000")
 
 

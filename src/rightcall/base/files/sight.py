@@ -505,7 +505,7 @@ class Sight:
         if opened.is_folder:
             return opened
         opened.close()
-        raise ToolFailure(f"{escaped(path, _SHOWN)} is no folder; code/read shows a file")
+        raise ToolFailure(f"{escaped(path, _SHOWN)} is not a folder; use code/read for a file")
 
     def open(self, path: str) -> Opened:
         """A file or folder, opened to be read; Unseen for anything else."""

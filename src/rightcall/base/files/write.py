@@ -35,8 +35,8 @@ _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.EROFS: "the disk is read-only",
-    errno.EACCES: "there is no permission for it",
-    errno.EPERM: "there is no permission for it",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
     errno.ENAMETOOLONG: "its name is too long",
     errno.ELOOP: "a folder of its path is a link, and links are not followed",
     errno.ENOTDIR: "a file is in the way, where its path needs a folder",
@@ -78,7 +78,7 @@ def shown_path(path: str) -> str:
 def plain_path(path: str) -> str:
     """The path itself, if it is made of plain components; ToolFailure otherwise."""
     if any(part in ("", ".", "..") or "\0" in part for part in path.split("/")):
-        raise ToolFailure(f"{shown_path(path)} is no path of plain components, such as folder/file.txt")
+        raise ToolFailure(f"{shown_path(path)} is not a plain relative path, such as folder/file.txt")
     return path
 
 
@@ -152,8 +152,8 @@ class Spot:
         if (None if found is None else found.content) == before:
             return
         if before is None:
-            raise Differs(f"{shown_path(self.path)} is there by now; it was not when it was looked at")
-        raise Differs(f"{shown_path(self.path)} {'is gone' if found is None else 'was changed'} since it was looked at")
+            raise Differs(f"{shown_path(self.path)} exists now; it did not when it was checked")
+        raise Differs(f"{shown_path(self.path)} {'is gone' if found is None else 'was changed'} since it was checked")
 
     def drop(self, name: str) -> None:
         with suppress(FileNotFoundError):

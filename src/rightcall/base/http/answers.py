@@ -319,7 +319,7 @@ CLOSER: Final[dict[Code, str]] = {
     "reset": "broke the connection off",
     "reset body": "broke off in the middle of its answer",
     "headers": "sent headers that are none",
-    "length": "sent an answer whose length is no number",
+    "length": "sent an answer with an invalid length",
     "lengths": "gave two lengths for one answer",
     "chunks": "sent chunks that are none",
 }

@@ -186,7 +186,7 @@ def _unescaped(body: str, shape: Shape, max_depth: int) -> Read:
     """`{\\"a\\": 1}` and `{\\'a\\': 1}`: the text was written inside a string, and the string's own quotes are gone."""
     plain = _ESCAPE.sub(r"\1", body)
     if plain == body:
-        raise Unreadable("a backslash stands where a value is due", 0)
+        raise Unreadable("expected a value, got a backslash", 0)
     read = read_value(plain, shape, max_depth=max_depth)
     dropped = sum(match.start() - nth < read.end for nth, match in enumerate(_ESCAPE.finditer(body)))
     rule = "escaped_quotes" if _ESCAPED.match(body)[0].endswith("'") else "escaped_text"  # type: ignore[index]

@@ -265,7 +265,7 @@ class Reader(Brackets):
         """Deal with what stands between items. The position of the next item, or -1 when this step is done."""
         self.effort -= 1
         if self.effort < 0:
-            raise Unreadable("more damage than can be mended", self.at)
+            raise Unreadable("more damage than can be repaired", self.at)
         text, at = self.text, self.at
         while True:
             at = self.skip(at)
@@ -382,7 +382,7 @@ class Reader(Brackets):
         at = self.skip(self.at, value=True)
         if at >= self.size:
             if not self.stack:
-                raise Unreadable("there is no value", at)
+                raise Unreadable("the value is missing", at)
             self.cut_value()
             return
         char = self.text[at]
@@ -395,7 +395,7 @@ class Reader(Brackets):
                 self.push(_CLOSER[char], char == "{", shape, at + 1)
         elif char in ",}])" or (context == "member" and self.text.startswith("...", at)):
             if not self.stack:
-                raise Unreadable("there is no value", at)
+                raise Unreadable("the value is missing", at)
             self.mark("missing_value", at)
             self.stack[-1].after, self.at = True, at + (3 if char == "." else 0)
         else:
@@ -420,7 +420,7 @@ class Reader(Brackets):
                 self.callee = call[0].rstrip("( \t\r\n")
             return None
         if context == "top":
-            raise Unreadable("there is no value", at)
+            raise Unreadable("the value is missing", at)
         escaped = self.text.startswith(('\\"', "\\'"), at)
         return self.put(self.escaped_string(at) if escaped else self.bare_text(at, shape, context))
 

@@ -234,12 +234,14 @@ def _leaf(value: Any, kind: type[object], step: _Step, problems: list[Problem]) 
             problems.append(_half_pair(step))
     else:
         path = _path(step)
-        problems.append(Problem("type", path, f"`{path}` is a Python {type(value).__name__}, which is no JSON value"))
+        problems.append(
+            Problem("type", path, f"`{path}` is a Python {type(value).__name__}, which is not a JSON value")
+        )
 
 
 def _half_pair(step: _Step) -> Problem:
     path = _path(step)
-    return Problem("text", path, f"`{path}` holds half of a surrogate pair, which is no text")
+    return Problem("text", path, f"`{path}` contains half of a surrogate pair, which is not text")
 
 
 def _path(step: _Step) -> str:

@@ -148,7 +148,7 @@ class Atoms(Cursor):
         its own has more than one reading, and none is taken."""
         match = _ESCAPED_STRING.match(self.text, at)
         if match is None:
-            raise Unreadable("a backslash stands where a value is due", at)
+            raise Unreadable("expected a value, got a backslash", at)
         self.mark("escaped_quotes", at)
         self.at, self.solid = match.end(), True
         return match[2]
@@ -289,7 +289,7 @@ class Atoms(Cursor):
         if self.open.endswith("]") and not shape.verbatim and _SCALARS_APART.fullmatch(content):
             raise Unreadable("1 000 in a list may be one number or two", at)
         if not content:
-            raise Unreadable(f"{self.text[at]!r} is no value", at)
+            raise Unreadable(f"{self.text[at]!r} is not a value", at)
         number = None if shape.verbatim else read_number(content)
         if number is not None:
             self.mark("number_form", at)

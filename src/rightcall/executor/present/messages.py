@@ -225,7 +225,7 @@ def _legend(text: str, inside: str) -> str:
     used = [(f"\\u{ord(sign):04x}", name) for sign, name in _ESCAPED.items() if text.count(sign) != inside.count(sign)]
     if not used:
         return ""
-    return f" In it {', '.join(f'{escape} stands for {name}' for escape, name in used)}."
+    return f" In it {', '.join(f'{escape} means {name}' for escape, name in used)}."
 
 
 def _boundary(text: str) -> str:
@@ -435,7 +435,7 @@ def definition(tool: Tool, shape: DefinitionShape = "openai") -> dict[str, Any]:
             return {"name": wire_name(tool.name), "description": tool.description, "input_schema": schema}
         case "mcp":
             return {"name": tool.name, "description": tool.description, "inputSchema": schema}
-    raise ValueError(f"there is no shape {shape!r} for definitions; known are openai, anthropic and mcp")
+    raise ValueError(f"unknown shape {shape!r} for definitions: expected openai, anthropic or mcp")
 
 
 def _copied(value: Any) -> Any:

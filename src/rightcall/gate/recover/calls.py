@@ -217,7 +217,7 @@ def brace_item(window: Window, at: int) -> Waiting[Item | None]:
         yield
     end = scan.at if done else min(len(window.text), at + window.cap)
     if scan.inside or (not done and scan.depth > 1):
-        return Item(end, (Take(at, end, name, None, cut="value", fault="it is cut off"),), "braces")
+        return Item(end, (Take(at, end, name, None, cut="value", fault="it is truncated"),), "braces")
     item = _read(window, at, end, name, scan.lifted(window.text))
     if "unquoted_text" in item.takes[0].marks:
         after = yield from blank(window, end)
@@ -235,13 +235,13 @@ def _refused(at: int, end: int, name: str, body: str, fault: str) -> Item:
 def _read(window: Window, at: int, end: int, name: str, lifted: Lifted) -> Item:
     body = lifted.text
     if not lifted.sound:
-        return _refused(at, end, name, body, "it holds a character that no text uses")
+        return _refused(at, end, name, body, "it contains a control character")
     try:
         read = Reader(body, window.tools.shape(name)).read(0)
     except Unreadable as error:
         return _refused(at, end, name, body, str(error))
     if not is_object(read.value):
-        return _refused(at, end, name, body, "its arguments are no object")
+        return _refused(at, end, name, body, "its arguments are not an object")
     marks = {mark: place for mark, place in read.marks.items() if mark not in _OWN_NOTATION_BRACE}
     value = lifted.restored(read.value)
     take = Take(at, end, name, value, marks=marks, source=body, cut=read.cut, duplicates=read.duplicates)

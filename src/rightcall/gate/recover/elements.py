@@ -79,13 +79,13 @@ class _Tags:
             if end >= 0:
                 after = yield from blank(window, end)
                 if (yield from literal(window, after, _STRAY)) >= 0:
-                    return self.unreadable(end, "a value goes on after the call")
+                    return self.unreadable(end, "a value continues after the call")
                 return self.item(end)
             opening = yield from literal(window, at, _PARAMETERS)
             if opening >= 0:
                 begin, at = at, (yield from self.parameter(at))
                 if at == _NO_TAG:
-                    return self.unreadable(begin, "a tag has no end")
+                    return self.unreadable(begin, "a tag is not closed")
                 if at < 0:
                     return self.unfinished()
                 self.count += 1
@@ -180,7 +180,7 @@ class _Tags:
 
     def unfinished(self) -> Item:
         end = min(len(self.window.text), self.at + self.window.cap)
-        return Item(end, (Take(self.start, end, self.name, None, cut="value", fault="it is cut off"),), "tags")
+        return Item(end, (Take(self.start, end, self.name, None, cut="value", fault="it is truncated"),), "tags")
 
     def unreadable(self, end: int, fault: str = "it has no parameters that could be read") -> Item:
         return Item(end, (Take(self.start, end, self.name, None, fault=fault),), "tags")
@@ -374,4 +374,4 @@ def _opens_pair(window: Window, at: int, tags: _Dialect) -> Waiting[bool]:
 
 def _cut(window: Window, start: int, name: str, at: int, reach: int) -> Item:
     end = min(len(window.text), at + reach)
-    return Item(end, (Take(start, end, name, None, cut="value", fault="it is cut off"),), "pairs")
+    return Item(end, (Take(start, end, name, None, cut="value", fault="it is truncated"),), "pairs")

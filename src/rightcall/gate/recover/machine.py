@@ -290,11 +290,11 @@ _KEEP = 4096
 _SMALL = 65536
 _CLOSES = {word: Literals([word]) for word in REASONING.values()}
 _MESSAGES: dict[NoteCode, str] = {
-    "quoted": "markup of a call in quotes or in code was left in the prose",
-    "sample": "a call that is introduced as an example was left in the prose",
-    "unreadable": "a marker of calls that is followed by none was left in the prose",
-    "final": "what is meant for the user is not searched for calls",
-    "reasoning": "a call in reasoning that the token limit cut off was left in the prose",
+    "quoted": "a call in quotes or code was left in the text",
+    "sample": "a call introduced as an example was left in the text",
+    "unreadable": "a call marker without a call was left in the text",
+    "final": "text meant for the user is not searched for calls",
+    "reasoning": "a call in reasoning truncated by the token limit was left in the text",
     "too_many": f"no more than {MOST_CALLS} calls, or attempts at one, are read from one message",
 }
 
@@ -420,7 +420,7 @@ class Machine:
             self._took(step)
             return True
         if step is not None:
-            log.error("rightcall: the reader of %r yields what is no Take", self.word[:40])
+            log.error("rightcall: the reader of %r yields something other than a Take", self.word[:40])
             self._finish(-1)
             return True
         if not self.window.final:

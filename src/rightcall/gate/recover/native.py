@@ -196,14 +196,14 @@ class Basket:
         elif value is None:
             pass
         elif depth > DEEPEST:
-            self.note("unreadable", "the text is nested too deep, or holds itself")
+            self.note("unreadable", "the text is nested too deeply or contains itself")
         elif is_many(value):
             for piece in self.entries(value):
                 self.text(piece, reasoning=reasoning, depth=depth + 1)
         elif is_thing(value):
             self.text(field(value, *TEXT_FIELDS), reasoning=reasoning, depth=depth + 1)
         else:
-            self.note("unreadable", f"a {type(value).__name__} stands where text should")
+            self.note("unreadable", f"expected text, got a {type(value).__name__}")
 
     def finished(self, reason: Any) -> None:
         """The last reason counts, but once cut off is cut off."""
@@ -224,7 +224,7 @@ class Basket:
                 self._left -= 1
                 yield item
         except Exception:  # noqa: BLE001 - a list of an SDK that cannot be walked to its end
-            self.note("unreadable", f"a {type(value).__name__} cannot be read to its end")
+            self.note("unreadable", f"a {type(value).__name__} cannot be read completely")
 
     def note(self, code: NoteCode, message: str) -> None:
         self.notes.append(Note(code, message))
@@ -382,7 +382,7 @@ def is_others(kind: str | None) -> bool:
 
 
 def note_others(basket: Basket, kind: str) -> None:
-    basket.note("elsewhere", f"`{escaped(kind, 60)}` is no call of a declared tool: whoever made it runs it")
+    basket.note("elsewhere", f"`{escaped(kind, 60)}` is not a call to a declared tool; its provider runs it")
 
 
 FINISH = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason")
@@ -405,13 +405,13 @@ def unpack(message: Any) -> Unpacked:
     try:
         _read(basket, message, 0)
     except Exception as error:  # noqa: BLE001 - what was gathered counts, and the note says that there was more
-        basket.note("unreadable", f"the message could not be read to its end ({type(error).__name__})")
+        basket.note("unreadable", f"the message could not be read completely ({type(error).__name__})")
     return basket.unpacked()
 
 
 def _read(basket: Basket, thing: Any, depth: int) -> None:
     if depth > DEEPEST:
-        basket.note("unreadable", "the message is nested too deep, or holds itself")
+        basket.note("unreadable", "the message is nested too deeply or contains itself")
     elif issubclass(type(thing), Call):
         basket.call(NativeCall(thing.name, thing.arguments, thing.id, partial=False))
     elif text_of(thing) is not None:
@@ -420,12 +420,12 @@ def _read(basket: Basket, thing: Any, depth: int) -> None:
         for item in basket.entries(thing):
             _read(basket, item, depth + 1)
     elif not is_thing(thing):
-        basket.note("unreadable", f"a {escaped(type(thing).__name__, 60)} is no message")
+        basket.note("unreadable", f"a {escaped(type(thing).__name__, 60)} is not a message")
     elif not _read_thing(basket, thing, depth + 1):
         data = dumped(thing)
         if data is None:
             kind = kind_of(thing) or type(thing).__name__
-            basket.note("unreadable", f"`{escaped(kind, 60)}` is no message of a known API")
+            basket.note("unreadable", f"`{escaped(kind, 60)}` is not a message of a known API")
         else:
             _read(basket, data, depth + 1)
 
@@ -472,7 +472,7 @@ def _read_first(basket: Basket, choices: Any, depth: int) -> None:
         if not is_thing(choice) or field(choice, *ANSWER) is not None:
             _read(basket, choice, depth)
         elif field(choice, "delta") is not None:
-            basket.note("unreadable", "a piece of a stream is no whole message")
+            basket.note("unreadable", "a stream chunk is not a complete message")
         basket.finished(field(choice, *FINISH))
         if basket.finish in UNREAD:
             why = text_of(field(choice, "finishMessage", "finish_message")) or basket.finish
@@ -485,7 +485,7 @@ def _read_request(basket: Basket, thing: Any) -> bool:
     if method == "tools/call":
         basket.call(read_call(field(thing, "params"), call_id=field(thing, "id")))
     elif method is not None and field(thing, "jsonrpc") is not None:
-        basket.note("unreadable", f"a request for `{escaped(method, 60)}` calls no tool")
+        basket.note("unreadable", f"a request for `{escaped(method, 60)}` is not a tool call")
     else:
         return False
     return True

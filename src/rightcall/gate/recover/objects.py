@@ -132,11 +132,11 @@ def _with_arguments(value: dict[str, Any], name_key: str, name: str, tools: Tool
             return None
         beside = _beside(value, name_key, keys[0], shape)
         if any(key in arguments and arguments[key] != item for key, item in beside.items()):
-            return Enclosed(name, None, _id(value), "an argument is given twice, and not the same")
+            return Enclosed(name, None, _id(value), "an argument is given twice with different values")
         if beside:
             arguments = {**beside, **arguments}
     if any(is_object(value[key]) and value[key] != arguments and key not in shape.props for key in keys[1:]):
-        return Enclosed(name, None, _id(value), "it has two objects of arguments")
+        return Enclosed(name, None, _id(value), "it has two argument objects")
     return Enclosed(name, {} if arguments is None else arguments, _id(value))
 
 
@@ -383,7 +383,7 @@ def _item(
         return None  # `{...}` stands for arguments, it has none
     if read.marks.keys() >= _WORDS:
         return (
-            Item(end, (Take(at, end, wanted, None, source=body, fault="it is words in brackets, not JSON"),))
+            Item(end, (Take(at, end, wanted, None, source=body, fault="it is text in brackets, not JSON"),))
             if marked
             else None
         )
@@ -408,7 +408,9 @@ def _take(window: Window, at: int, body: str, read: Read, name: str, marked: boo
             calls = [call for call in calls if _believable(call, window, read, body)]
     if not calls:
         if marked and read.cut and (len(body) < _SHORT or NAME.fullmatch(written_name(body))):
-            return Item(end, (Take(at, end, written_name(body), None, source=body, cut=read.cut, fault="cut off"),))
+            return Item(
+                end, (Take(at, end, written_name(body), None, source=body, cut=read.cut, fault="it is truncated"),)
+            )
         if not marked:
             return Item(end, ())
         return Item(end, (Take(at, end, written_name(body), None, source=body, fault="it names no tool"),))

@@ -155,7 +155,7 @@ def _opens_call(window: Window, at: int) -> Waiting[bool]:
 
 BARE = (
     Format(
-        "json", "a JSON object in the open, in any envelope, of a known tool", ("{",), bare_object,
+        "json", "a bare JSON object, in any envelope, for a known tool", ("{",), bare_object,
         '{"name": "get_weather", "arguments": {"city": "Bern"}}', ahead=_QUOTE_AHEAD[0], maybe_ahead=_QUOTE_AHEAD[1], bare=True,
     ),
     Format(
@@ -233,7 +233,7 @@ def _input(window: Window, start: int, name: str, at: int) -> Steps:
     if taken is None:
         if window.tools.name(name) is None:
             return -1
-        taken = Take(start, end, name, None, source=text, fault="its input is no object", kind="text")
+        taken = Take(start, end, name, None, source=text, fault="its input is not an object", kind="text")
     yield taken
     return end
 
@@ -340,7 +340,7 @@ _EXAMPLE_HALLUCINATED = '<|Start of Memory Helper Tool Call|>{"query": "Bern"}<|
 HALLUCINATED = (
     Format(
         "hallucinated",
-        "markup that models make up; reported with the real tools",
+        "markup invented by models; reported with the real tools",
         ("<|", "<｜"),
         hallucinated,
         _EXAMPLE_HALLUCINATED,

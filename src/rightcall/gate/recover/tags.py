@@ -100,7 +100,7 @@ JSON_IN_TAGS = (
     tagged(
         "other_tags", ("<tool_use>", "<use_tool>", "<tool_code>", "<functioncall>", "<tool_request>"),
         ("</tool_use>", "</use_tool>", "</tool_code>", "</functioncall>", "</tool_request>"),
-        about="tags that models make up when told to use some tag",
+        about="tags invented by models when told to use a tag",
         example=f"<tool_use>{_ONE}</tool_use>",
     ),
 )  # fmt: skip
@@ -142,7 +142,7 @@ def _take(window: Window, start: int, end: int, body: str, closed: bool) -> Take
     head = _TAG.match(parts[0])
     name = (head[3] or "") if head is not None else ""
     if not closed or not name:
-        return Take(start, end, name, None, cut="value" if not closed else "", fault="it is cut off", kind="tags")
+        return Take(start, end, name, None, cut="value" if not closed else "", fault="it is truncated", kind="tags")
     root = _Node(name)
     stack = [root]
     for part in parts[1:]:
@@ -155,7 +155,9 @@ def _take(window: Window, start: int, end: int, body: str, closed: bool) -> Take
         elif tag[2] == stack[-1].name and len(stack) > 1:
             stack[-2].children.append(stack.pop())
         elif tag[2] != "invoke" or len(stack) > 1:
-            return Take(start, end, name, None, fault=f"a tag {tag[2]!r:.60} closes what is not open", kind="tags")
+            return Take(
+                start, end, name, None, fault=f"a tag {tag[2]!r:.60} closes a tag that is not open", kind="tags"
+            )
     shape = window.tools.shape(name)
     found = {child.name: _value(child, shape.props.get(child.name) or ANY) for child in root.children}
     names = [child.name for child in root.children]
@@ -254,14 +256,16 @@ def _call(window: Window, start: int, at: int) -> Waiting[Take]:
             if at < len(window.text):
                 return Take(start, at, name, found, kind="tags", duplicates=twice)
             cut = (
-                {"cut": "closers", "marks": {"cut_closers": 0}} if found else {"cut": "value", "fault": "it is cut off"}
+                {"cut": "closers", "marks": {"cut_closers": 0}}
+                if found
+                else {"cut": "value", "fault": "it is truncated"}
             )
             return Take(start, at, name, found or None, kind="tags", **cut)  # type: ignore[arg-type]
         sep = yield from find(window, "<|sep|>", opening, _HEADER)
         end = (yield from find(window, _END_ARGUMENT, sep)) if sep >= 0 else -1
         if end < 0:
             stop = min(len(window.text), opening + (window.cap if sep >= 0 else _HEADER))
-            return Take(start, stop, name, None, cut="value", fault="it is cut off", kind="tags")
+            return Take(start, stop, name, None, cut="value", fault="it is truncated", kind="tags")
         about = _attributes(window.text[opening:sep])
         key = about.get("key", "")
         stated = "string" if about.get("type", "string") == "string" else "json"

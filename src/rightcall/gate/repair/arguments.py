@@ -117,7 +117,7 @@ def _inner(value: dict[str, Any], tool: Tool, log: Log) -> dict[str, Any] | None
         return None
     other = next((value[key] for key in strangers if _names_another(key, value[key], tool)), None)
     if other is not None:
-        log.problem("ambiguous_name", "", f"The arguments are those of another tool, `{escaped(other, 120)}`")
+        log.problem("ambiguous_name", "", f"The arguments belong to another tool, `{escaped(other, 120)}`")
         return None
     fitting = sum(1 for key in inside if any(joined(key) == joined(known) for known in shape.props))
     if fitting or not reading.problems:
@@ -136,7 +136,7 @@ def _half_wrapped(value: dict[str, Any], shape: Shape, log: Log) -> None:
             continue
         inside = _as_object(value[name], shape, name, log.trial())
         if inside is not None and any(joined(key) in known for key in inside):
-            text = f"`{escaped(name, 120)}` holds arguments beside others; give them all in one place"
+            text = f"`{escaped(name, 120)}` contains arguments beside others; pass them all in one place"
             log.problem("ambiguous_name", name, text)
 
 
@@ -173,7 +173,7 @@ def _as_object(value: Any, shape: Shape, path: str, log: Log) -> dict[str, Any] 
     for key in read.duplicates:
         log.problem("duplicate_key", f"{path}.{key}", f"`{escaped(f'{path}.{key}', 120)}` is given twice")
     if read.cut:
-        log.problem("truncated", path, f"The text in `{path}` is cut off; send the call again, complete")
+        log.problem("truncated", path, f"The text in `{path}` is truncated; resend the complete call")
     log.problems.extend(unsound(found, MAX_DEPTH))
     return found
 
@@ -183,7 +183,7 @@ def _repaired(arguments: dict[str, Any], repair: ToolRepair, log: Log) -> dict[s
     try:
         mended = repair(dict(arguments))
     except Exception as error:  # noqa: BLE001 - whatever a registered function raises becomes a problem of this call
-        log.problem("fault", "", f"the repair registered for this tool failed: {error}")
+        log.problem("fault", "", f"this tool's registered repair failed: {error}")
         return arguments
     if mended is None or mended == arguments:
         return arguments
@@ -271,7 +271,7 @@ def _check_long(value: Any, schema: Any) -> None:
     except ValueError as error:
         raise Unreadable(f"the schema cannot be used: {error!s:.200}") from None
     if not fits:
-        raise Unreadable("the text does not fit the schema, and is too long to be brought to it")
+        raise Unreadable("the text does not match the schema and is too long to repair")
 
 
 def _read(text: str, shape: Shape) -> tuple[Any, tuple[Repair, ...], bool, int]:
@@ -288,5 +288,5 @@ def _fitted(value: Any, text: str, shape: Shape, repairs: tuple[Repair, ...]) ->
     log = Log(unknown="keep")
     fitted = fit(value, shape, "", log)
     if not conforms(fitted, shape, whole=False):
-        raise Unreadable(f"the text holds no value of the kind the schema wants: {text[:80]!r}")
+        raise Unreadable(f"the text contains no value that the schema accepts: {text[:80]!r}")
     return fitted, (*repairs, *log.repairs)

@@ -598,7 +598,7 @@ def _gather(
         rival = next((key for key in inside if joined(key) == joined(inner)), None)
         if rival is not None and inside[rival] != given[name]:
             both = f"{_quoted(_join(path, name))} and {_quoted(_join(path, f'{outer}.{rival}'))}"
-            log.problem("ambiguous_name", _join(path, name), f"{both} are one argument; give only one")
+            log.problem("ambiguous_name", _join(path, name), f"{both} are the same argument; pass only one")
             continue
         inside[rival or inner] = given[name]
         result[outer] = inside
@@ -635,10 +635,10 @@ def _leave_out(
         elif not shape.closed or log.unknown == "keep":
             continue
         elif log.unknown == "refuse" or not log.led:  # dropping is a repair too
-            log.problem("unknown_argument", here, f"{_quoted(here)} is no argument of this tool")
+            log.problem("unknown_argument", here, f"{_quoted(here)} is not an argument of this tool")
         elif restrains(name, given[name]):
             why = "and leaving it out would change what the call does"
-            log.problem("unknown_argument", here, f"{_quoted(here)} is no argument of this tool, {why}")
+            log.problem("unknown_argument", here, f"{_quoted(here)} is not an argument of this tool, {why}")
         else:
             result.pop(name, None)
             log.add(here, given[name], None, "dropped_argument", 0.95 if is_noise(name) else 0.85)
@@ -650,7 +650,7 @@ def _shares_style(name: str, others: tuple[str, ...]) -> bool:
 
 def _ambiguity(here: str, name: str, others: tuple[str, ...], shape: Shape, given: Mapping[str, Any]) -> str:
     if not name.strip():
-        return f"{_quoted(here)} is an argument without a name; name the argument that is meant"
+        return f"{_quoted(here)} is an argument without a name; name the intended argument"
     known = [_quoted(other) for other in dict.fromkeys(others) if other in shape.props]
     if len(known) > _NAMED:
         known = [*known[:_NAMED], f"{len(known) - _NAMED} more"]
@@ -658,8 +658,8 @@ def _ambiguity(here: str, name: str, others: tuple[str, ...], shape: Shape, give
     if len(known) == 1 and not rivals and given.get(others[0]) is not None:
         rivals = known  # the argument itself was given too
     if rivals and known:
-        return f"{_quoted(here)} and {' and '.join(rivals)} both stand for {' or '.join(known)}; give only one"
-    return f"{_quoted(here)} is no argument of this tool; it could mean {' or '.join(known or rivals)}"
+        return f"{_quoted(here)} and {' and '.join(rivals)} both mean {' or '.join(known)}; pass only one"
+    return f"{_quoted(here)} is not an argument of this tool; it could mean {' or '.join(known or rivals)}"
 
 
 def _quoted(name: str) -> str:

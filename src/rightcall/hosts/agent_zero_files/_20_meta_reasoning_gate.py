@@ -61,7 +61,7 @@ _ARGUMENTS = ("toolargs", "args", "toolarguments", "arguments", "toolparameters"
 _WRAPPERS = ("toolcall", "toolcalls", "function", "functioncall", "toolrequest")
 _ASIDE = ("thoughts", "headline", "id", "type")
 _MOST = 100  # characters of a name that the log shows
-CUT_OFF = "was cut off before its end and did not run. Send the whole request again, in a shorter form if need be."
+CUT_OFF = "was truncated and did not run. Resend the complete request, shorter if needed."
 _PLACE = re.compile(r"""[{\[,:]\s*("{3}|["'`])?|[}\]]""")
 _ENDS = {quote: re.compile(rf"(?:\\[\s\S]|(?!{quote})[\s\S])*{quote}") for quote in ('"""', '"', "'", "`")}
 

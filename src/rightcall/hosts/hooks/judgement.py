@@ -45,7 +45,7 @@ _ABOUT_INPUT = ("validation", "unknown_tool", "loop")
 """Rules that say nothing of a call whose input could not be read."""
 INSTALLED: Mode = "block"
 """What a hook does that was installed without a mode."""
-_LOST = EndBody("interrupted", error="The host never told what came of it.")
+_LOST = EndBody("interrupted", error="The host never reported the outcome.")
 
 
 class Hook(Struct, frozen=True):
@@ -130,7 +130,7 @@ class Hooks:
 
     def _happened(self, read: Any) -> Happened:
         if not isinstance(read, dict):
-            raise WrongEvent("it is no JSON object")
+            raise WrongEvent("it is not a JSON object")
         servers = {*self.door.policy.servers, *remembered_servers(self.door.store)}
         event = cast("dict[str, Any]", read)
         cwd: Any = event.get("cwd")  # all hosts call it that
@@ -280,7 +280,7 @@ def lenient(event: bytes) -> dict[str, Any]:
     Raises WrongEvent for what is no object."""
     text = event.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not text.startswith("{"):
-        raise WrongEvent("it is no JSON object")
+        raise WrongEvent("it is not a JSON object")
     return {key: _value(raw) for key, raw in _fields(text).items()}
 
 

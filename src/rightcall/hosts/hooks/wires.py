@@ -506,7 +506,7 @@ def _text(policy: str, errors: str = "strict") -> str:
     handle = os.open(policy, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     with open(handle, encoding="utf-8-sig", errors=errors) as opened:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError("it is no file")
+            raise OSError("it is not a file")
         return opened.read(10_000_000)
 
 

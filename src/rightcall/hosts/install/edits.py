@@ -82,7 +82,7 @@ def read(text: str) -> Node:
     node = _value(text, at, 0)
     rest = after_trivia(text, node.end)
     if rest != len(text):
-        raise NotReadable("something stands behind the end of the value", rest)
+        raise NotReadable("unexpected text after the end of the value", rest)
     return node
 
 

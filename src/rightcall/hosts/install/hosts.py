@@ -153,7 +153,7 @@ def _place(box: Node, called: str, key: str) -> Node | None:
     if box.kind != "object":
         raise Cannot(f"{called} should be an object in braces", box.start)
     if box.keys.count(key) > 1:
-        raise Cannot(f"{key!r} stands there twice", box.heads[box.keys.index(key)])
+        raise Cannot(f"{key!r} is there twice", box.heads[box.keys.index(key)])
     return box.get(key)
 
 
@@ -284,7 +284,7 @@ def wrap_servers(text: str, wish: Wish) -> tuple[str, Made]:
     entries = entries_of(tree.plain())
     if missing := set(wish.only) - {entry.name for entry in entries}:
         known = ", ".join(entry.name for entry in entries) or "none"
-        raise Cannot(f"there is no server {min(missing)!r}; the servers are: {known}")
+        raise Cannot(f"unknown server {min(missing)!r}; the servers are: {known}")
     made, wrapped = list[str](), list[str]()
     for entry in entries:
         path = ("mcpServers", entry.name)
@@ -303,7 +303,7 @@ def _refuse_unusual(tree: Node) -> None:
     if tree.kind != "object":
         raise Cannot("the settings should be an object in braces", tree.start)
     if tree.keys.count("mcpServers") > 1:
-        raise Cannot("'mcpServers' stands there twice", tree.heads[tree.keys.index("mcpServers")])
+        raise Cannot("'mcpServers' is there twice", tree.heads[tree.keys.index("mcpServers")])
     servers = tree.get("mcpServers")
     if servers is None:
         return
@@ -311,13 +311,13 @@ def _refuse_unusual(tree: Node) -> None:
         raise Cannot('"mcpServers" should be an object in braces', servers.start)
     for at, name in enumerate(servers.keys):
         if name in servers.keys[:at]:
-            raise Cannot(f"the server {name!r} stands there twice", servers.heads[at])
+            raise Cannot(f"the server {name!r} is there twice", servers.heads[at])
 
 
 def _refuse_double_servers(entry: Node) -> None:
     for key in ("command", "args"):
         if entry.keys.count(key) > 1:
-            raise Cannot(f"{key!r} stands there twice", entry.heads[entry.keys.index(key)])
+            raise Cannot(f"{key!r} is there twice", entry.heads[entry.keys.index(key)])
 
 
 def _wrapped(text: str, path: Path, entry: ServerEntry, wish: Wish) -> str:

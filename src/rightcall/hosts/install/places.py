@@ -197,7 +197,7 @@ def real_file(path: str) -> str:
     except FileNotFoundError:
         return real
     except OSError as error:
-        raise ConfigError(f"cannot be looked at: {error.strerror}", source=path) from None
+        raise ConfigError(f"cannot be read: {error.strerror}", source=path) from None
     if not stat.S_ISREG(found.st_mode):
         raise ConfigError("is not a file", source=path)
     return real
@@ -351,7 +351,7 @@ HOSTS: Mapping[str, Host] = {
 def host_named(name: str) -> Host:
     host = HOSTS.get(name) or HOSTS.get({"claude": "claude-code", "gemini-cli": "gemini"}.get(name, ""))
     if host is None:
-        raise ConfigError(f"there is no host {name!r}: the hosts are {', '.join(HOSTS)}")
+        raise ConfigError(f"unknown host {name!r}: the hosts are {', '.join(HOSTS)}")
     return host
 
 

@@ -269,7 +269,7 @@ def _out_of_toml(host: Host, text: str) -> str:
     left = read_toml(after)
     if found_hooks(host, left):
         raise Cannot("hooks of rightcall stand there that `rightcall install` did not write")
-    _demand(_is_same_but_for_us(host, before, left), "something else stands between our two comments")
+    _demand(_is_same_but_for_us(host, before, left), "there is other text between RightCall's two comments")
     return after
 
 
@@ -406,7 +406,9 @@ def _is_written(change: Change) -> bool:
 
 def _refuse_moved(change: Change) -> None:
     if contents(change.path) != change.before:
-        raise ConfigError("was changed by somebody else meanwhile; nothing was written, try again", source=change.path)
+        raise ConfigError(
+            "file changed during the edit; nothing was written. Run the command again", source=change.path
+        )
 
 
 def _joined(old: Made, new: Made) -> Made:

@@ -128,7 +128,7 @@ def try_hook(installed: Installed, record: Record | None, environment: Mapping[s
     event = _EVENTS.get(installed.host.name, "PreToolUse")
     found = next((one for one in installed.hooks if one.event == event), None)
     if found is None:
-        return Tried(f"there is no hook for {event}: install it again")
+        return Tried(f"the hook for {event} is missing: install it again")
     if is_misled(found.words):
         return Tried("an older version wrote its command, which runs what a project calls rightcall: install it again")
     handler = _handler(installed.settings, found.path)
@@ -209,7 +209,7 @@ def _judged(code: int, out: bytes, err: bytes, milliseconds: int) -> Tried:
     try:
         answer: Any = json.decode(out) if out.strip() else {}
     except DecodeError:
-        return Tried("it prints something that is no answer")
+        return Tried("it prints an invalid answer")
     text = out.decode("utf-8", "replace")
     if not isinstance(answer, dict) or _FAILED in text:
         return Tried(_reason(text, err.decode("utf-8", "replace")))
@@ -221,7 +221,7 @@ def _reason(text: str, err: str) -> str:
     if (start := err.find(_FAILED)) >= 0:
         return err[start:].splitlines()[0][:_MOST_SHOWN]
     start = text.find(_FAILED)
-    return "it prints something that is no answer" if start < 0 else text[start:].split('"')[0][:_MOST_SHOWN]
+    return "it prints an invalid answer" if start < 0 else text[start:].split('"')[0][:_MOST_SHOWN]
 
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
@@ -241,7 +241,7 @@ def try_server(entry: ServerEntry, environment: Mapping[str, str]) -> Tried:
         return Tried(wrong)
     for word in (entry.words[0], entry.server[0]):
         if shutil.which(word, path=environment.get("PATH")) is None:
-            return Tried(f"there is no program {word!r}")
+            return Tried(f"program {word!r} not found")
     return Tried()
 
 

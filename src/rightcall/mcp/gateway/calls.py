@@ -220,9 +220,7 @@ class Calls:
         if call is None or not isinstance(call.name, str):
             raise Refused(INVALID_PARAMS, "params.name must be the name of a tool")
         if call.ambiguous:
-            raise Refused(
-                INVALID_PARAMS, "a key stands twice in this request, or almost, so that nobody can say what it means"
-            )
+            raise Refused(INVALID_PARAMS, "a key appears twice in this request, or almost, so the request is ambiguous")
         return call
 
     async def made_here(self, exchange: Exchange, work: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
@@ -300,12 +298,12 @@ class Calls:
         if not names:
             return self._no_such(call, exchange)
         told = " or ".join(escaped(name, 128) for name in names)
-        return f"There is no tool {escaped(call.name, 100)!r}, and it may mean more than one. Did you mean {told}?"
+        return f"Unknown tool {escaped(call.name, 100)!r}; the name is ambiguous. Did you mean {told}?"
 
     def _no_such(self, call: ToolCall, exchange: Exchange) -> str:
         near = self.naming.near(call.name, exchange.caller)
         hint = f" Did you mean {' or '.join(near)}?" if near else f" {self.finding(exchange.caller)}"
-        return f"There is no tool {escaped(call.name, 100)!r}.{hint}"
+        return f"Unknown tool {escaped(call.name, 100)!r}.{hint}"
 
     # ── it runs ──────────────────────────────────────────────────────────────────────────────────────────────────
 

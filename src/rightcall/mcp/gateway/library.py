@@ -171,7 +171,7 @@ class Library:
         able = self._servers.with_capability("prompts")
         if len(able) == 1 and able[0].server.prefix == "" and isinstance(wanted, str):
             return able[0], wanted
-        raise Refused(INVALID_PARAMS, f"{where}: there is no such prompt; prompts/list names those there are")
+        raise Refused(INVALID_PARAMS, f"{where}: unknown prompt; prompts/list names the available ones")
 
     async def read(self, exchange: Exchange) -> Answer:
         """The words of the likeliest server, where none has it: a client reads what it would read without us."""
@@ -330,8 +330,7 @@ Kind = Literal["search", "run"]
 _NAMES: Final[Mapping[Kind, str]] = {"search": "tools_search", "run": "tools_run"}
 _UNREADABLE: Final = "The arguments cannot be read: they are a JSON object."
 _GUESSED: Final = (
-    "What is to be run can only be guessed: the call is cut off or damaged. Nothing was run. Make it again, whole: "
-    '{"name": "…", "arguments": {…}}'
+    'The call is truncated or damaged. Nothing was run. Resend the complete call: {"name": "…", "arguments": {…}}'
 )
 _MOST_NAMED: Final = 20
 _RUN: Final[dict[str, Any]] = {

@@ -351,7 +351,7 @@ def _answer(message: Message) -> Answer:
     if not message.result:
         return failed_result(INTERNAL, "the server's answer held no result")
     if bytes(message.result).lstrip()[:1] != b"{":
-        return failed_result(INTERNAL, "the server's answer is no result: that must be an object")
+        return failed_result(INTERNAL, "the server's answer is not a result: expected an object")
     return Answer(message.result)
 
 

@@ -185,12 +185,11 @@ LISTING_SECONDS: Final = 10.0
 """How long a call waits for a list that the client never asked for."""
 ASKING_SECONDS: Final = 300.0
 _NOWHERE: Final = (
-    "It needs the yes of a person, and nobody could be asked: this client shows no questions, and without a policy "
-    "file there is no record in which to answer one. `rightcall wrap --policy FILE` keeps one."
+    "A person must approve it, and nobody could be asked: this client shows no questions, and without a policy "
+    "file no record keeps the approval. `rightcall wrap --policy FILE` keeps one."
 )
 AMBIGUOUS: Final = (
-    "a key of this tools/call stands twice, or differs from one of the protocol only in capitals, so that it can be "
-    "read in two ways"
+    "a key of this tools/call appears twice, or differs from a protocol key only in capitals, so the call is ambiguous"
 )
 UNHEARD: Final = "The server closed its input, so it was ended."
 _MOST_PENDING: Final = 10_000

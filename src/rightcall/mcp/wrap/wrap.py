@@ -75,7 +75,7 @@ class Between:
 
     def _from_client(self, line: bytes) -> None:
         if not _is_text(line):
-            self._ends.to_client(failure(NULL, PARSE_ERROR, "the message is no text in UTF-8, so it was not passed on"))
+            self._ends.to_client(failure(NULL, PARSE_ERROR, "the message is not valid UTF-8, so it was not passed on"))
             return
         if b"\r" in line:
             line = _one_line(line)
@@ -173,7 +173,7 @@ class Between:
         if not _may_hold_a_call(line):
             return line
         self._ends.to_client(
-            failure(_raw(id_of(line, line)), PARSE_ERROR, "the message is no valid JSON, so it was not passed on")
+            failure(_raw(id_of(line, line)), PARSE_ERROR, "the message is not valid JSON, so it was not passed on")
         )
         return None
 

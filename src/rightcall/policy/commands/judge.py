@@ -656,7 +656,7 @@ class Judge:
         """Note a path for the path rules, and ask about the places that the starter list knows."""
         meant = expanded(word, folders, self.place)
         if meant.cut and use != "names":
-            self.unreadable(f"`{word.value[:60]}` may mean more files than are looked at")
+            self.unreadable(f"`{word.value[:60]}` may match more files than RightCall checks")
         written = word.value.replace(HOLE, "x")  # and not what a wildcard stands for: that may be protected
         for text in meant.texts if use != "names" else meant.texts[:1]:
             shown = text.replace(HOLE, "x")

@@ -349,7 +349,7 @@ def _url_pattern(text: str) -> UrlPattern:
             "has a user, a query or a fragment, which are never compared; name scheme, host, port and path"
         )
     if not re.fullmatch(r"[A-Za-z0-9+.*-]*", scheme) or re.search(r"[{}\\]", rest):
-        raise ValueError('is no address; write it as in "https://example.com/docs"')
+        raise ValueError('is not a URL; write it as in "https://example.com/docs"')
     from ipaddress import ip_network
 
     if re.fullmatch(r"[0-9a-fA-F.:]+/\d{1,3}", rest):
@@ -372,7 +372,7 @@ def _pattern_host(authority: str) -> tuple[str, int | None]:
     if authority.endswith(":") or (
         port and port != "*" and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536)
     ):
-        raise ValueError("has a port that is no number from 1 to 65535")
+        raise ValueError("has an invalid port; expected 1 to 65535")
     if host.startswith("."):
         host = f"*{host}"  # as other lists write the subdomains
     if re.search(r"[\[\]]", authority) and not re.fullmatch(r"\[[^\[\]]+\](?::[\d*]+)?", authority):

@@ -164,7 +164,7 @@ def braces(text: str) -> list[str]:
     todo = [text]
     while todo:
         if len(done) + len(todo) > MOST_WORDS:
-            raise UnreadableLine("a word of it stands for too many")
+            raise UnreadableLine("one of its words expands to too many")
         one = todo.pop()
         opened = _first_braces(one)
         if opened is None:

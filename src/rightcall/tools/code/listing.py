@@ -110,7 +110,7 @@ _SECONDS = SECONDS["code/list"]
 _MADE = "__pycache__"
 """What is made from the sources beside it."""
 _WILD = frozenset("*?[]{}\\")
-_DEEPER = f"What lies more than {DEEPEST} folders deep was not looked at; directory can begin further down."
+_DEEPER = f"What lies more than {DEEPEST} folders deep was not read; pass a deeper directory."
 
 
 class ListArguments(Struct, frozen=True, rename="camel", kw_only=True):

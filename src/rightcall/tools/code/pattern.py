@@ -157,7 +157,7 @@ _CONTROL = {"t": 0x09, "v": 0x0B, "f": 0x0C, "r": 0x0D, "a": 0x07, "e": 0x1B, "n
 
 _LOOK = "looking ahead or behind is not possible; match the words around it too, or search twice"
 _BACK = "what was matched cannot be referred to again; write it out"
-_ONE_LINE = "a match never spans lines; search for what stands in one line"
+_ONE_LINE = "a match never spans lines; search for text within one line"
 _ANY = "write . for any character"
 _GROUPS = {
     "(?=": _LOOK, "(?!": _LOOK, "(?<=": _LOOK, "(?<!": _LOOK,
@@ -335,7 +335,7 @@ class Reader:
             if found := form.match(self._text, self._at):
                 code = int(found[1], 16)
                 if code > 0x10FFFF or range_kind(code, code) == "surrogate":
-                    self._refuse(self._at, "is no character", "its code must be one of Unicode's")
+                    self._refuse(self._at, "is not a character", "its code must be one of Unicode's")
                 return code, len(found[0])
         letter = self._text[self._at + 1 : self._at + 2]
         if not letter:
@@ -354,7 +354,7 @@ class Reader:
     def _set(self) -> None:
         begins = self._at
         if found := _POSIX.match(self._text, begins):
-            self._refuse(begins, "begins a set that stands by itself", f"write [{escaped(found[0], 40)}]")
+            self._refuse(begins, "begins a separate set", f"write [{escaped(found[0], 40)}]")
         self._at += 1
         negated = self._text.startswith("^", self._at)
         self._at += negated
@@ -476,7 +476,9 @@ class Pattern(Struct, frozen=True):
 def read_pattern(written: str, *, case_sensitive: bool) -> Pattern:
     """Raises ToolFailure that says where the pattern is wrong and what would be right."""
     if not written:
-        raise ToolFailure("pattern: is empty; write what to look for, . finds every line that is not empty")
+        raise ToolFailure(
+            "`pattern` is empty. Pass text or a regex, e.g. `TODO`; `.` finds every line that is not empty"
+        )
     if len(written) > MOST_CHARACTERS:
         raise ToolFailure(f"pattern: has {len(written)} characters, {MOST_CHARACTERS} are possible")
     flags = "(?m)" if case_sensitive else "(?mi)"

@@ -65,7 +65,7 @@ def seconds_of(text: str, now: float, *, argument: str) -> int:
     if found is None:
         shown = escaped(text, _LONGEST_DATES) if text.strip() else "a blank text"
         raise ToolFailure(
-            f"{argument}: {shown} is no date. Right would be 2024-05-01, 2024-05-01T13:45:00Z, "
+            f"{argument}: {shown} is not a date. Use 2024-05-01, 2024-05-01T13:45:00Z, "
             "@1700000000, yesterday or 2 weeks ago"
         )
     return found
@@ -276,7 +276,7 @@ def _question(ref: str) -> str:
             f"No such commit: {escaped(ref, _SHOWN)}. The text of a message names none: code/log with grep finds it"
         )
     if ref.startswith(":"):
-        raise ToolFailure(f"{escaped(ref, _SHOWN)} is no commit: what is staged cannot be named, only commits can")
+        raise ToolFailure(f"{escaped(ref, _SHOWN)} is not a commit: name a commit, not staged changes")
     ref = _AT.sub(_at_a_time, ref)
     if _NO_REF.match(ref):
         ref = f"heads/{ref}"
@@ -318,7 +318,7 @@ def _commit(repository: Repository, ref: str, answer: bytes) -> str:
     if os.path.lexists(os.path.join(repository.common_dir, "objects", "info", "alternates")):
         raise ToolFailure(
             f"No such commit: {escaped(ref, _SHOWN)}. This repository borrows objects from another one, which is not "
-            "looked at; `git repack -a -d` makes it whole"
+            "read; `git repack -a -d` copies them"
         )
     any_commit = run_git(repository, ["rev-list", "--max-count=1", "--all"], seconds=_SECONDS, most=1_000)
     if any_commit.code == 0 and not any_commit.out:

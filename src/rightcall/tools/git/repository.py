@@ -109,7 +109,7 @@ def _same_file(one: str, other: str) -> bool:
         return False
 
 
-_ABSENT = "There is no git repository at the root"
+_ABSENT = "No git repository at the root"
 
 
 class NoRepository(ToolFailure):
@@ -185,7 +185,7 @@ def _why_none(root: int) -> str:
     if stat.S_ISDIR(kind):
         return f"{_ABSENT} that git could read: its .git lacks HEAD, objects or refs, or one of them is a link"
     return (
-        f"{_ABSENT} that may be looked at: its .git leads to nothing, or outside the root to a folder that does not "
+        f"{_ABSENT} that may be read: its .git leads to nothing, or outside the root to a folder that does not "
         "point back"
     )
 

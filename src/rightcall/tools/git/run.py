@@ -128,7 +128,7 @@ class Private:
                 return folder
             except OSError:
                 folder.remove()
-        raise ToolFailure("git cannot be run safely: there is no folder for temporary files that can be written to")
+        raise ToolFailure("git cannot run safely: no writable folder for temporary files")
 
     def _fill(self, layout: Layout) -> None:
         for folder in (OWN, f"{OWN}/empty", "logs", *layout.folders):
@@ -175,7 +175,7 @@ class Private:
                 with open(whole + "~", "wb") as new:
                     shutil.copyfileobj(old, new, 1 << 20)
             except OSError as error:
-                raise ToolFailure("There is no room for a copy of the repository's index") from error
+                raise ToolFailure("Not enough space for a copy of the repository's index") from error
         # git trusts only entries that are older than the index: a copy must look as old as what it is a copy of
         os.utime(whole + "~", ns=(seen.st_atime_ns, seen.st_mtime_ns))
         os.replace(whole + "~", whole)

@@ -210,7 +210,7 @@ def node_program(settings: SandboxSettings) -> str:
     found = shutil.which(settings.node or "node")
     if found is None:
         named = f"`{settings.node}`, as [sandbox] node says" if settings.node else "`node` on the PATH"
-        raise ToolFailure(f"JavaScript needs Node.js, and there is no {named}")
+        raise ToolFailure(f"JavaScript needs Node.js, but {named} was not found")
     return os.path.realpath(found)
 
 

@@ -238,7 +238,7 @@ class Sandbox:
         if self._chosen is None:
             _need_linux()
             if self._wanted and not os.access(self._wanted, os.X_OK):
-                raise NoSandbox(f"There is no program {self._wanted} to run Python code with ([sandbox] python)")
+                raise NoSandbox(f"Program {self._wanted} for Python code was not found ([sandbox] python)")
             self.findings = []
             for tier in self._tiers:
                 for python in self._interpreters(tier):

@@ -196,13 +196,13 @@ def _sayable(path: str) -> None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        raise ToolFailure(f"{shown_path(path)} has a name that is no text; tools do not write such files") from None
+        raise ToolFailure(f"{shown_path(path)} has a name that is not text; tools do not write such files") from None
 
 
 def _how_moved(gone: bool, one: FileStep) -> str:
     if gone:
-        return "is gone since it was looked at"
-    return "is there by now; it was not when it was looked at" if one.before is None else "was changed since then"
+        return "is gone since it was checked"
+    return "exists now; it did not when it was checked" if one.before is None else "was changed since then"
 
 
 def _missing(tree: str, path: str) -> list[str]:

@@ -156,7 +156,7 @@ def branch_for(desk: "Desk", caller: str, named: str | None, writer: Writer | No
     record = branch_record(desk, named)
     if record is None:
         raise ToolFailure(
-            f"branch: {shown} is no branch that a tool has made, and tools work on no others. "
+            f"branch: {shown} is not a branch made by a tool; tools work only on those. "
             f"{_advice(open_branches(desk, writer, caller))}"
         )
     if record.owner != caller:
@@ -487,7 +487,7 @@ def _folder(common: str, path: str) -> None:
     except OSError as error:
         raise ToolFailure(f"No worktree can be registered in the git directory: {describe_error(error)}") from error
     if not stat.S_ISDIR(kind):
-        raise ToolFailure(f"{path} in the git directory is no folder: no worktree can be registered")
+        raise ToolFailure(f"{path} in the git directory is not a folder: no worktree can be registered")
 
 
 def _beside(name: str) -> str:

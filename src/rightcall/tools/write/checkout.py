@@ -394,7 +394,7 @@ def _index_file(git_dir: str) -> tuple[bytes | None, int]:
     with os.fdopen(fd, "rb") as file:
         seen = os.fstat(fd)
         if not stat.S_ISREG(seen.st_mode) or seen.st_size > (256 << 20):
-            raise ToolFailure("The checkout's index (.git/index) is no file that can be read")
+            raise ToolFailure("The checkout's index (.git/index) is not a readable file")
         return file.read(), seen.st_mtime_ns
 
 

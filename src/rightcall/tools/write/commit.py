@@ -185,7 +185,7 @@ def cleaned_message(message: str) -> str:
     try:
         message.encode()
     except UnicodeEncodeError:
-        raise ToolFailure("message: it holds half a character (a lone surrogate)") from None
+        raise ToolFailure("message: it contains a lone surrogate (half a character)") from None
     text = "\n".join(line.rstrip() for line in message.replace("\0", "").replace("\r\n", "\n").split("\n")).strip("\n")
     if not text.strip():
         raise ToolFailure("message: it is empty; one line that says what the commit does would be right")
@@ -372,7 +372,7 @@ def open_pull(desk: "Desk", asked: OpenArguments) -> Opened:
         plan = _planned_pulls(desk, asked)
         if asked.expected not in (None, _state(plan)):
             raise Moved(
-                f"The branch {escaped(plan.branch.name, 200)} or its base has changed since this was looked at; "
+                f"The branch {escaped(plan.branch.name, 200)} or its base has changed since this was checked; "
                 "nothing was opened. Now it would be:",
                 shown_diff(plan.writer, plan.fork, plan.head, 20_000),
             )

@@ -299,7 +299,7 @@ class Desk:
         """The same as it lies in the journal."""
         found = self.journal.find(id) if self._is_believed() else None
         if found is None:
-            raise ToolFailure(f"There is no change {escaped(id, 60)}; `rightcall undo` lists the last ones")
+            raise ToolFailure(f"Unknown change {escaped(id, 60)}; `rightcall undo` lists the last ones")
         return found
 
     def document(self, kind: str, name: str) -> bytes | None:

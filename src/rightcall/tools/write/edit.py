@@ -53,12 +53,10 @@ def branch_path(desk: "Desk", writer: Writer, written: str, argument: str = "pat
             break
     parts = [part for part in path.split("/") if part != "."]
     if not path or path.startswith("/") or len(path) > 1_000 or any(part in ("", "..") for part in parts):
-        raise ToolFailure(
-            f"{argument}: {shown} is no path of a file below the root; one such as src/app.py would be right"
-        )
+        raise ToolFailure(f"{argument}: {shown} is not a file path below the root; use one such as src/app.py")
     path = "/".join(parts)
     if not path.isprintable() or any(is_bad_name(part) for part in parts):
-        raise ToolFailure(f"{argument}: {shown} is no name for a file that tools write")
+        raise ToolFailure(f"{argument}: {shown} is not a file name that tools may write")
     check_names(parts, argument, shown)
     outside = writer.repository.outside(path)
     check_rules(desk, outside, {path, outside}, argument, shown)
@@ -192,7 +190,7 @@ def must_be(expected: str | None, found: str, now: Callable[[], str]) -> None:
     if expected is not None and expected != found:
         diff = now()
         rest = " It would now be:" if diff else ""
-        raise Moved(f"What this would change has changed since it was looked at; nothing was written.{rest}", diff)
+        raise Moved(f"The files have changed since they were checked; nothing was written.{rest}", diff)
 
 
 def _plain(part: object) -> object:
@@ -382,7 +380,7 @@ def content_after(one: Operation, there: bool, argument: str) -> bytes | None:
         raise ToolFailure(f"{argument}: {shown} is there already; {how} changes it")
     if one.type in ("modify", "delete") and not there:
         advice = "; type insert makes one" if one.type == "modify" else ", so there is nothing to delete"
-        raise ToolFailure(f"{argument}: there is no file {shown} on the branch{advice}")
+        raise ToolFailure(f"{argument}: no such file on the branch: {shown}{advice}")
     if one.type == "delete":
         if one.content:
             raise ToolFailure(f"{argument}: {shown} is to be deleted and has a content: leave one of them out")
@@ -394,7 +392,7 @@ def content_after(one: Operation, there: bool, argument: str) -> bytes | None:
     try:
         content = one.content.encode()
     except UnicodeEncodeError:
-        raise ToolFailure(f"{argument}: the content for {shown} holds half a character (a lone surrogate)") from None
+        raise ToolFailure(f"{argument}: the content for {shown} contains a lone surrogate (half a character)") from None
     if len(content) > LARGEST:
         raise ToolFailure(f"{argument}: the content for {shown} has {len(content):,} bytes; at most {LARGEST:,} fit")
     return content

@@ -98,7 +98,7 @@ class Bench:
             made = self.git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=told, most=100 * len(names))
             return output_of(made).decode().split()
         except OSError as error:
-            raise ToolFailure("There is no room for the files of the commit") from error
+            raise ToolFailure("Not enough space for the files of the commit") from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -229,7 +229,7 @@ def check_name(bench: Bench, name: str) -> None:
     if not name or len(name) > _LONGEST:
         raise ToolFailure(f"name: the name of a branch has 1 to {_LONGEST} characters, this one {len(name)}")
     if name.startswith("-") or not _sayable(name):
-        raise ToolFailure(f"name: {shown} is no name that a branch can have. {_RIGHT}")
+        raise ToolFailure(f"name: {shown} is not a valid branch name. {_RIGHT}")
     if has_unseen(name):
         raise ToolFailure(f"name: {name!a} holds a character that cannot be seen. {_RIGHT}")
     if _LIKE_A_HEAD.fullmatch(name) or name.casefold().startswith(_LIKE_A_REF) or _LIKE_A_COMMIT.fullmatch(name):

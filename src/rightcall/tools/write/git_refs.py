@@ -88,7 +88,7 @@ def _look_up_refs(bench: "Bench", names: Sequence[str]) -> list[str | None]:
             continue
         oid, kind, stands_for = about.split(b" ", 2)
         if stands_for:
-            raise ToolFailure(f"{_short(os.fsdecode(name))} only stands for another branch: tools do not touch it")
+            raise ToolFailure(f"{_short(os.fsdecode(name))} only points to another branch: tools do not touch it")
         if kind != b"commit":
             raise ToolFailure(f"{_short(os.fsdecode(name))} is at no commit: the repository is damaged")
         found[name] = oid.decode()
@@ -230,10 +230,10 @@ def diff_of(bench: "Bench", old: str, new: str, most: int) -> Diff:
     if full:
         counted = {one.path: _counted(bench, old, new, one) for one in readable if one.lines is None}
         files = [counted.get(one.path, one) for one in files]
-    rest = [*opaque.values(), *(f"{line}; too large to be looked at" for line in unread.values())]
+    rest = [*opaque.values(), *(f"{line}; too large to read" for line in unread.values())]
     missing = [_too_long(most)] if full else []
     if unread:
-        missing.append(f"{len(unread)} file(s) are too large to be looked at.")
+        missing.append(f"{len(unread)} file(s) are too large to read.")
     return Diff("\n".join([*([text.rstrip("\n")] if text else []), *rest]), _describe_files(files), " ".join(missing))
 
 
@@ -282,7 +282,7 @@ def _counted(bench: "Bench", old: str, new: str, file: Altered) -> Altered:
 
 
 def _sorted_out(bench: "Bench", files: Iterable[Altered]) -> tuple[dict[str, str], dict[str, str]]:
-    """Of what git calls binary: what is too large to be looked at, and what is no text. A line for each."""
+    """Of what git calls binary: what is too large to read, and what is no text. A line for each."""
     files = list(files)
     sizes = _sizes(bench, [one for file in files for one in (file.before, file.after) if one])
     unread, opaque, room = dict[str, str](), dict[str, str](), _MOST_READ

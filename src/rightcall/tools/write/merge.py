@@ -162,7 +162,7 @@ def _resolved(command: Command, folder: str, root: str) -> tuple[Command, tuple[
     whole = name if os.path.isabs(name) else _installed(name, root)
     if whole is None:
         raise ToolFailure(
-            f"The check command cannot be run: there is no program {escaped(name, 100)} on the PATH outside the root; "
+            f"The check command cannot be run: program not found: {escaped(name, 100)} on the PATH outside the root; "
             "name it by its whole path in [write.check] command"
         )
     return (whole, *rest), _needed(whole)
@@ -224,7 +224,7 @@ def _thrown_away(desk: "Desk", *, reachable: bool) -> Generator[str]:
 
 
 def _no_room(error: OSError) -> ToolFailure:
-    return ToolFailure(f"There is no room for the check: {os.strerror(error.errno or 0)}")
+    return ToolFailure(f"Not enough space for the check: {os.strerror(error.errno or 0)}")
 
 
 def _own(above: str) -> tuple[str, int]:
@@ -534,7 +534,7 @@ def _note(desk: "Desk", id: str, remark: Remark, run: CheckRun | None = None) ->
 def _moved(plan: MergePlan) -> Moved:
     record = plan.case.record
     return Moved(
-        f"Pull request {record.id} would not merge what was looked at: {escaped(record.branch, 200)}, "
+        f"Pull request {record.id} would not merge what was reviewed: {escaped(record.branch, 200)}, "
         f"{escaped(record.base, 200)}, what was said about it or the check command has changed since. Nothing was "
         "merged. Now it would be:",
         plan.diff(20_000),

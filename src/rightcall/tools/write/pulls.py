@@ -120,7 +120,7 @@ def pull_id(given: str | int) -> str:
     text = str(given) if isinstance(given, str) or 0 < given < 10**_MOST_DIGITS else ""
     digits = text.strip().removeprefix("#").lstrip("0")
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
-        raise ToolFailure(f"id: {escaped(str(given)[:60], 40)!r} is no pull request; they are numbered, such as 7")
+        raise ToolFailure(f"id: {escaped(str(given)[:60], 40)!r} is not a pull request; pass a number, such as 7")
     return digits
 
 
@@ -129,7 +129,7 @@ def pull_of(desk: "Desk", given: str | int) -> PullRecord:
     number = pull_id(given)
     content = desk.document(PULLS, number)
     if content is None:
-        raise ToolFailure(f"There is no pull request {number}{_which(desk)}")
+        raise ToolFailure(f"Unknown pull request {number}{_which(desk)}")
     return _read(number, content)
 
 
@@ -279,7 +279,7 @@ def required_tip(writer: Writer, branch: str, what: str) -> str:
     """The commit that a branch is at; ToolFailure where there is no such branch."""
     tip = writer.tip(branch)
     if tip is None:
-        raise ToolFailure(f"{what}: there is no branch {escaped(branch, 200)} (any more)")
+        raise ToolFailure(f"{what}: no such branch: {escaped(branch, 200)} (any more)")
     return tip
 
 

@@ -217,8 +217,8 @@ def review(desk: "Desk", asked: ReviewArguments, *, person: bool = False, at: st
         record = case.record
         if asked.expected not in (None, _state(case)) or at not in (None, case.head):
             raise Moved(
-                f"Pull request {record.id}, or what was said about it, has changed since it was looked at: "
-                f"{escaped(record.branch, 200)} is at {case.head[:_SHORT]} now. Nothing was said; look at it again",
+                f"Pull request {record.id}, or what was said about it, has changed since it was reviewed: "
+                f"{escaped(record.branch, 200)} is at {case.head[:_SHORT]} now. No review was recorded; look again",
                 shown_diff(case.writer, case.fork, case.head, 20_000),
             )
         said = with_remark(record, Remark(asked.caller, decision, moment(), text, case.head, person))
@@ -241,7 +241,7 @@ def _judged(desk: "Desk", asked: ReviewArguments, by: str) -> tuple[Case, Decisi
     if decision == "comment" and not text:
         raise ToolFailure("comment: a comment needs some words; decision approve needs none")
     if decision == "reject" and not text:
-        raise ToolFailure("comment: whoever rejects says why")
+        raise ToolFailure("`comment` is required when `decision` is `reject`")
     case = case_of(desk, asked.id)
     if decision != "comment":
         # a no counts from anybody: else a message that names somebody as co-author would silence them

@@ -84,7 +84,7 @@ def _whole(written: str, given: str, root: str, shown: str) -> str:
     parts = [part for part in written.split("/") if part not in ("", ".")]
     wrong = not parts or written.endswith(("/", "/.")) or len(written) > 4_000 or not written.isprintable()
     if wrong or any(is_bad_name(part) or len(os.fsencode(part)) > 255 for part in parts):
-        raise ToolFailure(f"path: {shown} is no path of a file; one such as experimental/notes.md would be right")
+        raise ToolFailure(f"path: {shown} is not a file path; use one such as experimental/notes.md")
     if not written.startswith("/"):
         return os.path.join(root, *parts)
     whole = "/" + "/".join(parts)
@@ -239,7 +239,7 @@ def _test(desk: "Desk", asked: CreateTestArguments) -> FileEdit:
         more = f" and {len(tests) - _PATTERNS} more" if len(tests) > _PATTERNS else ""
         patterns = ", ".join(escaped(pattern, 200) for pattern in tests[:_PATTERNS]) + more
         raise ToolFailure(
-            f"path: {escaped(path, 200)} is no test file. Test files are those that match [write] tests: {patterns}; "
+            f"path: {escaped(path, 200)} is not a test file. Test files match [write] tests: {patterns}; "
             "code/edit changes other files"
         )
     inserted = [Operation("insert", path, asked.content)]
@@ -335,7 +335,7 @@ def _content(written: str) -> bytes:
     try:
         content = written.encode()
     except UnicodeEncodeError:
-        raise ToolFailure("content: it holds half a character (a lone surrogate), which no file can") from None
+        raise ToolFailure("content: it contains a lone surrogate (half a character), which no file can") from None
     if len(content) > LARGEST:
         raise ToolFailure(f"content: it has {len(content):,} bytes; at most {LARGEST:,} fit")
     return content

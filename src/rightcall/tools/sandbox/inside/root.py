@@ -95,7 +95,7 @@ def _go_back(levels: list[_Level]) -> None:
         if levels and levels[-1].folder < 0:
             levels[-1].folder = os.open("..", _FOLDER, dir_fd=left.folder)
             if _identity(levels[-1].folder) != levels[-1].identity:
-                raise OSError(errno.EXDEV, "a folder was moved while it was looked at")
+                raise OSError(errno.EXDEV, "a folder was moved while it was read")
     finally:
         os.close(left.folder)
 

@@ -267,7 +267,7 @@ class Owner:
                 self._held.close()
                 continue
             return
-        raise OSError("there is no free user id")
+        raise OSError("no free user id")
 
     def close(self) -> None:
         self._held.close()

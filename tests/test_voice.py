@@ -1,0 +1,54 @@
+"""The words users and models read: no banned phrase in the packages that are done, and the fixed texts unchanged."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "rightcall"
+DONE = (
+    "gate", "policy", "executor", "models", "types.py", "base", "catalog", "doctor", "mcp", "proxy", "record", "router",
+    "server", "tools",
+)  # fmt: skip
+"""Packages whose texts follow the voice; it only grows. The help of the command line is rewritten on its own."""
+
+BANNED = re.compile(
+    r"\bis no (?!longer)|\bstands\b|known are|looked at|\bcame of\b|come out right|put right|of yours|\bthe very\b"
+    r"|\bon whose behalf\b|\bcut off\b|\bwhat the model wrote\b|\bthe model's server\b"
+)
+FIXED = (
+    "⚠️ Invalid ", "Missing required fields: ", " Example: ", "' is not whitelisted for AI use",
+    "Rate limit exceeded. Please wait before making more tool calls.", "Error: ", "[Tool: ", "[MetaGate] ",
+    "Normalized ", " arguments via ",
+)  # fmt: skip
+
+
+def texts(file: Path) -> Iterator[tuple[int, str]]:
+    """Every string literal and part of an f-string, without docstrings."""
+    tree = ast.parse(file.read_text("utf-8"))
+    notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes:
+            yield node.lineno, node.value
+
+
+def files(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
+
+
+@pytest.mark.parametrize("package", DONE)
+def test_no_banned_phrase_is_in_a_text(package: str) -> None:
+    found = [
+        f"{file.relative_to(SOURCE)}:{line}: {text[:100]}"
+        for file in files(SOURCE / package)
+        for line, text in texts(file)
+        if BANNED.search(text)
+    ]
+    assert found == []
+
+
+def test_the_texts_fixed_by_contract_are_unchanged() -> None:
+    everything = "\n".join(text for file in files(SOURCE) for _, text in texts(file))
+    assert [text for text in FIXED if text not in everything] == []
