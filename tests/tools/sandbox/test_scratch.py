@@ -1,5 +1,6 @@
 """Files into a scratch folder and out of it, whatever a program has made of it."""
 
+import ctypes
 import os
 import socket
 import stat
@@ -147,6 +148,9 @@ def test_a_name_that_is_no_text_is_spelled_out(tmp_path: Path) -> None:
     os.symlink("x", tmp_path / "red\x1b[31m\n")
     with opened(tmp_path) as scratch:
         assert sorted(one.path for one in listing(scratch.fd).left) == ["caf\\xe9", "red\\u001b[31m\\u000a"]
+
+
+PR_SET_DUMPABLE = 4
 
 
 class Work:
@@ -352,3 +356,29 @@ def test_files_come_back_as_their_folders_owner(tmp_path: Path) -> None:
         (work.inside / "made/new").write_text("x")
     for path in ("made", "made/new"):
         assert ((work.folder / path).stat().st_uid, (work.folder / path).stat().st_gid) == (4321, 4322)
+
+
+@pytest.mark.promise("X-06")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_a_file_that_the_program_closed_to_itself_comes_back_to_an_ordinary_user(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    for path in (work.folder, *work.folder.rglob("*"), work.inside):
+        os.chown(path, 65534, 65534)
+    folder = Folder(str(work.folder), 1)
+    with closing(folder), opened(work.inside) as scratch:
+        folder.fill(scratch)
+        (work.inside / "locked.txt").write_text("kept")
+        (work.inside / "locked.txt").chmod(0)
+        os.chown(work.inside / "locked.txt", 65534, 65534)
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setresuid(65534, 65534, 65534)
+                ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1)  # else /proc/self stays root's
+                folder.bring_back(Scratch(scratch.fd, 65534, 65534))
+                os._exit(bool(folder.lost))
+            finally:
+                os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+    assert (work.folder / "locked.txt").read_text() == "kept"
+    assert stat.S_IMODE((work.folder / "locked.txt").stat().st_mode) == 0

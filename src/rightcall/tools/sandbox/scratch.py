@@ -362,6 +362,18 @@ def _without_outside_links(found: Listing) -> tuple[tuple[ScratchEntry, ...], li
     return kept, [Left(shown_path(entry.path), "also has a name outside the folder") for entry in shared]
 
 
+def _open_result(scratch: int, entry: ScratchEntry) -> int:
+    """A file that the program closed even to itself is opened all the same: its copy belongs to us."""
+    try:
+        return open_beneath(scratch, entry.path)
+    except PermissionError:
+        if entry.links > 1:
+            raise
+        with closing(open_beneath(scratch, entry.path, os.O_PATH)) as handle:
+            os.chmod(f"/proc/self/fd/{handle}", stat.S_IRUSR)
+        return open_beneath(scratch, entry.path)
+
+
 class _Back:
     """Writes into the person's folder, and nowhere else: no link in it is followed."""
 
@@ -418,7 +430,7 @@ class _Back:
 
     def _put(self, folder: int, name: str, scratch: int, entry: ScratchEntry) -> None:
         beside = f".rightcall-{token_hex(6)}"
-        with closing(open_beneath(scratch, entry.path)) as source:
+        with closing(_open_result(scratch, entry)) as source:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             target = os.open(beside, flags, 0o600, dir_fd=folder)
             try:
