@@ -87,7 +87,7 @@ def test_a_tool_without_a_schema_takes_any_arguments() -> None:
         ([{"name": "w", "parameters": {"type": "object", "required": 5}}], "`required` must be a list"),
         ([{"name": "w", "parameters": {"properties": {"n": {"minimum": "x"}}}}], "at `properties/n/minimum`"),
         ([{"name": "w", "parameters": {"properties": {"n": {"enum": 5}}}}], "not valid JSON Schema"),
-        ([{"name": "w", "parameters": {"x": object()}}], "no JSON"),
+        ([{"name": "w", "parameters": {"x": object()}}], "not valid JSON"),
         ([7], "got int"),
         (["tools.json"], r"must end in \.toml"),
         ([lambda city: city], "a lambda has no name"),

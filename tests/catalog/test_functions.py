@@ -241,7 +241,7 @@ def test_objects_that_carry_a_name_and_a_schema_are_tools() -> None:
 
 
 def test_a_class_that_is_no_model_is_refused() -> None:
-    with pytest.raises(ToolError, match="the class Path is no model"):
+    with pytest.raises(ToolError, match="the class Path is not a model"):
         build_catalog([type("Path", (), {})])
 
 

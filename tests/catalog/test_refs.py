@@ -63,7 +63,7 @@ def test_a_reference_that_leads_out_is_refused_and_nothing_is_opened(ref: str) -
 
 @pytest.mark.parametrize("ref", ["#/$defs/none", "#none", "#/properties/a/minimum", "#/required/0"])
 def test_a_reference_that_leads_nowhere_is_refused(ref: str) -> None:
-    with pytest.raises(ToolError, match="leads nowhere"):
+    with pytest.raises(ToolError, match="is broken"):
         tool_with({"$ref": ref})
 
 

@@ -63,7 +63,7 @@ def test_requests_are_listed_and_shown_without_harm(run: Runner, project: Projec
     assert (whole["totals"]["files"], whole["needed"], whole["approved_by"]) == (1, 1, [])
     missing = run("pr", "show", "7")
     assert (missing.code, missing.out) == (1, "")
-    assert "no pull request 7; the only one is 1" in missing.err
+    assert "Unknown pull request 7; the only one is 1" in missing.err
 
 
 @pytest.mark.promise("W-02")

@@ -60,7 +60,7 @@ def test_operations_run_however_they_are_written(tmp_path: Path, written: Any) -
 @pytest.mark.parametrize(
     ("operations", "why"),
     [
-        ([FIBONACCI, {"type": "modify", "path": "experimental/none", "content": "x"}], "there is no file"),
+        ([FIBONACCI, {"type": "modify", "path": "experimental/none", "content": "x"}], "no such file"),
         ([FIBONACCI, FIBONACCI], "is there twice"),
         ([FIBONACCI, {"type": "insert", "path": "app.py", "content": "x"}], "No git repository"),
         (
@@ -69,7 +69,7 @@ def test_operations_run_however_they_are_written(tmp_path: Path, written: Any) -
         ),
         ([FIBONACCI, {"type": "insert", "path": "experimental/.env", "content": "x"}], "No such file"),
         ([FIBONACCI, {"type": "explode", "path": "experimental/a"}], "type"),
-        ([FIBONACCI, {"type": "modify", "path": "experimental/a"}], "no file"),
+        ([FIBONACCI, {"type": "modify", "path": "experimental/a"}], "no such file"),
         ("delete everything", "operations"),
         ([], "operations"),
     ],

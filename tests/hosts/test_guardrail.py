@@ -140,7 +140,7 @@ def test_a_deprecated_tool_is_told_its_replacement_where_they_do_not(
 ) -> None:
     verdict = check(tool, arguments)
     assert not verdict.ok
-    assert f"Invalid {tool} call. It is deprecated: use {replacement} instead" in (verdict.hint or "")
+    assert f"Invalid {tool} call. This tool is deprecated. Use {replacement} instead" in (verdict.hint or "")
     assert "`path` is `file_path` there" in (verdict.hint or "")
 
 

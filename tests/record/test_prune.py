@@ -186,8 +186,8 @@ def test_what_is_not_said_well_removes_nothing(kind: str, tmp_path: Path) -> Non
         for which, said in (
             ({}, "before, keep: neither is given"),
             ({"keep": -1}, "keep: -1 is less than no record"),
-            ({"before": "yesterday"}, "before: 'yesterday' is no moment"),
-            ({"before": "2026-01-01T00:00"}, "before: '2026-01-01T00:00' is no moment"),
+            ({"before": "yesterday"}, "before: 'yesterday' is not a time"),
+            ({"before": "2026-01-01T00:00"}, "before: '2026-01-01T00:00' is not a time"),
         ):
             with pytest.raises(ConfigError, match=said):
                 pruned(diary, **which)

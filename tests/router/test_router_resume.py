@@ -217,7 +217,7 @@ def test_what_a_person_says_yes_to_is_checked_by_the_gate_again(tmp_path: Path) 
 
     done = resumed(shop, packet, [WORDS], "yes")
     assert (done.packet.tool_routing.execution_status, shop.trace) == ("failed", [])
-    assert "does not fit" in done.packet.status.why
+    assert "does not match" in done.packet.status.why
 
 
 @pytest.mark.promise("T-05")

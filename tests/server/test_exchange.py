@@ -552,7 +552,7 @@ def test_a_page_for_people_is_an_error_of_the_clients_own_api(
 def test_half_an_answer_is_an_error_and_not_half_an_answer(shared: Rig, path: str) -> None:
     shared.upstream.play([Raw(b'{"choices": [{"message": {"role": "assist')])
     got = post(shared.address, path, _request(path, False))
-    assert (got.status, b"no JSON" in got.body) == (502, True)
+    assert (got.status, b"not valid JSON" in got.body) == (502, True)
 
 
 @pytest.mark.parametrize("path", [CHAT, MESSAGES])

@@ -289,7 +289,7 @@ class _Localiser:
         for node in _all(base):
             if fragment in (node.get("$anchor"), node.get("$dynamicAnchor")):
                 return base, node
-        raise ToolError(f"the reference {ref!r:.120} leads nowhere: no schema has that `$anchor`")
+        raise ToolError(f"the reference {ref!r:.120} is broken: no schema has that `$anchor`")
 
 
 def _at_pointer(base: Schema, pointer: str, ref: str) -> Part:

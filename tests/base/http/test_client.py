@@ -354,7 +354,7 @@ def test_nobody_at_the_address_is_unreachable() -> None:
         async with scripted([b""]) as server:
             url = server.url
         upstream = Upstream(url)
-        with pytest.raises(HttpError, match=r"cannot be reached.*is the model's server running") as raised:
+        with pytest.raises(HttpError, match=r"cannot be reached.*check that the upstream is running") as raised:
             await whole(upstream)
         assert raised.value.kind == "unreachable"
         await upstream.aclose()

@@ -171,12 +171,12 @@ def test_a_deprecated_tool_that_no_server_has_is_told_its_replacement(tmp_path: 
         for old, new in (("write_local_file", "Write"), ("read_local_file", "Read")):
             for given in ({}, {"path": "a.md"}, {"path": "a.md", "content": LONG}):
                 told = denial(asked(hooks, old, given))
-                assert f"use `{new}` instead" in told, (old, given)
+                assert f"Use `{new}` instead" in told, (old, given)
                 assert 'Example: {"file_path":' in told, (old, given)
     with hooks_of(tmp_path, PACK, every_tool, "codex") as hooks:  # which has neither
         for old, new in (("write_local_file", "write"), ("read_local_file", "Read")):
             told = denial(asked(hooks, old, {"path": "a.md"}))
-            assert f"use `{new}` instead" in told, old
+            assert f"Use `{new}` instead" in told, old
             assert 'Example: {"file_path":' in told, old
 
 

@@ -71,7 +71,10 @@ def test_elsewhere_than_on_linux_it_refuses(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_an_interpreter_that_is_none_is_named():
-    with closing(Sandbox("/no/such/python")) as refusing, pytest.raises(NoSandbox, match="no program /no/such/python"):
+    with (
+        closing(Sandbox("/no/such/python")) as refusing,
+        pytest.raises(NoSandbox, match="/no/such/python for Python code was not found"),
+    ):
         refusing.tier()
 
 

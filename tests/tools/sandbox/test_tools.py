@@ -207,7 +207,7 @@ def test_javascript_that_imports_is_a_module(tools: dict[str, LocalTool]) -> Non
 
 def test_javascript_without_node_says_what_is_missing(sandbox: Sandbox) -> None:
     tool = execute_tools(SandboxSettings(node="/nowhere/node"), lambda: sandbox)[1]
-    with pytest.raises(ToolFailure, match=r"needs Node.js, and there is no `/nowhere/node`, as \[sandbox\] node says"):
+    with pytest.raises(ToolFailure, match=r"needs Node.js, but `/nowhere/node` \(\[sandbox\] node\) was not found"):
         tool.function(code="1")
 
 

@@ -341,7 +341,7 @@ def test_the_same_page_again_is_refused_for_what_is_known_of_it(site: Site) -> N
     policy = {**POLICY, "policy": {**POLICY["policy"], "repeats": 3}}
     with Executor.open_sync(".", policy, store="memory") as ex:
         *_, last = [ex.run({"name": "web/fetch", "arguments": {"url": site.url()}}, caller="ada") for _ in range(3)]
-    assert "the third time within a minute, and it gave the same each time" in last.content
+    assert "within a minute (third time); it gave the same each time" in last.content
     assert "nothing has changed" not in last.content
 
 
@@ -351,7 +351,7 @@ def test_instructions_and_markup_in_a_page_stay_data(site: Site) -> None:
     shown = run(site.url()).content
     for word in ("<|im_end|>", "<tool_call>", "\x1b", "\u202e"):
         assert word not in shown
-    assert shown.splitlines()[0].endswith("stands for <.")
+    assert shown.splitlines()[0].endswith("means <.")
 
 
 def test_the_audit_holds_the_call_without_secrets(site: Site) -> None:

@@ -58,7 +58,7 @@ def test_a_program_is_found_outside_the_root_and_made_visible_but_never_the_fold
         (str(environment / "bin/pytest"), (str(environment),)),
         ("/usr/bin/sh", ()),
     ]
-    with pytest.raises(ToolFailure, match="no program evil on the PATH outside the root"):
+    with pytest.raises(ToolFailure, match="`evil` was not found on the PATH outside the root"):
         checked(project, checks, ("evil",))
     assert os.listdir(os.path.join(project.desk.folder, "checks")) == []
 

@@ -85,10 +85,10 @@ def test_anybody_may_comment_and_a_word_without_words_is_refused(project: Projec
     told = project.review(None, "  is it tested? ", caller="teacher")
     assert (told.decision, told.approvals) == ("comment", 0)
     assert project.record().discussion[-1].text == "is it tested?"
-    for decision, match in ((None, "Say something"), ("comment", "some words"), ("reject", "says why")):
+    for decision, match in ((None, "Say something"), ("comment", "some words"), ("reject", "`comment` is required")):
         with pytest.raises(ToolFailure, match=match):
             project.review(decision)
-    with pytest.raises(ToolFailure, match="no pull request 8; the only one is 1"):
+    with pytest.raises(ToolFailure, match="Unknown pull request 8; the only one is 1"):
         project.review(id="8")
     with pytest.raises(ToolFailure, match="needs a name"):
         project.review(caller="--")

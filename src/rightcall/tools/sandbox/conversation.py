@@ -209,7 +209,7 @@ def node_program(settings: SandboxSettings) -> str:
     """The program that runs JavaScript, by its whole path."""
     found = shutil.which(settings.node or "node")
     if found is None:
-        named = f"`{settings.node}`, as [sandbox] node says" if settings.node else "`node` on the PATH"
+        named = f"`{settings.node}` ([sandbox] node)" if settings.node else "`node` on the PATH"
         raise ToolFailure(f"JavaScript needs Node.js, but {named} was not found")
     return os.path.realpath(found)
 

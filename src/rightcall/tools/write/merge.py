@@ -162,7 +162,7 @@ def _resolved(command: Command, folder: str, root: str) -> tuple[Command, tuple[
     whole = name if os.path.isabs(name) else _installed(name, root)
     if whole is None:
         raise ToolFailure(
-            f"The check command cannot be run: program not found: {escaped(name, 100)} on the PATH outside the root; "
+            f"The check command cannot be run: `{escaped(name, 100)}` was not found on the PATH outside the root; "
             "name it by its whole path in [write.check] command"
         )
     return (whole, *rest), _needed(whole)
