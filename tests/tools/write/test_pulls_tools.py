@@ -83,7 +83,7 @@ def test_a_call_whose_state_could_not_be_told_is_never_done_on_another(tmp_path:
     project.approved()
     call = Calls(project, Checks())
     for name, more in (("code/merge", {}), ("code/review", {"decision": "reject", "comment": "no"})):
-        with pytest.raises(ToolFailure, match="Nothing was|No review was"):
+        with pytest.raises(ToolFailure, match=r"Nothing was|No review was"):
             call(name, "third", "unknown-0000", id="1", **more)
     assert project.record().status == "open"
     assert len(project.record().discussion) == 2
