@@ -154,6 +154,10 @@ class _LazyPattern:
         return found
 
 
+REDACTED = regex(r"\[redacted [0-9a-f]{12}\]")
+"""What stands in a record for a value that is hidden."""
+
+
 # ── tokens ──
 # How much of a model's context a text takes, roughly: the design's rule, one token for four characters.
 

@@ -110,7 +110,7 @@ def place_words(options: Namespace) -> str:
 
 def say_difference(change: "Change") -> None:
     """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
     from rightcall.tools.diff import unified_diff
 
     hide = Redactor(os.urandom(32))

@@ -23,7 +23,7 @@ from rightcall.cli.parser import SHARED
 from rightcall.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
     from rightcall.gate.gate import Gate
     from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.settings import Policy
@@ -349,7 +349,7 @@ def policy_of(options: Namespace) -> "Policy":
 
 def redactor_of(options: Namespace, store: "Store") -> "Redactor":
     """Hides what must not stand in the records of this store."""
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
 
     return Redactor(store.key(), policy_of(options).settings.audit.redact)
 

@@ -10,7 +10,7 @@ from shlex import quote
 from msgspec import to_builtins
 
 from rightcall.base.files.guarded import packets_folder
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import cut_counted, escaped
 from rightcall.cli import OK
 from rightcall.cli.audit_report import TINTS, column, took

@@ -26,7 +26,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.http.answers import Kind
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import StoreError
