@@ -42,8 +42,8 @@ from rightcall.cli.terminal import (
 from rightcall.errors import StoreError
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.tables import Tables
+from rightcall.router.packet import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
 from rightcall.router.packets import Listed, PacketStore, story_of
-from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
 
 EXAMPLES = """\
 examples:

@@ -25,7 +25,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, render_json
 from rightcall.errors import PacketError
 from rightcall.record.tables import SystemClock
-from rightcall.router.types import (
+from rightcall.router.packet import (
     PACKET_VERSION,
     Content,
     DataField,
