@@ -23,7 +23,7 @@ from rightcall.cli.options import Looking, database_of, json_option, policy_of, 
 from rightcall.cli.persons import person_option, who
 from rightcall.cli.terminal import tell
 from rightcall.errors import ConfigError, PolicyError, StoreError
-from rightcall.policy.ledger import listed, put_stop, recall, speak_on_stderr, stopped, warn
+from rightcall.policy.trust import listed, put_stop, recall, speak_on_stderr, stopped, warn
 from rightcall.policy.types import Pause
 from rightcall.record.admission import LONGEST_REASON, check_operator, pause, resume
 from rightcall.record.tables import Store
