@@ -18,11 +18,10 @@ from bench.table import Figure
 from bench.timing import all_cores
 from rightcall import Executor
 from rightcall.base.files.sight import Sight
-from rightcall.tools.code import diff, listing, read, search
+from rightcall.tools.code import CodeTool, diff, listing, read, search
 from rightcall.tools.code import history as blame
 from rightcall.tools.code import history as log
 from rightcall.tools.code import history as show
-from rightcall.tools.code.opening import CodeTool
 from rightcall.tools.git.repository import repository_for
 from rightcall.tools.git.run import write_graph
 

@@ -16,7 +16,7 @@ from typing import Any
 from bench.table import Figure, micro
 from bench.timing import all_cores, best
 from rightcall import Executor, MemoryStore, SqliteStore
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.executor.calls import Who, Written, call_body
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
 from rightcall.policy.decide import decide

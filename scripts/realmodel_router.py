@@ -36,8 +36,8 @@ from realmodel_router_world import CHANGING, DENIED, Wish, World, brief, wishes
 from rightcall import Executor, Gate
 from rightcall.models.endpoint import Endpoint
 from rightcall.record.tables import read_call
+from rightcall.router.packet import Packet
 from rightcall.router.router import Router
-from rightcall.router.types import Packet
 
 OK, BROKEN = 0, 1
 HOT = 0.8

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from rightcall.policy.watch import load_policy
     from rightcall.record.memory import MemoryStore
     from rightcall.record.sqlite import SqliteStore
+    from rightcall.router.packet import Candidate, Intent, Packet
     from rightcall.router.router import Router
-    from rightcall.router.types import Candidate, Intent, Packet
     from rightcall.tools.functions import tool
     from rightcall.types import Call, Event, Note, Parsed, Problem, Reading, Repair, Verdict
 
@@ -154,8 +154,8 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and says where one
             "policy.types": "Approval Decision",
             "record.memory": "MemoryStore",
             "record.sqlite": "SqliteStore",
+            "router.packet": "Candidate Intent Packet",
             "router.router": "Router",
-            "router.types": "Candidate Intent Packet",
             "tools.functions": "tool",
             "types": "Call Event Note Parsed Problem Reading Repair Verdict",
         },

@@ -6,7 +6,7 @@ from shutil import copytree, rmtree
 
 import pytest
 
-from rightcall.policy import ledger
+from rightcall.policy import trust
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner
 
@@ -68,7 +68,7 @@ def test_an_older_copy_is_told_also_where_all_that_lies_beside_it_was_put_back(r
     assert "The chain is whole, but it is an older copy: it ends with record 3" in done.out
     for command in ("tail", "head", "export"):
         done = run("audit", command)
-        told, _said = done.err, ledger._said.clear()
+        told, _said = done.err, trust._said.clear()
         assert "is not the audit that was written here last: it is an older copy" in told, command
     assert "older copy" in run("stats").err
 

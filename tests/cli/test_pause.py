@@ -8,7 +8,7 @@ from shutil import rmtree
 import pytest
 
 from rightcall.executor.door import Door
-from rightcall.policy.ledger import stop_at
+from rightcall.policy.trust import stop_at
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner
 

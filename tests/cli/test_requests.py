@@ -9,8 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import packets_folder
-from rightcall.router.packets import PacketStore, from_json, new_packet
-from rightcall.router.types import (
+from rightcall.router.packet import (
     Candidate,
     Content,
     Intent,
@@ -23,6 +22,7 @@ from rightcall.router.types import (
     ToolExecutionResult,
     ToolRouting,
 )
+from rightcall.router.packets import PacketStore, from_json, new_packet
 from support.cli import Done, Runner
 from support.stores import Diary, opened
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.cli.serve import Lines, lines_and_log, teller
 from rightcall.cli.terminal import Style
 from rightcall.proxy.gates import Did

@@ -7,8 +7,8 @@ import pytest
 
 from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
-from rightcall.policy import ledger
-from rightcall.policy.ledger import FoundPolicy, give, is_trusted, offer
+from rightcall.policy import trust
+from rightcall.policy.trust import FoundPolicy, give, is_trusted, offer
 from rightcall.policy.watch import PolicyInForce, load_policy
 from support.cli import Runner, Terminal
 
@@ -146,22 +146,22 @@ def test_a_file_with_thousands_of_requests_is_trusted_as_it_says(file: Path) -> 
 
 def test_a_note_that_could_not_be_read_back_is_refused(file: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be kept: its note would exceed 100,000 bytes"):
-        ledger.note("policies", str(file), {"requests": ["x" * 100_000]})
-    assert ledger.recall("policies", str(file)) is None
+        trust.note("policies", str(file), {"requests": ["x" * 100_000]})
+    assert trust.recall("policies", str(file)) is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_a_note_that_others_can_write_or_own_does_not_count(
     file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ledger.note("policies", str(file), {"sha256": "0"})
+    trust.note("policies", str(file), {"sha256": "0"})
     (note,) = (one for one in Path(state_folder(), "trust", "policies").iterdir() if str(file) in one.read_text())
-    assert ledger.recall("policies", str(file)) is not None
+    assert trust.recall("policies", str(file)) is not None
     note.chmod(0o606)
-    assert ledger.recall("policies", str(file)) is None
+    assert trust.recall("policies", str(file)) is None
     assert f"{note} can be written by others" in caplog.text
     note.chmod(0o600)
-    assert ledger.recall("policies", str(file)) is not None
+    assert trust.recall("policies", str(file)) is not None
     fstat = os.fstat
 
     def of_somebody_else(handle: int) -> os.stat_result:
@@ -169,7 +169,7 @@ def test_a_note_that_others_can_write_or_own_does_not_count(
         return os.stat_result((*found[:4], os.geteuid() + 1, *found[5:]))
 
     monkeypatch.setattr(os, "fstat", of_somebody_else)
-    assert ledger.recall("policies", str(file)) is None
+    assert trust.recall("policies", str(file)) is None
     monkeypatch.undo()
     assert f"{note} belongs to another user" in caplog.text
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rightcall import Executor
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.executor.door import Door
 from rightcall.executor.guesses import answer_digest
 from rightcall.hosts.hooks.judgement import Hook, Hooks

@@ -11,7 +11,7 @@ import pytest
 from rightcall import Executor, Router, tool
 from rightcall.executor.executor import SyncExecutor
 from rightcall.models.loop import ScriptedModel, run_loop, run_loop_sync
-from rightcall.policy.ledger import FoundPolicy
+from rightcall.policy.trust import FoundPolicy
 from rightcall.record.tables import Store, read_call
 from support.routers import APPROVED, NONE, choice, looks, ranks
 from support.tool_server import server, starts

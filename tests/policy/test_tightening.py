@@ -12,10 +12,10 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from rightcall.errors import PolicyError, StoreError
-from rightcall.policy import ledger
-from rightcall.policy.ledger import FoundPolicy
+from rightcall.policy import trust
 from rightcall.policy.settings import Asking, Policy, Settings
 from rightcall.policy.tightening import narrow, requests_of, tighten
+from rightcall.policy.trust import FoundPolicy
 from rightcall.policy.types import Grant
 from rightcall.policy.watch import load_policy
 from rightcall.record.sqlite import SqliteStore
@@ -116,7 +116,7 @@ def test_where_modes_mean_nothing_a_named_policy_counts_as_found(
     file = tmp_path / "rightcall.toml"
     file.write_text('[policy]\nstage = "full"\n')
     file.chmod(0o777)
-    monkeypatch.setattr(ledger, "_file_system", lambda _: "vfat")
+    monkeypatch.setattr(trust, "_file_system", lambda _: "vfat")
     assert load_policy(str(file)).standing == "tightened"
     assert stat.S_IMODE(file.stat().st_mode) == 0o777
 

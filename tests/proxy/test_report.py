@@ -8,7 +8,7 @@ from msgspec import json
 from openai._streaming import SSEDecoder
 
 from rightcall import load_policy
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.proxy.gates import LOOKED_AT, Did, Gates, Provenance, Settler, notes, render_comment, render_header
 from rightcall.record.tables import CallBody, encode, read_call
 from rightcall.types import Call, Verdict

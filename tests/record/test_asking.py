@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.errors import AnswerError
 from rightcall.policy.settings import Asking, Settings
 from rightcall.policy.types import HOUR, Approval, Decision, Grant

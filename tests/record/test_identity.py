@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import StoreError
-from rightcall.policy import ledger
+from rightcall.policy import trust
 from rightcall.policy.types import Grant
 from rightcall.record.identity import kept_head
 from rightcall.record.sqlite import SqliteStore
@@ -99,12 +99,12 @@ def another_with_all_its_files(path: Path) -> None:
 def another_to_a_stranger(path: Path) -> None:
     """To a user whose ledger does not know what was here."""
     another(path)
-    ledger.forget("stores", str(path))
+    trust.forget("stores", str(path))
 
 
 def another_without_a_name_to_a_stranger(path: Path) -> None:
     another_without_a_name(path)
-    ledger.forget("stores", str(path))
+    trust.forget("stores", str(path))
 
 
 ANOTHER = "it is not the audit that you used here before: another one was put in its place"

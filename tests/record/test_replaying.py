@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall import Executor, MemoryStore, tool
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.executor.calls import Who, Written, call_body, hush_reasons
 from rightcall.executor.door import Door, Way
 from rightcall.executor.guesses import decided

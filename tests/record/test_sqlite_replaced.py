@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import StoreError, StoreFault
-from rightcall.policy import ledger
+from rightcall.policy import trust
 from rightcall.record.tables import ManualClock
 from support.stores import BODY, OpenSqlite, add, locked, numbers, records, refused, resumed
 
@@ -68,7 +68,7 @@ def test_a_database_that_took_the_place_of_ours_is_not_written_to(
     other.close()
     take_the_place(database.with_name("other.db"), database)
     if not known:
-        ledger.forget("stores", str(database))
+        trust.forget("stores", str(database))
     assert says in refused(store, fault)
     assert numbers(records(store)) == [1]
     refused(store, fault)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall.models.loop import ScriptedModel
-from rightcall.router.story import with_routing
-from rightcall.router.types import Packet, SelectedTool
+from rightcall.router.packet import Packet, SelectedTool, with_routing
 from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, within
 
 pytestmark = pytest.mark.promise("T-05")

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 
 from rightcall import Executor
 from rightcall.base.files.guarded import packets_folder
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.errors import PacketError
 from rightcall.record.calls import CallFilter, find_calls
-from rightcall.router.packets import MOST_BYTES, PacketStore, from_json, is_packet_id, new_id, new_packet, to_json
-from rightcall.router.types import (
+from rightcall.router.packet import (
     Candidate,
     Content,
     DataField,
@@ -33,6 +32,7 @@ from rightcall.router.types import (
     ToolExecutionResult,
     ToolRouting,
 )
+from rightcall.router.packets import MOST_BYTES, PacketStore, from_json, is_packet_id, new_id, new_packet, to_json
 
 pytestmark = pytest.mark.promise("T-01")
 

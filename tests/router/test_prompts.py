@@ -5,9 +5,8 @@ from msgspec.structs import replace
 
 from rightcall import Gate
 from rightcall.router import choose
+from rightcall.router.packet import DataField, Packet, PacketIntent, SelectedTool, with_field
 from rightcall.router.packets import new_packet
-from rightcall.router.story import with_field
-from rightcall.router.types import DataField, Packet, PacketIntent, SelectedTool
 
 pytestmark = pytest.mark.promise("T-04")
 

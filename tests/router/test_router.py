@@ -11,8 +11,8 @@ from rightcall import CallError, ConfigError, Router
 from rightcall.models.loop import ScriptedModel
 from rightcall.policy.types import Grant
 from rightcall.record.admission import give_grant
+from rightcall.router.packet import Packet
 from rightcall.router.packets import PacketStore
-from rightcall.router.types import Packet
 from support.routers import (
     ALLOWED,
     APPROVED,

@@ -10,8 +10,8 @@ import pytest
 
 from rightcall.models.loop import AsyncScriptedModel, ScriptedModel
 from rightcall.policy.settings import RouterSettings
+from rightcall.router.packet import Taken, budget_of, log_step, start_step
 from rightcall.router.packets import PacketStore, new_packet
-from rightcall.router.story import Taken, budget_of, log_step, start_step
 from support.routers import APPROVED, NONE, REQUEST, WORDS, Shop, answered, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-08")

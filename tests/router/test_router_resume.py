@@ -11,9 +11,17 @@ from msgspec.structs import replace
 
 from rightcall import ConfigError, MemoryStore
 from rightcall.models.loop import ScriptedModel
+from rightcall.router.packet import (
+    Candidate,
+    Intent,
+    Packet,
+    PacketIntent,
+    SelectedTool,
+    ToolExecutionResult,
+    with_routing,
+    with_state,
+)
 from rightcall.router.packets import PacketStore, from_json, new_packet, to_json
-from rightcall.router.story import with_routing, with_state
-from rightcall.router.types import Candidate, Intent, Packet, PacketIntent, SelectedTool, ToolExecutionResult
 from support.routers import ALLOWED, APPROVED, NONE, REQUEST, UNAPPROVED, WORDS, Shop, choice, looks, ranks, within
 
 pytestmark = pytest.mark.promise("T-01")

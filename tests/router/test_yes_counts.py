@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from rightcall import Executor, Router, ScriptedModel, run_loop, tool
 from rightcall.errors import ConfigError
+from rightcall.router.packet import Packet
 from rightcall.router.packets import PacketStore, from_json, to_json
 from rightcall.router.router import Answered
-from rightcall.router.types import Packet
 
 CHOSEN = '{"selected_tool": "look", "params": {"what": "moon"}, "reasoning": "It fits.", "confidence": 0.9}'
 SURE = '{"approved": true, "confidence": 0.9, "reasoning": "Right."}'

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import pytest
 
 from rightcall.cli import main
-from rightcall.policy.ledger import give, offer
+from rightcall.policy.trust import give, offer
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

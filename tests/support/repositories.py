@@ -12,9 +12,8 @@ from msgspec import convert, to_builtins
 
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
-from rightcall.tools.code import diff, history
+from rightcall.tools.code import CodeTool, diff, history
 from rightcall.tools.code.diff import comparison_command, snapshot
-from rightcall.tools.code.opening import CodeTool
 from rightcall.tools.git.repository import Repository
 from rightcall.tools.git.run import git_in, output_of, private_for
 from rightcall.tools.process import run_program

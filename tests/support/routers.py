@@ -13,8 +13,8 @@ from msgspec.json import encode
 
 from rightcall import Executor
 from rightcall.models.loop import ScriptedModel
+from rightcall.router.packet import Candidate, Intent
 from rightcall.router.router import Router
-from rightcall.router.types import Candidate, Intent
 from support.cli import write_trusted
 from support.scripted.server import Answer, Scripted, ScriptedUpstream, Text
 

@@ -2,7 +2,7 @@
 
 text, letters      values shown safely and cut to a budget, letters that look like others
 globs              patterns for paths, and for names of tools
-redact, scan, secrets   what must not stand in a record
+secrets, scan      what must not stand in a record
 json/ files/ http/ three subjects with several files each; their names are in their own packages
 """
 
@@ -13,8 +13,7 @@ from rightcall import front
 if TYPE_CHECKING:
     from rightcall.base.globs import Globs, compile_globs, is_pattern, matches, path_matches
     from rightcall.base.letters import skeleton, suspicions, visible
-    from rightcall.base.redact import Redactor
-    from rightcall.base.secrets import is_secret
+    from rightcall.base.secrets import Redactor, is_secret
     from rightcall.base.text import (
         AnswerRoom,
         cut_counted,
@@ -33,8 +32,7 @@ else:
         {
             "globs": "Globs compile_globs is_pattern matches path_matches",
             "letters": "skeleton suspicions visible",
-            "redact": "Redactor",
-            "secrets": "is_secret",
+            "secrets": "Redactor is_secret",
             "text": "AnswerRoom cut_counted cut_end cut_lines cut_middle cut_preview escaped estimate fault_text "
             "render_json",
         },

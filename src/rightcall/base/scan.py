@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec.json import encode
 
-from rightcall.base.secrets import MARK, asks
+from rightcall.base.text import REDACTED
 
 if TYPE_CHECKING:
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
 
 
 _FREE = r"(?<![A-Za-z0-9])"
@@ -175,7 +175,7 @@ def named_values(text: str, is_secret: Callable[[str], bool]) -> Iterator[Span]:
         if not is_secret(found[name]):
             continue
         span = _value(text, found)
-        if span.end > span.start and not MARK.match(text, span.start):
+        if span.end > span.start and not REDACTED.match(text, span.start):
             at = span.end
             yield span
 
@@ -190,7 +190,7 @@ def _value(text: str, found: re.Match[str]) -> Span:
     quote = _QUOTE.match(text, start)
     if quote is not None:
         return _quoted(text, quote)
-    if text[start : start + 1] in ("[", "{") and not MARK.match(text, start):
+    if text[start : start + 1] in ("[", "{") and not REDACTED.match(text, start):
         return Span(start, _bracket_end(text, start))
     tag = _TAG.match(text, start)
     return _bare(text, found) if tag is None else _between(text, tag)
@@ -424,7 +424,7 @@ class Walk:
         same = True
         for key, item in thing.items():
             written: Any = self._text(key, False) if isinstance(key, str) else key
-            if key in named or (self._is_secret(key) and not _is_answer(key, item)):
+            if key in named or (self._is_secret(key) and not self._redactor.is_answer(key, item)):
                 new = self._redactor.whole(item)
             else:
                 new = self.clean(item, depth + 1, near)
@@ -457,11 +457,6 @@ class Walk:
 
     def _is_secret(self, name: Any) -> bool:
         return isinstance(name, str) and self._redactor.is_secret(name)
-
-
-def _is_answer(name: str, item: Any) -> bool:
-    """A yes or no to a question: `has_password` tells nothing."""
-    return isinstance(item, bool) and asks(name)
 
 
 def _holds_aws_key(items: Iterable[Any]) -> bool:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from math import isfinite
+from time import gmtime, strftime
 from typing import Any, Final, cast
 
 from msgspec.json import encode
@@ -152,6 +153,10 @@ class _LazyPattern:
         found = getattr(re.compile(self._source, self._flags), name)
         setattr(self, name, found)
         return found
+
+
+REDACTED = regex(r"\[redacted [0-9a-f]{12}\]")
+"""What stands in a record for a value that is hidden."""
 
 
 # ── tokens ──
@@ -311,3 +316,20 @@ def bounded(head: Iterable[str], files: Iterable[str], diff: str, instead: str, 
 def cut_preview(what: str, head: Iterable[str], files: Iterable[str], diff: str) -> str:
     listed = ["Every file that changes, with its lines:", *files, ""]
     return with_left_out(what, "\n".join([*listed, *head, diff, "… cut here"]))
+
+
+# ── moments ──
+# Moments as every tool tells them: ISO 8601, in UTC.
+
+_FIRST, _LAST = -62_135_596_800, 253_402_300_799
+"""The years 1 to 9999; a file may claim any other."""
+
+
+def utc(seconds: float) -> str:
+    """Seconds since 1970 as a text.
+
+    >>> utc(0), utc(1e300)
+    ('1970-01-01T00:00:00Z', '9999-12-31T23:59:59Z')
+    """
+    moment = gmtime(max(_FIRST, min(seconds, _LAST)))
+    return f"{moment.tm_year:04}{strftime('-%m-%dT%H:%M:%SZ', moment)}"

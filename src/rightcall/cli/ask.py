@@ -42,8 +42,8 @@ from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, mode
 from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 from rightcall.record.tables import Store
+from rightcall.router.packet import Packet
 from rightcall.router.packets import make_folder, read, to_json, write
-from rightcall.router.types import Packet
 
 if TYPE_CHECKING:
     from asyncio import Runner

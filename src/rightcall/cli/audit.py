@@ -34,7 +34,7 @@ from rightcall.cli.pause import paused_line
 from rightcall.cli.persons import ago, agrees, at_a_terminal, moment, person_option, who
 from rightcall.cli.terminal import Style, json_text, many, say, style_for, tell, wrap
 from rightcall.errors import AnswerError, ConfigError, StoreError
-from rightcall.policy.ledger import recall, speak_on_stderr, warn
+from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
 from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls

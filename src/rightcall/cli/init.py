@@ -395,7 +395,7 @@ def run(options: Namespace) -> int:
 
 def _trust(file: str, text: str) -> list[str]:
     """What we have written ourselves, whole, needs no question; what is wrong, if it cannot be kept."""
-    from rightcall.policy.ledger import give_to_own
+    from rightcall.policy.trust import give_to_own
 
     try:
         give_to_own(file, text.encode())

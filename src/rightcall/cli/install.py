@@ -54,7 +54,7 @@ from rightcall.hosts.install.trying import (
     try_server,
     why_not_run,
 )
-from rightcall.policy.ledger import stopped
+from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import unusable, way_out
@@ -110,7 +110,7 @@ def place_words(options: Namespace) -> str:
 
 def say_difference(change: "Change") -> None:
     """As `diff -u` shows it, escaped, and with what looks like a secret hidden: this may end in a log."""
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
     from rightcall.tools.diff import unified_diff
 
     hide = Redactor(os.urandom(32))
@@ -511,7 +511,7 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     if policy is None:
         return []
     from rightcall.hosts.enforcement import unenforced
-    from rightcall.policy.ledger import FoundPolicy
+    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
 
     with suppress(ConfigError, OSError):  # a policy that is wrong is told of beside
@@ -551,7 +551,7 @@ def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def _stores() -> Iterator[str]:
     """This project's store, and the one that hooks without a policy share."""
-    from rightcall.policy.ledger import FoundPolicy
+    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.memory import found_folder, store_path
 
@@ -576,7 +576,7 @@ def _clashes(store: str) -> list[str]:
     if policy is None:
         return []
     from rightcall.mcp.gateway.names import clash_words, name_tools
-    from rightcall.policy.ledger import FoundPolicy
+    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
     from rightcall.record.notes import remembered_tools
 

@@ -23,10 +23,10 @@ from rightcall.cli.parser import SHARED
 from rightcall.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
     from rightcall.gate.gate import Gate
-    from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.settings import Policy
+    from rightcall.policy.trust import FoundPolicy
     from rightcall.record.identity import Identified
     from rightcall.record.tables import Store, Tables
     from rightcall.types import Mode
@@ -324,7 +324,7 @@ def policy_file(options: Namespace) -> "str | FoundPolicy | None":
 
 def found_policy(path: str, least: "Mode" = "block") -> "FoundPolicy":
     """A policy file that a command has found; what is ignored of it is said on standard error."""
-    from rightcall.policy.ledger import FoundPolicy, speak_on_stderr
+    from rightcall.policy.trust import FoundPolicy, speak_on_stderr
 
     speak_on_stderr()
     return FoundPolicy(path, least)
@@ -349,7 +349,7 @@ def policy_of(options: Namespace) -> "Policy":
 
 def redactor_of(options: Namespace, store: "Store") -> "Redactor":
     """Hides what must not stand in the records of this store."""
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
 
     return Redactor(store.key(), policy_of(options).settings.audit.redact)
 
@@ -372,7 +372,7 @@ def found_in(options: Namespace) -> str | None:
     """The folder that the store may have come with; None where the options name it."""
     if options.db is not None:
         return None
-    from rightcall.policy.ledger import speak_on_stderr
+    from rightcall.policy.trust import speak_on_stderr
     from rightcall.record.memory import found_folder
 
     speak_on_stderr()

@@ -23,13 +23,13 @@ from rightcall.cli.options import Looking, database_of, json_option, policy_of, 
 from rightcall.cli.persons import person_option, who
 from rightcall.cli.terminal import tell
 from rightcall.errors import ConfigError, PolicyError, StoreError
-from rightcall.policy.ledger import listed, put_stop, recall, speak_on_stderr, stopped, warn
+from rightcall.policy.trust import listed, put_stop, recall, speak_on_stderr, stopped, warn
 from rightcall.policy.types import Pause
 from rightcall.record.admission import LONGEST_REASON, check_operator, pause, resume
 from rightcall.record.tables import Store
 
 if TYPE_CHECKING:
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
     from rightcall.policy.settings import Settings
 
 
@@ -333,7 +333,7 @@ def run(options: Namespace) -> int:
 
 def stop_everywhere(options: Namespace, places: Places) -> bool:
     """Before any store: what has one then finds the stop at once. Whether there was none yet."""
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
 
     if stopped() is not None:
         return False
@@ -372,7 +372,7 @@ def said_reason(options: Namespace, places: Places, store: "Store") -> str:
     with it stops nothing."""
     if not options.reason:
         return ""
-    from rightcall.base.redact import Redactor
+    from rightcall.base.secrets import Redactor
 
     return _plain_reason(options.reason, Redactor(store.key(), places.settings.audit.redact))
 

@@ -38,7 +38,6 @@ from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
 from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
-from rightcall.policy.ledger import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.policy.reader import read_policy
 from rightcall.policy.settings import (
     HOSTS,
@@ -54,6 +53,7 @@ from rightcall.policy.settings import (
     WriteSettings,
 )
 from rightcall.policy.tightening import ignored_keys, tighten
+from rightcall.policy.trust import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.policy.watch import load_policy
 from rightcall.tools.code.structure import has_parser
 

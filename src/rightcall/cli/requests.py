@@ -10,7 +10,7 @@ from shlex import quote
 from msgspec import to_builtins
 
 from rightcall.base.files.guarded import packets_folder
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import cut_counted, escaped
 from rightcall.cli import OK
 from rightcall.cli.audit_report import TINTS, column, took
@@ -42,8 +42,8 @@ from rightcall.cli.terminal import (
 from rightcall.errors import StoreError
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.tables import Tables
+from rightcall.router.packet import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
 from rightcall.router.packets import Listed, PacketStore, story_of
-from rightcall.router.types import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
 
 EXAMPLES = """\
 examples:

@@ -30,10 +30,9 @@ from rightcall.cli.read import LineError, answer_each, value_of
 from rightcall.cli.terminal import json_text, tell
 from rightcall.errors import RightCallError
 from rightcall.policy.settings import Policy
+from rightcall.router.packet import Packet, log_step, start_step, with_state
 from rightcall.router.respond import plain_answer, question_for, waiting_for
 from rightcall.router.router import Router
-from rightcall.router.story import log_step, start_step, with_state
-from rightcall.router.types import Packet
 
 if TYPE_CHECKING:
     from rightcall.cli.routing import RouterAsGiven

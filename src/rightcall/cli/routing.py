@@ -48,10 +48,10 @@ from rightcall.policy.settings import RouterSettings
 from rightcall.policy.types import DecisionKind
 from rightcall.record.tables import Store
 from rightcall.router.lexical import tool_texts
+from rightcall.router.packet import Candidate, Packet, SelectedTool
 from rightcall.router.packets import PacketStore
 from rightcall.router.router import Router
 from rightcall.router.trip import ASKED, NOBODY, rehearsed_effects
-from rightcall.router.types import Candidate, Packet, SelectedTool
 from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:

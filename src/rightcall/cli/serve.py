@@ -17,9 +17,8 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, TextIO
 
 from rightcall.base.http.answers import is_loopback
-from rightcall.base.redact import Redactor
-from rightcall.base.secrets import MARK
-from rightcall.base.text import escaped, render_json
+from rightcall.base.secrets import Redactor
+from rightcall.base.text import REDACTED, escaped, render_json
 from rightcall.cli.options import database_of, number_within, policy_file
 from rightcall.cli.parser import SHARED
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
@@ -455,7 +454,7 @@ def _line(did: Did, observe: bool, style: Style, redactor: Redactor) -> str:
 def _problem(problem: dict[str, str]) -> str:
     """Where all of the message is secret, what remains to be said."""
     message = problem["message"]
-    return f"{problem['path']}: {problem['code']}" if MARK.fullmatch(message) else message
+    return f"{problem['path']}: {problem['code']}" if REDACTED.fullmatch(message) else message
 
 
 def _change(repair: dict[str, Any]) -> str:

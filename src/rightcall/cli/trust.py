@@ -33,7 +33,8 @@ from rightcall.cli.options import (
 from rightcall.cli.persons import YES, at_a_terminal, person_option, read_word, render_name, who
 from rightcall.cli.terminal import Style, count, many, say, say_json, table, tell
 from rightcall.errors import ConfigError, PolicyError
-from rightcall.policy.ledger import (
+from rightcall.policy.settings import HOSTS
+from rightcall.policy.trust import (
     FoundPolicy,
     TrustOffer,
     give,
@@ -43,7 +44,6 @@ from rightcall.policy.ledger import (
     state_of,
     take_back,
 )
-from rightcall.policy.settings import HOSTS
 from rightcall.policy.types import Token
 from rightcall.record.browse import moment
 from rightcall.record.tables import Store

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rightcall.base.globs import loosely
 from rightcall.base.json.marks import used
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import cut_counted, escaped, render_json
 from rightcall.errors import CallError, StoreError
 from rightcall.executor.present.messages import LONGEST as LONGEST_SUMMARY

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from rightcall.base.files.guarded import follow, guarded_files
 from rightcall.base.globs import twins
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.calls import Who, checked_caller, end_body, faulty, hush_reasons, record_later, unrecorded

@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from rightcall import suggest_keywords
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.shipped import Hands, shipped_tools

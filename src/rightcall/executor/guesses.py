@@ -13,7 +13,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, found_at, plain_name
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.errors import RightCallError

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rightcall.base.files.guarded import NOWHERE
 from rightcall.base.files.rules import PathRules, path_rules
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told, stubborn_hint

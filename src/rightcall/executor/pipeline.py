@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from rightcall.base.files.guarded import is_another_name, is_guarded
 from rightcall.base.json.marks import is_object
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, estimate
 from rightcall.errors import StoreError
 from rightcall.executor.calls import (

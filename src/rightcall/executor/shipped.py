@@ -23,7 +23,7 @@ from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings, Policy, SandboxSettings, Settings, WriteSettings
 from rightcall.record.memory import Premises
 from rightcall.record.tables import Store
-from rightcall.tools.code.opening import CodeTool, local
+from rightcall.tools.code import CodeTool, local
 from rightcall.tools.functions import LocalTool, Work, packed_tool
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import msgspec
 from msgspec import DecodeError, Struct, json
@@ -230,6 +230,37 @@ class Calls:
             return passage
 
 
+class _ModelRequest(NamedTuple):
+    """What the runner asks of a model, in the order of `Model.get_response`."""
+
+    system_instructions: Any
+    input: Any
+    model_settings: Any
+    tools: Any
+    output_schema: Any
+    handoffs: Any
+    tracing: Any
+    more: dict[str, Any]
+    """Keywords that came with later versions of the SDK."""
+
+    @property
+    def may_lift(self) -> bool:
+        """Whether a call in the text is to be taken for one: not in an answer that is data, nor where the provider
+        keeps the conversation, and would not know the call that is answered."""
+        data = self.output_schema is not None and not self.output_schema.is_plain_text()
+        return not data and not self.more.get("previous_response_id") and not self.more.get("conversation_id")
+
+    def passed_on(self) -> tuple[Any, ...]:
+        """What the model behind is asked, beside `more`."""
+        return self._replace(input=as_the_model_wrote(self.input), tools=offered_ones(self.tools))[:-1]
+
+
+def _request_of(given: tuple[Any, ...], named: dict[str, Any]) -> _ModelRequest:
+    fields = {name: value for name, value in named.items() if name in _ModelRequest._fields}
+    more = {name: value for name, value in named.items() if name not in fields}
+    return _ModelRequest(*given, **fields, more=more)
+
+
 class GuardedModel(Model):
     """A model whose calls name the tools that are there, with arguments that can be read."""
 
@@ -249,36 +280,26 @@ class GuardedModel(Model):
     def get_retry_advice(self, request: Any) -> Any:
         return self.inner.get_retry_advice(request)
 
-    async def get_response(
-        self, system_instructions: Any, input: Any, model_settings: Any, tools: Any, output_schema: Any, handoffs: Any,
-        tracing: Any, **more: Any,
-    ) -> ModelResponse:  # fmt: skip
-        response = await self.inner.get_response(
-            system_instructions, as_the_model_wrote(input), model_settings, offered_ones(tools), output_schema,
-            handoffs, tracing, **more,
-        )  # fmt: skip
-        output = self._corrected(response.output, tools, handoffs, text=_may_lift(output_schema, more))
+    async def get_response(self, *given: Any, **named: Any) -> ModelResponse:
+        asked = _request_of(given, named)
+        response = await self.inner.get_response(*asked.passed_on(), **asked.more)
+        output = self._corrected(response.output, asked.tools, asked.handoffs, text=asked.may_lift)
         return response if output is response.output else replace(response, output=output)
 
-    async def stream_response(
-        self, system_instructions: Any, input: Any, model_settings: Any, tools: Any, output_schema: Any, handoffs: Any,
-        tracing: Any, **more: Any,
-    ) -> AsyncIterator[Any]:  # fmt: skip
+    async def stream_response(self, *given: Any, **named: Any) -> AsyncIterator[Any]:
         """Pieces pass as they come; a finished call, and the finished answer, come put right."""
-        events = self.inner.stream_response(
-            system_instructions, as_the_model_wrote(input), model_settings, offered_ones(tools), output_schema,
-            handoffs, tracing, **more,
-        )  # fmt: skip
+        asked = _request_of(given, named)
+        events = self.inner.stream_response(*asked.passed_on(), **asked.more)
         try:
             async for event in events:
                 if isinstance(event, ResponseOutputItemDoneEvent):
-                    [item] = self._corrected([event.item], tools, handoffs, text=False)
+                    [item] = self._corrected([event.item], asked.tools, asked.handoffs, text=False)
                     yield event if item is event.item else event.model_copy(update={"item": item})
                 elif isinstance(event, ResponseCompletedEvent):
-                    given = event.response.output
-                    output = self._corrected(given, tools, handoffs, text=_may_lift(output_schema, more))
+                    written = event.response.output
+                    output = self._corrected(written, asked.tools, asked.handoffs, text=asked.may_lift)
                     whole = event.response.model_copy(update={"output": output})
-                    yield event if output is given else event.model_copy(update={"response": whole})
+                    yield event if output is written else event.model_copy(update={"response": whole})
                 else:
                     yield event
         finally:
@@ -329,13 +350,6 @@ class GuardedModel(Model):
         return ResponseFunctionToolCall(
             name=call.name, arguments=text, call_id=call.id, type="function_call", status="completed"
         )
-
-
-def _may_lift(output_schema: Any, more: dict[str, Any]) -> bool:
-    """Whether a call in the text is to be taken for one: not in an answer that is data, nor where the provider keeps
-    the conversation, and would not know the call that is answered."""
-    data = output_schema is not None and not output_schema.is_plain_text()
-    return not data and not more.get("previous_response_id") and not more.get("conversation_id")
 
 
 def definition(tool: FunctionTool) -> dict[str, Any]:

@@ -10,22 +10,24 @@ used once.
 from __future__ import annotations
 
 import hmac
+import threading
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from secrets import token_hex
 from time import time
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from msgspec import MsgspecError, Struct
+from msgspec import MsgspecError, Raw, Struct
 from msgspec.json import Decoder, encode
 
 from rightcall.base.text import escaped
 from rightcall.errors import AnswerError, StoreError
-from rightcall.mcp.messages import Peer, ToolCall, input_required, mapping
+from rightcall.mcp.messages import Id, Message, Peer, ToolCall, input_required, mapping, notification, request, value
 
 if TYPE_CHECKING:
     from rightcall.executor.door import Door
     from rightcall.executor.passage import Passage
+    from rightcall.mcp.wrap.process import Ends
     from rightcall.record.tables import Store
 
 Said = Literal["approved", "denied"]
@@ -191,3 +193,96 @@ def read_answer(response: Any) -> Said | None:
     if not isinstance(found.get("action"), str):
         return None
     return "approved" if found["action"] == "accept" and mapping(found.get("content")).get(FIELD) is True else "denied"
+
+
+# ── questions ──
+# Questions to a person while a call is held (until 2025-11-25): requests of our own to the client.
+
+MOST_QUESTIONS: Final = 100
+"""At a time; further calls are told the id of their approval instead."""
+
+
+class Held(Struct, frozen=True):
+    """A call on its way."""
+
+    line: bytes
+    """As it came."""
+    id: Id
+    raw_id: Raw
+    call: ToolCall
+    peer: Peer
+
+
+class HeldQuestion(Struct, frozen=True):
+    held: Held
+    passage: Passage
+    call_off: Callable[[], None]
+    """Nobody needs to notice any more that it was not answered."""
+
+
+Done = Callable[[Held, "Passage", Said | None], None]
+
+
+class Questions:
+    """Those that are open. Thread-safe."""
+
+    def __init__(self, ends: Ends, approver: Approver, seconds: float, done: Done) -> None:
+        self._ends = ends
+        self._approver = approver
+        self._seconds = seconds
+        self._done = done
+        self._open: dict[str, HeldQuestion] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, held: Held, passage: Passage) -> bool:
+        """Put the question to the client; False where it cannot be asked."""
+        form = self._approver.form(passage, held.peer)
+        if form is None:
+            return False
+        own = self._ends.question_id()
+        with self._lock:
+            if len(self._open) >= MOST_QUESTIONS:
+                return False
+            call_off = self._ends.later(self._seconds, lambda: self._unanswered(own))
+            self._open[own] = HeldQuestion(held, passage, call_off)
+        return self._ends.to_client(request(own, "elicitation/create", form))
+
+    def answered(self, id: Id, message: Message) -> None:
+        """The client's response. An error is no answer; whatever else is not a yes is a no."""
+        question = self._taken(id)
+        if question is not None:
+            word = None if message.error else read_answer(value(message.result)) or "denied"
+            self._done(question.held, question.passage, word)
+
+    def _unanswered(self, id: str) -> None:
+        question = self._taken(id)
+        if question is not None:
+            self._take_back(id, "nobody answered in time")
+            self._done(question.held, question.passage, None)
+
+    def holds(self, call: Id) -> bool:
+        return self._about(call) is not None
+
+    def _about(self, call: Id) -> str | None:
+        if not self._open:
+            return None
+        with self._lock:
+            return next((own for own, question in self._open.items() if question.held.id == call), None)
+
+    def drop(self, call: Id) -> bool:
+        """The client takes the call itself back; whether it was held here."""
+        own = self._about(call)
+        if own is None or self._taken(own) is None:
+            return False
+        self._take_back(own, "the call was cancelled")
+        return True
+
+    def _taken(self, id: Id) -> HeldQuestion | None:
+        with self._lock:
+            question = self._open.pop(id, None) if isinstance(id, str) else None
+        if question is not None:
+            question.call_off()
+        return question
+
+    def _take_back(self, id: str, why: str) -> None:
+        self._ends.to_client(notification("notifications/cancelled", {"requestId": id, "reason": why}))

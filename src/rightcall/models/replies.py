@@ -450,7 +450,7 @@ def _attempt(model: Model, messages: list[Message], options: dict[str, Any]) -> 
 def describe_failure(error: Exception) -> Failed:
     """What a model raised, as a value, without the secrets that clients like to repeat. A `ModelError` is a whole
     sentence already."""
-    from rightcall.base.redact import Redactor  # late: most models answer
+    from rightcall.base.secrets import Redactor  # late: most models answer
 
     _log.warning("rightcall: the model failed", exc_info=error)
     said = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {error}"

@@ -1,8 +1,8 @@
 """What is allowed: the policy file, read once and frozen, and the decision it gives for one request.
 
-    file ─▶ ledger, tightening ─▶ watch, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
+    file ─▶ trust, tightening ─▶ watch, reader, values ─▶ settings (Policy) ─▶ decide ─▶ Decision
 
-`types` are the records of running a call, `watch` the policy of something that runs while its file is edited, `ledger`
+`types` are the records of running a call, `watch` the policy of something that runs while its file is edited, `trust`
 what this user trusts, policy files as they are found among it. `commands/` reads command lines and addresses in
 arguments.
 """
@@ -13,7 +13,6 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.policy.decide import POLICIES, denial, may_use, permission, scopes_of
-    from rightcall.policy.ledger import FoundPolicy
     from rightcall.policy.settings import (
         DEFAULT_POLICY,
         Policy,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         Settings,
         rights_of,
     )
+    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.types import Approval, Decision, Finding, Grant, Metadata, Pause, Request, Result, Token
     from rightcall.policy.watch import PolicyInForce, load_policy
 else:
@@ -31,8 +31,8 @@ else:
         __name__,
         {
             "decide": "POLICIES denial may_use permission scopes_of",
-            "ledger": "FoundPolicy",
             "settings": "DEFAULT_POLICY Policy Rights RouterSettings SandboxSettings Server Settings rights_of",
+            "trust": "FoundPolicy",
             "types": "Approval Decision Finding Grant Metadata Pause Request Result Token",
             "watch": "PolicyInForce load_policy",
         },

@@ -34,7 +34,7 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
 
     if isinstance(policy, Mapping):
         return read_document(policy)
-    from rightcall.policy.ledger import load_file
+    from rightcall.policy.trust import load_file
 
     return load_file(policy)
 
@@ -52,7 +52,7 @@ class PolicyInForce:
     that was not taken."""
 
     def __init__(self, policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None) -> None:
-        from rightcall.policy.ledger import FoundPolicy  # late: a gate has no file to watch
+        from rightcall.policy.trust import FoundPolicy  # late: a gate has no file to watch
 
         self._named = os.fspath(policy) if isinstance(policy, (str, os.PathLike)) else None
         self._found = policy.absolute() if isinstance(policy, FoundPolicy) else None
@@ -127,7 +127,7 @@ class PolicyInForce:
         """Differs when somebody has trusted the file, or no longer does."""
         if self._found is None:
             return None
-        from rightcall.policy.ledger import stamp  # late: only who has found a policy pays for it
+        from rightcall.policy.trust import stamp  # late: only who has found a policy pays for it
 
         return stamp("policies", identity(self._found.path))
 

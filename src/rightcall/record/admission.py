@@ -547,7 +547,7 @@ def _released(tables: Tables, held: RefusedCall, by: str, callers: Collection[st
 # The emergency stop in the tables: one word that every admission reads in its own transaction. Once `pause` has
 # returned, no process on this store admits another call. Calls that run already end by themselves.
 #
-# The stop that holds for all processes of a user is in `policy/ledger.py`.
+# The stop that holds for all processes of a user is in `policy/trust.py`.
 
 LONGEST_REASON = 500
 

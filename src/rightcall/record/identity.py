@@ -22,8 +22,8 @@ from msgspec.json import encode
 from rightcall.base.files.guarded import whole_file
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError, StoreError
-from rightcall.policy import ledger
-from rightcall.policy.ledger import stopped, warn
+from rightcall.policy import trust
+from rightcall.policy.trust import stopped, warn
 from rightcall.record.sqlite_file import KEY_BYTES, META, STEPS, fault_of, key_beside, unusable, version_of, way_out
 from rightcall.record.tables import AuditEntry, EntryKind, NoteBody
 from rightcall.record.tables import encode as tables_encode
@@ -101,20 +101,20 @@ class Origin:
         """This user made it, or uses it from now on."""
         about = {"token": token, **{table: getattr(self.since, table) for table in Since.__slots__}}
         try:
-            ledger.note("stores", str(self._path), about)
+            trust.note("stores", str(self._path), about)
         except ConfigError as fault:
             # then it is a stranger next time, which is the stricter
             warn(f"{fault}. So {_PERMISSIONS} made now in {escaped(str(self._path))} will not count later. {_NAME_IT}")
 
     def keep_head(self, head: tuple[int, bytes]) -> None:
         """Something was taken back: from now on a copy that ends before this record is none of ours."""
-        about = ledger.recall("stores", str(self._path))
+        about = trust.recall("stores", str(self._path))
         if about is not None:
             with suppress(ConfigError):  # as above: then only what lies beside the file tells
-                ledger.note("stores", str(self._path), about | {"head": [head[0], head[1].hex()]})
+                trust.note("stores", str(self._path), about | {"head": [head[0], head[1].hex()]})
 
     def kept_head(self) -> tuple[int, bytes] | None:
-        about = ledger.recall("stores", str(self._path)) or {}
+        about = trust.recall("stores", str(self._path)) or {}
         match about.get("head"):
             case [int(seq), str(own)]:
                 with suppress(ValueError):
@@ -140,7 +140,7 @@ class Origin:
             )
 
     def _is_known(self, connection: sqlite3.Connection) -> bool:
-        known = ledger.recall("stores", str(self._path))
+        known = trust.recall("stores", str(self._path))
         word = _word_of(known)
         if known is None or word is None or not _holds(connection, word):
             return False
@@ -148,7 +148,7 @@ class Origin:
         return True
 
     def _word(self) -> str | None:
-        return _word_of(ledger.recall("stores", str(self._path)))
+        return _word_of(trust.recall("stores", str(self._path)))
 
 
 def _word_of(known: dict[str, Any] | None) -> str | None:

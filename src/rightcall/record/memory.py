@@ -13,8 +13,8 @@ from msgspec import Struct
 from rightcall.base.files.guarded import desks_folder, guarded_files, leaves_folder
 from rightcall.base.globs import quoted
 from rightcall.errors import ConfigError, StoreError
-from rightcall.policy.ledger import places_of, stop_at
 from rightcall.policy.settings import Policy
+from rightcall.policy.trust import places_of, stop_at
 from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Grant, Mark, Pause, Token
 from rightcall.record.admission import sweep
 from rightcall.record.tables import (

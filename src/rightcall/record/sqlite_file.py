@@ -333,7 +333,7 @@ def _refuse_shared(path: Path) -> None:
     found = os.stat(path)
     if not found.st_mode & 0o022 or not stat.S_ISREG(found.st_mode):  # what is no file is told by whoever opens it
         return
-    from rightcall.policy.ledger import modes_mean_nothing, others_may_write  # late: hardly any file needs it
+    from rightcall.policy.trust import modes_mean_nothing, others_may_write  # late: hardly any file needs it
 
     if others_may_write(found) and not modes_mean_nothing(found):
         raise shared(path)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import json
 from msgspec.structs import astuple, replace
 
-from rightcall.policy.ledger import places_of, put_stop, stop_at
+from rightcall.policy.trust import places_of, put_stop, stop_at
 from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token, refused_scope
 from rightcall.record.identity import PrivateTexts
 from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link

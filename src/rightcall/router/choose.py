@@ -23,9 +23,11 @@ from rightcall.gate.recover.native import unpack
 from rightcall.gate.repair.arguments import loads
 from rightcall.models.replies import Model, Turn, answer_of, turn_of
 from rightcall.policy.settings import RouterSettings
-from rightcall.router.story import (
+from rightcall.router.packet import (
     Message,
+    Packet,
     RouterQuestion,
+    SelectedTool,
     Taken,
     budget_of,
     log_step,
@@ -36,7 +38,6 @@ from rightcall.router.story import (
     with_routing,
     with_state,
 )
-from rightcall.router.types import Packet, SelectedTool
 from rightcall.types import Reading, Verdict
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Container, Sequence
 from typing import TYPE_CHECKING
 
 from rightcall.router.lexical import STOP_WORDS, ToolText, names_value, stem
+from rightcall.router.packet import Intent, Mode
 from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
 from rightcall.router.slots import FILLED, filled_shares
-from rightcall.router.types import Intent, Mode
 
 if TYPE_CHECKING:
     from rightcall.router.index import Hit

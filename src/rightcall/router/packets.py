@@ -21,11 +21,11 @@ from msgspec.json import Decoder, encode
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import whole_file
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, render_json
 from rightcall.errors import PacketError
 from rightcall.record.tables import SystemClock
-from rightcall.router.types import (
+from rightcall.router.packet import (
     PACKET_VERSION,
     Content,
     DataField,

@@ -31,8 +31,8 @@ from rightcall.router.lexical import (
     told_of,
     why,
 )
+from rightcall.router.packet import Candidate
 from rightcall.router.slots import Values, Wanted, exact, filled_shares, values_in, wanted_arguments
-from rightcall.router.types import Candidate
 from rightcall.router.vectors import (
     TOOL_PIECES,
     Stack,

@@ -19,8 +19,9 @@ from rightcall.models.replies import Failed, Model, describe_failure, options_ta
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose
 from rightcall.router.cleaning import Cleaner
-from rightcall.router.story import (
+from rightcall.router.packet import (
     Budget,
+    Packet,
     RouterQuestion,
     Taken,
     budget_of,
@@ -31,7 +32,6 @@ from rightcall.router.story import (
     start_step,
     with_state,
 )
-from rightcall.router.types import Packet
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate

@@ -20,9 +20,12 @@ from rightcall.models.replies import Model
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose
 from rightcall.router.choose import Broken, Said, exact_in, share, taken_apart, words
-from rightcall.router.story import (
+from rightcall.router.packet import (
     Budget,
+    Candidate,
+    Packet,
     RouterQuestion,
+    SelectedTool,
     budget_of,
     log_step,
     put,
@@ -31,7 +34,6 @@ from rightcall.router.story import (
     with_routing,
     with_state,
 )
-from rightcall.router.types import Candidate, Packet, SelectedTool
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate

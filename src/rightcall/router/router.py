@@ -18,9 +18,22 @@ from msgspec.structs import replace
 
 from rightcall import suggest
 from rightcall.errors import ConfigError
-from rightcall.router.story import log_step, request_text, start_step, with_routing, with_state
+from rightcall.router.packet import (
+    Candidate,
+    Intent,
+    Models,
+    Packet,
+    PacketIntent,
+    has_spoken,
+    log_step,
+    models_of,
+    request_of,
+    request_text,
+    start_step,
+    with_routing,
+    with_state,
+)
 from rightcall.router.toolset import Toolset
-from rightcall.router.types import Candidate, Intent, Packet, PacketIntent
 
 if TYPE_CHECKING:
     from rightcall.executor.pipeline import Ask
@@ -28,7 +41,6 @@ if TYPE_CHECKING:
     from rightcall.policy.settings import RouterSettings
     from rightcall.record.notes import Confirmation
     from rightcall.router.review import Clearances
-    from rightcall.router.story import Models
     from rightcall.router.trip import Pieces, Trip
 
 
@@ -137,8 +149,6 @@ class Router:
     @property
     def models(self) -> Models:
         if self._models is None:
-            from rightcall.router.story import models_of  # late: without a model nothing of it is needed
-
             self._models = models_of(self._given_models, self.settings)
         return self._models
 
@@ -202,8 +212,6 @@ class Router:
 
     def detect(self, packet: Packet) -> Packet:
         """Does it need a tool? Where that is not beyond doubt, the selecting model decides, if there is one."""
-        from rightcall.router.story import has_spoken, request_of
-
         taken = start_step()
         found = self.needs_tool(request_of(packet), packet.header.caller)
         answer = found.answer if found.sure else "call"
@@ -219,8 +227,6 @@ class Router:
 
     def find(self, packet: Packet) -> Packet:
         """The tools that the selecting model is shown: all of them, likeliest first, or the likeliest of very many."""
-        from rightcall.router.story import request_of
-
         offered = self._tools.offer(packet.header.caller).by_name
         every = len(offered) <= MOST_OFFERED
         limit = max(len(offered), 1) if every else self.settings.candidates

@@ -23,11 +23,16 @@ from rightcall.errors import CallError, RightCallError, StoreError
 from rightcall.executor.present.messages import Outcome
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.notes import Confirmation, Routed
-from rightcall.router.review import call_of
-from rightcall.router.story import (
+from rightcall.router.packet import (
     RESULT,
     SAID,
+    DataField,
+    ExecutionStatus,
+    Packet,
+    SelectedTool,
+    Sketchpad,
     Taken,
+    ToolExecutionResult,
     budget_of,
     has_spoken,
     log_step,
@@ -37,7 +42,7 @@ from rightcall.router.story import (
     with_routing,
     with_state,
 )
-from rightcall.router.types import DataField, ExecutionStatus, Packet, SelectedTool, Sketchpad, ToolExecutionResult
+from rightcall.router.review import call_of
 from rightcall.types import Effect
 
 if TYPE_CHECKING:

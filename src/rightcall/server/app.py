@@ -29,8 +29,8 @@ from rightcall.base.http.answers import ServeLimits
 from rightcall.base.http.client import HttpLimits
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
-from rightcall.policy.ledger import stopped
 from rightcall.policy.settings import Policy
+from rightcall.policy.trust import stopped
 from rightcall.policy.watch import PolicyInForce, PolicyWatch
 from rightcall.proxy.gates import Gates, Options, provider_of
 from rightcall.server.access import Access, Callers, Guard, entrance_of, error_body, send_error

@@ -26,12 +26,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.http.answers import Kind
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import StoreError
-from rightcall.policy.ledger import stopped
 from rightcall.policy.settings import Policy
+from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
 from rightcall.record.identity import Identified, wrong_with

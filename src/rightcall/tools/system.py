@@ -16,7 +16,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import AnswerRoom, render_json
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import StoreError, ToolFailure

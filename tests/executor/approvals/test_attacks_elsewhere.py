@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.executor.door import Door, Way, origin_of, way_of, way_told
 from rightcall.executor.question import question_lines
 from rightcall.hosts.hooks.wires import builtin_tools

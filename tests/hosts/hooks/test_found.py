@@ -12,8 +12,8 @@ from rightcall.executor.door import Door
 from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks
 from rightcall.hosts.hooks.place import policy_of_project, project_folder
 from rightcall.hosts.hooks.wires import answer_unjudged
-from rightcall.policy.ledger import FoundPolicy
 from rightcall.policy.tightening import tighten
+from rightcall.policy.trust import FoundPolicy
 from rightcall.policy.watch import load_policy
 from rightcall.record.admission import Reply, answer
 from rightcall.record.notes import remember_tools

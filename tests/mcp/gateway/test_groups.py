@@ -15,8 +15,8 @@ from rightcall.mcp.gateway import shared as gateway_shared
 from rightcall.mcp.gateway.forward import Continuations, KeptCall
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.messages import MOST_ROUNDS, Refused, read
-from rightcall.policy.ledger import put_stop
 from rightcall.policy.settings import Server
+from rightcall.policy.trust import put_stop
 from rightcall.policy.types import Pause
 from rightcall.record.notes import remembered_tools
 from support.gateways import (

@@ -9,8 +9,8 @@ import pytest
 
 from rightcall.executor.door import Door
 from rightcall.mcp.messages import CAPABILITIES_KEY, MOST_ROUNDS, ToolCall
-from rightcall.mcp.wrap.tasks import Continuations, Pending, written
-from rightcall.policy.ledger import put_stop
+from rightcall.mcp.wrap.calls import Continuations, Pending, written
+from rightcall.policy.trust import put_stop
 from rightcall.policy.types import Pause
 from support.wrapping import ASKING, MODERN, Wrapped, answers, call, line, result
 

@@ -11,7 +11,7 @@ from msgspec import Raw
 from rightcall.executor.door import Door
 from rightcall.mcp.messages import CAPABILITIES_KEY
 from rightcall.mcp.tasks import LONGEST, created_by
-from rightcall.mcp.wrap import tasks
+from rightcall.mcp.wrap import calls
 from support.wrapping import MODERN, Wrapped, call, line, result
 
 RESULT = {"content": [{"type": "text", "text": "done"}]}
@@ -109,7 +109,7 @@ def test_a_task_expires_and_one_that_is_never_over_ends_with_its_server(recorded
 
 
 def test_tasks_are_bounded(recorded: Wrapped, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "MOST", 2)
+    monkeypatch.setattr(calls, "MOST_TASKS", 2)
     for number in range(3):
         recorded.client(call(number, "read_file", {"path": str(number)}, **WANTED))
         recorded.server(result(number, {"task": {"taskId": f"t{number}"}}))

@@ -16,7 +16,7 @@ from rightcall.executor.door import Door
 from rightcall.policy.commands import UrlRules
 from rightcall.policy.commands.judgement import judge_url
 from rightcall.policy.commands.places import Place, names_in
-from rightcall.policy.ledger import FoundPolicy
+from rightcall.policy.trust import FoundPolicy
 from rightcall.policy.types import Grant
 from rightcall.policy.watch import load_policy
 from support.command_lines import Desk

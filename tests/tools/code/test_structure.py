@@ -38,7 +38,7 @@ def test_a_file_has_its_imports_classes_functions_and_exports_with_their_lines(c
 
 
 def test_every_language_has_a_case() -> None:
-    from rightcall.tools.code.opening import language_of
+    from rightcall.tools.code.structure import language_of
 
     assert {language_of(case["path"]) for case in cases("code_structure.jsonl")} == set(GRAMMARS)
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base.text import AnswerRoom
-from rightcall.tools.code.opening import language_of
 from rightcall.tools.code.read import MOST_TOKENS, STYLES, tokens_of
+from rightcall.tools.code.structure import language_of
 
 
 def kinds(text: str, path: str) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from rightcall import Executor
-from rightcall.policy import ledger
+from rightcall.policy import trust
 from support.cli import Runner
 from support.web_site import Site, answered, moved, open_site
 
@@ -86,7 +86,7 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
 ) -> None:
     deep = b"[" * 200_000
     monkeypatch.setattr(
-        logging.getLogger("rightcall.policy.ledger"), "propagate", True
+        logging.getLogger("rightcall.policy.trust"), "propagate", True
     )  # a command in this process ends that
     json_off = "SearXNG does that until its settings.yml allows json: search: formats: [html, json]"
     for answer, why in (
@@ -102,7 +102,7 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
         (b"garbage", "it did not answer in HTTP"),
     ):  # fmt: skip
         caplog.clear()
-        monkeypatch.setattr(ledger, "_said", set[str]())  # each is told once in a process
+        monkeypatch.setattr(trust, "_said", set[str]())  # each is told once in a process
         site.pages["/base/search"] = answer
         outcome = run(site, {"query": "private words"}, bytes=10_000 if answer != answered(deep) else 2_000_000)
         assert (outcome.ok, outcome.error) == (False, FAILED), answer[:60]
@@ -122,7 +122,7 @@ def test_at_a_command_line_the_reason_is_on_standard_error(
     site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.pages["/base/search"] = answered(b"", status="403 Forbidden")
-    monkeypatch.setattr(ledger, "_said", set[str]())
+    monkeypatch.setattr(trust, "_said", set[str]())
     policy = tmp_path / "policy.toml"
     policy.write_text(f'policy.allow = ["web/*"]\nweb.search = "{site.url("/base")}"\n')
     done = Runner(capsys, monkeypatch)(

@@ -32,8 +32,8 @@ from rightcall.hosts.hooks.wires import (
     denies_unjudged,
     is_unjudged,
 )
-from rightcall.policy.ledger import FoundPolicy
 from rightcall.policy.settings import HostSettings
+from rightcall.policy.trust import FoundPolicy
 from rightcall.record.admission import finish
 from rightcall.record.notes import folder_beside, remembered_servers, remembered_tools
 from rightcall.record.tables import EndBody, Tables, read_call

@@ -225,7 +225,7 @@ def _reason(text: str, err: str) -> str:
 
 
 def _policy_fault(policy: str | None, *, found: bool = False) -> str:
-    from rightcall.policy.ledger import FoundPolicy
+    from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
 
     try:

@@ -34,7 +34,7 @@ from rightcall.base.http.answers import (
     read_address,
 )
 from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
-from rightcall.base.redact import Redactor
+from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError
 from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era

@@ -1,7 +1,6 @@
 """`rightcall wrap`: a byte pump between a client and one server, whose tool calls are repaired, checked and recorded.
 
-    client ─▶ wrap ─▶ calls (judged, held while somebody is asked) ─▶ process (the server)
-                      listing (which tools it has), tasks (results that come later)
+    client ─▶ wrap ─▶ calls (judged, held while somebody is asked, ended when a task ends) ─▶ process (the server)
 
 What is no tool call passes as it is.
 """

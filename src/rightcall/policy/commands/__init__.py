@@ -6,7 +6,7 @@ Only what the policy file says of them is here, so that reading a policy loads n
 a call has a command or an address in it, and `judge` when it is no plain line. `shell`, `expansion`, `words` and
 `feeding` read the line; `wrappers`, `launchers`,
 `inline`, `python` and `unknown` find what it starts; `starter` is the list that ships and `rules`, `git`, `network`,
-`patches` and `verbs` what needs more than a pattern of it; `runs`, `paths`, `places`, `patterns` and
+`patches` and `actions` what needs more than a pattern of it; `runs`, `paths`, `places`, `patterns` and
 `urls` are what they share.
 """
 

@@ -14,6 +14,15 @@ from typing import Literal
 
 from rightcall.base.text import escaped, regex
 from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.commands.actions import (
+    DUMPS,
+    is_named_dangerously,
+    is_sql_client,
+    named_production,
+    production_rules,
+    sql_files,
+    sql_rules,
+)
 from rightcall.policy.commands.expansion import ReadingBudget
 from rightcall.policy.commands.inline import (
     LONGEST_CODE,
@@ -76,15 +85,6 @@ from rightcall.policy.commands.shell import OPENED, STDIN, LineReader, Redirect,
 from rightcall.policy.commands.starter import WHY, listed
 from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import Address, first_url_hit, parsed
-from rightcall.policy.commands.verbs import (
-    DUMPS,
-    is_named_dangerously,
-    is_sql_client,
-    named_production,
-    production_rules,
-    sql_files,
-    sql_rules,
-)
 from rightcall.policy.commands.words import HOLE, WILD, UnreadableLine, Word, basename, spelled
 from rightcall.policy.commands.wrappers import SHELLS, Inner, Pattern, assigned_code, first_hit, shell_code
 from rightcall.policy.types import Finding

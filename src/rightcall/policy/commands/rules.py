@@ -9,6 +9,23 @@ from functools import lru_cache
 from itertools import pairwise
 
 from rightcall.base.text import regex
+from rightcall.policy.commands.actions import (
+    CLIENTS,
+    DEPLOYS,
+    MESSAGING,
+    TASKS,
+    console_rules,
+    curl_rules,
+    gh_rules,
+    grpc_rules,
+    httpie_rules,
+    message_rules,
+    redis_rules,
+    restore_rules,
+    started_by_options,
+    verb_rules,
+    wget_rules,
+)
 from rightcall.policy.commands.git import git_rules
 from rightcall.policy.commands.inline import codes, interpreter
 from rightcall.policy.commands.launchers import RUNNING
@@ -35,23 +52,6 @@ from rightcall.policy.commands.runs import (
 )
 from rightcall.policy.commands.shell import Simple
 from rightcall.policy.commands.starter import programs
-from rightcall.policy.commands.verbs import (
-    CLIENTS,
-    DEPLOYS,
-    MESSAGING,
-    TASKS,
-    console_rules,
-    curl_rules,
-    gh_rules,
-    grpc_rules,
-    httpie_rules,
-    message_rules,
-    redis_rules,
-    restore_rules,
-    started_by_options,
-    verb_rules,
-    wget_rules,
-)
 from rightcall.policy.commands.words import HOLE, Word, basename, joined, unversioned
 from rightcall.policy.commands.wrappers import SHELLS, shell_code
 

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.opening import SECONDS, CodeTool, Opener
+from rightcall.tools.code import SECONDS, CodeTool
+from rightcall.tools.code.listing import Opener
 from rightcall.tools.code.patch import (
     DIFF_OPTIONS,
     PATCH_OPTIONS,

@@ -8,11 +8,11 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight, Unseen, shown_name
-from rightcall.base.text import MOST_ANSWER, AnswerRoom, cut_end, escaped, json_size, text_head
+from rightcall.base.text import MOST_ANSWER, AnswerRoom, cut_end, escaped, json_size, text_head, utc
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings
+from rightcall.tools.code import SECONDS, CodeTool
 from rightcall.tools.code.diff import in_time, line_of, must_be_there, named_paths, pathspecs, run_log, unreadable
-from rightcall.tools.code.opening import SECONDS, CodeTool, utc
 from rightcall.tools.code.patch import (
     LOG_OPTIONS,
     MERGES,

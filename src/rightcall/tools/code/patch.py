@@ -21,8 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.files.sight import Sight, shown_name
-from rightcall.base.text import AnswerRoom, cut_end
-from rightcall.tools.code.opening import utc
+from rightcall.base.text import AnswerRoom, cut_end, utc
 
 # ── changes ──
 # What changed, as records: lines in hunks in files, and the commits that did it (design 002 §5.4 to §5.7). The fields

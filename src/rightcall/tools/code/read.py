@@ -9,10 +9,11 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 
 from rightcall.base.files.sight import Opened, Sight, shown_name
-from rightcall.base.text import MOST_ANSWER, AnswerRoom, cut_end, escaped, json_size, text_head
+from rightcall.base.text import MOST_ANSWER, AnswerRoom, cut_end, escaped, json_size, text_head, utc
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import CodeSettings
-from rightcall.tools.code.opening import CodeTool, language_of, utc
+from rightcall.tools.code import CodeTool
+from rightcall.tools.code.structure import language_of, structure_of
 
 # ── decoding ──
 # Bytes of a file as text, and what encoding that was.
@@ -224,8 +225,6 @@ def _structure(
     wanted = settings.structure if asked.include_structure is None else asked.include_structure
     if not wanted:
         return UNSET, None
-    from rightcall.tools.code.structure import structure_of
-
     structure, note = structure_of(text, path)
     size = json_size(structure)
     if size > _MOST_STRUCTURE:

@@ -20,8 +20,9 @@ from rightcall.base.files.sight import Opened, Sight, shown_name
 from rightcall.base.globs import compile_globs
 from rightcall.base.text import AnswerRoom
 from rightcall.errors import ToolFailure
+from rightcall.tools.code import SECONDS, CodeTool, begin_trace
 from rightcall.tools.code.candidates import Candidates, Wanted, candidates
-from rightcall.tools.code.opening import SECONDS, CodeTool, Opener, begin_trace
+from rightcall.tools.code.listing import Opener
 from rightcall.tools.code.pattern import Pattern, read_pattern
 from rightcall.tools.state import Trace, current_trace, untold
 

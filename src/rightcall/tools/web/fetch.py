@@ -16,8 +16,8 @@ from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import cut_end, escaped
 from rightcall.errors import ToolFailure
 from rightcall.policy.commands import UrlRules
-from rightcall.policy.ledger import warn
 from rightcall.policy.settings import WebSettings
+from rightcall.policy.trust import warn
 from rightcall.tools.functions import Work
 from rightcall.tools.web.client import Page, Rules, StatusFailure, Target, ask_server, fetch_page, read_target, within
 

@@ -34,9 +34,8 @@ from rightcall.base.files.write import (
     step,
     write,
 )
-from rightcall.base.text import cut_end, escaped
+from rightcall.base.text import cut_end, escaped, utc
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.opening import utc
 from rightcall.tools.diff import content_diff, one_line, shown_line
 from rightcall.tools.write.changes import (
     BEGUN,

@@ -22,9 +22,8 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import plain_file, true_place, whole_file
 from rightcall.base.files.sight import Sight, open_true, path_of
 from rightcall.base.files.write import closing, describe_error, failure, make_tree, seen_file, shown_path, step
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, utc
 from rightcall.errors import ToolFailure
-from rightcall.tools.code.opening import utc
 from rightcall.tools.write.apply import Refs, do, plan_steps, roll_back, undo
 from rightcall.tools.write.changes import (
     BEGUN,

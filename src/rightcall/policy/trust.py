@@ -180,7 +180,7 @@ def _stop_name(store: str) -> str:
 # ── telling ──
 # What a person should know of something that was found, said once: in the log, and at a command line on stderr.
 
-_log = logging.getLogger("rightcall.policy.ledger")
+_log = logging.getLogger("rightcall.policy.trust")
 _said: set[str] = set()
 
 

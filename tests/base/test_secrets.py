@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base import secrets
-from rightcall.base.redact import Redactor
 from rightcall.base.scan import SHAPES, Walk, without_secrets
+from rightcall.base.secrets import Redactor
 from support import secret_samples as samples
 from support.every import every
 from support.writers import WRITERS, Writer
