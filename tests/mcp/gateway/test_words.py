@@ -312,6 +312,16 @@ def test_a_list_that_every_server_refuses_is_refused_in_its_words(method: str) -
     assert asyncio.run(main()) == [{"code": -32050, "message": f"not now: {method}", "data": {"at": 7}}] * 2
 
 
+@pytest.mark.promise("H-34")
+def test_an_argument_of_a_prompt_is_not_completed_where_no_server_has_prompts() -> None:
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=ScriptedLink(shelf("a", -32002))) as gateway:
+            ref, argument = {"type": "ref/prompt", "name": "x"}, {"name": "x", "value": ""}
+            return await asked(await greeted(gateway), "completion/complete", ref=ref, argument=argument)
+
+    assert asyncio.run(main()) == {"code": -32601, "message": "Method not found"}
+
+
 def test_a_list_that_one_server_refuses_is_that_of_the_others() -> None:
     async def main() -> list[Any]:
         links = {"a": ScriptedLink(library(lists=False)), "b": ScriptedLink(library())}

@@ -394,7 +394,7 @@ class Gateway:
         if len(exchange.client.subscribed) >= MOST_WATCHED:
             raise Refused(INVALID_PARAMS, f"{MOST_WATCHED} resources are watched already, which is the most")
         await self.settled()
-        self._expect_able(exchange.method)
+        self.expect_able("resources")
         homes = await self._library.homes_of(uri)
         exchange.client.subscribed.add(uri)
         refused = await self._joining.watch(homes, uri)
@@ -421,13 +421,13 @@ class Gateway:
     async def ask_library(self, exchange: Exchange) -> Answer:
         """Resources, prompts and completion, of the servers that there are."""
         await self.settled()
-        self._expect_able(exchange.method)
+        self.expect_able(exchange.method.partition("/")[0])
         return await self._library.answer(exchange)
 
-    def _expect_able(self, method: str) -> None:
-        """Raises Refused where every server is there, and none has said that it knows such requests."""
+    def expect_able(self, kind: str) -> None:
+        """Raises Refused where every server is there, and none has said that it knows requests of this kind."""
         known = [_capabilities(one) for one in self._upstreams.values()]
-        if all(known) and not any(name in one for one in known for name in _ABLE[method.partition("/")[0]]):
+        if all(known) and not any(name in one for one in known for name in _ABLE[kind]):
             raise Refused(METHOD_NOT_FOUND, "Method not found")
 
     async def ask_task(self, exchange: Exchange) -> Answer:

@@ -78,6 +78,8 @@ class Servers(Protocol):
 
     def with_capability(self, capability: str) -> list[Upstream]: ...
 
+    def expect_able(self, kind: str) -> None: ...
+
 
 class Library:
     """What servers have beside tools."""
@@ -209,6 +211,7 @@ class Library:
     async def complete(self, exchange: Exchange) -> Answer:
         ref = mapping(value(exchange.params.get("ref", b"")))
         if ref.get("type") == "ref/prompt":
+            self._servers.expect_able("prompts")
             upstream, name = await self._home_of_prompt(ref.get("name"), "params.ref.name")
             return await self._put(exchange, upstream, {"ref": {**ref, "name": name}}, None)
         uri = ref.get("uri")
