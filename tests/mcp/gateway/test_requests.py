@@ -12,9 +12,18 @@ from support.gateways import POLICY, ScriptedLink, asked, gateway_of, greeted, l
 pytestmark = pytest.mark.promise("H-04", "X-07")
 
 
+def full_server(method: str, params: dict[str, Any]) -> Any:
+    match method:
+        case "initialize":
+            return {**old_server(method, params), "capabilities": {"tools": {}, "resources": {}, "prompts": {}}}
+        case "resources/list" | "resources/templates/list" | "prompts/list":
+            return {}
+    return old_server(method, params)
+
+
 def answers(ask: Any) -> Any:
     async def main() -> Any:
-        async with gateway_of(POLICY, a=ScriptedLink()) as gateway:
+        async with gateway_of(POLICY, a=ScriptedLink(full_server)) as gateway:
             return await ask(gateway)
 
     return asyncio.run(main())

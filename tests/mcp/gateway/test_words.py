@@ -255,17 +255,128 @@ def test_a_resource_that_nobody_has_is_refused_in_the_words_of_the_likeliest_ser
 
 
 @pytest.mark.promise("H-34")
-def test_without_any_server_of_resources_the_words_are_those_of_the_clients_revision() -> None:
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("resources/list", {}),
+        ("resources/templates/list", {}),
+        ("resources/read", {"uri": "x://1"}),
+        ("prompts/list", {}),
+        ("prompts/get", {"name": "x"}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": "x"}}),
+    ],
+)
+def test_what_no_server_has_is_no_method_as_it_would_be_without_us(method: str, params: dict[str, Any]) -> None:
     async def main() -> list[Any]:
-        async with gateway_of(policy("a"), a=ScriptedLink()) as gateway:
+        async with gateway_of(policy("a", "b"), a=ScriptedLink(), b=ScriptedLink()) as gateway:
             client = await greeted(gateway)
-            found = [
-                await asked(client, "resources/read", uri="x://1"),
-                await once(gateway, "resources/read", uri="x://1"),
-            ]
-            return [(one["code"], one["message"]) for one in found]
+            return [await asked(client, method, **params), await once(gateway, method, **params)]
 
-    assert asyncio.run(main()) == [(-32002, "Resource not found"), (-32602, "Resource not found")]
+    assert asyncio.run(main()) == [{"code": -32601, "message": "Method not found"}] * 2
+
+
+@pytest.mark.promise("H-34")
+def test_a_resource_to_be_watched_is_no_method_where_no_server_has_any() -> None:
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=ScriptedLink()) as gateway:
+            return await asked(await greeted(gateway), "resources/subscribe", uri="x://1")
+
+    assert asyncio.run(main()) == {"code": -32601, "message": "Method not found"}
+
+
+def library(lists: bool = True) -> Any:
+    """Resources and prompts, of which it lists nothing, tells no news and completes nothing, unless `lists`."""
+
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        match method:
+            case "initialize":
+                can: dict[str, Any] = {"resources": {}, "prompts": {}, "completions": {}, "tools": {}}
+                return {**old_server(method, params), "capabilities": can}
+            case "resources/list" | "resources/templates/list" | "prompts/list" if lists:
+                return {"resources": [{"uri": "b://1", "name": "1"}], "resourceTemplates": [], "prompts": []}
+            case "tools/list" | "tools/call":
+                return old_server(method, params)
+        raise Wrong(-32050, f"not now: {method}", at=7)
+
+    return answering
+
+
+@pytest.mark.promise("H-34")
+@pytest.mark.parametrize("method", ["resources/list", "resources/templates/list", "prompts/list"])
+def test_a_list_that_every_server_refuses_is_refused_in_its_words(method: str) -> None:
+    async def main() -> list[Any]:
+        async with gateway_of(policy("a"), a=ScriptedLink(library(lists=False))) as gateway:
+            client = await greeted(gateway)
+            return [await asked(client, method), await once(gateway, method)]
+
+    assert asyncio.run(main()) == [{"code": -32050, "message": f"not now: {method}", "data": {"at": 7}}] * 2
+
+
+@pytest.mark.promise("H-34")
+def test_an_argument_of_a_prompt_is_not_completed_where_no_server_has_prompts() -> None:
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=ScriptedLink(shelf("a", -32002))) as gateway:
+            ref, argument = {"type": "ref/prompt", "name": "x"}, {"name": "x", "value": ""}
+            return await asked(await greeted(gateway), "completion/complete", ref=ref, argument=argument)
+
+    assert asyncio.run(main()) == {"code": -32601, "message": "Method not found"}
+
+
+def test_a_list_that_one_server_refuses_is_that_of_the_others() -> None:
+    async def main() -> list[Any]:
+        links = {"a": ScriptedLink(library(lists=False)), "b": ScriptedLink(library())}
+        async with gateway_of(policy("a", "b"), **links) as gateway:
+            return await asked(await greeted(gateway), "resources/list")
+
+    assert asyncio.run(main()) == {"resources": [{"uri": "b://1", "name": "1"}]}
+
+
+@pytest.mark.promise("H-34")
+def test_what_a_server_does_not_complete_is_refused_in_its_words() -> None:
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=ScriptedLink(library())) as gateway:
+            ref, argument = {"type": "ref/resource", "uri": "b://{x}"}, {"name": "x", "value": ""}
+            return await asked(await greeted(gateway), "completion/complete", ref=ref, argument=argument)
+
+    assert asyncio.run(main()) == {"code": -32050, "message": "not now: completion/complete", "data": {"at": 7}}
+
+
+@pytest.mark.promise("H-34")
+def test_a_server_that_tells_no_news_of_a_resource_says_so_to_each_who_asks() -> None:
+    link = ScriptedLink(library())
+
+    async def main() -> list[Any]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            clients = [await greeted(gateway), await greeted(gateway)]
+            return [await asked(one, "resources/subscribe", uri="b://1") for one in clients]
+
+    words = {"code": -32050, "message": "not now: resources/subscribe", "data": {"at": 7}}
+    assert asyncio.run(main()) == [words, words]
+    assert len(link.said("resources/subscribe")) == 2
+    assert not link.said("resources/unsubscribe")
+
+
+@pytest.mark.promise("H-34")
+@pytest.mark.parametrize("watched", [False, True])
+def test_news_of_a_resource_that_nobody_watches_reach_the_client_whose_call_they_come_with(*, watched: bool) -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        if method == "tools/call":
+            link.say({"method": "notifications/resources/updated", "params": {"uri": "b://1"}})
+        return {} if method == "resources/subscribe" else library()(method, params)
+
+    link = ScriptedLink(answering)
+
+    async def main() -> tuple[int, int]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            heard: tuple[list[bytes], list[bytes]] = ([], [])
+            calling, other = [await greeted(gateway, heard=one) for one in heard]
+            if watched:
+                await asked(other, "resources/subscribe", uri="b://1")
+            await asked(calling, "tools/call", name="a_echo", arguments={"text": "x"})
+            one, two = (sum(b"resources/updated" in line for line in lines) for lines in heard)
+            return one, two
+
+    assert asyncio.run(main()) == ((0, 1) if watched else (1, 0))
 
 
 @pytest.mark.promise("H-34")

@@ -406,13 +406,18 @@ class News:
             if wanted.get(LISTS[method]) is True:
                 exchange.emit(notification(method, {"_meta": _stamp(exchange)}))
 
-    def updated(self, params: Raw) -> None:
+    def updated(self, params: Raw, cause: Exchange | None, only: Client | None) -> None:
+        """To those who have asked for it. Some servers tell it unasked: to the client whose call it comes with, else to
+        the only one there is."""
         uri = value(fields(params).get("uri", b""))
         if not isinstance(uri, str):
             return
-        for client in list(self.sessions):
-            if uri in client.subscribed:
-                client.send(notification(UPDATED, params))
+        unasked = cause.client if cause is not None else only
+        wanting = [one for one in self.sessions if uri in one.subscribed] or [
+            one for one in self.sessions if one is unasked
+        ]
+        for client in wanting:
+            client.send(notification(UPDATED, params))
         for exchange, (wanted, _) in list(self._listens.items()):
             if uri in names_in(wanted, RESOURCES):
                 exchange.emit(notification(UPDATED, {"uri": uri, "_meta": _stamp(exchange)}))

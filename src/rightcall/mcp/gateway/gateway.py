@@ -393,9 +393,15 @@ class Gateway:
         uri = uri_of(exchange)
         if len(exchange.client.subscribed) >= MOST_WATCHED:
             raise Refused(INVALID_PARAMS, f"{MOST_WATCHED} resources are watched already, which is the most")
+        await self.settled()
+        self.expect_able("resources")
+        homes = await self._library.homes_of(uri)
         exchange.client.subscribed.add(uri)
-        await self._joining.watch(await self._library.homes_of(uri))
-        return success({})
+        refused = await self._joining.watch(homes, uri)
+        if refused is None:
+            return success({})
+        exchange.client.subscribed.discard(uri)
+        return refused
 
     async def unsubscribe(self, exchange: Exchange) -> Answer:
         exchange.client.subscribed.discard(uri_of(exchange))
@@ -415,7 +421,14 @@ class Gateway:
     async def ask_library(self, exchange: Exchange) -> Answer:
         """Resources, prompts and completion, of the servers that there are."""
         await self.settled()
+        self.expect_able(exchange.method.partition("/")[0])
         return await self._library.answer(exchange)
+
+    def expect_able(self, kind: str) -> None:
+        """Raises Refused where every server is there, and none has said that it knows requests of this kind."""
+        known = [_capabilities(one) for one in self._upstreams.values()]
+        if all(known) and not any(name in one for one in known for name in _ABLE[kind]):
+            raise Refused(METHOD_NOT_FOUND, "Method not found")
 
     async def ask_task(self, exchange: Exchange) -> Answer:
         ask = self._tasks.list if exchange.method == "tasks/list" else self._tasks.ask
@@ -463,7 +476,7 @@ class Gateway:
         if method in LISTS:
             self._joining.list_changed(upstream, method)
         elif method == UPDATED:
-            self.news.updated(params)
+            self.news.updated(params, exchange, self._questions.only)
         elif method == MESSAGE:
             self.news.logged(params, exchange, self._questions.only)
         elif method in (STATUS, STATUS_NEW) and self._tasks.notify(upstream, method, params, self.news):
@@ -482,6 +495,11 @@ def _capabilities(upstream: Upstream) -> Mapping[str, Any]:
     return session.agreed.capabilities if session is not None and session.agreed is not None else {}
 
 
+_ABLE: Final = {
+    "resources": ("resources",), "prompts": ("prompts",),
+    "completion": ("completions", "prompts", "resources"),  # the first revision has no word for it
+}  # fmt: skip
+"""What servers say of themselves that know requests of these kinds."""
 _HANDLERS: Final[Mapping[str, Callable[[Gateway, Exchange], Awaitable[Answer]]]] = {
     "ping": Gateway.ping,
     "tools/list": Gateway.list_tools,

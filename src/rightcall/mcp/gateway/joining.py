@@ -15,10 +15,10 @@ from rightcall.base.globs import matches
 from rightcall.base.text import escaped
 from rightcall.mcp.gateway.forward import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.gateway.names import Clash, Table, ToolEntry, clash_words, read_entries
-from rightcall.mcp.messages import mapping, value
+from rightcall.mcp.messages import Answer, mapping, value
 from rightcall.mcp.tasks import EXTENSION
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, Upstream, listed, own_request
+from rightcall.mcp.upstream.upstream import Hello, Upstream, listed_tools, own_request
 from rightcall.policy.settings import Server
 
 # ── looking at a server ──
@@ -254,7 +254,7 @@ class Joining:
         assert agreed is not None
         found = []
         if "tools" in agreed.capabilities:
-            found = await listed(session, self._host.hello, "tools/list", "tools", LISTING, MOST_TOOLS + 1)
+            found = await listed_tools(session, self._host.hello, LISTING, MOST_TOOLS + 1)
         self._left_out[name] = len(found) > MOST_TOOLS
         entries = await asyncio.to_thread(self._learnt, name, found[:MOST_TOOLS])
         if entries is not None:
@@ -281,29 +281,40 @@ class Joining:
             if one.session is not None:
                 self._later(self._watch(one, one.session))
 
-    async def watch(self, upstreams: Iterable[Upstream]) -> None:
-        """Ask servers for news of what clients want to hear of, and of nothing else."""
-        await asyncio.gather(*(self._watch(one, one.session) for one in upstreams if one.session is not None))
+    async def watch(self, upstreams: Iterable[Upstream], uri: str | None = None) -> Answer | None:
+        """Ask servers for news of what clients want to hear of, and of nothing else. The words of the first, where none
+        of them tells news of `uri`."""
+        sessions = [(one, one.session) for one in upstreams if one.session is not None]
+        found = await asyncio.gather(*(self._watch(one, session) for one, session in sessions))
+        refused = [one[uri] for one in found if uri in one] if uri is not None else []
+        return refused[0] if refused and len(refused) == len(found) else None
 
-    async def _watch(self, upstream: Upstream, session: Session) -> None:
+    async def _watch(self, upstream: Upstream, session: Session) -> dict[str, Answer]:
+        """What the server refuses to tell news of."""
+        refused: dict[str, Answer] = {}
         agreed = session.agreed
         if agreed is None:
-            return
+            return refused
         uris = self._host.news.watched() if "resources" in agreed.capabilities else set[str]()
         wanted = _Watched(frozenset(uris), frozenset(self._host.watched_tasks(upstream)))
         known = self._watched.get(upstream.name)
         before = known[1] if known is not None and known[0] is session else _Watched()
         self._watched[upstream.name] = session, wanted
         if wanted == before:
-            return
+            return refused
         if agreed.era == "new":
             self._listen(upstream, session)
-            return
+            return refused
         more, fewer = wanted.uris - before.uris, before.uris - wanted.uris
         for method, changed in (("resources/subscribe", more), ("resources/unsubscribe", fewer)):
             for uri in sorted(changed):
                 with suppress(ServerGone, ServerSlow):
-                    await own_request(session, self._host.hello, method, {"uri": uri}, LISTING)
+                    answer = await own_request(session, self._host.hello, method, {"uri": uri}, LISTING)
+                    if answer.result is None and uri in more:
+                        refused[uri] = answer
+        if refused and (known := self._watched.get(upstream.name)) is not None and known[0] is session:
+            self._watched[upstream.name] = session, known[1]._replace(uris=known[1].uris - refused.keys())
+        return refused
 
     async def set_levels(self, upstreams: Iterable[Upstream]) -> None:
         level = self._host.news.level
@@ -347,10 +358,10 @@ class Joining:
             if (look := self._looks_at(upstream.name).wanted()) is not None:
                 self._follow(look)
 
-    def _later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         return self._follow(asyncio.get_running_loop().create_task(work))
 
-    def _follow(self, task: asyncio.Task[None]) -> asyncio.Task[None]:
+    def _follow(self, task: asyncio.Task[Any]) -> asyncio.Task[Any]:
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

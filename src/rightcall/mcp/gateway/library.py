@@ -50,7 +50,7 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, Upstream, listed
+from rightcall.mcp.upstream.upstream import Hello, ListRefused, Upstream, listed
 from rightcall.types import Rules
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ class Servers(Protocol):
 
     def with_capability(self, capability: str) -> list[Upstream]: ...
 
+    def expect_able(self, kind: str) -> None: ...
+
 
 class Library:
     """What servers have beside tools."""
@@ -101,14 +103,18 @@ class Library:
     async def answer(self, exchange: Exchange) -> Answer:
         """One request of a client, by its method."""
         if exchange.method in _JOINED:
-            key, listed = _JOINED[exchange.method]
-            return list_result(key, await listed(self), exchange)
+            key, joined = _JOINED[exchange.method]
+            found = await joined(self)
+            return found if isinstance(found, Answer) else list_result(key, found, exchange)
         return await _OF_ONE[exchange.method](self, exchange)
 
-    async def resources(self) -> list[Raw]:
+    async def resources(self) -> list[Raw] | Answer:
+        lists = await self._lists("resources", "resources/list", "resources")
+        if isinstance(lists, Answer):
+            return lists
         found: list[Raw] = []
         homes: dict[str, str] = {}
-        for name, items in await self._lists("resources", "resources/list", "resources"):
+        for name, items in lists:
             for item in items:
                 uri = value(fields(item).get("uri", b""))
                 if isinstance(uri, str) and uri not in homes:
@@ -117,24 +123,31 @@ class Library:
         self._homes = homes
         return found
 
-    async def templates(self) -> list[Raw]:
+    async def templates(self) -> list[Raw] | Answer:
+        lists = await self._lists("resources", "resources/templates/list", "resourceTemplates")
+        if isinstance(lists, Answer):
+            return lists
         found: list[Raw] = []
-        for name, items in await self._lists("resources", "resources/templates/list", "resourceTemplates"):
+        for name, items in lists:
             uris = [value(fields(item).get("uriTemplate", b"")) for item in items]
             self._templates[name] = [uri for uri in uris if isinstance(uri, str)]
             found += items
         return found
 
-    async def prompts(self) -> list[Raw]:
-        for name, items in await self._lists("prompts", "prompts/list", "prompts"):
+    async def prompts(self) -> list[Raw] | Answer:
+        lists = await self._lists("prompts", "prompts/list", "prompts")
+        if isinstance(lists, Answer):
+            return lists
+        for name, items in lists:
             self._prompts.put(name, items)
         return self._prompts.listed(lambda _: True, [one.name for one in self._servers.with_capability("prompts")])
 
-    async def _lists(self, capability: str, method: str, key: str) -> list[tuple[str, list[Raw]]]:
-        """Of all servers at once; one that does not answer leaves the others as they are."""
+    async def _lists(self, capability: str, method: str, key: str) -> list[tuple[str, list[Raw]]] | Answer:
+        """Of all servers at once; one that does not answer leaves the others as they are. The words of the first, where
+        all of them refuse: a client reads why there is no list, as it would without us."""
         upstreams = self._servers.with_capability(capability)
 
-        async def one(upstream: Upstream) -> tuple[str, list[Raw]]:
+        async def one(upstream: Upstream) -> tuple[str, list[Raw] | Answer]:
             session = upstream.session
             if session is None or self._is_silent(upstream.name, method, session):
                 return upstream.name, []
@@ -144,10 +157,15 @@ class Library:
                 until = asyncio.get_running_loop().time() + RESTING
                 self._silent[upstream.name, method] = session, until
                 return upstream.name, []
+            except ListRefused as refused:
+                return upstream.name, refused.answer
             except ServerGone:
                 return upstream.name, []
 
-        return await asyncio.gather(*map(one, upstreams))
+        found = await asyncio.gather(*map(one, upstreams))
+        lists = [(name, items) for name, items in found if not isinstance(items, Answer)]
+        refusals = [items for _, items in found if isinstance(items, Answer)]
+        return refusals[0] if refusals and not lists else lists
 
     def _is_silent(self, server: str, method: str, session: Session) -> bool:
         known = self._silent.get((server, method))
@@ -193,14 +211,17 @@ class Library:
     async def complete(self, exchange: Exchange) -> Answer:
         ref = mapping(value(exchange.params.get("ref", b"")))
         if ref.get("type") == "ref/prompt":
+            self._servers.expect_able("prompts")
             upstream, name = await self._home_of_prompt(ref.get("name"), "params.ref.name")
             return await self._put(exchange, upstream, {"ref": {**ref, "name": name}}, None)
         uri = ref.get("uri")
+        refused: list[Answer] = []
         for upstream in self._begun_with(exchange) or await self.homes_of(uri if isinstance(uri, str) else ""):
             answer = await self._put(exchange, upstream, {}, None)
             if answer.result is not None:
                 return answer
-        return success(complete({"completion": {"values": []}}, exchange.peer))
+            refused.append(answer)
+        return refused[0] if refused else success(complete({"completion": {"values": []}}, exchange.peer))
 
     async def homes_of(self, uri: str) -> list[Upstream]:
         """The servers that may have a resource, the likeliest first."""

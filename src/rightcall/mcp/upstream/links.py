@@ -49,7 +49,7 @@ from rightcall.mcp.upstream.session import (
     SessionExpired,
     spawn,
 )
-from rightcall.mcp.upstream.upstream import Hello, SpeaksBoth, environment, filled, greet, listed
+from rightcall.mcp.upstream.upstream import Hello, SpeaksBoth, environment, filled, greet, listed_tools
 from rightcall.policy.settings import Server
 
 # ── streamable HTTP ──
@@ -634,7 +634,7 @@ async def _ask_server(server: Server, hello: Hello, *, only: Era | None = None) 
     await session.open()
     try:
         await greet(session, hello, _STARTING, only=only)
-        return await listed(session, hello, "tools/list", "tools", _STARTING)
+        return await listed_tools(session, hello, _STARTING)
     finally:
         await session.aclose()
 

@@ -483,8 +483,24 @@ async def own_request(
     return await session.request(method, whole, seconds, headers=headers_for(method, agreed.version))
 
 
+class ListRefused(Exception):
+    """The server answers with an error where a list was asked for."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__("the server has refused to list")
+        self.answer = answer
+
+
+async def listed_tools(session: Session, hello: Hello, seconds: float, most: int = MOST) -> list[Raw]:
+    """None where the server has no such list. Raises what `listed` does else."""
+    try:
+        return await listed(session, hello, "tools/list", "tools", seconds, most)
+    except ListRefused:
+        return []
+
+
 async def listed(session: Session, hello: Hello, method: str, key: str, seconds: float, most: int = MOST) -> list[Raw]:
-    """The entries of a list, over all its pages; none where the server has no such list. Raises ServerGone, and
+    """The entries of a list, over all its pages. Raises ListRefused where the server has no such list, ServerGone, and
     ServerSlow where all of them together take longer."""
     try:
         async with asyncio.timeout(seconds):
@@ -501,6 +517,8 @@ async def _walked(session: Session, hello: Hello, method: str, key: str, seconds
         params = {} if cursor is None else {"cursor": cursor}
         answer = await own_request(session, hello, method, params, seconds)
         if answer.result is None:
+            if cursor is None:
+                raise ListRefused(answer)
             break
         size += len(bytes(answer.result))
         page = fields(answer.result)
