@@ -27,6 +27,8 @@ from rightcall.mcp.messages import Id, Message, envelope, mapping, request, valu
 
 GRACE: Final = 3.0
 """Seconds a server has to end by itself once nobody talks to it any more."""
+START: Final = 20.0
+"""Seconds that calls which came before their server listed its tools wait for that list, once the client has gone."""
 HURRY: Final = 1.5
 """Seconds after it was told to end: clients wait two before they kill, and then nobody is left to end the server."""
 

@@ -37,7 +37,7 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.tasks import STATUS, STATUS_NEW, UPDATE
 from rightcall.mcp.wrap.calls import UNHEARD, Calls
-from rightcall.mcp.wrap.process import GRACE, HURRY, Ending, Ends, Output, Server, id_of, log, parts
+from rightcall.mcp.wrap.process import GRACE, HURRY, START, Ending, Ends, Output, Server, id_of, log, parts
 
 # ── between client and server ──
 # What `wrap` does with each line of the client and of the server. Only `tools/call` is looked into; everything else
@@ -310,7 +310,7 @@ class Pump:
             self._why = "The client ended the connection before the server answered."
         if leaves and not self._ends.client_lost:
             self._up.join(GRACE)  # what the client had written before it went
-            self._between.calls.listing.settled(GRACE)
+            self._between.calls.listing.settled(START)  # calls that wait for a server that is still starting
         told = self._to_server.close(HURRY)  # not where the server reads nothing any more
         if told:
             self._server.close_input()
