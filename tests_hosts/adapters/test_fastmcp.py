@@ -113,7 +113,7 @@ def test_a_person_is_asked_through_the_client_and_the_call_runs_once(notes: Note
 def test_a_person_who_does_not_say_yes_says_no(notes: Notes, era: str, answer: Any) -> None:
     ok, text = notes.call("delete_note", {"note_title": "a"}, era, elicitation_handler=person(answer))
     assert not ok
-    assert "refused" in text
+    assert "denied" in text
     assert notes.ran == []
 
 

@@ -178,7 +178,7 @@ def test_a_truncated_call_is_told_asks_nobody_and_never_runs(
 ) -> None:
     result = run(agent(tools, scripted(cut), rightcall))
     assert (tools.ran, result.interruptions) == ([], [])
-    assert "cut off" in told(result)[0]
+    assert "truncated" in told(result)[0]
 
 
 @pytest.mark.promise("H-07")
@@ -263,7 +263,7 @@ def test_in_mode_warn_an_unsure_call_runs_as_the_model_wrote_it() -> None:
     plain: Agent[Any] = Agent(name="a", model=scripted(called("run_shell", '{"extra": "reboot"}')), tools=[shell])
     result = run(warner.guard(plain))
     assert ran == [{"extra": "reboot"}]
-    assert "if you meant `command`, say so" in told(result)[0]
+    assert "use `command` if you meant it" in told(result)[0]
     warner.close()
 
 

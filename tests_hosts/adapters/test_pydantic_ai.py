@@ -146,7 +146,7 @@ def test_what_the_policy_forbids_is_final_and_takes_no_retries(tools: Tools, rig
 def test_a_truncated_call_never_runs(tools: Tools, rightcall: RightCall, cut: ModelResponse) -> None:
     result = run(agent(tools, scripted(cut), rightcall), "go")
     assert tools.ran == []
-    assert "cut off" in returned(result)[0]
+    assert "truncated" in returned(result)[0]
 
 
 @pytest.mark.promise("H-07", "P-06")

@@ -179,7 +179,7 @@ def test_half_a_call_runs_without_the_gate_and_not_with_it(make: Make, which: An
 def test_half_a_call_is_recorded_as_refused_and_passes_where_the_policy_only_observes(make: Make) -> None:
     tree = make("present", policy="version = 1\n")
     (one,) = tree.send(QUOTED)
-    assert (one["ran"], "was cut off" in one["failed"][1], statuses(tree)) == ([], True, ["refused"])
+    assert (one["ran"], "truncated" in one["failed"][1], statuses(tree)) == ([], True, ["refused"])
     (tree.root / "rightcall.toml").write_text('[gate.hosts.agent-zero]\nmode = "observe"\n', encoding="utf-8")
     (one,) = tree.send(QUOTED)
     assert (one["ran"], one["failed"]) == ([["memory_save", {"text": "rm -rf /tmp/a"}]], None)

@@ -201,7 +201,7 @@ def test_a_call_at_which_the_answer_was_cut_off_is_taken_out_where_a_client_coul
     first = NativeCall("write_note", {"note_title": "b", "text": "ho"}, "call_1")
     got = rig.ask(way, first, NativeCall("write_note", arguments, "call_2"), finish="length")
     assert got.calls == [("write_note", {"note_title": "b", "text": "ho"})]
-    assert "cut off" in got.text
+    assert "truncated" in got.text
     assert got.finish == "length"
 
 
