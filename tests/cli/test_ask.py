@@ -86,7 +86,7 @@ def test_the_command_line_can_name_another_model_with_its_key(
     write_trusted(folder / "rightcall.toml", '[router]\nmode = "regex"\n')
     monkeypatch.setenv("MY_KEY", "s3cret")
     server.play(says("Hello!"))
-    done = ask("hello", "--url", server.address, "--model", "other", "--key-env", "MY_KEY")
+    done = ask("hello", "--upstream", server.address, "--model", "other", "--key-env", "MY_KEY")
     assert (done.code, done.out) == (0, "Hello!\n")
     (asked,) = server.requests
     assert (asked.json["model"], asked.header("authorization")) == ("other", "Bearer s3cret")
@@ -174,7 +174,7 @@ def test_an_interrupted_request_goes_on(ask: Ask, folder: Path, server: Scripted
 
 
 def test_a_server_that_is_down_is_one_sentence(ask: Ask, folder: Path) -> None:
-    done = ask(READING, "--url", "http://127.0.0.1:9", "--model", "m")
+    done = ask(READING, "--upstream", "http://127.0.0.1:9", "--model", "m")
     assert (done.code, done.err, done.out.count("\n")) == (1, "", 1)
     assert "127.0.0.1:9" in done.out
     assert "cannot be reached" in done.out
@@ -188,7 +188,7 @@ def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Pa
     assert done.err.startswith(
         "rightcall: there is no model to ask. Name one in ./rightcall.toml:\n\n  [router.prime]\n"
     )
-    assert f"rightcall {command} … --url http://127.0.0.1:8080/v1 --model qwen3-4b" in done.err
+    assert f"rightcall {command} … --upstream http://127.0.0.1:8080/v1 --model qwen3-4b" in done.err
     assert not (folder / ".rightcall").exists()
     lines = [line[2:] for line in done.err.splitlines() if line.startswith("  ")]
     write_trusted(folder / "rightcall.toml", "\n".join(lines))
@@ -203,9 +203,9 @@ def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Pa
         (["--resume", "last"], "no packets in"),
         (["--resume", "pabc"], 'unknown packet "pabc"'),
         (["--resume", "last", "yes", "--session", "s"], "--session is for a new request"),
-        (["hi", "--model", "m"], "--model goes with --url"),
-        (["hi", "--url", "nonsense"], "`url` must be an address"),
-        (["hi", "--url", "http://127.0.0.1:9", "--key-env", "NOT_THERE"], "no environment variable NOT_THERE"),
+        (["hi", "--model", "m"], "--model goes with --upstream"),
+        (["hi", "--upstream", "nonsense"], "`url` must be an address"),
+        (["hi", "--upstream", "http://127.0.0.1:9", "--key-env", "NOT_THERE"], "no environment variable NOT_THERE"),
         (["hi", "--root", "absent"], "no such folder"),
         (["hi\udcff"], "is not UTF-8 text"),
     ],

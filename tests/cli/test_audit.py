@@ -55,7 +55,7 @@ def db(tmp_path: Path) -> str:
 @pytest.fixture
 def audit(run: Runner, db: str) -> Any:
     def do(*arguments: str, **more: Any) -> Done:
-        return run("audit", *arguments, "--db", db, **more)
+        return run("audit", *arguments, "--store", db, **more)
 
     return do
 
@@ -95,7 +95,7 @@ def test_tail_says_when_there_is_nothing(audit: Any, run: Runner, tmp_path: Path
     assert audit("tail", "--as", "nobody").out == "No such call is recorded here.\n"
     with closing(SqliteStore(tmp_path / "new.db")):
         pass
-    assert run("audit", "tail", "--db", str(tmp_path / "new.db")).out == "No call is recorded here yet.\n"
+    assert run("audit", "tail", "--store", str(tmp_path / "new.db")).out == "No call is recorded here yet.\n"
 
 
 SHOWN = """\
@@ -138,10 +138,10 @@ def test_show_tells_how_a_person_answered_but_not_what_is_redacted(run: Runner, 
         say(diary.store, asked.decision.approval)
     tamper(tmp_path / "audit.db", "UPDATE audit SET body = replace(body, 'unredacted', '[redacted 0123456789ab]')")
     db = str(tmp_path / "audit.db")
-    done = run("audit", "show", str(asked.call), "--db", db)
+    done = run("audit", "show", str(asked.call), "--store", db)
     assert f"{asked.decision.approval}, asked 2026-01-01 12:00:00.000 UTC because of " in done.out
     assert "approved by anna on 2026-01-01 12:00:00.000 UTC" in done.out
-    told = run("audit", "show", str(asked.call), "--json", "--db", db)
+    told = run("audit", "show", str(asked.call), "--json", "--store", db)
     assert told.json["answer"]["by"] == "anna"
     assert "unredacted" not in done.out + told.out
 
@@ -150,7 +150,7 @@ def test_show_tells_how_a_person_answered_but_not_what_is_redacted(run: Runner, 
 def test_show_tells_an_operator_how_to_allow_a_client_that_polls(run: Runner, tmp_path: Path) -> None:
     with opened("sqlite", tmp_path) as diary:
         diary.refused("student", "jobs/status", "loop", reason="Identical call repeated within a minute")
-    shown = run("audit", "show", "1", "--db", str(tmp_path / "audit.db")).out
+    shown = run("audit", "show", "1", "--store", str(tmp_path / "audit.db")).out
     assert 'to allow polling it, add it to the policy: [policy] repeatable = ["jobs/status"]' in shown
 
 
@@ -191,7 +191,7 @@ def test_nothing_a_model_wrote_reaches_the_terminal_unescaped(run: Runner, tmp_p
         )  # fmt: skip
         diary.end(1, 1.0, error=f"h{EVIL}", summary=f"i{EVIL}", sandbox=EVIL)
         diary.refused(context=f"e{EVIL}", tool=EVIL)
-    done = run("audit", *arguments.split(), "--db", str(tmp_path / "audit.db"))
+    done = run("audit", *arguments.split(), "--store", str(tmp_path / "audit.db"))
     assert done.code == 0
     assert "evil" in done.out
     assert all(character.isprintable() or character == "\n" for character in done.out)
@@ -261,8 +261,8 @@ def test_head_of_an_empty_audit_is_the_start_of_the_chain(run: Runner, tmp_path:
     with closing(SqliteStore(tmp_path / "new.db")):
         pass
     head = "0:" + "0" * 64
-    assert run("audit", "head", "--db", str(tmp_path / "new.db")).out == head + "\n"
-    done = run("audit", "verify", "--anchor", head, "--db", str(tmp_path / "new.db"))
+    assert run("audit", "head", "--store", str(tmp_path / "new.db")).out == head + "\n"
+    done = run("audit", "verify", "--anchor", head, "--store", str(tmp_path / "new.db"))
     assert done.code == 0
     assert done.out.startswith("✓ the audit is empty\n")
 
@@ -305,7 +305,7 @@ def test_an_export_by_caller_or_time_has_what_belongs_to_it(audit: Any) -> None:
 def test_a_table_for_a_spreadsheet_holds_no_formula(run: Runner, tmp_path: Path) -> None:
     with opened("sqlite", tmp_path) as diary:
         diary.refused("=cmd|' /C calc'!A1", "@tool")
-    done = run("audit", "export", "--format", "csv", "--db", str(tmp_path / "audit.db"))
+    done = run("audit", "export", "--format", "csv", "--store", str(tmp_path / "audit.db"))
     header, row = csv.reader(io.StringIO(done.out))
     assert header == list(audit_report.COLUMNS)
     told = dict(zip(header, row, strict=True))
@@ -385,9 +385,9 @@ def test_prune_says_what_has_to_stay(run: Runner, tmp_path: Path) -> None:
         call = diary.begin()
         diary.store.transact(lambda tables: tables.begun(call))
         diary.ran()
-        done = run("audit", "prune", "--keep", "0", "--yes", "--db", str(tmp_path / "audit.db"))
+        done = run("audit", "prune", "--keep", "0", "--yes", "--store", str(tmp_path / "audit.db"))
         assert "Old enough, but kept: 3 records. From 3 on there is a call that still runs." in done.out
-        done = run("audit", "prune", "--keep", "2", "--yes", "--db", str(tmp_path / "audit.db"))
+        done = run("audit", "prune", "--keep", "2", "--yes", "--store", str(tmp_path / "audit.db"))
         assert done.out.startswith("Nothing can be removed now.\n")
 
 
@@ -434,7 +434,7 @@ def test_without_an_audit_every_action_says_so_and_creates_none(
 
 
 def test_a_folder_is_no_audit(run: Runner, tmp_path: Path) -> None:
-    assert "is a folder, not the file of an audit" in run("audit", "tail", "--db", str(tmp_path)).err
+    assert "is a folder, not the file of an audit" in run("audit", "tail", "--store", str(tmp_path)).err
 
 
 def test_the_audit_is_found_by_policy_by_root_and_where_one_stands(
@@ -453,7 +453,7 @@ def test_the_audit_is_found_by_policy_by_root_and_where_one_stands(
     assert caller_of("--policy", str(tmp_path / "with" / "rightcall.toml")) == "ada"
     assert caller_of("--root", str(tmp_path / "with")) == "ada"
     assert caller_of("--root", str(tmp_path / "without")) == "bob"
-    assert caller_of("--root", str(tmp_path / "without"), "--db", str(tmp_path / "with/kept/here.db")) == "ada"
+    assert caller_of("--root", str(tmp_path / "without"), "--store", str(tmp_path / "with/kept/here.db")) == "ada"
     monkeypatch.chdir(tmp_path / "with")
     assert caller_of() == "ada"
     (tmp_path / "with" / "rightcall.toml").write_text("[audit]\npth = 1\n")
@@ -470,7 +470,7 @@ def test_looking_changes_nothing_in_the_file(audit: Any, db: str) -> None:
 def test_following_shows_each_call_as_it_comes_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     with opened("sqlite", tmp_path) as diary:
         diary.refused("old")
-        with start("audit", "tail", "--follow", "--json", "--db", str(tmp_path / "audit.db")) as process:
+        with start("audit", "tail", "--follow", "--json", "--store", str(tmp_path / "audit.db")) as process:
             assert process.stdout
             try:
                 assert json.loads(process.stdout.readline())["caller"] == "old"

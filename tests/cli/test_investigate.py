@@ -202,7 +202,7 @@ def test_a_session_goes_on_for_the_same_folder_and_caller_alone(
     said = [(one["role"], one["content"]) for one in server.requests[0].json["messages"][1:]]
     assert said == [("user", QUESTION), ("assistant", FOUND), ("user", "and in the tests?")]
     for other in (["--as", "ada"], ["--session", "x"], ["--root", "docs"]):
-        done = ask("--continue", "and?", "--url", server.address, *other)
+        done = ask("--continue", "and?", "--upstream", server.address, *other)
         assert (done.code, done.out) == (2, "")
         assert "there is no session to continue here" in done.err
     (kept,) = sessions(folder)
@@ -245,7 +245,7 @@ def test_without_a_model_those_on_this_machine_are_named(
     monkeypatch.setattr(endpoint, "SERVERS", {"Ollama": int(server.address.rpartition(":")[2]), "Nobody": 9})
     found = ask(QUESTION)
     assert found.code == 2
-    assert f"Ollama: rightcall ask … --url {server.address}/v1 --model " in found.err
+    assert f"Ollama: rightcall ask … --upstream {server.address}/v1 --model " in found.err
     assert not (folder / ".rightcall").exists()
 
 

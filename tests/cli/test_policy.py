@@ -314,7 +314,7 @@ def test_live_counts_what_was_really_called_and_writes_nothing(run: Runner, file
             in run("policy", "explain", "--as", "teacher", "ping", "--live").out
         )
         store.transact(lambda tables: tables.mark("caller\0teacher", 3))
-        full = explained(run, "--as", "teacher", "ping", "--live", "--db", str(file.parent / "store" / "audit.db"))
+        full = explained(run, "--as", "teacher", "ping", "--live", "--store", str(file.parent / "store" / "audit.db"))
         assert full["decision"]["rule"] == "limit:caller:minute"
         assert full["decision"]["retry_after"] > 0
         assert store.look(lambda tables: tables.head()) == head
@@ -367,7 +367,7 @@ def test_people_are_told_whom_they_may_have_meant(run: Runner, file: Path) -> No
         (["absent.toml", "ping"], "absent.toml: the policy cannot be read"),
         (["rightcall.toml", "ping", "--policy", "rightcall.toml"], "the policy file is named twice"),
         (["ping", "--as", " "], "--as needs the name of a caller"),
-        (["ping", "--db", "x.db"], "--db is looked into with --live only"),
+        (["ping", "--store", "x.db"], "--store is looked into with --live only"),
         (["ping", "--live"], "there is no audit at"),
         (["ping", "--tools", "absent.json"], "absent.json: cannot be read"),
         ([], "the following arguments are required"),

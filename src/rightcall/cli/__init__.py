@@ -164,6 +164,7 @@ def _run(command: str, arguments: list[str]) -> int:
     from rightcall.errors import RightCallError
 
     parser, module = _part("parser").parser_of(command)
+    options: Any = None
     try:
         parse = getattr(module, "parse", None)
         options = parser.parse_args(arguments) if parse is None else parse(parser, arguments)
@@ -171,7 +172,8 @@ def _run(command: str, arguments: list[str]) -> int:
     except SystemExit as stop:  # how argparse ends for --help and for wrong usage; it has already said why
         return stop.code if isinstance(stop.code, int) else USAGE
     except RightCallError as error:
-        return _complain(str(error))
+        message = str(error)
+        return _complain(message if options is None else _part("options").pointed(message, options))
 
 
 def home_of(command: str) -> str:

@@ -18,6 +18,7 @@ from rightcall.cli.options import (
     InputError,
     json_option,
     open_store,
+    pointed,
     policy_of,
     redactor_of,
     store_options,
@@ -140,7 +141,8 @@ def _list(store: "Store", options: Namespace) -> int:
     nothing = ["Nobody was ever asked." if options.all else "Nothing waits for an answer."]
 
     def lines(style: Style) -> list[str]:
-        return [*paused_line(held), *(listing(found, now, style, most) if found else nothing)]
+        lines = [*paused_line(held), *(listing(found, now, style, most) if found else nothing)]
+        return [pointed(line, options) for line in lines]
 
     tell(options, record, lines, guarded=True)
     return OK
@@ -222,7 +224,7 @@ def _deny_all(store: "Store", options: Namespace) -> int:
         if not agrees(f"deny {count(ids, 'question')} of all callers? [y/N] ", "Nothing was denied."):
             return REFUSED
     done = deny_all(store, options, ids) if ids else []
-    none = "" if ids else " `rightcall approvals list` shows what waits, and whose it is."
+    none = "" if ids else pointed(" Run `rightcall approvals list` to see pending approvals.", options)
     said = f"{count(done, 'question')}{whose} denied.{none}"
     tell(options, {"denied": done, "matched": done}, lambda _: [said], guarded=True)
     return OK
@@ -425,11 +427,11 @@ def _add(store: "Store", options: Namespace) -> int:
     callers = tuple(policy_of(options).settings.callers)
     hide = redactor_of(options, store).value
     store.transact(lambda tables: give_grant(tables, grant, callers, hide))
-    say(*_describe_grant(grant, style_for(sys.stdout)))
+    say(*_describe_grant(grant, options, style_for(sys.stdout)))
     return OK
 
 
-def _describe_grant(grant: Grant, style: Style) -> list[str]:
+def _describe_grant(grant: Grant, options: Namespace, style: Style) -> list[str]:
     """What was just granted, in so many words."""
     conditions = condition_text(grant.where)
     where = f"where {conditions}; any other argument may be anything" if conditions else "with ANY arguments"
@@ -437,7 +439,7 @@ def _describe_grant(grant: Grant, style: Style) -> list[str]:
     said = f"{grant.id}: {visible(grant.caller)} may call {visible(grant.tool)} {times} {where}."
     return [
         line
-        for text in (said, f"`rightcall grants revoke {grant.id}` takes it back.")
+        for text in (said, pointed(f"Revoke it with `rightcall grants revoke {grant.id}`.", options))
         for line in wrap(text, style.width)
     ]
 

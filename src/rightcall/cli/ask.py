@@ -26,7 +26,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, render_json, wire_name
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
-from rightcall.cli.options import InputError, json_option, model_options, policy_of, redactor_of, store_options
+from rightcall.cli.options import InputError, json_option, model_options, places, policy_of, redactor_of, store_options
 from rightcall.cli.persons import (
     YES,
     at_a_terminal,
@@ -38,7 +38,7 @@ from rightcall.cli.persons import (
     waiting,
     who,
 )
-from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, places, ways_on
+from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, ways_on
 from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 from rightcall.record.tables import Store
@@ -61,7 +61,7 @@ EXAMPLES = """\
 examples:
   rightcall ask "where do we compute taxes?"
   rightcall ask --continue "and in the tests?"
-  rightcall ask "what changed last week?" --url http://127.0.0.1:11434/v1 --model qwen3:4b
+  rightcall ask "what changed last week?" --upstream http://127.0.0.1:11434/v1 --model qwen3:4b
   echo "where is the retry limit set?" | rightcall ask - --json
   rightcall ask --route "show me docs/design.md"
   rightcall ask --resume last

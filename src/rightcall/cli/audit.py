@@ -25,6 +25,8 @@ from rightcall.cli.options import (
     json_option,
     look_into,
     open_store,
+    places,
+    pointed,
     store_options,
     subcommands,
     whole_number,
@@ -64,7 +66,12 @@ def arguments(parser: ArgumentParser) -> None:
     action, every = subcommands(parser)
     tail = action("tail", "Show the last calls, newest at the end")
     tail.add_argument(
-        "-n", type=whole_number("records"), default=20, metavar="N", help="Show at most N (default: %(default)s)"
+        "-n",
+        "--limit",
+        type=whole_number("records"),
+        default=20,
+        metavar="N",
+        help="Show at most N (default: %(default)s)",
     )
     tail.add_argument("--follow", "-f", action="store_true", help="Show new calls until Ctrl-C")
     tail.add_argument("--tool", metavar="TOOL", help="Show only calls of this tool")
@@ -198,7 +205,7 @@ def _tell(done: Pruned, cut: Cut, options: Namespace) -> None:
     elif done.removed:
         gone = f"Removed {records(done.removed)}, up to {done.through:,}; record {done.checkpoint:,} says so."
         say(gone, *(_spared(cut) if options.yes else ()))
-        say("Anchors up to there can no longer be compared: take a new one with `rightcall audit head`.")
+        say(pointed("Older anchors no longer work. Take a new one with `rightcall audit head`.", options))
     else:
         say("Nothing is old enough to be removed." if not cut.spared else "Nothing can be removed now.", *_spared(cut))
     sys.stdout.flush()
@@ -301,7 +308,7 @@ def tail(store: "Looking", options: Namespace) -> int:
     _print(found, table, options)
     told = _tell_packets(found, frozenset(), options)
     if not options.json:
-        say(*paused_line(held))
+        say(*(pointed(line, options) for line in paused_line(held)))
     try:
         while options.follow:
             sys.stdout.flush()
@@ -309,7 +316,7 @@ def tail(store: "Looking", options: Namespace) -> int:
             before = held
             (head, found), held = store.look(lambda tables, last=head: (_news(tables, last, options), tables.paused()))
             if held != before and not options.json:
-                say(*(paused_line(held) or ["Calls may run again."]))
+                say(*(pointed(line, options) for line in paused_line(held) or ["Calls may run again."]))
             _print(found, table, options)
             told = _tell_packets(found, told, options)
     except KeyboardInterrupt:
@@ -327,7 +334,7 @@ def _open(table: Table, found: list[CallRecord], options: Namespace) -> None:
 
 def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallRecord]:
     wanted = CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
-    return find_calls(tables, wanted, limit=options.n)[::-1]
+    return find_calls(tables, wanted, limit=options.limit)[::-1]
 
 
 def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[CallRecord]]:
@@ -356,7 +363,7 @@ def _tell_packets(records: list[CallRecord], told: frozenset[str], options: Name
     packets = [record.context for record in records if record.context and is_packet_id(record.context)]
     new = [packet for packet in dict.fromkeys(packets) if packet not in told]
     if not options.json:
-        say(*(f"packet: rightcall requests show {packet}" for packet in new[-_MOST_PACKETS:]))
+        say(*(f"request: rightcall requests show {packet}{places(options)}" for packet in new[-_MOST_PACKETS:]))
     return told.union(new)
 
 
@@ -369,9 +376,9 @@ _BESIDE = ("", "-wal", "-shm")
 def adopt_audit(options: Namespace) -> int:
     path = Path(database_of(options)).resolve()
     if not path.exists() and not lost(path):
-        raise ConfigError(f"there is no audit log at {escaped(str(path))}; nothing was changed. Check `--db`")
+        raise ConfigError(f"there is no audit log at {escaped(str(path))}; nothing was changed. Check `--store`")
     if not lost(path) and not _was_a_store(path):
-        raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--db`")
+        raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--store`")
     problem = _problem(path, found=found_in(options) is not None)
     if problem is None:
         same = "The audit is the one that was there before. Nothing was changed."
@@ -409,7 +416,7 @@ def adopt_audit(options: Namespace) -> int:
 
 def _after(path: Path, record: dict[str, Any]) -> list[str]:
     """What is in force now, and what to do where that is not what was."""
-    where = f"--db {escaped(quote(str(path)))}"
+    where = f"--store {escaped(quote(str(path)))}"
     if record["new"]:
         return [
             "A new audit was begun.",

@@ -55,7 +55,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--max-tokens", metavar="N", type=_positive, default=512, help="Limit each answer to N tokens (default: 512)"
     )  # fmt: skip
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=120.0,
+        "--timeout", metavar="S", type=_seconds, default=120.0,
         help="Wait at most SECONDS for an answer (default: 120)",
     )  # fmt: skip
     json_option(parser)

@@ -289,7 +289,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="Show failing cases, or those of one format, damage, kind or outcome",
     )
     parser.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="Show at most N failing cases (default: 20; 0: all)"
+        "-n", "--limit", type=int, default=20, metavar="N", help="Show at most N failing cases (default: 20; 0: all)"
     )
     json_option(parser)
     gate_options(parser, tools=False)

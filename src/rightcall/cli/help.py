@@ -89,7 +89,7 @@ wrap ends with the exit code of the server.
 
 _NAMES: Final = {
     "--tools": "--tools FILE|MODULE:NAME", "--pack": "--pack NAME", "--policy": "--policy FILE", "--root": "--root DIR",
-    "--db": "--db FILE", "--as": "--as CALLER", "--by": "--by NAME", "--key-env": "--key-env NAME",
+    "--store": "--store FILE", "--as": "--as CALLER", "--by": "--by NAME", "--key-env": "--key-env NAME",
     "--model": "--model NAME", "--provider": "--provider NAME",
 }  # fmt: skip
 

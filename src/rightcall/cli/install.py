@@ -154,7 +154,7 @@ _UNRECORDED = "Without a policy file (--policy FILE) nothing is recorded."
 EXAMPLES = """\
 examples:
   rightcall install claude-code                 hooks in ~/.claude/settings.json, which only watch
-  rightcall install claude-code --block         the same, and the policy's decisions count
+  rightcall install claude-code --mode block         the same, and the policy's decisions count
   rightcall install claude-code --project       in this project's .claude/settings.json
   rightcall install gemini --policy rightcall.toml
   rightcall install codex --dry-run             shows what would be written
@@ -174,7 +174,6 @@ def arguments(parser: ArgumentParser) -> None:
         choices=MODES,
         help="observe: only record (default); warn: tell the model; block: refuse",
     )
-    parser.add_argument("--block", action="store_const", const="block", dest="mode", help="Same as --mode block")
     parser.add_argument("--policy", metavar="FILE", help="Use this policy file wherever the host starts")
     parser.add_argument(
         "--only", metavar="NAME", action="append", default=[], help="Wrap only this MCP server; repeatable"
@@ -287,7 +286,7 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
         said = f"{'Calls are recorded; n' if recorded else 'N'}othing is changed or blocked yet."
     return [
         said if recorded else f"{said} {_UNRECORDED}",
-        f"Switch it on:     rightcall install {host.name}{options} --block",
+        f"Switch it on:     rightcall install {host.name}{options} --mode block",
         f'or in a policy:   [gate.hosts.{where}]  mode = "block"',
     ]
 

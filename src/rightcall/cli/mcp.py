@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   rightcall mcp --root ~/project
-  rightcall mcp --root ~/project --servers --caller teacher
+  rightcall mcp --root ~/project --servers --as teacher
 
 in a client:
   Claude Desktop (claude_desktop_config.json) and Cursor (.cursor/mcp.json)
@@ -43,7 +43,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--servers", action="store_true", help="Also serve the MCP servers of the policy ([servers.NAME])"
     )
     parser.add_argument("--no-code", action="store_true", help="Serve only the MCP servers, without the code tools")
-    parser.add_argument("--caller", metavar="NAME", help="Run as this caller (default: gateway)")
+    parser.add_argument("--as", dest="caller", metavar="CALLER", help="Run as this caller (default: gateway)")
 
 
 def run(options: Namespace) -> int:
@@ -124,7 +124,7 @@ def arguments_wrap(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--name", metavar="NAME", help="Name of the server in policy and audit log (default: from its command)"
     )
-    parser.add_argument("--caller", metavar="NAME", help="Run as this caller (default: wrap)")
+    parser.add_argument("--as", dest="caller", metavar="CALLER", help="Run as this caller (default: wrap)")
     parser.add_argument(
         "--mode", choices=("block", "warn", "observe"),
         help="Refuse invalid calls, pass them with a warning, or only record them, unless the policy says otherwise",
@@ -207,7 +207,7 @@ options, behind the host:
   --policy FILE  your policy file (default: rightcall.toml in the project's folder, or above it in the repository,
                  which can only be stricter than --mode, and whose approvals do not skip the host's own question)
   --mode MODE    block, warn or observe: what happens to a call, where the policy does not say (default: block)
-  --caller NAME  who calls, for [callers.NAME] (default: the host)
+  --as CALLER    who calls, for [callers.NAME] (default: the host)
   --root DIR     the project's folder (default: as the host says, else the current one)
 options of `learn`: --policy, --root, and
   --name NAME    what the host calls the server

@@ -273,7 +273,7 @@ examples:
   rightcall tools --tools tools.json --json
   rightcall tools search_engine --pack agent-zero
   rightcall tools --tools mymodule:TOOLS
-  rightcall tools --write-examples --url http://127.0.0.1:8080/v1 --model qwen3-4b
+  rightcall tools --write-examples --upstream http://127.0.0.1:8080/v1 --model qwen3-4b
 """
 
 
@@ -324,7 +324,7 @@ def run_tools(options: Namespace) -> int:
 
 def _where_written(options: Namespace) -> Namespace:
     """The folder whose examples are meant, with its policy, which may name a model."""
-    alone = next((name for name in ("url", "model", "key_env") if getattr(options, name) is not None), None)
+    alone = next((name for name in ("upstream", "model", "key_env") if getattr(options, name) is not None), None)
     if alone is not None and not options.write_examples:
         raise InputError(f"--{alone.replace('_', '-')} goes with --write-examples, which asks the model")
     where = Namespace(**vars(options), root=".")

@@ -76,7 +76,7 @@ class _AnyOrder(Parser):
 
     _mixing = False
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - as the original, which has overloads
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self._mixing or self.is_group:
             return super().parse_known_args(args, namespace)
         self._mixing = True

@@ -119,8 +119,8 @@ def _words(options: Namespace) -> tuple[str, str | None]:
         options.policy = words.pop(0)
     if len(words) > 2:
         raise InputError('explain takes [FILE] TOOL [ARGS]; quote ARGS, as in \'{"path": "src"}\'')
-    if options.db is not None and not options.live:
-        raise InputError("--db is looked into with --live only")
+    if options.store is not None and not options.live:
+        raise InputError("--store is looked into with --live only")
     if not options.caller.strip() or not options.caller.isprintable():
         raise InputError("--as needs the name of a caller")
     return words[0], words[1] if len(words) > 1 else None

@@ -19,6 +19,8 @@ from rightcall.cli.options import (
     database_of,
     json_option,
     open_store,
+    places,
+    pointed,
     policy_of,
     policy_path,
     read_argument,
@@ -124,7 +126,7 @@ def _say(
     done = review(desk, asked, person=True, at=at)
     told = {"comment": "Your comment stands", "approve": "It is approved", "reject": "It is rejected"}[decision]
     approvals = f"{many(done.approvals, 'approval')} of {done.needed}"
-    say(f"{told} at commit {done.commit[:_SHORT]}; it has {approvals}. To take that back: {done.undo}")
+    say(f"{told} at commit {done.commit[:_SHORT]}; it has {approvals}. To take that back: {done.undo}{places(options)}")
     return OK
 
 
@@ -151,7 +153,8 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
 def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
     record_first(options, "pr close", by, {"pull": record.id, "branch": record.branch})
     change = close_pull(desk, record.id, by, options.text, person=True)
-    say(f"Pull request {record.id} is closed; its branch stays. To take that back: rightcall undo {change.id}")
+    back = f"rightcall undo {change.id}{places(options)}"
+    say(f"Pull request {record.id} is closed; its branch stays. To take that back: {back}")
     return OK
 
 
@@ -191,7 +194,7 @@ def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan
     finally:
         sandbox.close()
     record_first(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
-    tell(options, to_builtins(done), lambda _: [_describe_merge(done)], guarded=True)
+    tell(options, to_builtins(done), lambda _: [_describe_merge(done) + places(options)], guarded=True)
     return OK
 
 
@@ -388,6 +391,7 @@ def arguments_undo(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="ID of the change, from the list or a tool")
     parser.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     parser.add_argument(
+        "-n",
         "--limit",
         type=whole_number("changes", 1),
         default=_MOST,
@@ -458,7 +462,7 @@ def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
     lines = table(["id", "when (UTC)", "by", "what", "can be undone"], rows, style, left=5)
     reasons = [f"{one.id}: {why}" for one, why in found if why and not one.undone]
     lines += [piece for reason in reasons for piece in wrap(spell_out(reason), style.width)]
-    return [*lines, "`rightcall undo ID` shows what it would change, and asks."]
+    return [*lines, "Run `rightcall undo ID` to see what it would change; it asks before it changes anything."]
 
 
 def _undo(desk: "Desk", options: Namespace) -> int:
@@ -474,7 +478,7 @@ def _undo(desk: "Desk", options: Namespace) -> int:
             return _say_refusal(options, why)
         done = _done(worker, options, filed)
     record = {"ok": True, "undone": options.id, "change": done.id, "diff": shown}
-    said = [*worker.notes, f"{options.id} is undone. `rightcall undo {done.id}` takes that back."]
+    said = [*worker.notes, pointed(f"{options.id} is undone. To redo it, run `rightcall undo {done.id}`.", options)]
     tell(options, record, lambda _: said, guarded=True)
     return OK
 

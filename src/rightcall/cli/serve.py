@@ -50,7 +50,8 @@ def serving_options(parser: ArgumentParser) -> None:
         help="Send an invalid call back with a hint, at most N times (default: 0)",
     )  # fmt: skip
     answers.add_argument(
-        "--observe", action="store_true", help="Change nothing; print what would change"
+        "--mode", choices=("block", "observe"),
+        help="observe: change nothing, print what would change (default: the policy's, else block)",
     )  # fmt: skip
     answers.add_argument(
         "--teach", choices=("auto", "on", "off"), default="auto",
@@ -77,13 +78,13 @@ def serving_options(parser: ArgumentParser) -> None:
         help=f"Listen on this port (default: {PORT}; 0: a free one)",
     )
     access.add_argument(
-        "--open", action="store_true", help="Accept requests without a token, from everybody on this machine"
+        "--no-auth", action="store_true", help="Accept requests without a token, from everybody on this machine"
     )
     access.add_argument(
-        "--host-name", action="append", default=[], metavar="NAME", help="Accept requests for this host name"
+        "--allow-host", action="append", default=[], metavar="NAME", help="Accept requests for this host name"
     )
     access.add_argument(
-        "--origin", action="append", default=[], metavar="URL", help="Allow browser requests from this origin"
+        "--allow-origin", action="append", default=[], metavar="URL", help="Allow browser requests from this origin"
     )
     record = parser.add_argument_group("Policy and audit log")
     record.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
@@ -110,10 +111,10 @@ def serve_upstream(
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
     _check_upstream(options, url)  # what is wrong is said before anything is opened
-    token = None if options.open else os.environ.get(TOKEN) or new_token()
-    access = Access(token, bound_to=options.host, host_names=options.host_name, origins=options.origin)
-    treated = Options(options.retry, options.observe, options.teach, options.lift)
-    options.observe = options.observe or watches(policy.current)
+    token = None if options.no_auth else os.environ.get(TOKEN) or new_token()
+    access = Access(token, bound_to=options.host, host_names=options.allow_host, origins=options.allow_origin)
+    treated = Options(options.retry, options.mode == "observe", options.teach, options.lift)
+    options.observe = treated.observe or watches(policy.current)
     with lines_and_log(sys.stderr) as lines, hooks_answered(policy_file(options)):
         recording = _recording(options, policy.current)
         beside = tokens_alone(options) if recording is None else None
@@ -176,7 +177,7 @@ def _recording(options: Namespace, policy: Policy) -> Recording | None:
 
 def tokens_alone(options: Namespace) -> Store | None:
     """The store, for its tokens, where no audit is kept; None where there is none."""
-    options.db = None
+    options.store = None
     path = database_of(options)
     if not os.path.exists(path):
         return None
@@ -513,7 +514,7 @@ def _describe_start(base: str, token: str | None, style: Style, practice: bool) 
         f"RightCall serves {style.tint(base, 'bold')} in front of {model}.",
         f"  health   {url}/health",
         f"  metrics  {url}/metrics",
-        f"  token    {token or 'none is needed (--open)'}",
+        f"  token    {token or 'none is needed (--no-auth)'}",
         "",
         "Three things to try:",
         "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
@@ -538,8 +539,8 @@ passes byte for byte. Keys of the upstream pass through and are never kept."""
 EXAMPLES_PROXY = """\
 examples:
   rightcall proxy --upstream http://localhost:11434
-  rightcall proxy --upstream http://localhost:8080 --port 4242 --open --retry 1
-  rightcall proxy --upstream https://api.anthropic.com --observe
+  rightcall proxy --upstream http://localhost:8080 --port 4242 --no-auth --retry 1
+  rightcall proxy --upstream https://api.anthropic.com --mode observe
 """
 
 
