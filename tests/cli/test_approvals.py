@@ -109,14 +109,14 @@ def test_a_question_that_does_not_exist_is_told_so(run: Runner, desk: Desk) -> N
     for action in (["show", "\x1b[2J"], ["approve", "\x1b[2J", "--digest", "0" * 8], ["deny", "\x1b[2J"]):
         done = run("approvals", *action)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("rightcall: unknown approval '\\u001b[2J'") or "\\\\u001b[2J" in done.err
+        assert done.err.startswith("error: unknown approval '\\u001b[2J'") or "\\\\u001b[2J" in done.err
 
 
 def test_an_id_that_means_nothing_is_said_before_a_digest_is_asked_for(run: Runner, desk: Desk) -> None:
     for options in ((), ("--yes",)):
         done = run("approvals", "approve", "zzz", *options)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("rightcall: unknown approval 'zzz'")
+        assert done.err.startswith("error: unknown approval 'zzz'")
 
 
 def test_without_a_terminal_a_yes_needs_the_digest(run: Runner, desk: Desk) -> None:
@@ -336,7 +336,7 @@ def test_all_questions_of_one_caller_are_denied_at_once_each_with_a_record(run: 
     answers = desk.store.look(lambda tables: [one.body for one in tables.newest(11, ("answer",))])
     assert all(b'"status":"denied","by":"anna"' in one and b'"reason":"a loop"' in one for one in answers)
     assert run("approvals", "deny", "--all", "--as", "teacher").out == (
-        "0 questions of teacher denied. `rightcall approvals list` shows what waits, and whose it is.\n"
+        "0 questions of teacher denied. Run `rightcall approvals list` to see pending approvals.\n"
     )
     nobody = run("approvals", "deny", "--all", "--as", "")
     assert (nobody.code, nobody.out) == (2, "")

@@ -60,7 +60,7 @@ record 2: Read for proxy, proxied
   arguments        {"file_path": "a.py"}
   name as written  read_file
   decision         passed by proxy:repaired; read by manual_repair, certain
-  outcome          passed on to the client; what came of it is not known here
+  outcome          passed on to the client; the result is unknown here
 """
 
 

@@ -96,7 +96,7 @@ def test_the_demo_repairs_most_and_refuses_the_rest_with_a_hint(run: Runner) -> 
     assert len(lines) == len(CASES) >= 12
     refused = {title for title, line in lines.items() if not line["ok"]}
     assert refused == {
-        "cut off in the middle of a value",
+        "truncated in the middle of a value",
         "one argument twice",
         "two names that could be either",
         "a required argument is missing",

@@ -245,7 +245,7 @@ def test_what_is_cut_says_so_and_how_to_go_on(lines, tmp_path: Path) -> None:
 
 def test_notes_are_shown_whichever_tool_they_come_from(lines, tmp_path: Path) -> None:
     (tmp_path / "/".join(["d"] * 11)).mkdir(parents=True)
-    assert lines("code/list", pattern="**")[-1].startswith("What lies more than 10 folders deep was not looked at")
+    assert lines("code/list", pattern="**")[-1].startswith("What lies more than 10 folders deep was not read")
     (tmp_path / "notes.txt").write_text("a\n")
     assert lines("code/read", path="notes.txt", includeStructure=True)[-1].startswith("no structure: ")
     for tool, result in RESULTS.items():

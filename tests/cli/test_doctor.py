@@ -149,7 +149,7 @@ def test_nobody_at_the_address_is_an_error_with_advice(run: Runner) -> None:
         address = gone.address
     done = run("doctor", "--upstream", address)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("rightcall: 127.0.0.1 cannot be reached (")
+    assert done.err.startswith("error: 127.0.0.1 cannot be reached (")
     assert done.err.endswith("check that the upstream is running and that --upstream is its address\n")
 
 
@@ -157,7 +157,7 @@ def test_nobody_at_the_address_is_an_error_with_advice(run: Runner) -> None:
     ("arguments", "complaint"),
     [
         (["--upstream", "localhost:8080"], "--upstream must be an address such as http://localhost:11434"),
-        (["--upstream", "http://h", "--key-env", "NOT_SET"], "--key-env: there is no environment variable NOT_SET"),
+        (["--upstream", "http://h", "--key-env", "NOT_SET"], "environment variable NOT_SET is missing or empty"),
         (["--upstream", "http://h", "--tries", "0"], "--tries: a number from 1 to 20, not 0"),
         (["--upstream", "http://h", "--max-tokens", "x"], "--max-tokens: a number from 16 to 100000, not x"),
         (["--upstream", "http://h", "--timeout", "nan"], "--timeout: seconds from 0.1 to 3600, not nan"),

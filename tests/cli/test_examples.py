@@ -101,14 +101,14 @@ def test_without_a_model_it_says_how_to_name_one(run: Runner, monkeypatch: pytes
     monkeypatch.setattr("rightcall.models.endpoint.find_local", nobody)
     done = run(*WRITE)
     assert done.code == 2
-    assert "there is no model to ask. Name one in ./rightcall.toml" in done.err
+    assert "no model to ask. Name one in ./rightcall.toml" in done.err
     assert "rightcall tools --write-examples … --upstream http://127.0.0.1:8080/v1" in done.err
 
 
 def test_a_model_without_the_option_is_a_mistake(run: Runner) -> None:
     done = run("tools", "--tools", TOOLS, "--upstream", "http://127.0.0.1:9")
     assert (done.code, done.out) == (2, "")
-    assert "--upstream goes with --write-examples" in done.err
+    assert "--upstream needs `--write-examples`" in done.err
 
 
 def test_a_damaged_file_is_told_and_not_written_over(run: Runner, server: ScriptedUpstream) -> None:

@@ -77,8 +77,8 @@ def test_what_was_granted_tells_text_and_number_apart(run: Runner, desk: Desk) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--where", "path"], "is no condition"),
-        (["--where", "=x"], "is no condition"),
+        (["--where", "path"], "for `--where`: expected NAME=VALUE"),
+        (["--where", "=x"], "for `--where`: expected NAME=VALUE"),
         (["--where", "a=1", "--where", "a=2"], "names 'a' twice"),
         (["--where", "path=docs/../*"], "can never match"),
         (["--where", "path=a\n*"], "can never match"),

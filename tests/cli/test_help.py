@@ -104,12 +104,12 @@ def test_every_page_exists() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["help", "chek"], "rightcall: unknown help topic `chek`: did you mean `check`?\n"),
+        (["help", "chek"], "error: unknown help topic `chek`: did you mean `check`?\n"),
         (
             ["help", "audit", "tial"],
             "unknown action `tial` of `rightcall audit`: run `rightcall audit --help`\n",
         ),
-        (["audit", "tail", "--stauts", "x"], "unrecognized arguments: --stauts x: did you mean `--status`?\n"),
+        (["audit", "tail", "--stauts", "x"], "unknown option `--stauts`: did you mean `--status`?\n"),
     ],
 )
 def test_a_misspelt_word_gets_a_suggestion(run: Runner, words: list[str], message: str) -> None:

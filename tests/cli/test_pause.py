@@ -204,7 +204,7 @@ def test_a_store_or_folder_that_is_missing_is_refused_and_not_made(run: Runner, 
                 continue  # a token may be made before the first call
             done = run(*command, *options)
             assert (done.code, done.out) == (2, ""), (command, options)
-            assert "there is no" in done.err
+            assert "nothing was changed" in done.err
     assert sorted(project.rglob("*")) == before
 
 

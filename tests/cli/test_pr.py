@@ -63,7 +63,7 @@ def test_requests_are_listed_and_shown_without_harm(run: Runner, project: Projec
     assert (whole["totals"]["files"], whole["needed"], whole["approved_by"]) == (1, 1, [])
     missing = run("pr", "show", "7")
     assert (missing.code, missing.out) == (1, "")
-    assert "no pull request 7; the only one is 1" in missing.err
+    assert "Unknown pull request 7; the only one is 1" in missing.err
 
 
 @pytest.mark.promise("W-02")
@@ -234,6 +234,6 @@ def test_a_merge_that_is_interrupted_says_that_nothing_was_merged(project: Proje
         terminal.interrupt()
         code, shown = terminal.end()
     assert code == 130
-    assert "interrupted: nothing was merged, pull request 1 is open; your approval stands" in shown
+    assert "interrupted: nothing was merged, pull request 1 is open; your approval is kept" in shown
     assert (project.tip(), project.record().status) == (before, "open")
     assert notes(project)[-1] == "pr not merged by joel"

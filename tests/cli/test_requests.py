@@ -303,7 +303,7 @@ def test_those_that_wait_for_a_person_are_pruned_only_when_that_is_said(packet: 
         (["prune"], "--older-than"),
         (["prune", "--older-than=-1d"], "invalid value '-1d' for `--older-than`: expected 30m, 12h, 30d or 4w"),
         (["prune", "--older-than", "soon"], "invalid value 'soon' for `--older-than`"),
-        (["list", "-n", "x"], "is no number of packets"),
+        (["list", "-n", "x"], "invalid number of requests"),
         (["show", "last", "--policy", "absent.toml"], "absent.toml"),
         ([], "ACTION"),
     ],

@@ -297,7 +297,7 @@ def test_every_line_is_answered_before_the_next_is_asked(folder: Path) -> None:
         (["hi", "--tools", "absent.json"], "absent.json: cannot be read"),
         (["hi", "--root", "absent"], "no such folder"),
         (["hi", "--limit", "0"], "a number from 1 to 1000, not 0"),
-        (["hi", "--mode", "magic"], "invalid choice"),
+        (["hi", "--mode", "magic"], "invalid value `magic` for `--mode`"),
     ],
 )
 def test_what_is_wrong_is_said(route: Route, arguments: list[str], complaint: str) -> None:

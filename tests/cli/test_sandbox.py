@@ -149,7 +149,7 @@ def test_what_cannot_run_is_said_before_anything_does(run: Runner, here: Path) -
     (here / "program").write_text("1")
     (here / "a.py").write_text("1")
     assert run("sandbox", "run", "program").err == (
-        "rightcall: the ending of program does not say its language: --lang py or --lang js does\n"
+        "error: the ending of program does not say its language: --lang py or --lang js does\n"
     )
     assert run("sandbox", "run", "absent.py").code == 2
     absent = run("sandbox", "run", "--scratch", "absent", "a.py")
@@ -205,7 +205,7 @@ def test_what_is_wrong_in_the_command_is_said_with_what_would_be_right(run: Runn
 def test_a_root_or_policy_that_is_not_there_is_a_mistake(run: Runner, here: Path, action: tuple[str, ...]) -> None:
     (here / "a.py").write_text("print('ran')")
     done = run("sandbox", *action, "--root", "typo")
-    assert done == (2, "", f"rightcall: `root`: no such folder: '{here}/typo'\n")
+    assert done == (2, "", f"error: `root`: no such folder: '{here}/typo'\n")
     assert run("sandbox", *action, "--policy", "typo.toml").code == 2
 
 

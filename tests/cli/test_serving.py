@@ -201,7 +201,7 @@ def test_records_that_could_not_be_written_are_told_with_their_number(
 def test_a_server_in_front_of_itself_is_refused(tmp_path: Path, run: Runner, upstream: str, here: list[str]) -> None:
     result = run("proxy", "--upstream", upstream, "--root", str(tmp_path), *here)
     assert result.code == 2
-    assert "is where this server itself listens" in result.err
+    assert "is this server's own address" in result.err
     assert not (tmp_path / ".rightcall").exists()
 
 

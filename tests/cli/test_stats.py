@@ -92,7 +92,7 @@ def test_an_empty_store_says_so_kindly_and_what_to_try() -> None:
     assert shown(Diary(), 100, None) == (
         "Nothing is recorded here yet.\n"
         "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.\n"
-        "--policy FILE, --root DIR or --store FILE say where else to look."
+        "To look elsewhere, pass --policy FILE, --root DIR or --store FILE."
     )
 
 
@@ -182,7 +182,7 @@ def test_json_has_the_whole_and_the_design_s_shape(run: Runner, database: Diary,
 def test_a_missing_store_and_a_wrong_period_are_told_apart(run: Runner, tmp_path: Path) -> None:
     missing = run("stats", "--root", str(tmp_path))
     assert (missing.code, missing.out) == (2, "")
-    assert "nothing was recorded there yet" in missing.err
+    assert "nothing is recorded there yet" in missing.err
     assert list(tmp_path.iterdir()) == []
     wrong = run("stats", "--period", "1month")
     assert (wrong.code, wrong.out) == (2, "")

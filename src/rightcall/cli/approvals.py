@@ -1,4 +1,4 @@
-"""Answer the calls that wait for a person: list them, look at one, approve or deny it, or watch for new ones."""
+"""List, show, approve or deny the calls that wait for a person, or watch for new ones."""
 
 import re
 import sys
@@ -179,7 +179,7 @@ def _approve(store: "Store", options: Namespace) -> int:
     waits, _ = store.look(lambda tables: found_approval(tables, options.id))
     answerable(waits, store.clock.now())  # an id that means nothing comes before a digest that is missing
     if options.yes and not digest:
-        raise AnswerError("--yes needs --digest: it stands below the whole call, `rightcall approvals show ID --full`")
+        raise AnswerError("`--yes` needs `--digest HEX`: run `rightcall approvals show ID --full` to read it")
     if at_a_terminal() and not options.yes:
         approval = show_question(store, options.id)
         if not agrees(f"approve {approval.id}? [y/N] ", f"{approval.id} is not approved; it still waits."):
@@ -187,8 +187,8 @@ def _approve(store: "Store", options: Namespace) -> int:
         digest = digest or approval.digest
     elif not digest:
         raise AnswerError(
-            "there is no terminal to ask at: look at the whole call with `rightcall approvals show ID --full` "
-            f"and name at least {LEAST_DIGEST} characters of the digest below it: --digest HEX"
+            "cannot prompt without a terminal: read the call with `rightcall approvals show ID --full` "
+            f"and pass at least {LEAST_DIGEST} characters of its digest as `--digest HEX`"
         )
     say(give_answer(store, options, options.id, "approved", digest))
     return OK
@@ -320,13 +320,15 @@ def conditions(written: list[str]) -> dict[str, Any]:
     for one in written:
         name, equals, text = one.partition("=")
         if not equals or not name:
-            raise AnswerError(f"--where {escaped(one, 60)!r} is no condition: write NAME=VALUE, such as path=docs/*")
+            raise AnswerError(
+                f"invalid value {escaped(one, 60)!r} for `--where`: expected NAME=VALUE, such as path=docs/*"
+            )
         if name in found:
-            raise AnswerError(f"--where names {escaped(name, 60)!r} twice: every argument has one condition")
+            raise AnswerError(f"`--where` names {escaped(name, 60)!r} twice: give one condition per argument")
         found[name] = _value(text)
         if isinstance(found[name], str) and "*" in found[name] and not can_match(found[name]):
             raise AnswerError(
-                f"--where {escaped(one, 60)!r} can never match: a pattern stands for no `..`, no invisible characters "
+                f"--where {escaped(one, 60)!r} can never match: a pattern matches no `..`, no invisible characters "
                 f"and no line breaks"
             )
     return found
@@ -351,7 +353,7 @@ def _written(value: Any) -> str:
 
 
 HELP_GRANTS = """\
-Say yes in advance: to calls of one tool by one caller, for certain arguments, so often and so long."""
+Permit calls of one tool by one caller in advance: for certain arguments, a number of uses and a time."""
 
 EXAMPLES_GRANTS = """\
 examples:
@@ -360,8 +362,8 @@ examples:
   rightcall grants add --as teacher send_mail --where to=team@example.com --where urgent=false
   rightcall grants revoke 3f9a1c2e
 
-a condition: NAME=VALUE, where VALUE is JSON (3, true, "3", [1, 2]) or else plain text. In a text `*` stands for any
-characters but / and \\\\, `**` for these too; neither for `..`, dotfiles, invisible characters or signs of a shell.
+a condition: NAME=VALUE, where VALUE is JSON (3, true, "3", [1, 2]) or else plain text. In a text `*` matches any
+characters but / and \\\\, `**` these too; neither matches `..`, dotfiles, invisible characters or signs of a shell.
 Arguments without a condition may be anything.
 """
 

@@ -1,5 +1,4 @@
-"""Look into the audit: the last calls, everything about one, whether anybody changed a record; take it out, or let the
-oldest records go."""
+"""Show the last calls or one record, verify that no record was changed, export the audit log, or prune old records."""
 
 import os
 import sys
@@ -132,7 +131,7 @@ def _show(store: "Looking", options: Namespace) -> int:
     seq = number(options.id)
     view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
-        raise ConfigError(f"there is no record {seq} in the audit; `rightcall audit tail` shows the last calls")
+        raise ConfigError(f"unknown record {seq}; run `rightcall audit tail` to see the last calls")
     tell(options, record_of_view(view), lambda style: whole(view, style))
     return OK
 
@@ -153,7 +152,9 @@ def number(text: str) -> int:
     """A record's number, as people write it."""
     digits = text.strip().removeprefix("#")
     if not digits.isdecimal() or len(digits) > 18:
-        raise ConfigError(f"ID: {escaped(text, 40)!r} is no number of a record; `rightcall audit tail` shows them")
+        raise ConfigError(
+            f"invalid record {escaped(text, 40)!r}: expected a number; run `rightcall audit tail` to see them"
+        )
     return int(digits)
 
 
@@ -194,7 +195,7 @@ def _before(options: Namespace) -> str | None:
 def _agreed(cut: Cut, options: Namespace) -> bool:
     would = f"this would remove {records(cut.count)} for good, {cut.first:,} to {cut.through:,}."
     if options.json or not at_a_terminal():
-        raise ConfigError(f"{would} There is no terminal to ask at: say --yes")
+        raise ConfigError(f"{would} Cannot prompt without a terminal; pass `--yes`")
     say(would[0].upper() + would[1:], *_spared(cut))
     return agrees("remove them? [y/N] ", "Nothing was removed.")
 
@@ -238,8 +239,8 @@ def anchor_of(text: str) -> Anchor:
             return int(seq), bytes.fromhex(digest)
     except ValueError:
         pass
-    right = f"`rightcall audit head` prints one: a number, a colon and {_HASH} hexadecimal digits"
-    raise ConfigError(f"--anchor: {escaped(text, 90)!r} is no anchor; {right}")
+    right = f"expected a number, a colon and {_HASH} hexadecimal digits, as `rightcall audit head` prints"
+    raise ConfigError(f"invalid value {escaped(text, 90)!r} for `--anchor`: {right}")
 
 
 def check(store: "Looking", anchor: Anchor | None) -> Verification:
@@ -273,7 +274,7 @@ def lines(result: Verification, anchor: Anchor | None, style: Style) -> list[str
     if anchor is not None:
         said.append(f"Nothing up to record {anchor[0]:,}, the anchor, is missing or another.")
     else:
-        said += wrap("Without --anchor nobody can tell whether the newest records were cut off.", style.width)
+        said += wrap("Without `--anchor`, removed newest records cannot be detected.", style.width)
     return [*said, f"head {anchor_text(result.head)}"]
 
 
@@ -376,7 +377,7 @@ _BESIDE = ("", "-wal", "-shm")
 def adopt_audit(options: Namespace) -> int:
     path = Path(database_of(options)).resolve()
     if not path.exists() and not lost(path):
-        raise ConfigError(f"there is no audit log at {escaped(str(path))}; nothing was changed. Check `--store`")
+        raise ConfigError(f"no audit log at {escaped(str(path))}; nothing was changed. Check `--store`")
     if not lost(path) and not _was_a_store(path):
         raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--store`")
     problem = _problem(path, found=found_in(options) is not None)

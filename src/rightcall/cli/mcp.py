@@ -1,5 +1,5 @@
-"""Be an MCP server over standard input and output: the code tools on a folder, whose calls are repaired, checked and
-recorded like any other. With --servers also the servers of the policy file, joined, under the same policy."""
+"""Serve the code tools of a folder as an MCP server over standard input and output. Calls are repaired, checked and
+recorded. With --servers, also serve the MCP servers of the policy file, under the same policy."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
 
 
 HELP_WRAP = """\
-Stand between an MCP client and one server that speaks over standard input and output. Every `tools/call` is
-repaired, checked and decided by the policy before the server gets it; everything else passes byte for byte, in every
+Run an MCP server behind RightCall, over standard input and output. Every `tools/call` is repaired, checked and
+decided by the policy before the server gets it; everything else passes byte for byte, in every
 revision of the protocol. A call that waits for a person is asked through the client where that can ask.
 
 The policy is the file given, or `rightcall.toml` in the current folder. With a policy file each call is recorded where
@@ -196,7 +196,7 @@ Answer one event of a host: Claude Code, Gemini CLI or Codex starts it before an
 the event to its standard input. `rightcall install` puts it into their settings.
 
 A call that the policy lets pass gets no word, so that the host's own permissions decide. Else it is denied with the
-reason where the model reads it, asked about, or its input is put right. Each call is recorded, with what came of it:
+reason where the model reads it, asked about, or its input is repaired. Each call is recorded with its result,
 where the policy file says; without one in the user's own state folder, never in the project.
 
 `rightcall hook learn` starts an MCP server, asks for its tools and keeps their definitions beside the record: so a hook
@@ -217,7 +217,7 @@ examples:
   rightcall hook claude --mode observe < event.json
   rightcall hook codex --policy ~/rightcall.toml < event.json
   rightcall hook learn --name files -- npx -y @modelcontextprotocol/server-filesystem .
-  rightcall hook learn --name files        (the server's command stands in [servers.files] of the policy)
+  rightcall hook learn --name files        (with the command of [servers.files] in the policy)
 
 in the policy, for claude-code, gemini or codex:
   [gate.hosts.claude-code]
@@ -283,7 +283,7 @@ def server_for(name: str | None, command: Sequence[str], passed: Sequence[str], 
         raise ConfigError("--name: say what the host calls the server, as in `rightcall hook learn --name files -- …`")
     missing = [one for one in passed if one not in os.environ]
     if missing:
-        raise ConfigError(f"--env: there is no environment variable {escaped(missing[0], 60)}")
+        raise ConfigError(f"environment variable {escaped(missing[0], 60)} is missing (`--env`)")
     if command:
         from rightcall.policy.settings import Server
 

@@ -43,7 +43,7 @@ class InputError(ConfigError):
 def standard_input() -> BinaryIO:
     stream: TextIO | None = sys.stdin
     if stream is None:  # started with its input closed
-        raise InputError("is closed; give the text as an argument, or in a file", source="standard input")
+        raise InputError("is closed; pass the text as an argument or a file", source="standard input")
     return stream.buffer
 
 
@@ -73,7 +73,7 @@ def reason(error: OSError) -> str:
 def _bounded(stream: BinaryIO, limit: int, source: str) -> bytes:
     data = stream.read(limit + 1)
     if len(data) > limit:
-        raise InputError(f"holds more than {limit:,} bytes, which is the most one command reads", source=source)
+        raise InputError(f"is larger than {limit:,} bytes, the limit of one command", source=source)
     return data
 
 
@@ -182,7 +182,7 @@ def whole_number(what: str, least: int = 0) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not text.isdecimal() or len(text) > 12 or int(text) < least:
-            raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of {what}; give {least} or more")
+            raise ArgumentTypeError(f"invalid number of {what} {escaped(text, 40)!r}: expected {least} or more")
         return int(text)
 
     return read
@@ -278,7 +278,7 @@ def _listed(value: Any, source: str, line: int = 0) -> list[Any]:
     tools = cast(list[Any], value)
     for position, tool in enumerate(tools):
         if not isinstance(tool, dict):
-            raise InputError(f"tool number {position + 1} is no JSON object but {tool!r:.60}", source=source, line=line)
+            raise InputError(f"tool number {position + 1} is {tool!r:.60}, not a JSON object", source=source, line=line)
     return tools
 
 
@@ -323,8 +323,13 @@ def places(options: Namespace) -> str:
 def repeat_options(options: Namespace, names: tuple[str, ...]) -> str:
     """What holds by itself is not said again."""
     values = {name: getattr(options, name, None) for name in names}
-    told = {name: value for name, value in values.items() if value and (name, value) != ("root", ".")}
+    told = {name: str(value) for name, value in values.items() if _was_given(name, value)}
     return "".join(f" --{name.replace('_', '-')} {quote(escaped(value))}" for name, value in told.items())
+
+
+def _was_given(name: str, value: object) -> bool:
+    """A policy that was found is found again."""
+    return isinstance(value, str) and value != "" and (name, value) != ("root", ".")
 
 
 _OF_STORE = re.compile(
@@ -419,7 +424,7 @@ def existing_place(options: Namespace) -> None:
         ("--store", options.store and os.path.dirname(os.path.abspath(options.store))),
     ):
         if folder is not None and not os.path.isdir(folder):
-            raise ConfigError(f"there is no folder {escaped(folder)}; nothing was changed. Check `{name}`")
+            raise ConfigError(f"no such folder: {escaped(folder)}; nothing was changed. Check `{name}`")
 
 
 class Looking:
@@ -462,7 +467,7 @@ def look_into(options: Namespace) -> Looking:
 def _existing(options: Namespace) -> str:
     path = database_of(options)
     if os.path.isdir(path):
-        raise StoreError(f"{path} is a folder, not the file of an audit")
+        raise StoreError(f"{path} is a folder, not an audit log")
     from pathlib import Path
 
     from rightcall.record.identity import lost
@@ -473,8 +478,8 @@ def _existing(options: Namespace) -> str:
         raise unusable(file, problem, way_out(file), "replaced")
     if not os.path.exists(path):
         raise StoreError(
-            f"there is no audit at {path}: nothing was recorded there yet. "
-            f"--policy FILE, --root DIR or --store FILE say where else to look{_of_hooks()}"
+            f"no audit log at {path}: nothing is recorded there yet. "
+            f"To look elsewhere, pass --policy FILE, --root DIR or --store FILE{_of_hooks()}"
         )
     return path
 

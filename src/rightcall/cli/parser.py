@@ -1,6 +1,7 @@
 """The parser of every command: a short `--help`, the options that commands share, and suggestions for wrong flags."""
 
-from argparse import ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
+import re
+from argparse import Action, ArgumentError, ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -39,6 +40,9 @@ REMOVED: Final = {
 """Flags that have another name now. They do nothing: whoever types one is told the new name."""
 
 
+_ARGUMENT: Final = re.compile(r"^argument (?:\S+/)?(-\S+): ")
+
+
 class Parser(ArgumentParser):
     """Prints the short help for `--help`; `rightcall help COMMAND` prints all of it."""
 
@@ -67,11 +71,24 @@ class Parser(ArgumentParser):
         if self.is_group and message.endswith("required: ACTION"):
             self.exit(2, self.format_help())
         words = message.partition("unrecognized arguments: ")[2].split()
+        message = _ARGUMENT.sub(r"`\1`: ", message)
         if renamed := self._renamed():
             message = renamed
         elif words and (flag := words[0].partition("=")[0]).startswith("-"):
             message = f"unknown option `{flag}`{self._nearest(flag)}"
-        self.exit(2, f"{self.prog}: error: {message}\nhint: run `{self.prog} --help`\n")
+        self.exit(2, f"error: {message}\nhint: run `{self.prog} --help`\n")
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        from difflib import get_close_matches
+
+        name = f"`{action.option_strings[-1]}`" if action.option_strings else str(action.metavar or action.dest).lower()
+        near = get_close_matches(str(value), map(str, action.choices), n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"expected {', '.join(map(str, action.choices))}"
+        known = f"for {name}" if action.option_strings else ""
+        what = f"invalid value `{value}` {known}" if known else f"unknown {name} `{value}`"
+        raise ArgumentError(None, f"{what}: {hint}")
 
     def _renamed(self) -> str:
         """What to write instead of a flag that was removed, whatever else is missing because of it."""

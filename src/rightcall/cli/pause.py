@@ -71,7 +71,7 @@ class Places(Struct, frozen=True):
 def places_of(options: Namespace, word: str) -> Places:
     """What `rightcall <word>` reaches. ConfigError where a folder or a store that was named is missing."""
     if not os.path.isdir(options.root):
-        raise ConfigError(f"there is no folder {escaped(options.root)}; nothing was changed. Check `--root`")
+        raise ConfigError(f"no such folder: {escaped(options.root)}; nothing was changed. Check `--root`")
     if options.store is not None:
         return _named(options)
     looked = os.path.abspath(options.root)
@@ -91,7 +91,7 @@ def _named(options: Namespace) -> Places:
 
     path = os.path.abspath(options.store)
     if not os.path.exists(path) and not lost(Path(path).resolve()):
-        raise ConfigError(f"there is no audit log at {escaped(path)}; nothing was changed. Check `--store`")
+        raise ConfigError(f"no audit log at {escaped(path)}; nothing was changed. Check `--store`")
     try:
         settings = policy_of(options).settings
     except ConfigError:
@@ -182,7 +182,7 @@ def _despite(options: Namespace, word: str, wrong: ConfigError, nearer: list[str
     command = f"rightcall {word}{unsure or ' --store FILE'}"
     if not there:
         raise ConfigError(
-            f"the policy cannot be used ({wrong}), and there is no audit log at {escaped(usual)}, so nothing was "
+            f"the policy cannot be used ({wrong}), and no audit log is at {escaped(usual)}, so nothing was "
             f"changed. Name the audit log: {escaped(command)}"
         )
     note = (

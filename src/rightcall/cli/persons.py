@@ -83,8 +83,9 @@ def ago(text: str, option: str, now: datetime | None = None) -> str:
     >>> ago("36h", "--older-than", datetime(2026, 1, 31, 12, tzinfo=UTC))
     '2026-01-30 00:00:00.000'
     """
+    back = span(text, option)
     try:
-        return written(((now or datetime.now(UTC)) - span(text, option)).timestamp())
+        return written(((now or datetime.now(UTC)) - back).timestamp())
     except (OverflowError, ValueError):
         raise ConfigError(f"invalid value {escaped(text, 40)!r} for `{option}`: no date is that old") from None
 

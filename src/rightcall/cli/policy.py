@@ -428,7 +428,7 @@ class Answer(Struct, frozen=True):
 def examine(given: str | FoundPolicy) -> Answer:
     file, ignored = os.fspath(given), tuple[str, ...]()
     if file == POLICY_FILE and not os.path.lexists(file):
-        missing = PolicyError("there is none here; `rightcall init` writes one, or name another file", source=file)
+        missing = PolicyError("no such file; run `rightcall init` to write one, or name another file", source=file)
         return Answer(file, mistakes=(missing,))
     try:
         raw = read_text(file).raw

@@ -1,5 +1,5 @@
-"""Look after pull requests: what models ask to be merged, what others said of it, and your own word. A merge runs the
-checks first and changes all or nothing; `rightcall undo` takes it back."""
+"""List, show, review, merge and export the pull requests that models opened. A merge runs the checks first and changes
+all or nothing; `rightcall undo` takes it back."""
 
 import os
 import sys
@@ -124,7 +124,7 @@ def _say(
     record_first(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
     asked = ReviewArguments(id=record.id, decision=decision, comment=options.text, caller=by)
     done = review(desk, asked, person=True, at=at)
-    told = {"comment": "Your comment stands", "approve": "It is approved", "reject": "It is rejected"}[decision]
+    told = {"comment": "Comment added", "approve": "It is approved", "reject": "It is rejected"}[decision]
     approvals = f"{many(done.approvals, 'approval')} of {done.needed}"
     say(f"{told} at commit {done.commit[:_SHORT]}; it has {approvals}. To take that back: {done.undo}{places(options)}")
     return OK
@@ -142,7 +142,7 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
                 f"at least {_LEAST_COMMIT} characters are needed"
             )
     elif not options.yes:
-        _require_terminal("approve it with --commit HEX, the commit that you have looked at, or --yes")
+        _require_terminal("pass `--commit HEX`, the commit you reviewed, or `--yes`")
         instead = f"`rightcall pr diff {record.id}` shows all of it; then approve it with --commit {case.head[:_SHORT]}"
         _show_acting(diff_preview((), case.writer, case.fork, case.head, instead), instead)
         if not agrees(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ", "It is not approved."):
@@ -163,7 +163,7 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
     if options.approve:
         require_other(by, plan.case.people, "An approval")
     if not options.yes:
-        _require_terminal("look at it with `rightcall pr diff`, and merge it with --yes")
+        _require_terminal("review it with `rightcall pr diff`, then pass `--yes`")
         instead = f"`rightcall pr diff {plan.case.record.id}` shows all of it; then merge it with --yes"
         _show_acting(preview_lines(desk, plan), instead)
         word = "approve and merge" if options.approve else "merge"
@@ -208,7 +208,7 @@ def _interrupted(desk: "Desk", options: Namespace, by: str, data: dict[str, Any]
         sys.stderr.write(f"rightcall: interrupted, after it was merged as {record.merge[:_SHORT]}\n")
         return
     record_first(options, "pr not merged", by, data)
-    approved = f"; your approval stands (rightcall pr show {record.id})" if options.approve else ""
+    approved = f"; your approval is kept (rightcall pr show {record.id})" if options.approve else ""
     sys.stderr.write(f"rightcall: interrupted: nothing was merged, pull request {record.id} is open{approved}\n")
 
 
@@ -230,7 +230,7 @@ def _show_acting(preview: str, instead: str) -> None:
 
 def _require_terminal(instead: str) -> None:
     if not at_a_terminal():
-        raise ConfigError(f"there is no terminal to show it and ask at: {instead}")
+        raise ConfigError(f"cannot prompt without a terminal; {instead}")
 
 
 # ── desks ──
@@ -375,7 +375,7 @@ _LOOKS = {"list": _list, "show": _show, "diff": _diff, "export": _export}
 
 
 HELP_UNDO = """\
-Take back what a tool has written, while nothing newer depends on it; without ID: the last changes."""
+Undo a change that a tool made, while nothing newer depends on it. Without ID, list the last changes."""
 
 EXAMPLES_UNDO = """\
 examples:
@@ -420,7 +420,7 @@ def run_undo(options: Namespace) -> int:
 def _adopt(desk: "Desk", options: Namespace) -> int:
     if not os.path.isdir(desk.folder) or os.path.islink(desk.folder):
         unread = "" if os.path.lexists(desk.folder) else distrust(desk.folder)
-        raise ConfigError(unread or f"there is no desk at {desk.folder}")
+        raise ConfigError(unread or f"no journal at {desk.folder}")
     _note(options, "desk adopted", {"folder": desk.folder})
     adopt(desk.folder)
     say(f"{desk.folder} is believed from now on.")
@@ -492,7 +492,7 @@ def _say_refusal(options: Namespace, why: str) -> int:
 def _ask_to_merge(options: Namespace, filed: "Filed", diff: str) -> bool:
     entry = filed.entry
     if options.json or not at_a_terminal():
-        raise ConfigError(f"there is no terminal to ask at: say --yes to undo {options.id}")
+        raise ConfigError(f"cannot prompt without a terminal; pass `--yes` to undo {options.id}")
     say(
         f"{entry.id}, {entry.at}, {render_name(entry.caller)}: {spell_out(entry.summary, 200)}",
         "This would be changed:",

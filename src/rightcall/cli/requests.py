@@ -1,5 +1,5 @@
-"""Tell the story of a request that went through the router: what was needed, what was chosen, how sure it was, what
-came of it. Packets that wait are saved, and so is every one that has ended."""
+"""Inspect saved requests: whether a tool was needed, which one was chosen, the confidence, and the result. Every routed
+request is saved, also while it waits for a person."""
 
 import os
 from argparse import ArgumentParser, Namespace

@@ -334,4 +334,4 @@ def plainly(packet: Packet) -> Packet:
         state = "failed" if status == "failed" else "answered"
         said, packet = plain_answer(packet, ""), with_state(packet, state, packet.status.why)
     packet = replace(packet, content=replace(packet.content, answer=said))
-    return log_step(packet, "response", "Said what came of it, without a model", taken)
+    return log_step(packet, "response", "Reported the result, without a model", taken)

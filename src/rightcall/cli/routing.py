@@ -165,13 +165,13 @@ def given_model(options: Namespace, settings: RouterSettings) -> Endpoint | None
     if options.upstream is None:
         alone = next((name for name in ("model", "key_env") if getattr(options, name) is not None), None)
         if alone is not None:
-            raise InputError(f"--{alone.replace('_', '-')} goes with --upstream, which says where the model is")
+            raise InputError(f"--{alone.replace('_', '-')} needs `--upstream URL`")
         return None
     from rightcall.models.endpoint import Endpoint
 
     key = os.environ.get(options.key_env, "").strip() if options.key_env else None
     if key == "":
-        raise InputError(f"--key-env: there is no environment variable {escaped(options.key_env, 100)}, or it is empty")
+        raise InputError(f"environment variable {escaped(options.key_env, 100)} is missing or empty (`--key-env`)")
     return Endpoint(options.upstream, options.model or "", key=key, seconds=settings.model_seconds)
 
 
@@ -202,7 +202,7 @@ def no_model(options: Namespace, command: str, found: Sequence[LocalServer] = ()
         for model in server.models[:_MOST_MODELS]
     ]
     running = "\n".join(("Running on this machine:\n", *here, "", "")) if here else ""
-    return ConfigError(f"there is no model to ask. {running}{how_to_configure(options, command)}")
+    return ConfigError(f"no model to ask. {running}{how_to_configure(options, command)}")
 
 
 def how_to_configure(options: Namespace, command: str) -> str:
@@ -373,7 +373,7 @@ def headline(shown: Shown) -> tuple[str, str, Tint]:
     if not packet.context.available_mcp_tools:
         return (
             "–",
-            "the policy allows none of the tools" if shown.not_allowed else "there is no tool to choose from",
+            "the policy allows none of the tools" if shown.not_allowed else "no tool to choose from",
             "yellow",
         )
     if found is not None and packet.intent.user_intent != "tool_routing":

@@ -1,4 +1,4 @@
-"""Run one tool call the whole way: repaired, checked, decided by the policy, run, recorded and answered."""
+"""Run one tool call: repair it, check it, decide by the policy, run the tool and record the call."""
 
 import json
 import re

@@ -53,7 +53,7 @@ examples:
   rightcall sandbox doctor
 
 exit status of `run`: the program's own; 128+n: a signal ended it; 124: it took too long; 137: another limit ended it;
-125: there is no sandbox here, so nothing ran; 123: it ended well, but not all that it left in --scratch could be
+125: no sandbox here, so nothing ran; 123: it ended well, but not all that it left in --scratch could be
 brought back. `doctor`: 1 where the sandbox does not work or lets something through.
 """
 

@@ -82,7 +82,7 @@ def run(options: Namespace) -> int:
     if options.remove:
         return _remove(file, options)
     if not os.path.lexists(file):
-        here = "there is no policy file here; `rightcall init` writes one" if options.file is None else "no such file"
+        here = "no policy file here; run `rightcall init` to write one" if options.file is None else "no such file"
         raise InputError(here, source=file)
     if options.file is None:
         refuse_leaving_link(file)
