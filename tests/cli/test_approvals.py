@@ -124,7 +124,7 @@ def test_without_a_terminal_a_yes_needs_the_digest(run: Runner, desk: Desk) -> N
     digest = question(desk, asked).digest
     done = run("approvals", "approve", asked, stdin="y\ny\n")
     assert (done.code, done.out) == (2, "")
-    assert "there is no terminal to ask at" in done.err
+    assert "cannot prompt without a terminal" in done.err
     for wrong in (digest[:7], "0" * 64, digest[1:], ""):
         assert run("approvals", "approve", asked, "--digest", wrong, "--by", "anna").code == 2
     assert status(desk, asked) == "waiting"
@@ -150,7 +150,7 @@ def test_what_the_tool_could_not_show_whole_is_not_approved_with_a_digest_either
 
 def test_yes_alone_is_not_enough(run: Runner, desk: Desk) -> None:
     done = run("approvals", "approve", desk.ask(), "--yes")
-    assert (done.code, "--yes needs --digest" in done.err) == (2, True)
+    assert (done.code, "`--yes` needs `--digest HEX`" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("by", ["teacher", "Teacher", "te\u0430cher", "helper", "HELPER ", "", "\u200b"])
@@ -313,7 +313,7 @@ def test_watching_once_prints_what_waits_and_ends(run: Runner, desk: Desk) -> No
 def test_where_nothing_was_recorded_there_is_nothing_to_answer(run: Runner, tmp_path: Path) -> None:
     done = run("approvals", "list", "--root", str(tmp_path))
     assert done.code == 2
-    assert "there is no audit at" in done.err
+    assert "no audit log at" in done.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -32,7 +32,7 @@ def test_a_grant_lets_matching_calls_run_as_often_as_it_says(run: Runner, desk: 
     assert (done.code, done.err) == (0, "")
     assert done.out == (
         f'{grant.id}: teacher may call file/save 2 times where "path" is like "docs/*.md"; any other argument may be '
-        f"anything.\n`rightcall grants revoke {grant.id}` takes it back.\n"
+        f"anything.\nRevoke it with `rightcall grants revoke {grant.id}`.\n"
     )
     assert (grant.where, grant.uses, grant.by, grant.note) == ({"path": "docs/*.md"}, 2, "anna", "the report")
     assert 590 * 10**9 < grant.expires_at - desk.now <= 600 * 10**9

@@ -160,7 +160,7 @@ def test_what_cannot_run_is_said_before_anything_does(run: Runner, here: Path) -
     with open(here / "data/big", "wb") as file:
         file.truncate(3_000_000)
     large = run("sandbox", "run", "--scratch", "data", "--disk", "2", "a.py")
-    assert (large.code, large.err) == (2, "rightcall: data holds 2.9 MB; the scratch folder is limited to 2 MB\n")
+    assert (large.code, large.err) == (2, "error: data holds 2.9 MB; the scratch folder is limited to 2 MB\n")
 
 
 @needs_sandbox
@@ -191,9 +191,9 @@ def test_what_is_wrong_in_the_command_is_said_with_what_would_be_right(run: Runn
     (here / "a.py").write_text("1")
     assert "the following arguments are required: FILE\n" in run("sandbox", "run").err
     for options, said in (
-        (("--memory", "15"), "--memory: must be a whole number from 16 to 1,000,000, not 15"),
+        (("--memory", "15"), "`--memory`: must be a whole number from 16 to 1,000,000, not 15"),
         (("--memory", "20.5"), "not 20.5"),
-        (("--timeout", "3601"), "--timeout: must be a number from 0.1 to 3,600, not 3601"),
+        (("--timeout", "3601"), "`--timeout`: must be a number from 0.1 to 3,600, not 3601"),
         (("--timeout", "nan"), "not nan"),
     ):
         done = run("sandbox", "run", *options, "a.py")

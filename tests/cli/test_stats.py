@@ -186,7 +186,7 @@ def test_a_missing_store_and_a_wrong_period_are_told_apart(run: Runner, tmp_path
     assert list(tmp_path.iterdir()) == []
     wrong = run("stats", "--period", "1month")
     assert (wrong.code, wrong.out) == (2, "")
-    assert "invalid choice: '1month' (choose from" in wrong.err
+    assert "invalid value `1month` for `--period`: expected 1hour" in wrong.err
 
 
 def test_watching_shows_what_is_recorded_meanwhile_and_ends_with_an_interrupt(database: Diary, tmp_path: Path) -> None:

@@ -364,7 +364,11 @@ def _check_policy(options: Namespace) -> Check:
 
 def _check_store(options: Namespace) -> Check:
     from rightcall.cli.install import fault_of
+    from rightcall.policy.ledger import stopped
 
+    if (whole := stopped()) is not None:
+        text = f"everything on this machine is paused since {whole.since} UTC by {whole.by}"
+        return Check("store", "wrong", text, "rightcall resume --everywhere", "Let tool calls run again.")
     verify = f"rightcall audit verify{places(options)}"
     try:
         path = database_of(options)
@@ -385,7 +389,8 @@ def _check_store(options: Namespace) -> Check:
 
 def _check_sandbox(options: Namespace) -> Check:
     from rightcall.cli.sandbox import settings_of
-    from rightcall.tools.sandbox.sandbox import NoSandbox, Sandbox
+    from rightcall.tools.sandbox.conversation import NoSandbox
+    from rightcall.tools.sandbox.sandbox import Sandbox
 
     where = places(Namespace(policy=options.policy, root=options.root))
     look = f"rightcall sandbox doctor{where}", "See what the sandbox needs. Without it, no model-written code runs."
@@ -417,7 +422,7 @@ def _check_integrations() -> Check:
 def _next(checks: Sequence[Check], servers: Sequence[LocalServer], options: Namespace) -> tuple[str, str]:
     """What is wrong comes first, then what is missing for a first use, then what only limits it."""
     models, policy, store, sandbox, integrations = checks
-    for one in (store, policy, integrations):
+    for one in (policy, store, integrations):
         if one.state == "wrong":
             return one.next, one.why
     unused = integrations.state == "missing" and store.state == "missing"
