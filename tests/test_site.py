@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from runpy import run_path
 from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
@@ -237,7 +238,7 @@ def test_a_wheel_carries_the_pages_that_docs_prints(monkeypatch: pytest.MonkeyPa
         monkeypatch.setitem(sys.modules, module.__name__, module)
     sys.modules["flit_core"].__dict__["wheel"] = flit
     monkeypatch.chdir(ROOT)
-    exec(compile(source, "backend.py", "exec"), {"__name__": "backend"})
+    run_path(str(ROOT / "scripts" / "backend.py"))
     flit.__dict__["WheelBuilder"]().copy_module()
     assert added[0] == ("src", "rightcall")
     assert ("docs/operate/approve.md", "rightcall/docs/operate/approve.md") in added

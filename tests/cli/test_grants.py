@@ -120,7 +120,7 @@ def test_grants_are_listed_and_taken_back(run: Runner, desk: Desk) -> None:
     (record,) = run("grants", "list", "--json").json["grants"]
     assert (record["id"], record["where"], record["uses"], record["by"]) == (grant.id, {"path": "docs/*"}, 5, "anna")
     done = run("grants", "revoke", grant.id, "--by", "anna")
-    assert done.out == f"{grant.id} is taken back: teacher has to ask again for file/save.\n"
+    assert done.out == f"{grant.id} is revoked: teacher needs approval again for file/save.\n"
     assert run("grants", "revoke", grant.id, "--by", "anna").code == 2
     assert desk.try_({"path": "docs/a"}).decision.kind == "ask"
 

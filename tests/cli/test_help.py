@@ -1,6 +1,8 @@
 """Every help: short enough for a small terminal, complete on demand, and true to the parsers."""
 
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -171,3 +173,42 @@ def test_the_documentation_is_printed(run: Runner) -> None:
     assert run("docs", "operate/approve.md").out == run("docs", "approvals").out
     assert run("docs", "faq", "--json").json["title"] == "FAQ"
     assert {one["page"] for one in run("docs", "--json").json["pages"]} >= {"index", "operate/approve", "faq"}
+
+
+def test_every_command_that_answers_can_answer_in_json() -> None:
+    """The others speak a protocol, or print what a program or a file format says."""
+    bare = {
+        "mcp", "wrap", "hook", "sandbox run", "audit export", "approvals watch", "completion", "install", "uninstall",
+        "pr diff", "pr export",
+    }  # fmt: skip
+    without = {name for name, parser in PARSERS.items() if not actions_of(parser) and "--json" not in flags(parser)}
+    assert without == bare
+
+
+def test_a_reason_comes_from_a_file_or_standard_input(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rightcall.toml").write_text("version = 1\n")
+    (tmp_path / "why.txt").write_text("the agent loops\n")
+    for reason, stdin in (("@why.txt", ""), ("-", "the agent loops\n")):
+        done = run("pause", "--reason", reason, "--by", "anna", "--json", stdin=stdin)
+        assert done.json["stores"][0]["reason"] == "the agent loops"
+        assert run("resume", "--by", "anna").code == 0
+    done = run("pause", "--reason", "@absent.txt", "--by", "anna")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: `--reason`: absent.txt: cannot be read: No such file or directory\n")
+
+
+def test_printed_commands_lead_to_the_same_store(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my project").mkdir()
+    (tmp_path / "my project" / "rightcall.toml").write_text("version = 1\n[callers.teacher]\n")
+    assert run("run", "code/list", '{"pattern": "*"}', "--root", "my project").code == 0
+    made = run("token", "new", "--as", "teacher", "--root", "my project")
+    assert made.code == 0, made.err
+    (command,) = re.findall(r"Revoke it with `(.*)`", made.out)
+    assert command.endswith(" --root 'my project'")
+    assert run(*shlex.split(command)[1:]).code == 0
+    wrong = run("audit", "show", "99", "--root", "my project")
+    assert "run `rightcall audit tail --root 'my project'`" in wrong.err

@@ -280,17 +280,17 @@ def test_old_ones_are_pruned(packet: Any, store: PacketStore) -> None:
     for made in (old, young):
         store.save(made)
     os.utime(Path(store.folder) / f"{old.header.packet_id}.json", (1, 1))
-    assert packet("prune", "--older-than", "30d").out == "removed 1 packet\n"
+    assert packet("prune", "--older-than", "30d").out == "removed 1 request\n"
     assert store.ids() == [young.header.packet_id]
 
 
 def test_those_that_wait_for_a_person_are_pruned_only_when_that_is_said(packet: Any, store: PacketStore) -> None:
     waits = new_packet("may I?")
     store.save(replace(waits, status=replace(waits.status, state="waiting")))
-    kept = "removed 0 packets\nkept 1 packet waiting for a person; --all removes such too\n"
+    kept = "removed 0 requests\nkept 1 request waiting for a person; `--all` removes these too\n"
     assert packet("prune", "--older-than", "0d").out == kept
     assert store.ids() == [waits.header.packet_id]
-    assert packet("prune", "--older-than", "0d", "--all").out == "removed 1 packet\n"
+    assert packet("prune", "--older-than", "0d", "--all").out == "removed 1 request\n"
     assert store.ids() == []
 
 

@@ -16,6 +16,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import (
     InputError,
+    given_text,
     json_option,
     open_store,
     pointed,
@@ -46,7 +47,7 @@ from rightcall.cli.persons import (
     whole_record,
     whole_view,
 )
-from rightcall.cli.terminal import Style, count, say, say_json, style_for, table, tell, wrap
+from rightcall.cli.terminal import Style, count, say, say_json, table, tell, wrap
 from rightcall.errors import AnswerError
 from rightcall.executor.question import time_left
 from rightcall.policy.decide import can_match
@@ -108,11 +109,12 @@ def arguments(parser: ArgumentParser) -> None:
         help=f"Approve by the digest from `show --full`; {LEAST_DIGEST} characters are enough",
     )
     approve.add_argument("--yes", action="store_true", help="With --digest: do not ask for confirmation")
+    json_option(approve)
     deny = action("deny", "Deny one pending approval, or all", takes_id=False)
     deny.add_argument("id", nargs="?", metavar="ID", help="ID of the approval, from `list`")
     deny.add_argument("--all", action="store_true", help="Deny every pending approval")
     deny.add_argument("--as", dest="caller", metavar="CALLER", help="With --all: only those of this caller")
-    deny.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
+    deny.add_argument("--reason", type=given_text, metavar="TEXT", default="", help="Record this reason (@FILE, -)")
     deny.add_argument("--dry-run", action="store_true", help="With --all: count them; deny none")
     deny.add_argument("--yes", action="store_true", help="With --all: do not ask for confirmation")
     json_option(deny)
@@ -180,7 +182,7 @@ def _approve(store: "Store", options: Namespace) -> int:
     answerable(waits, store.clock.now())  # an id that means nothing comes before a digest that is missing
     if options.yes and not digest:
         raise AnswerError("`--yes` needs `--digest HEX`: run `rightcall approvals show ID --full` to read it")
-    if at_a_terminal() and not options.yes:
+    if at_a_terminal() and not options.yes and not options.json:
         approval = show_question(store, options.id)
         if not agrees(f"approve {approval.id}? [y/N] ", f"{approval.id} is not approved; it still waits."):
             return REFUSED
@@ -190,7 +192,8 @@ def _approve(store: "Store", options: Namespace) -> int:
             "cannot prompt without a terminal: read the call with `rightcall approvals show ID --full` "
             f"and pass at least {LEAST_DIGEST} characters of its digest as `--digest HEX`"
         )
-    say(give_answer(store, options, options.id, "approved", digest))
+    said = give_answer(store, options, options.id, "approved", digest)
+    tell(options, {"approved": waits.id, "caller": waits.caller, "tool": waits.tool}, lambda _: [said], guarded=True)
     return OK
 
 
@@ -391,10 +394,13 @@ def arguments_grants(parser: ArgumentParser) -> None:
         metavar="TIME",
         help="Permit for this time: 90s, 10m, 1h, 2d (default: 1h)",
     )
-    add.add_argument("--note", metavar="TEXT", default="", help="Record what the grant is for")
+    add.add_argument(
+        "--note", type=given_text, metavar="TEXT", default="", help="Record what the grant is for (@FILE, -)"
+    )
     revoke = action("revoke", "Revoke a grant")
     revoke.add_argument("id", metavar="ID", help="ID of the grant, from `list`")
     for one in (add, revoke):
+        json_option(one)
         person_option(one)
     for one in (lists, add, revoke):
         store_options(one)
@@ -429,7 +435,8 @@ def _add(store: "Store", options: Namespace) -> int:
     callers = tuple(policy_of(options).settings.callers)
     hide = redactor_of(options, store).value
     store.transact(lambda tables: give_grant(tables, grant, callers, hide))
-    say(*_describe_grant(grant, options, style_for(sys.stdout)))
+    record = _record(grant, store.clock.now())
+    tell(options, record, lambda style: _describe_grant(grant, options, style), guarded=True)
     return OK
 
 
@@ -449,7 +456,8 @@ def _describe_grant(grant: Grant, options: Namespace, style: Style) -> list[str]
 def _revoke(store: "Store", options: Namespace) -> int:
     by = who(options)
     gone = store.transact(lambda tables: revoke_grant(tables, options.id, by))
-    say(f"{gone.id} is taken back: {render_name(gone.caller)} has to ask again for {render_name(gone.tool)}.")
+    said = f"{gone.id} is revoked: {render_name(gone.caller)} needs approval again for {render_name(gone.tool)}."
+    tell(options, {"revoked": gone.id, "caller": gone.caller, "tool": gone.tool}, lambda _: [said], guarded=True)
     return OK
 
 
@@ -492,6 +500,7 @@ def arguments_quarantine(parser: ArgumentParser) -> None:
     out.add_argument("caller", nargs="?", metavar="CALLER", help="Caller, from `list`")
     out.add_argument("digest", nargs="?", metavar="DIGEST", help="Digest of the call, at least 8 characters")
     out.add_argument("--all", action="store_true", help="Release every call")
+    json_option(out)
     person_option(out)
     for one in (lists, out):
         store_options(one)
@@ -534,5 +543,5 @@ def _release(store: "Store", options: Namespace) -> int:
         raise AnswerError("name a caller and a digest, as `rightcall policy quarantine list` shows them, or --all")
     else:
         freed = [store.transact(lambda tables: release(tables, options.caller, options.digest, by, callers))]
-    say(f"{count(freed, 'call')} released.")
+    tell(options, {"released": len(freed)}, lambda _: [f"{count(freed, 'call')} released."], guarded=True)
     return OK

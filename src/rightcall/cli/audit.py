@@ -21,6 +21,7 @@ from rightcall.cli.options import (
     Looking,
     database_of,
     found_in,
+    given_text,
     json_option,
     look_into,
     open_store,
@@ -84,7 +85,7 @@ def arguments(parser: ArgumentParser) -> None:
     verify = action("verify", "Verify that no record was changed, removed or moved")
     verify.add_argument("--anchor", metavar="SEQ:HASH", help="Also find removed newest records, by an earlier `head`")
     json_option(verify)
-    action("head", "Print number and hash of the last record, to keep elsewhere")
+    json_option(action("head", "Print number and hash of the last record, to keep elsewhere"))
     export = action("export", "Export every record with its hash")
     export.add_argument("file", nargs="?", default="-", metavar="FILE", help="File to write (default: standard output)")
     export.add_argument("--format", choices=FORMATS, default="jsonl", help="Format (default: %(default)s)")
@@ -99,7 +100,7 @@ def arguments(parser: ArgumentParser) -> None:
     person_option(prune)
     json_option(prune)
     adopt = action("adopt", "Continue with a store that was replaced, restored or emptied")
-    adopt.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
+    adopt.add_argument("--reason", type=given_text, metavar="TEXT", default="", help="Record this reason (@FILE, -)")
     adopt.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     person_option(adopt)
     json_option(adopt)
@@ -143,8 +144,9 @@ def _verify(store: "Looking", options: Namespace) -> int:
     return OK if result.ok else REFUSED
 
 
-def _head(store: "Looking", _options: Namespace) -> int:
-    say(anchor_text(store.look(lambda tables: tables.head())))
+def _head(store: "Looking", options: Namespace) -> int:
+    head = store.look(lambda tables: tables.head())
+    tell(options, {"seq": head[0], "anchor": anchor_text(head)}, lambda _: [anchor_text(head)])
     return OK
 
 

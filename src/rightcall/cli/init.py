@@ -8,8 +8,8 @@ from typing import get_args
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import InputError
-from rightcall.cli.terminal import say
+from rightcall.cli.options import InputError, json_option
+from rightcall.cli.terminal import say, tell
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import PRESETS, Limits, Preset, StageName, Window
 
@@ -376,6 +376,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="Replace an existing file; the old one is kept as .bak")
     parser.add_argument("--print", action="store_true", help="Print the file; write nothing")
+    json_option(parser)
 
 
 def run(options: Namespace) -> int:
@@ -387,7 +388,9 @@ def run(options: Namespace) -> int:
         raise InputError("no such folder; pass an existing one as `--root`", source=options.root)
     file = os.path.join(options.root, POLICY_FILE)
     kept = _replace(file, text) if options.force and os.path.lexists(file) else _create(file, text)
-    say(*_describe_next_steps(options, file, kept), *_trust(file, text))
+    untrusted = _trust(file, text)
+    record = {"file": file, "kept": kept, "preset": options.preset, "stage": options.stage, "trusted": not untrusted}
+    tell(options, record, lambda _: [*_describe_next_steps(options, file, kept), *untrusted])
     return OK
 
 

@@ -65,6 +65,14 @@ def read_argument(argument: str, *, limit: int = MAX_BYTES) -> str:
     return read_text(argument[1:], limit=limit) if argument.startswith("@") else argument
 
 
+def given_text(argument: str) -> str:
+    """The same for `type=` of an option or argument; raises what argparse reports."""
+    try:
+        return read_argument(argument).rstrip("\n")
+    except InputError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
 def reason(error: OSError) -> str:
     """What the system says, without its number and without the path that the message names anyway."""
     return f"cannot be read: {error.strerror or error}"

@@ -19,7 +19,16 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import Looking, database_of, json_option, pointed, policy_of, policy_path, store_options
+from rightcall.cli.options import (
+    Looking,
+    database_of,
+    given_text,
+    json_option,
+    pointed,
+    policy_of,
+    policy_path,
+    store_options,
+)
 from rightcall.cli.persons import person_option, who
 from rightcall.cli.terminal import tell
 from rightcall.errors import ConfigError, PolicyError, StoreError
@@ -299,7 +308,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def common_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
+    parser.add_argument("--reason", type=given_text, metavar="TEXT", default="", help="Record this reason (@FILE, -)")
     parser.add_argument(
         "--everywhere",
         action="store_true",

@@ -17,13 +17,13 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import diff_lines, listing, story, summary, view_pull, whole
 from rightcall.cli.options import (
     database_of,
+    given_text,
     json_option,
     open_store,
     places,
     pointed,
     policy_of,
     policy_path,
-    read_argument,
     store_options,
     subcommands,
     whole_number,
@@ -126,7 +126,9 @@ def _say(
     done = review(desk, asked, person=True, at=at)
     told = {"comment": "Comment added", "approve": "It is approved", "reject": "It is rejected"}[decision]
     approvals = f"{many(done.approvals, 'approval')} of {done.needed}"
-    say(f"{told} at commit {done.commit[:_SHORT]}; it has {approvals}. To take that back: {done.undo}{places(options)}")
+    back = f"{done.undo}{places(options)}"
+    said = f"{told} at commit {done.commit[:_SHORT]}; it has {approvals}. To take that back: {back}"
+    tell(options, to_builtins(done), lambda _: [said], guarded=True)
     return OK
 
 
@@ -154,7 +156,8 @@ def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int
     record_first(options, "pr close", by, {"pull": record.id, "branch": record.branch})
     change = close_pull(desk, record.id, by, options.text, person=True)
     back = f"rightcall undo {change.id}{places(options)}"
-    say(f"Pull request {record.id} is closed; its branch stays. To take that back: {back}")
+    said = f"Pull request {record.id} is closed; its branch stays. To take that back: {back}"
+    tell(options, {"closed": record.id, "change": change.id}, lambda _: [said], guarded=True)
     return OK
 
 
@@ -286,16 +289,16 @@ def arguments(parser: ArgumentParser) -> None:
     json_option(action("show", "Show one pull request: commits, reviews, checks, discussion"))
     action("diff", "Show the changes; piped, the exact patch")
     action("comment", "Add a comment", acts=True).add_argument(
-        "text", type=read_argument, metavar="TEXT", help="Comment; @FILE reads a file, - standard input"
+        "text", type=given_text, metavar="TEXT", help="Comment; @FILE reads a file, - standard input"
     )
     approve = action("approve", "Approve the pull request as it is now", acts=True)
     reject = action("reject", "Reject the pull request as it is now", acts=True)
-    reject.add_argument("text", type=read_argument, metavar="TEXT", help="Reason; @FILE reads a file, - standard input")
+    reject.add_argument("text", type=given_text, metavar="TEXT", help="Reason; @FILE reads a file, - standard input")
     close = action("close", "Close the pull request without merging it", acts=True)
     close.add_argument(
         "text",
         nargs="?",
-        type=read_argument,
+        type=given_text,
         default="",
         metavar="TEXT",
         help="Reason; @FILE reads a file, - standard input",
@@ -305,7 +308,7 @@ def arguments(parser: ArgumentParser) -> None:
     approve.add_argument(
         "text",
         nargs="?",
-        type=read_argument,
+        type=given_text,
         default="",
         metavar="TEXT",
         help="Comment; @FILE reads a file, - standard input",
@@ -313,7 +316,8 @@ def arguments(parser: ArgumentParser) -> None:
     approve.add_argument("--commit", metavar="HEX", help="Approve only if the branch is at this commit")
     for one in (approve, merge):
         one.add_argument("--yes", action="store_true", help="Do not ask for confirmation")
-    json_option(merge)
+    for name in ("comment", "approve", "reject", "close", "merge"):
+        json_option(every[name])
     export = action("export", "Write files for a forge's command line, and print the command")
     export.add_argument("--to", choices=FORGES, default=FORGES[0], help="Export for this forge (default: %(default)s)")
     export.add_argument("--out", metavar="DIR", help="Write into this new folder (default: pull-request-ID)")

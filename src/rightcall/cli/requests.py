@@ -35,7 +35,6 @@ from rightcall.cli.terminal import (
     json_text,
     labelled,
     pad,
-    say,
     table,
     tell,
     text_lines,
@@ -82,6 +81,8 @@ def arguments(parser: ArgumentParser) -> None:
     prune.add_argument(
         "--all", action="store_true", help="Also remove those that wait for a person; they cannot continue"
     )
+    for one in (remove, prune):
+        json_option(one)
     for one in every.values():
         store_options(one)
 
@@ -133,7 +134,7 @@ def _redactor(options: Namespace) -> "Redactor":
 
 def _remove(store: "PacketStore", options: Namespace) -> int:
     store.remove(found := store.find(options.id))
-    say(f"removed {found}")
+    tell(options, {"removed": [found]}, lambda _: [f"removed {found}"])
     return OK
 
 
@@ -147,9 +148,9 @@ def _prune(store: "PacketStore", options: Namespace) -> int:
         return True
 
     removed = store.prune(span(options.older_than, "--older-than") / timedelta(days=1), waits)
-    say(f"removed {count(removed, 'packet')}")
-    if kept:
-        say(f"kept {count(kept, 'packet')} waiting for a person; --all removes such too")
+    left = [f"kept {count(kept, 'request')} waiting for a person; `--all` removes these too"] if kept else []
+    said = [f"removed {count(removed, 'request')}", *left]
+    tell(options, {"removed": removed, "kept": kept}, lambda _: said)
     return OK
 
 

@@ -21,6 +21,7 @@ from rightcall.cli.options import (
     InputError,
     Looking,
     existing_place,
+    given_text,
     json_option,
     look_into,
     open_store,
@@ -200,7 +201,9 @@ def arguments_token(parser: ArgumentParser) -> None:
         "--expires", type=partial(duration, longest=_LONGEST), metavar="TIME",
         help="Expire the token after this time, such as 90d (default: never)",
     )  # fmt: skip
-    new.add_argument("--note", metavar="TEXT", default="", help="Record what the token is for")
+    new.add_argument(
+        "--note", type=given_text, metavar="TEXT", default="", help="Record what the token is for (@FILE, -)"
+    )
     new.add_argument(
         "--address", metavar="URL", default=ADDRESS, help=f"Address of the server, for the URLs (default: {ADDRESS})"
     )
