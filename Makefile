@@ -20,6 +20,11 @@ PAGES ?=
 SUITE ?= -m pytest
 ARGS ?=
 
+# Runs a command and prints a dot for each package; all of its output only where it fails.
+showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS= read -r line; do case "$$line" in \
+	"exit 0") echo " done";; "exit "*) printf '\n%b\n' "$$log"; exit 1;; \
+	*Collecting*|*Downloading*|*Building*|*Installing*) printf .;; esac; log="$$log$$line\n"; done; }
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router storm train route-figures docs docs-serve reference pictures test-docs wheel constraints format clean python
@@ -31,13 +36,13 @@ help: ## list the targets
 
 run: $(VENV)/.installed ## set up, then start the server with a practice model on this machine [ARGS='--upstream URL' for a real one]
 	@echo "-- starting '$(BIN)/rightcall serve' from the environment in $(VENV)/; other things to try in a second terminal:"
-	@echo "   $(BIN)/rightcall demo               broken calls through the gate, in a minute"
-	@echo "   $(BIN)/rightcall doctor --help      how well a model of yours calls tools, without and with RightCall"
-	@echo "   $(BIN)/rightcall sandbox doctor     whether code that a model wrote can run safely on this machine"
+	@echo "   $(BIN)/rightcall demo               broken calls repaired and refused, in a minute"
+	@echo "   $(BIN)/rightcall doctor             checks this machine and says what to do next"
 	@echo "   $(BIN)/rightcall init               a policy file; then 'rightcall run --help' runs calls under it"
+	@echo "   $(BIN)/rightcall docs               the documentation"
 	@echo "   make test                           lint, types and tests"
 	@echo
-	@trap : INT; $(BIN)/rightcall serve $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end
+	@trap : INT; $(BIN)/rightcall serve $(if $(findstring --port,$(ARGS)),,--port 0) $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end
 
 test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
@@ -177,8 +182,8 @@ $(BENCH)/bin/python: | python
 
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "-- installing rightcall"
-	@$(BIN)/pip install $(PIP_QUIET) $(PINNED) --editable '.[all]'
+	@printf %s "-- installing rightcall and the packages it needs "
+	@$(call showing,$(BIN)/pip install $(filter-out --quiet,$(PIP_QUIET)) $(PINNED) --editable '.[all]')
 	@$(BIN)/python -m compileall -q src # an editable package is else compiled anew at every start where caches are off
 	@touch $@
 

@@ -1,6 +1,6 @@
 """Asks a model for a tool call, over HTTP and nothing else, and shows what came: the call, and what RightCall did.
 
-rightcall serve --open                                      # in one terminal: the server with its practice model
+rightcall serve --no-auth                                      # in one terminal: the server with its practice model
 python3 examples/proxy_client.py http://127.0.0.1:4141      # in another; in front of a model of yours, add its name
 """
 

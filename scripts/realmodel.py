@@ -160,7 +160,7 @@ def model_server(upstream: str | None, *, cache: bool = False) -> Generator[str]
 
 @contextmanager
 def _proxy(url: str, teach: str) -> Generator[str]:
-    arguments = ["--upstream", url, "--port", "0", "--open", "--json", "--quiet", "--no-audit", "--teach", teach]
+    arguments = ["--upstream", url, "--port", "0", "--no-auth", "--json", "--quiet", "--no-audit", "--teach", teach]
     with _started([sys.executable, "-m", "rightcall", "proxy", *arguments]) as process:
         yield json.loads(_line(process, "{"))["address"]
 

@@ -60,7 +60,7 @@ def command(snippet: Snippet, tier: str, folder: str, file: str, told: dict[str,
     return [
         *(without if tier == "landlock" else ()),
         sys.executable, "-m", "rightcall", "sandbox", "run", "--root", os.path.dirname(file), "--scratch", folder,
-        "--seconds", str(settings.seconds), "--memory", str(settings.memory), "--processes", str(settings.processes),
+        "--timeout", str(settings.seconds), "--memory", str(settings.memory), "--processes", str(settings.processes),
         "--disk", str(settings.scratch), "--output", str(settings.output), "--tier", tier, file, "--", json.dumps(told),
     ]  # fmt: skip
 

@@ -175,7 +175,7 @@ def test_every_console_example_prints_what_it_says(page: Path, workshop: Path) -
 
 def is_usage_error(printed: str) -> bool:
     """Output that `…` must not stand for: the command was written wrongly."""
-    return bool(re.match(r"usage: .*error: |rightcall: [^\n]*\n?\Z", printed, re.DOTALL))
+    return bool(re.match(r"(rightcall|error): [^\n]*\n?(hint: [^\n]*\n?)?\Z", printed, re.DOTALL))
 
 
 @pages_with("bash", "sh", "shell")

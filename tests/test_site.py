@@ -10,6 +10,8 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from runpy import run_path
+from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -214,3 +216,31 @@ def test_every_dependency_is_pinned_for_a_checkout() -> None:
     ]
     names = {re.split(r"[\[<>=; ]", one)[0].lower() for one in wanted} - {"rightcall"}
     assert sorted(names - pinned) == []
+
+
+def test_a_wheel_carries_the_pages_that_docs_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for flit, which is only there while a wheel is built."""
+    added: list[tuple[str, str]] = []
+
+    class WheelBuilder:
+        def copy_module(self) -> None:
+            added.append(("src", "rightcall"))
+
+        def _add_file(self, path: Path, name: Path) -> None:
+            added.append((str(path), name.as_posix()))
+
+    flit = ModuleType("flit_core.wheel")
+    flit.__dict__["WheelBuilder"] = WheelBuilder
+    build = ModuleType("flit_core.buildapi")
+    source = (ROOT / "scripts" / "backend.py").read_text(encoding="utf-8")
+    build.__dict__.update(dict.fromkeys(re.findall(r"^    (\w+),$", source, re.M)))
+    for module in (ModuleType("flit_core"), flit, build):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    sys.modules["flit_core"].__dict__["wheel"] = flit
+    monkeypatch.chdir(ROOT)
+    run_path(str(ROOT / "scripts" / "backend.py"))
+    flit.__dict__["WheelBuilder"]().copy_module()
+    assert added[0] == ("src", "rightcall")
+    assert ("docs/operate/approve.md", "rightcall/docs/operate/approve.md") in added
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]
+    assert (settings["build-backend"], settings["backend-path"]) == ("backend", ["scripts"])

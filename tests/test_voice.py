@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from rightcall.cli import COMMANDS, main
+
 SOURCE = Path(__file__).parent.parent / "src" / "rightcall"
 DONE = (
     "gate", "policy", "executor", "models", "types.py", "base", "catalog", "doctor", "mcp", "proxy", "record", "router",
-    "server", "tools",
+    "server", "tools", "cli", "hosts",
 )  # fmt: skip
-"""Packages whose texts follow the voice; it only grows. The help of the command line is rewritten on its own."""
+"""Packages whose texts follow the voice; it only grows."""
 
 BANNED = re.compile(
     r"\bis no (?!longer)|\bstands\b|known are|looked at|\bcame of\b|come out right|put right|of yours|\bthe very\b"
@@ -44,7 +46,7 @@ def test_no_banned_phrase_is_in_a_text(package: str) -> None:
         f"{file.relative_to(SOURCE)}:{line}: {text[:100]}"
         for file in files(SOURCE / package)
         for line, text in texts(file)
-        if BANNED.search(text)
+        if BANNED.search(text) and text != "' was cut off"  # behind [MetaGate], where the words are fixed
     ]
     assert found == []
 
@@ -52,3 +54,9 @@ def test_no_banned_phrase_is_in_a_text(package: str) -> None:
 def test_the_texts_fixed_by_contract_are_unchanged() -> None:
     everything = "\n".join(file.read_text("utf-8") for file in files(SOURCE))
     assert [text for text in FIXED if text not in everything] == []
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "version"])
+def test_no_banned_phrase_is_in_a_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", command]) == 0
+    assert BANNED.findall(capsys.readouterr().out) == []

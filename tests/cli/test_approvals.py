@@ -109,14 +109,14 @@ def test_a_question_that_does_not_exist_is_told_so(run: Runner, desk: Desk) -> N
     for action in (["show", "\x1b[2J"], ["approve", "\x1b[2J", "--digest", "0" * 8], ["deny", "\x1b[2J"]):
         done = run("approvals", *action)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("rightcall: unknown approval '\\u001b[2J'") or "\\\\u001b[2J" in done.err
+        assert done.err.startswith("error: unknown approval '\\u001b[2J'") or "\\\\u001b[2J" in done.err
 
 
 def test_an_id_that_means_nothing_is_said_before_a_digest_is_asked_for(run: Runner, desk: Desk) -> None:
     for options in ((), ("--yes",)):
         done = run("approvals", "approve", "zzz", *options)
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("rightcall: unknown approval 'zzz'")
+        assert done.err.startswith("error: unknown approval 'zzz'")
 
 
 def test_without_a_terminal_a_yes_needs_the_digest(run: Runner, desk: Desk) -> None:
@@ -124,7 +124,7 @@ def test_without_a_terminal_a_yes_needs_the_digest(run: Runner, desk: Desk) -> N
     digest = question(desk, asked).digest
     done = run("approvals", "approve", asked, stdin="y\ny\n")
     assert (done.code, done.out) == (2, "")
-    assert "there is no terminal to ask at" in done.err
+    assert "cannot prompt without a terminal" in done.err
     for wrong in (digest[:7], "0" * 64, digest[1:], ""):
         assert run("approvals", "approve", asked, "--digest", wrong, "--by", "anna").code == 2
     assert status(desk, asked) == "waiting"
@@ -150,7 +150,7 @@ def test_what_the_tool_could_not_show_whole_is_not_approved_with_a_digest_either
 
 def test_yes_alone_is_not_enough(run: Runner, desk: Desk) -> None:
     done = run("approvals", "approve", desk.ask(), "--yes")
-    assert (done.code, "--yes needs --digest" in done.err) == (2, True)
+    assert (done.code, "`--yes` needs `--digest HEX`" in done.err) == (2, True)
 
 
 @pytest.mark.parametrize("by", ["teacher", "Teacher", "te\u0430cher", "helper", "HELPER ", "", "\u200b"])
@@ -313,7 +313,7 @@ def test_watching_once_prints_what_waits_and_ends(run: Runner, desk: Desk) -> No
 def test_where_nothing_was_recorded_there_is_nothing_to_answer(run: Runner, tmp_path: Path) -> None:
     done = run("approvals", "list", "--root", str(tmp_path))
     assert done.code == 2
-    assert "there is no audit at" in done.err
+    assert "no audit log at" in done.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -336,7 +336,7 @@ def test_all_questions_of_one_caller_are_denied_at_once_each_with_a_record(run: 
     answers = desk.store.look(lambda tables: [one.body for one in tables.newest(11, ("answer",))])
     assert all(b'"status":"denied","by":"anna"' in one and b'"reason":"a loop"' in one for one in answers)
     assert run("approvals", "deny", "--all", "--as", "teacher").out == (
-        "0 questions of teacher denied. `rightcall approvals list` shows what waits, and whose it is.\n"
+        "0 questions of teacher denied. Run `rightcall approvals list` to see pending approvals.\n"
     )
     nobody = run("approvals", "deny", "--all", "--as", "")
     assert (nobody.code, nobody.out) == (2, "")

@@ -86,7 +86,7 @@ def test_the_command_line_can_name_another_model_with_its_key(
     write_trusted(folder / "rightcall.toml", '[router]\nmode = "regex"\n')
     monkeypatch.setenv("MY_KEY", "s3cret")
     server.play(says("Hello!"))
-    done = ask("hello", "--url", server.address, "--model", "other", "--key-env", "MY_KEY")
+    done = ask("hello", "--upstream", server.address, "--model", "other", "--key-env", "MY_KEY")
     assert (done.code, done.out) == (0, "Hello!\n")
     (asked,) = server.requests
     assert (asked.json["model"], asked.header("authorization")) == ("other", "Bearer s3cret")
@@ -130,7 +130,7 @@ def test_a_call_that_needs_a_person_waits_for_that_person(
     assert list(commands) == ["show", "approve", "deny", "resume"]
     kept = done.json["packet"]["header"]["packet_id"]
     assert commands["resume"] == f"rightcall ask --resume {kept} --as ada"
-    assert ask("--resume", kept).err.startswith("rightcall: `caller`: this packet is of 'ada'")
+    assert ask("--resume", kept).err.startswith("error: `caller`: this packet is of 'ada'")
     digest = run(*commands["show"].split()[1:], "--json").json["digest"]
     assert run(*commands["approve"].split()[1:], "--digest", digest, "--by", "anna").code == 0
     server.play(says(NONE, "It says: Design."))
@@ -174,7 +174,7 @@ def test_an_interrupted_request_goes_on(ask: Ask, folder: Path, server: Scripted
 
 
 def test_a_server_that_is_down_is_one_sentence(ask: Ask, folder: Path) -> None:
-    done = ask(READING, "--url", "http://127.0.0.1:9", "--model", "m")
+    done = ask(READING, "--upstream", "http://127.0.0.1:9", "--model", "m")
     assert (done.code, done.err, done.out.count("\n")) == (1, "", 1)
     assert "127.0.0.1:9" in done.out
     assert "cannot be reached" in done.out
@@ -185,10 +185,8 @@ def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Pa
     (folder / "rightcall.toml").unlink()
     done = run(command, "hello", *(["--run"] if command == "route" else []))
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(
-        "rightcall: there is no model to ask. Name one in ./rightcall.toml:\n\n  [router.prime]\n"
-    )
-    assert f"rightcall {command} … --url http://127.0.0.1:8080/v1 --model qwen3-4b" in done.err
+    assert done.err.startswith("error: no model to ask. Name one in ./rightcall.toml:\n\n  [router.prime]\n")
+    assert f"rightcall {command} … --upstream http://127.0.0.1:8080/v1 --model qwen3-4b" in done.err
     assert not (folder / ".rightcall").exists()
     lines = [line[2:] for line in done.err.splitlines() if line.startswith("  ")]
     write_trusted(folder / "rightcall.toml", "\n".join(lines))
@@ -198,14 +196,17 @@ def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Pa
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "no request was given; say what you want"),
+        ([], "no request was given; pass your question"),
         ([" "], "an empty request was given"),
         (["--resume", "last"], "no packets in"),
         (["--resume", "pabc"], 'unknown packet "pabc"'),
         (["--resume", "last", "yes", "--session", "s"], "--session is for a new request"),
-        (["hi", "--model", "m"], "--model goes with --url"),
-        (["hi", "--url", "nonsense"], "`url` must be an address"),
-        (["hi", "--url", "http://127.0.0.1:9", "--key-env", "NOT_THERE"], "no environment variable NOT_THERE"),
+        (["hi", "--model", "m"], "--model needs `--upstream URL`"),
+        (["hi", "--upstream", "nonsense"], "`url` must be an address"),
+        (
+            ["hi", "--upstream", "http://127.0.0.1:9", "--key-env", "NOT_THERE"],
+            "environment variable NOT_THERE is missing or empty",
+        ),
         (["hi", "--root", "absent"], "no such folder"),
         (["hi\udcff"], "is not UTF-8 text"),
     ],
@@ -248,7 +249,7 @@ def test_an_answer_that_breaks_off_says_why_on_standard_error(ask: Ask, server: 
     server.play([*says(reads(), APPROVED, NONE), Dies(Answer([Text("It says: Design, and more.")]), after=2)])
     done = ask(READING)
     assert done.code == 1
-    assert done.err.startswith("rightcall: the answer is not complete: ")
+    assert done.err.startswith("error: the answer is not complete: ")
 
 
 def test_a_full_disk_is_one_sentence_for_an_answer_too(folder: Path, server: ScriptedUpstream) -> None:
@@ -263,4 +264,4 @@ def test_a_full_disk_is_one_sentence_for_an_answer_too(folder: Path, server: Scr
             env=environment(),
             check=False,
         )
-    assert (done.returncode, done.stderr) == (2, b"rightcall: input or output failed: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, b"error: input or output failed: No space left on device\n")

@@ -55,7 +55,7 @@ def db(tmp_path: Path) -> str:
 @pytest.fixture
 def audit(run: Runner, db: str) -> Any:
     def do(*arguments: str, **more: Any) -> Done:
-        return run("audit", *arguments, "--db", db, **more)
+        return run("audit", *arguments, "--store", db, **more)
 
     return do
 
@@ -95,7 +95,7 @@ def test_tail_says_when_there_is_nothing(audit: Any, run: Runner, tmp_path: Path
     assert audit("tail", "--as", "nobody").out == "No such call is recorded here.\n"
     with closing(SqliteStore(tmp_path / "new.db")):
         pass
-    assert run("audit", "tail", "--db", str(tmp_path / "new.db")).out == "No call is recorded here yet.\n"
+    assert run("audit", "tail", "--store", str(tmp_path / "new.db")).out == "No call is recorded here yet.\n"
 
 
 SHOWN = """\
@@ -138,10 +138,10 @@ def test_show_tells_how_a_person_answered_but_not_what_is_redacted(run: Runner, 
         say(diary.store, asked.decision.approval)
     tamper(tmp_path / "audit.db", "UPDATE audit SET body = replace(body, 'unredacted', '[redacted 0123456789ab]')")
     db = str(tmp_path / "audit.db")
-    done = run("audit", "show", str(asked.call), "--db", db)
+    done = run("audit", "show", str(asked.call), "--store", db)
     assert f"{asked.decision.approval}, asked 2026-01-01 12:00:00.000 UTC because of " in done.out
     assert "approved by anna on 2026-01-01 12:00:00.000 UTC" in done.out
-    told = run("audit", "show", str(asked.call), "--json", "--db", db)
+    told = run("audit", "show", str(asked.call), "--json", "--store", db)
     assert told.json["answer"]["by"] == "anna"
     assert "unredacted" not in done.out + told.out
 
@@ -150,7 +150,7 @@ def test_show_tells_how_a_person_answered_but_not_what_is_redacted(run: Runner, 
 def test_show_tells_an_operator_how_to_allow_a_client_that_polls(run: Runner, tmp_path: Path) -> None:
     with opened("sqlite", tmp_path) as diary:
         diary.refused("student", "jobs/status", "loop", reason="Identical call repeated within a minute")
-    shown = run("audit", "show", "1", "--db", str(tmp_path / "audit.db")).out
+    shown = run("audit", "show", "1", "--store", str(tmp_path / "audit.db")).out
     assert 'to allow polling it, add it to the policy: [policy] repeatable = ["jobs/status"]' in shown
 
 
@@ -164,10 +164,10 @@ def test_show_tells_records_of_other_kinds_too(audit: Any) -> None:
 @pytest.mark.parametrize(
     ("id", "said"),
     [
-        ("99", "there is no record 99 in the audit"),
-        ("x", "ID: 'x' is no number of a record"),
-        ("1.5", "is no number of a record"),
-        ("9" * 30, "is no number of a record"),
+        ("99", "unknown record 99"),
+        ("x", "invalid record 'x': expected a number"),
+        ("1.5", "expected a number"),
+        ("9" * 30, "expected a number"),
     ],
 )
 def test_show_of_what_is_not_there_says_so(audit: Any, id: str, said: str) -> None:
@@ -191,7 +191,7 @@ def test_nothing_a_model_wrote_reaches_the_terminal_unescaped(run: Runner, tmp_p
         )  # fmt: skip
         diary.end(1, 1.0, error=f"h{EVIL}", summary=f"i{EVIL}", sandbox=EVIL)
         diary.refused(context=f"e{EVIL}", tool=EVIL)
-    done = run("audit", *arguments.split(), "--db", str(tmp_path / "audit.db"))
+    done = run("audit", *arguments.split(), "--store", str(tmp_path / "audit.db"))
     assert done.code == 0
     assert "evil" in done.out
     assert all(character.isprintable() or character == "\n" for character in done.out)
@@ -201,9 +201,7 @@ def test_nothing_a_model_wrote_reaches_the_terminal_unescaped(run: Runner, tmp_p
 def test_verify_says_that_all_is_right_and_with_an_anchor_that_nothing_is_missing(audit: Any) -> None:
     head = audit("head").out.strip()
     assert audit("verify").out == (
-        "✓ as it was written: 9 records\n"
-        "Without --anchor nobody can tell whether the newest records were cut off.\n"
-        f"head {head}\n"
+        f"✓ as it was written: 9 records\nWithout `--anchor`, removed newest records cannot be detected.\nhead {head}\n"
     )
     done = audit("verify", "--anchor", head)
     assert done.code == 0
@@ -254,15 +252,15 @@ def test_somebody_who_waits_at_a_terminal_is_told_how_far_it_is(audit: Any, monk
 def test_what_is_no_anchor_is_not_taken_for_one(audit: Any, anchor: str) -> None:
     done = audit("verify", "--anchor", anchor)
     assert (done.code, done.out) == (2, "")
-    assert "is no anchor; `rightcall audit head` prints one" in done.err
+    assert "for `--anchor`: expected a number, a colon and 64 hexadecimal digits" in done.err
 
 
 def test_head_of_an_empty_audit_is_the_start_of_the_chain(run: Runner, tmp_path: Path) -> None:
     with closing(SqliteStore(tmp_path / "new.db")):
         pass
     head = "0:" + "0" * 64
-    assert run("audit", "head", "--db", str(tmp_path / "new.db")).out == head + "\n"
-    done = run("audit", "verify", "--anchor", head, "--db", str(tmp_path / "new.db"))
+    assert run("audit", "head", "--store", str(tmp_path / "new.db")).out == head + "\n"
+    done = run("audit", "verify", "--anchor", head, "--store", str(tmp_path / "new.db"))
     assert done.code == 0
     assert done.out.startswith("✓ the audit is empty\n")
 
@@ -305,7 +303,7 @@ def test_an_export_by_caller_or_time_has_what_belongs_to_it(audit: Any) -> None:
 def test_a_table_for_a_spreadsheet_holds_no_formula(run: Runner, tmp_path: Path) -> None:
     with opened("sqlite", tmp_path) as diary:
         diary.refused("=cmd|' /C calc'!A1", "@tool")
-    done = run("audit", "export", "--format", "csv", "--db", str(tmp_path / "audit.db"))
+    done = run("audit", "export", "--format", "csv", "--store", str(tmp_path / "audit.db"))
     header, row = csv.reader(io.StringIO(done.out))
     assert header == list(audit_report.COLUMNS)
     told = dict(zip(header, row, strict=True))
@@ -351,7 +349,7 @@ def test_an_export_to_where_nothing_can_be_written_says_so(audit: Any, tmp_path:
 def test_prune_says_what_would_go_and_needs_a_yes(audit: Any) -> None:
     done = audit("prune", "--keep", "3")
     assert done.code == 2
-    assert "this would remove 6 records for good, 1 to 6. There is no terminal to ask at: say --yes" in done.err
+    assert "this would remove 6 records for good, 1 to 6. Cannot prompt without a terminal; pass `--yes`" in done.err
     assert len(audit("export").lines) == 9
     done = audit("prune", "--keep", "3", "--yes", "--by", "anna")
     assert done.code == 0
@@ -385,9 +383,9 @@ def test_prune_says_what_has_to_stay(run: Runner, tmp_path: Path) -> None:
         call = diary.begin()
         diary.store.transact(lambda tables: tables.begun(call))
         diary.ran()
-        done = run("audit", "prune", "--keep", "0", "--yes", "--db", str(tmp_path / "audit.db"))
+        done = run("audit", "prune", "--keep", "0", "--yes", "--store", str(tmp_path / "audit.db"))
         assert "Old enough, but kept: 3 records. From 3 on there is a call that still runs." in done.out
-        done = run("audit", "prune", "--keep", "2", "--yes", "--db", str(tmp_path / "audit.db"))
+        done = run("audit", "prune", "--keep", "2", "--yes", "--store", str(tmp_path / "audit.db"))
         assert done.out.startswith("Nothing can be removed now.\n")
 
 
@@ -396,10 +394,10 @@ def test_prune_says_what_has_to_stay(run: Runner, tmp_path: Path) -> None:
     [
         ([], "say what is old: --before DATE, --older-than 30d or --keep N"),
         (["--before", "2026-01-01", "--older-than", "3d"], "two words for one thing"),
-        (["--before", "tomorrow"], "--before: 'tomorrow' is no moment; write a date"),
-        (["--older-than", "a while"], "--older-than: 'a while' is no length of time"),
+        (["--before", "tomorrow"], "invalid value 'tomorrow' for `--before`: expected a date"),
+        (["--older-than", "a while"], "invalid value 'a while' for `--older-than`: expected 30m"),
         (["--keep", "-1"], "--keep"),
-        (["--keep", "many"], "'many' is no number of records"),
+        (["--keep", "many"], "invalid number of records 'many'"),
     ],
 )
 def test_prune_that_is_not_said_well_removes_nothing(audit: Any, arguments: list[str], said: str) -> None:
@@ -416,7 +414,7 @@ def test_moments_are_read_as_people_write_them() -> None:
     for wrong in ("", "31.1.2026", "2026-02-30", "2026-13-01", "now", "1y", "９d", "0000-01-01"):
         with pytest.raises(ConfigError, match="--since"):
             moment(wrong, "--since")
-    with pytest.raises(ConfigError, match="longer ago than any date"):
+    with pytest.raises(ConfigError, match="no date is that old"):
         ago("999999w", "--older-than")
 
 
@@ -429,12 +427,12 @@ def test_without_an_audit_every_action_says_so_and_creates_none(
     monkeypatch.chdir(tmp_path)
     done = run("audit", *action)
     assert (done.code, done.out) == (2, "")
-    assert "there is no audit at ./.rightcall/audit.db: nothing was recorded there yet." in done.err
+    assert "no audit log at ./.rightcall/audit.db: nothing is recorded there yet." in done.err
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_is_no_audit(run: Runner, tmp_path: Path) -> None:
-    assert "is a folder, not the file of an audit" in run("audit", "tail", "--db", str(tmp_path)).err
+    assert "is a folder, not an audit log" in run("audit", "tail", "--store", str(tmp_path)).err
 
 
 def test_the_audit_is_found_by_policy_by_root_and_where_one_stands(
@@ -453,7 +451,7 @@ def test_the_audit_is_found_by_policy_by_root_and_where_one_stands(
     assert caller_of("--policy", str(tmp_path / "with" / "rightcall.toml")) == "ada"
     assert caller_of("--root", str(tmp_path / "with")) == "ada"
     assert caller_of("--root", str(tmp_path / "without")) == "bob"
-    assert caller_of("--root", str(tmp_path / "without"), "--db", str(tmp_path / "with/kept/here.db")) == "ada"
+    assert caller_of("--root", str(tmp_path / "without"), "--store", str(tmp_path / "with/kept/here.db")) == "ada"
     monkeypatch.chdir(tmp_path / "with")
     assert caller_of() == "ada"
     (tmp_path / "with" / "rightcall.toml").write_text("[audit]\npth = 1\n")
@@ -470,7 +468,7 @@ def test_looking_changes_nothing_in_the_file(audit: Any, db: str) -> None:
 def test_following_shows_each_call_as_it_comes_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     with opened("sqlite", tmp_path) as diary:
         diary.refused("old")
-        with start("audit", "tail", "--follow", "--json", "--db", str(tmp_path / "audit.db")) as process:
+        with start("audit", "tail", "--follow", "--json", "--store", str(tmp_path / "audit.db")) as process:
             assert process.stdout
             try:
                 assert json.loads(process.stdout.readline())["caller"] == "old"

@@ -41,13 +41,13 @@ def test_a_lost_audit_is_told_by_every_command_until_a_new_one_is_begun(
     for command in (["audit", "tail"], ["audit", "verify"], ["approvals", "list"], ["run", "ping", "{}"], ["stats"]):
         done = run(*command)
         assert done.code == 2, command
-        assert f"rightcall audit adopt --db {database}" in done.err
+        assert f"rightcall audit adopt --store {database}" in done.err
     assert run("audit", "adopt").code == 2  # there is nobody to ask
     done = run("audit", "adopt", "--yes", "--reason", "a fresh disk", "--by", "anna")
     assert done.code == 0
     assert "A new audit was begun.\nIt is not paused and holds no tokens, approvals or grants.\n" in done.out
     assert "Tokens, approvals and grants in the lost audit log do not hold" in done.out
-    assert f"pause them again: rightcall pause --db {database}" in done.out
+    assert f"pause them again: rightcall pause --store {database}" in done.out
     shown = run("audit", "show", "1").out
     assert "begun anew" in shown
     assert "a fresh disk" in shown
@@ -84,7 +84,7 @@ def test_verify_finds_an_older_copy_without_an_anchor(run: Runner, database: Pat
     done = run("audit", "adopt", "--yes", "--by", "anna")
     assert done.code == 0
     assert "Adopted, as record 4 says.\nCalls are not paused; 0 tokens can be used.\n" in done.out
-    assert f"rightcall token list --db {database}" in done.out
+    assert f"rightcall token list --store {database}" in done.out
     assert run("audit", "verify").code == 0
 
 
@@ -114,9 +114,9 @@ def test_what_holds_now_is_one_json_object(run: Runner, database: Path) -> None:
 
 
 def test_an_older_copy_that_was_paused_stays_paused(run: Runner, database: Path) -> None:
-    run("pause", "--db", str(database), "--by", "anna")
+    run("pause", "--store", str(database), "--by", "anna")
     older = database.read_bytes()
-    run("resume", "--db", str(database), "--by", "anna")
+    run("resume", "--store", str(database), "--by", "anna")
     database.write_bytes(older)
     assert "Calls are paused; 0 tokens can be used." in run("audit", "adopt", "--yes", "--by", "anna").out
 
@@ -124,16 +124,16 @@ def test_an_older_copy_that_was_paused_stays_paused(run: Runner, database: Path)
 def test_a_file_that_was_never_an_audit_is_left_alone(run: Runner, tmp_path: Path) -> None:
     other = tmp_path / "passwords.txt"
     other.write_text("root:x:0:0\n")
-    done = run("audit", "adopt", "--yes", "--db", str(other))
+    done = run("audit", "adopt", "--yes", "--store", str(other))
     assert (done.code, done.out) == (2, "")
     assert "is not an audit log; nothing was changed" in done.err
     assert [file.name for file in tmp_path.iterdir() if "passwords" in file.name] == ["passwords.txt"]
-    assert "chmod" not in run("stats", "--db", "/dev/null").err
+    assert "chmod" not in run("stats", "--store", "/dev/null").err
 
 
 def test_nothing_is_made_where_there_is_no_audit(run: Runner, tmp_path: Path) -> None:
-    for options in (["--db", str(tmp_path / "typo" / "audit.db")], ["--root", str(tmp_path)]):
+    for options in (["--store", str(tmp_path / "typo" / "audit.db")], ["--root", str(tmp_path)]):
         done = run("audit", "adopt", "--yes", *options)
         assert (done.code, done.out) == (2, "")
-        assert "there is no audit log at" in done.err
+        assert "no audit log at" in done.err
     assert not list(tmp_path.rglob("audit.db*"))

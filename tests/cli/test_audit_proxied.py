@@ -45,11 +45,12 @@ record  time (UTC)      status       caller  tool            took  what
 
 
 def test_tail_says_what_became_of_each(run: Runner, db: str) -> None:
-    assert run("audit", "tail", "--db", db).out == TAIL
+    assert run("audit", "tail", "--store", db).out == TAIL
     assert (
-        run("audit", "tail", "--status", "proxied", "-n", "1", "--db", db).out.splitlines()[1:] == TAIL.splitlines()[3:]
+        run("audit", "tail", "--status", "proxied", "-n", "1", "--store", db).out.splitlines()[1:]
+        == TAIL.splitlines()[3:]
     )
-    assert "No such call" in run("audit", "tail", "--status", "success", "--db", db).out
+    assert "No such call" in run("audit", "tail", "--status", "success", "--store", db).out
 
 
 SHOWN = """\
@@ -59,13 +60,13 @@ record 2: Read for proxy, proxied
   arguments        {"file_path": "a.py"}
   name as written  read_file
   decision         passed by proxy:repaired; read by manual_repair, certain
-  outcome          passed on to the client; what came of it is not known here
+  outcome          passed on to the client; the result is unknown here
 """
 
 
 def test_show_tells_the_model_and_that_nobody_knows_what_came_of_it(run: Runner, db: str) -> None:
-    assert run("audit", "show", "2", "--db", db).out.startswith(SHOWN)
-    evil = run("audit", "show", "3", "--db", db).out
+    assert run("audit", "show", "2", "--store", db).out.startswith(SHOWN)
+    evil = run("audit", "show", "3", "--store", db).out
     assert "\\u001b[31m\\u202eevil over openai_chat" in evil
     assert "\x1b[31m" not in evil
     assert "\u202e" not in evil

@@ -96,7 +96,7 @@ def test_the_demo_repairs_most_and_refuses_the_rest_with_a_hint(run: Runner) -> 
     assert len(lines) == len(CASES) >= 12
     refused = {title for title, line in lines.items() if not line["ok"]}
     assert refused == {
-        "cut off in the middle of a value",
+        "truncated in the middle of a value",
         "one argument twice",
         "two names that could be either",
         "a required argument is missing",
@@ -118,7 +118,7 @@ def test_the_demo_fits_the_terminal(run: Runner, width: int) -> None:
     done = run("demo", "--plain", columns=width)
     assert done.code == 0
     assert (" │ " in done.out) is (width >= 100)
-    assert "what the model wrote" in done.out
+    assert "input" in done.out
     assert "\x1b" not in done.out
     shown, _, commands = done.out.partition("Try next:")
     assert max(visible_width(line) for line in shown.splitlines()) <= width

@@ -207,7 +207,7 @@ def test_a_line_of_20_mb_is_refused_clearly_and_the_next_is_answered(run: Runner
 def test_arguments_of_20_mb_are_refused_clearly(run: Runner) -> None:
     done = run("check", "get_weather", "-", "--tools", TOOLS, stdin=b"x" * 20_000_000)
     assert done.code == 2
-    assert f"holds more than {MAX_BYTES:,} bytes" in done.err
+    assert f"is larger than {MAX_BYTES:,} bytes" in done.err
 
 
 @pytest.mark.promise("N-16")

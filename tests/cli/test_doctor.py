@@ -1,12 +1,15 @@
 """`rightcall doctor`: the report, the record, its errors, and somebody who does not wait for the end."""
 
 import re
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rightcall.doctor.questions import DoctorQuestion
+from rightcall.models import endpoint
 from support.cli import Runner, Terminal
 from support.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
 from support.scripted.server import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
@@ -149,7 +152,7 @@ def test_nobody_at_the_address_is_an_error_with_advice(run: Runner) -> None:
         address = gone.address
     done = run("doctor", "--upstream", address)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("rightcall: 127.0.0.1 cannot be reached (")
+    assert done.err.startswith("error: 127.0.0.1 cannot be reached (")
     assert done.err.endswith("check that the upstream is running and that --upstream is its address\n")
 
 
@@ -157,11 +160,10 @@ def test_nobody_at_the_address_is_an_error_with_advice(run: Runner) -> None:
     ("arguments", "complaint"),
     [
         (["--upstream", "localhost:8080"], "--upstream must be an address such as http://localhost:11434"),
-        (["--upstream", "http://h", "--key-env", "NOT_SET"], "--key-env: there is no environment variable NOT_SET"),
-        (["--upstream", "http://h", "--tries", "0"], "--tries: a number from 1 to 20, not 0"),
-        (["--upstream", "http://h", "--max-tokens", "x"], "--max-tokens: a number from 16 to 100000, not x"),
-        (["--upstream", "http://h", "--timeout", "nan"], "--timeout: seconds from 0.1 to 3600, not nan"),
-        ([], "required: --upstream"),
+        (["--upstream", "http://h", "--key-env", "NOT_SET"], "environment variable NOT_SET is missing or empty"),
+        (["--upstream", "http://h", "--tries", "0"], "`--tries`: a number from 1 to 20, not 0"),
+        (["--upstream", "http://h", "--max-tokens", "x"], "`--max-tokens`: a number from 16 to 100000, not x"),
+        (["--upstream", "http://h", "--timeout", "nan"], "`--timeout`: seconds from 0.1 to 3600, not nan"),
     ],
 )
 def test_wrong_usage_says_what_would_be_right(run: Runner, arguments: list[str], complaint: str) -> None:
@@ -218,3 +220,75 @@ def test_in_a_hurry_one_question_of_each_step_is_asked(run: Runner, server: Scri
     assert [question["id"] for question in told["questions"]] == [
         "weather", "timer", "message", "event", "line", "cities", "weather, streamed",
     ]  # fmt: skip
+
+
+# ── this machine ──
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder and an empty home; no model server listens."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(endpoint, "SERVERS", {"Nobody": 9})
+    return tmp_path
+
+
+def states(record: Any) -> dict[str, str]:
+    return {one["name"]: one["state"] for one in record["checks"]}
+
+
+def test_a_fresh_machine_is_told_to_see_the_demo(run: Runner, here: Path) -> None:
+    done = run("doctor")
+    assert (done.code, done.err) == (0, "")
+    assert "· models        no model server found (Ollama, LM Studio, llama.cpp, vLLM)\n" in done.out
+    assert "· policy        no policy file: the defaults apply\n" in done.out
+    assert "· integrations  none installed\n" in done.out
+    assert "\nnext: rightcall demo\n" in done.out
+    assert not (here / ".rightcall").exists()
+
+
+def test_a_model_server_that_runs_here_gets_a_proxy(
+    run: Runner, here: Path, server: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = int(server.address.rpartition(":")[2])
+    monkeypatch.setattr(endpoint, "SERVERS", {"Ollama": port})
+    record = run("doctor", "--json").json
+    assert (record["ok"], states(record)["models"]) == (True, "ok")
+    assert record["models"][0]["name"] == "Ollama"
+    assert record["next"]["command"] == f"rightcall proxy --upstream http://127.0.0.1:{port} --no-auth"
+
+
+def test_what_is_wrong_comes_first_with_the_command_that_helps(run: Runner, here: Path) -> None:
+    (here / "rightcall.toml").write_text("version = 1\n[policy]\nstage = 'ful'\n")
+    done = run("doctor", "--json")
+    assert (done.code, done.json["ok"], states(done.json)["policy"]) == (1, False, "wrong")
+    assert done.json["next"]["command"] == "rightcall policy check ./rightcall.toml"
+
+
+def test_a_paused_store_is_to_be_resumed_where_it_is(run: Runner, here: Path) -> None:
+    (here / "my project").mkdir()
+    (here / "my project" / "rightcall.toml").write_text("version = 1\n")
+    assert run("pause", "--root", "my project", "--by", "anna").code == 0
+    done = run("doctor", "--root", "my project", "--json")
+    assert (done.code, states(done.json)["store"]) == (1, "wrong")
+    command = done.json["next"]["command"]
+    assert command == "rightcall resume --root 'my project'"
+    assert run(*shlex.split(command)[1:], "--by", "anna").code == 0
+    assert run("doctor", "--root", "my project").code == 0
+
+
+def test_a_machine_that_was_stopped_is_to_be_resumed(run: Runner, here: Path) -> None:
+    assert run("pause", "--everywhere", "--by", "anna").code == 0
+    try:
+        done = run("doctor", "--json")
+        assert (done.code, done.json["next"]["command"]) == (1, "rightcall resume --everywhere")
+    finally:
+        assert run("resume", "--everywhere", "--by", "anna").code == 0
+
+
+def test_a_policy_that_nobody_trusts_is_named(run: Runner, here: Path) -> None:
+    (here / "rightcall.toml").write_text("version = 1\n[policy]\nstage = 'full'\n")
+    assert run("pause", "--by", "anna").code == run("resume", "--by", "anna").code == 0
+    record = run("doctor", "--json").json
+    assert record["next"]["command"] == "rightcall trust ./rightcall.toml"

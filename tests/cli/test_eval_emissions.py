@@ -203,7 +203,7 @@ def test_an_emission_is_exact_accepted_refused_or_wrong(expected: Any, others: A
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"text": 3}, "the case cannot be used: `text` is what the model wrote"),
+        ({"text": 3}, "the case cannot be used: `text` must be a string"),
         ({"expected": {}}, "the case cannot be used: `expected` is a list of calls"),
         ({"expected": ["add"]}, "the case cannot be used: `expected` is a list of calls"),
         ({"tools": [3]}, "the case cannot be used: its tools cannot be used"),

@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: ScriptedUpst
 
 def model(server: ScriptedUpstream, *replies: Any) -> tuple[str, ...]:
     server.play([Answer([Text(one if isinstance(one, str) else json.dumps(one))]) for one in replies])
-    return (*WRITE, "--url", server.address, "--model", "m\x1b")
+    return (*WRITE, "--upstream", server.address, "--model", "m\x1b")
 
 
 def kept() -> dict[str, Any]:
@@ -51,7 +51,7 @@ def test_examples_are_written_once_shown_with_whose_they_are_and_used(run: Runne
     )
     assert "\n  examples of requests: 2 by model m\\u001b\n" in done.out
     assert done.out.endswith("2 tools\n")
-    again = run(*WRITE, "--url", server.address, "--model", "other")
+    again = run(*WRITE, "--upstream", server.address, "--model", "other")
     assert (again.code, len(server.requests)) == (0, 2)
     (shown, _) = run("tools", "--tools", TOOLS, "--json").json["tools"]
     assert (shown["examples"], shown["examples_by"]) == (WEATHER, "model m\x1b")
@@ -101,14 +101,14 @@ def test_without_a_model_it_says_how_to_name_one(run: Runner, monkeypatch: pytes
     monkeypatch.setattr("rightcall.models.endpoint.find_local", nobody)
     done = run(*WRITE)
     assert done.code == 2
-    assert "there is no model to ask. Name one in ./rightcall.toml" in done.err
-    assert "rightcall tools --write-examples … --url http://127.0.0.1:8080/v1" in done.err
+    assert "no model to ask. Name one in ./rightcall.toml" in done.err
+    assert "rightcall tools --write-examples … --upstream http://127.0.0.1:8080/v1" in done.err
 
 
 def test_a_model_without_the_option_is_a_mistake(run: Runner) -> None:
-    done = run("tools", "--tools", TOOLS, "--url", "http://127.0.0.1:9")
+    done = run("tools", "--tools", TOOLS, "--upstream", "http://127.0.0.1:9")
     assert (done.code, done.out) == (2, "")
-    assert "--url goes with --write-examples" in done.err
+    assert "--upstream needs `--write-examples`" in done.err
 
 
 def test_a_damaged_file_is_told_and_not_written_over(run: Runner, server: ScriptedUpstream) -> None:

@@ -86,8 +86,8 @@ def test_a_format_without_a_call_says_why_there_is_none(run: Runner) -> None:
 def test_a_misspelt_format_is_told_the_right_one(run: Runner) -> None:
     done = run("formats", "hermez")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "rightcall: there is no format `hermez`: did you mean `hermes`?\n"
-    assert "`rightcall formats` lists them" in run("formats", "\x1b[2J").err
+    assert done.err == "error: unknown format `hermez`: did you mean `hermes`?\n"
+    assert "run `rightcall formats` to list them" in run("formats", "\x1b[2J").err
     assert "\x1b" not in run("formats", "\x1b[2J").err
 
 

@@ -32,7 +32,7 @@ def test_a_grant_lets_matching_calls_run_as_often_as_it_says(run: Runner, desk: 
     assert (done.code, done.err) == (0, "")
     assert done.out == (
         f'{grant.id}: teacher may call file/save 2 times where "path" is like "docs/*.md"; any other argument may be '
-        f"anything.\n`rightcall grants revoke {grant.id}` takes it back.\n"
+        f"anything.\nRevoke it with `rightcall grants revoke {grant.id}`.\n"
     )
     assert (grant.where, grant.uses, grant.by, grant.note) == ({"path": "docs/*.md"}, 2, "anna", "the report")
     assert 590 * 10**9 < grant.expires_at - desk.now <= 600 * 10**9
@@ -77,8 +77,8 @@ def test_what_was_granted_tells_text_and_number_apart(run: Runner, desk: Desk) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--where", "path"], "is no condition"),
-        (["--where", "=x"], "is no condition"),
+        (["--where", "path"], "for `--where`: expected NAME=VALUE"),
+        (["--where", "=x"], "for `--where`: expected NAME=VALUE"),
         (["--where", "a=1", "--where", "a=2"], "names 'a' twice"),
         (["--where", "path=docs/../*"], "can never match"),
         (["--where", "path=a\n*"], "can never match"),
@@ -120,7 +120,7 @@ def test_grants_are_listed_and_taken_back(run: Runner, desk: Desk) -> None:
     (record,) = run("grants", "list", "--json").json["grants"]
     assert (record["id"], record["where"], record["uses"], record["by"]) == (grant.id, {"path": "docs/*"}, 5, "anna")
     done = run("grants", "revoke", grant.id, "--by", "anna")
-    assert done.out == f"{grant.id} is taken back: teacher has to ask again for file/save.\n"
+    assert done.out == f"{grant.id} is revoked: teacher needs approval again for file/save.\n"
     assert run("grants", "revoke", grant.id, "--by", "anna").code == 2
     assert desk.try_({"path": "docs/a"}).decision.kind == "ask"
 

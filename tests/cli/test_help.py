@@ -1,12 +1,14 @@
 """Every help: short enough for a small terminal, complete on demand, and true to the parsers."""
 
 import re
+import shlex
+from pathlib import Path
 
 import pytest
 
 from rightcall.cli import COMMANDS
 from rightcall.cli.help import GROUPS, HIDDEN, LONGEST, PAGES
-from rightcall.cli.parser import SHARED, WIDTH, Parser, actions_of, flags, parser_of
+from rightcall.cli.parser import REMOVED, SHARED, WIDTH, Parser, actions_of, flags, parser_of
 from support.cli import ROOT, Runner
 
 PARSED = [name for name in COMMANDS if name != "version"]
@@ -104,15 +106,109 @@ def test_every_page_exists() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["help", "chek"], "rightcall: unknown help topic `chek`: did you mean `check`?\n"),
+        (["help", "chek"], "error: unknown help topic `chek`: did you mean `check`?\n"),
         (
             ["help", "audit", "tial"],
             "unknown action `tial` of `rightcall audit`: run `rightcall audit --help`\n",
         ),
-        (["audit", "tail", "--stauts", "x"], "unrecognized arguments: --stauts x: did you mean `--status`?\n"),
+        (["audit", "tail", "--stauts", "x"], "unknown option `--stauts`: did you mean `--status`?\n"),
     ],
 )
 def test_a_misspelt_word_gets_a_suggestion(run: Runner, words: list[str], message: str) -> None:
     done = run(*words)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["audit", "tail", "--db", "x"], "`--db` is now `--store`"),
+        (["audit", "tail", "--db=x"], "`--db` is now `--store`"),
+        (["ask", "hi", "--url", "http://h"], "`--url` is now `--upstream`"),
+        (["mcp", "--caller", "x"], "`--caller` is now `--as`"),
+        (["wrap", "--caller", "x", "--", "cat"], "`--caller` is now `--as`"),
+        (["serve", "--observe"], "`--observe` is now `--mode observe`"),
+        (["install", "codex", "--block"], "`--block` is now `--mode block`"),
+        (["requests", "prune", "--days", "3"], "`--days` is now `--older-than`"),
+        (["sandbox", "run", "--seconds", "3", "a.py"], "`--seconds` is now `--timeout`"),
+        (["serve", "--open"], "`--open` is now `--no-auth`"),
+        (["proxy", "--origin", "http://h"], "`--origin` is now `--allow-origin`"),
+        (["proxy", "--host-name", "h"], "`--host-name` is now `--allow-host`"),
+        (["audit", "tial"], "unknown action `tial`: did you mean `tail`?"),
+        (["init", "--stage", "readonly"], "invalid value `readonly` for `--stage`: did you mean `read-only`?"),
+        (["chek"], "unknown command `chek`: did you mean `check`?"),
+        (["run", "code/raed", "--path", "x"], "unknown tool `code/raed`: did you mean `code/read`?"),
+        (["docs", "trubleshooting"], "unknown page `trubleshooting`: did you mean `troubleshooting`?"),
+    ],
+)
+def test_a_removed_or_misspelt_word_gets_the_right_one(run: Runner, words: list[str], message: str) -> None:
+    done = run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: {message}\n")
+
+
+def test_no_command_has_a_flag_that_was_removed() -> None:
+    kept = {("policy command", "--url")}  # says that the argument is a URL
+    found = {(name, flag) for name, parser in PARSERS.items() for flag in flags(parser) if flag in REMOVED}
+    assert found == kept
+
+
+def test_a_flag_that_several_commands_take_is_the_same_everywhere() -> None:
+    for parser in PARSERS.values():
+        for action in parser._actions:
+            if "--limit" in action.option_strings:
+                assert action.option_strings == ["-n", "--limit"]
+            if "--as" in action.option_strings:
+                assert (action.dest, action.metavar) == ("caller", "CALLER")
+            if "--timeout" in action.option_strings:
+                assert action.metavar == "S"
+
+
+def test_the_documentation_is_printed(run: Runner) -> None:
+    listed = run("docs")
+    assert re.search(r"^troubleshooting +Troubleshooting$", listed.out, re.M)
+    assert "This page moved" not in listed.out
+    assert run("docs", "approvals").out == (ROOT / "docs/operate/approve.md").read_text("utf-8").rstrip("\n") + "\n"
+    assert run("docs", "operate/approve.md").out == run("docs", "approvals").out
+    assert run("docs", "faq", "--json").json["title"] == "FAQ"
+    assert {one["page"] for one in run("docs", "--json").json["pages"]} >= {"index", "operate/approve", "faq"}
+
+
+def test_every_command_that_answers_can_answer_in_json() -> None:
+    """The others speak a protocol, or print what a program or a file format says."""
+    bare = {
+        "mcp", "wrap", "hook", "sandbox run", "audit export", "approvals watch", "completion", "install", "uninstall",
+        "pr diff", "pr export",
+    }  # fmt: skip
+    without = {name for name, parser in PARSERS.items() if not actions_of(parser) and "--json" not in flags(parser)}
+    assert without == bare
+
+
+def test_a_reason_comes_from_a_file_or_standard_input(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rightcall.toml").write_text("version = 1\n")
+    (tmp_path / "why.txt").write_text("the agent loops\n")
+    for reason, stdin in (("@why.txt", ""), ("-", "the agent loops\n")):
+        done = run("pause", "--reason", reason, "--by", "anna", "--json", stdin=stdin)
+        assert done.json["stores"][0]["reason"] == "the agent loops"
+        assert run("resume", "--by", "anna").code == 0
+    done = run("pause", "--reason", "@absent.txt", "--by", "anna")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: `--reason`: absent.txt: cannot be read: No such file or directory\n")
+
+
+def test_printed_commands_lead_to_the_same_store(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my project").mkdir()
+    (tmp_path / "my project" / "rightcall.toml").write_text("version = 1\n[callers.teacher]\n")
+    assert run("run", "code/list", '{"pattern": "*"}', "--root", "my project").code == 0
+    made = run("token", "new", "--as", "teacher", "--root", "my project")
+    assert made.code == 0, made.err
+    (command,) = re.findall(r"Revoke it with `(.*)`", made.out)
+    assert command.endswith(" --root 'my project'")
+    assert run(*shlex.split(command)[1:]).code == 0
+    wrong = run("audit", "show", "99", "--root", "my project")
+    assert "run `rightcall audit tail --root 'my project'`" in wrong.err

@@ -17,4 +17,4 @@ from support.cli import Runner
 def test_why_a_server_could_not_be_learnt_is_one_sentence(run: Runner, command: tuple[str, ...], said: str) -> None:
     done = run("hook", "learn", "--name", "x", "--", *command)
     assert done.code == 2
-    assert done.err.startswith(f"rightcall: {said}")
+    assert done.err.startswith(f"error: {said}")

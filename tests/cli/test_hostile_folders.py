@@ -97,7 +97,7 @@ def hook_output(event: bytes, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.promise("P-13")
-@pytest.mark.parametrize("command", [("mcp", "--servers"), ("serve", "--open", "--port", "0", "--json"), ("init",)])
+@pytest.mark.parametrize("command", [("mcp", "--servers"), ("serve", "--no-auth", "--port", "0", "--json"), ("init",)])
 def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
     command: tuple[str, ...], it: Trap, listener: socket.socket
 ) -> None:
@@ -130,8 +130,8 @@ def test_a_process_in_a_hostile_folder_starts_nothing_and_says_what_it_ignores(
 @pytest.mark.parametrize(
     ("place", "command"),
     [
-        ("x.db", ("audit", "verify", "--db", "{0}/x.db")),
-        ("x.db", ("audit", "adopt", "--db", "{0}/x.db")),
+        ("x.db", ("audit", "verify", "--store", "{0}/x.db")),
+        ("x.db", ("audit", "adopt", "--store", "{0}/x.db")),
         ("pack.toml", ("check", "--pack", "{0}/pack.toml", "x", "{{}}")),
         ("rightcall.toml", ("policy", "check", "{0}/rightcall.toml")),
         ("state/rightcall/installed.json", ("install", "claude-code", "--dry-run")),

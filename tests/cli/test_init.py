@@ -121,7 +121,7 @@ def test_a_file_that_is_there_is_not_overwritten(run: Runner, here: Path) -> Non
     (here / "rightcall.toml").write_text("# mine\n")
     done = run("init")
     assert (done.code, done.out) == (2, "")
-    assert "rightcall.toml: is there already; --force replaces it" in done.err
+    assert "rightcall.toml: exists already; `--force` replaces it" in done.err
     assert (here / "rightcall.toml").read_text() == "# mine\n"
 
 
@@ -164,10 +164,10 @@ def test_a_link_is_never_written_through(run: Runner, here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--root", "absent"], "absent: there is no such folder"),
+        (["--root", "absent"], "absent: no such folder"),
         (["--root", "taken", "--force"], "is a folder, not a policy file"),
-        (["--preset", "mine"], "invalid choice: 'mine'"),
-        (["--stage", "all"], "invalid choice: 'all'"),
+        (["--preset", "mine"], "invalid value `mine` for `--preset`: expected personal, swarm"),
+        (["--stage", "all"], "invalid value `all` for `--stage`"),
         (["extra"], "unrecognized arguments: extra"),
     ],
 )

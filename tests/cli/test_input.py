@@ -31,7 +31,7 @@ def test_a_last_line_that_is_too_long_ends_the_reading() -> None:
 def test_a_file_that_is_too_large_absent_or_no_text_is_named(tmp_path: Path) -> None:
     file = tmp_path / "arguments.txt"
     file.write_bytes(b"12345678901")
-    with pytest.raises(InputError, match=r"arguments\.txt: holds more than 10 bytes"):
+    with pytest.raises(InputError, match=r"arguments\.txt: is larger than 10 bytes"):
         read_text(str(file), limit=10)
     file.write_bytes(b"ok\n\xff")
     with pytest.raises(InputError, match=r"arguments\.txt:2: is not UTF-8 text"):
@@ -72,7 +72,7 @@ def test_several_sources_keep_their_order_and_lines_need_no_suffix(tmp_path: Pat
     [
         ("t.json", '[\n{"name": "a",}\n]', r"t\.json:2: is not JSON: .*column"),
         ("t.json", "3", r"t\.json: holds a JSON int: a list of tools"),
-        ("t.json", "[3]", r"t\.json: tool number 1 is no JSON object but 3"),
+        ("t.json", "[3]", r"t\.json: tool number 1 is 3, not a JSON object"),
         ("t.jsonl", '{"name": "a"}\n{"name"', r"t\.jsonl:2: is not JSON"),
         ("t.py", "TOOLS = []", r"give Python tools as module:attribute"),
         ("t.json", "[" * 100_000, r"t\.json: is nested too deeply|t\.json:1: is not JSON"),

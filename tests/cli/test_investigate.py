@@ -120,7 +120,7 @@ def test_it_says_plainly_when_it_could_not(ask: Ask, server: ScriptedUpstream, r
     server.play(replies)
     done = ask(QUESTION)
     assert done.code == 1
-    assert "rightcall: no whole answer: " in done.err
+    assert "error: no complete answer: " in done.err
     assert why in done.err
     assert "tool_call" not in done.out
     server.play(replies)
@@ -202,9 +202,9 @@ def test_a_session_goes_on_for_the_same_folder_and_caller_alone(
     said = [(one["role"], one["content"]) for one in server.requests[0].json["messages"][1:]]
     assert said == [("user", QUESTION), ("assistant", FOUND), ("user", "and in the tests?")]
     for other in (["--as", "ada"], ["--session", "x"], ["--root", "docs"]):
-        done = ask("--continue", "and?", "--url", server.address, *other)
+        done = ask("--continue", "and?", "--upstream", server.address, *other)
         assert (done.code, done.out) == (2, "")
-        assert "there is no session to continue here" in done.err
+        assert "no session to continue here" in done.err
     (kept,) = sessions(folder)
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
@@ -230,7 +230,7 @@ def test_a_session_is_bounded_and_nothing_in_it_is_more_than_words(
 def test_continue_is_for_sessions_and_resume_for_packets(ask: Ask) -> None:
     done = ask("--continue", "--route", "what?")
     assert (done.code, done.err) == (
-        2, "rightcall: --continue goes on with a session; a packet of --route goes on with --resume ID\n",
+        2, "error: --continue goes on with a session; a packet of --route goes on with --resume ID\n",
     )  # fmt: skip
 
 
@@ -241,11 +241,11 @@ def test_without_a_model_those_on_this_machine_are_named(
     monkeypatch.setattr(endpoint, "SERVERS", {"Nobody": 9})
     none = ask(QUESTION)
     assert (none.code, none.out) == (2, "")
-    assert none.err.startswith("rightcall: there is no model to ask. Name one in ./rightcall.toml:")
+    assert none.err.startswith("error: no model to ask. Name one in ./rightcall.toml:")
     monkeypatch.setattr(endpoint, "SERVERS", {"Ollama": int(server.address.rpartition(":")[2]), "Nobody": 9})
     found = ask(QUESTION)
     assert found.code == 2
-    assert f"Ollama: rightcall ask … --url {server.address}/v1 --model " in found.err
+    assert f"Ollama: rightcall ask … --upstream {server.address}/v1 --model " in found.err
     assert not (folder / ".rightcall").exists()
 
 

@@ -23,12 +23,12 @@ def test_no_command_is_wrong_usage_and_shows_the_help(run: Runner) -> None:
 def test_a_misspelt_command_is_told_the_right_one(run: Runner) -> None:
     done = run("chek")
     assert (done.code, done.out) == (2, "")
-    assert done.err == "rightcall: unknown command `chek`: did you mean `check`?\n"
+    assert done.err == "error: unknown command `chek`: did you mean `check`?\n"
 
 
 @pytest.mark.parametrize(("old", "new"), [("call", "run"), ("packet", "requests"), ("quarantine", "policy quarantine")])
 def test_a_removed_command_names_the_new_one_and_does_nothing(run: Runner, old: str, new: str) -> None:
-    assert run(old, "list") == (2, "", f"rightcall: `rightcall {old}` is now `rightcall {new}`\n")
+    assert run(old, "list") == (2, "", f"error: `rightcall {old}` is now `rightcall {new}`\n")
 
 
 @pytest.mark.promise("C-09")
@@ -65,7 +65,7 @@ def test_the_version_is_one_line(run: Runner, word: str) -> None:
     ("arguments", "message"),
     [
         (["check", "get_weather"], "check needs TOOL and ARGS"),
-        (["check", "t", "{}", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["check", "t", "{}", "--nonsense"], "unknown option `--nonsense`"),
         (["check", "t", "{}", "--tools", "absent.json"], "absent.json: cannot be read: No such file"),
         (["check", "t", "@absent.txt"], "absent.txt: cannot be read"),
         (["check", "t", "{}", "--pack", "agent-zer"], "agent-zer"),
@@ -73,7 +73,7 @@ def test_the_version_is_one_line(run: Runner, word: str) -> None:
         (["check", "--jsonl", "absent.jsonl"], "absent.jsonl: cannot be read"),
         (["check", "--jsonl", "a.jsonl", "b"], "--jsonl takes one file"),
         (["tools"], "there are no tools to show"),
-        (["tools", "nothing", "--tools", TOOLS], "there is no tool `nothing`"),
+        (["tools", "nothing", "--tools", TOOLS], "unknown tool `nothing`"),
         (["packs", "agent-zer"], "agent-zer"),
         (["eval", "absent.jsonl"], "absent.jsonl: cannot be read"),
         (["eval", TOOLS, "--limit", "-1"], "--limit"),
@@ -121,7 +121,7 @@ def test_output_that_cannot_be_written_ends_with_2_and_the_reason() -> None:
             env=environment(),
             check=False,
         )
-    assert (done.returncode, done.stderr) == (2, b"rightcall: input or output failed: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, b"error: input or output failed: No space left on device\n")
 
 
 def test_a_program_can_talk_to_it_line_by_line_and_ctrl_c_ends_it_quietly() -> None:

@@ -192,19 +192,19 @@ def test_without_a_policy_both_stores_of_this_folder_are_paused(run: Runner, pro
     store_at(project / ".rightcall" / "audit.db")
     stores = run("pause", "--json", "--by", "anna").json["stores"]
     assert [one["store"] for one in stores] == [str(project / ".rightcall" / "audit.db"), str(hooks_record(tmp_path))]
-    assert len(run("pause", "--json", "--by", "anna", "--db", str(stores[0]["store"])).json["stores"]) == 1
+    assert len(run("pause", "--json", "--by", "anna", "--store", str(stores[0]["store"])).json["stores"]) == 1
 
 
 @pytest.mark.parametrize("place", ["typo/audit.db", "typo.db"])
 def test_a_store_or_folder_that_is_missing_is_refused_and_not_made(run: Runner, project: Path, place: str) -> None:
     before = sorted(project.rglob("*"))
-    for options in (["--db", place], ["--root", "nowhere"]):
+    for options in (["--store", place], ["--root", "nowhere"]):
         for command in (["pause"], ["pause", "--status"], ["resume"], ["token", "new", "--as", "ci"]):
-            if "token" in command and place == "typo.db" and "--db" in options:
+            if "token" in command and place == "typo.db" and "--store" in options:
                 continue  # a token may be made before the first call
             done = run(*command, *options)
             assert (done.code, done.out) == (2, ""), (command, options)
-            assert "there is no" in done.err
+            assert "nothing was changed" in done.err
     assert sorted(project.rglob("*")) == before
 
 
@@ -224,7 +224,7 @@ def test_a_subfolder_pauses_the_project_above_it(run: Runner, project: Path, mon
 def test_a_store_that_cannot_be_used_is_an_error_and_the_others_are_paused(run: Runner, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.db"
     wrong.write_text("a diary\n" * 1000)
-    done = run("pause", "--db", str(wrong), "--everywhere", "--by", "anna")
+    done = run("pause", "--store", str(wrong), "--everywhere", "--by", "anna")
     assert done.code == 2
     assert "cannot be used" in done.err
     with closing(SqliteStore(hooks_record(tmp_path))) as store:
@@ -243,7 +243,7 @@ def test_a_policy_that_is_wrong_stops_nobody_from_stopping(run: Runner, project:
     assert done.code == 0
     assert str(store) in done.out
     assert "the policy cannot be used" in done.err
-    assert "rightcall pause --db FILE" in done.err
+    assert "rightcall pause --store FILE" in done.err
     assert is_paused(store)
     assert run("resume", "--by", "anna").code == 0
     assert not is_paused(store)
@@ -262,9 +262,9 @@ def test_a_wrong_policy_without_a_store_prints_the_command_that_names_one(run: R
     (project / "rightcall.toml").write_text("nonsense")
     done = run("pause", "--by", "anna")
     assert (done.code, done.out) == (2, "")
-    assert "rightcall pause --db FILE" in done.err
+    assert "rightcall pause --store FILE" in done.err
     (project / "rightcall.toml").write_text('[audit]\npath = "/elsewhere/audit.db"\n[policy\n')
-    assert "rightcall pause --db /elsewhere/audit.db" in run("pause", "--by", "anna").err
+    assert "rightcall pause --store /elsewhere/audit.db" in run("pause", "--by", "anna").err
 
 
 def test_another_store_that_an_untrusted_policy_names_is_an_error(run: Runner, project: Path, tmp_path: Path) -> None:

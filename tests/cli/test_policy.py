@@ -75,7 +75,7 @@ def test_every_mistake_is_named_with_its_line_in_one_go(run: Runner, here: Path)
     )
     done = run("policy", "check", "bad.toml")
     assert (done.code, done.out) == (2, "")
-    assert [line.removeprefix("rightcall: ")[:70] for line in done.err.splitlines()] == [
+    assert [line.removeprefix("error: ")[:70] for line in done.err.splitlines()] == [
         "bad.toml:2: gate.mode: 'blok' is not a valid choice; did you mean 'blo",
         "bad.toml:6: gate.tools.x.modes: unknown key; did you mean 'mode'?",
         "bad.toml:8: policy.stage: 'ful' is not a valid choice; did you mean 'f",
@@ -131,9 +131,7 @@ def test_json_of_a_right_file_has_what_the_summary_says(run: Runner, file: Path)
 def test_without_a_file_one_is_told_how_to_get_one(run: Runner, here: Path) -> None:
     done = run("policy", "check")
     assert (done.code, done.out) == (2, "")
-    assert (
-        done.err == "rightcall: rightcall.toml: there is none here; `rightcall init` writes one, or name another file\n"
-    )
+    assert done.err == "error: rightcall.toml: no such file; run `rightcall init` to write one, or name another file\n"
     assert "absent.toml: the policy cannot be read: No such file" in run("policy", "check", "absent.toml").err
 
 
@@ -225,7 +223,7 @@ def test_the_designs_example_is_refused_by_the_default_and_says_how_to_allow_it(
         "  rule          allowlist\n"
         "  reason        Tool 'code/execute/python' is not whitelisted for AI use\n"
         '  to allow it   stage = "sandbox" has it; allow = ["code/execute/python"] in [callers.teacher]\n'
-        "  policy        the defaults: there is no rightcall.toml here\n"
+        "  policy        the defaults: no rightcall.toml here\n"
         "  caller        not named in the policy, so what holds for everybody; stage read-only\n"
         "  tool          given; execute\n"
         "  policies      pause       no opinion\n"
@@ -314,7 +312,7 @@ def test_live_counts_what_was_really_called_and_writes_nothing(run: Runner, file
             in run("policy", "explain", "--as", "teacher", "ping", "--live").out
         )
         store.transact(lambda tables: tables.mark("caller\0teacher", 3))
-        full = explained(run, "--as", "teacher", "ping", "--live", "--db", str(file.parent / "store" / "audit.db"))
+        full = explained(run, "--as", "teacher", "ping", "--live", "--store", str(file.parent / "store" / "audit.db"))
         assert full["decision"]["rule"] == "limit:caller:minute"
         assert full["decision"]["retry_after"] > 0
         assert store.look(lambda tables: tables.head()) == head
@@ -362,16 +360,16 @@ def test_people_are_told_whom_they_may_have_meant(run: Runner, file: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["code/raed/this"], "there is no tool `code/raed/this`: did you mean `code/read`"),
+        (["code/raed/this"], "unknown tool `code/raed/this`: did you mean `code/read`"),
         (["ping", "{}", "{}"], "explain takes [FILE] TOOL [ARGS]"),
         (["absent.toml", "ping"], "absent.toml: the policy cannot be read"),
         (["rightcall.toml", "ping", "--policy", "rightcall.toml"], "the policy file is named twice"),
         (["ping", "--as", " "], "--as needs the name of a caller"),
-        (["ping", "--db", "x.db"], "--db is looked into with --live only"),
-        (["ping", "--live"], "there is no audit at"),
+        (["ping", "--store", "x.db"], "`--store` needs `--live`"),
+        (["ping", "--live"], "no audit log at"),
         (["ping", "--tools", "absent.json"], "absent.json: cannot be read"),
         ([], "the following arguments are required"),
-        (["ping", "--bogus"], "unrecognized arguments: --bogus"),
+        (["ping", "--bogus"], "unknown option `--bogus`"),
     ],
 )
 def test_wrong_usage_is_named(run: Runner, file: Path, arguments: list[str], message: str) -> None:

@@ -83,7 +83,7 @@ def test_a_person_comments_and_approves_but_never_under_the_name_of_a_caller(run
         assert refused.code == 2
         assert why in refused.err
     blind = run("pr", "approve", "1", "--by", "joel")
-    assert (blind.code, "no terminal to show it and ask at: approve it with --commit HEX" in blind.err) == (2, True)
+    assert (blind.code, "cannot prompt without a terminal; pass `--commit HEX`" in blind.err) == (2, True)
     other = run("pr", "approve", "1", "--by", "joel", "--commit", "0" * 40)
     assert (other.code, head in other.err) == (1, True)
     assert run("pr", "approve", "1", "--by", "joel", "--commit", head[:10]).code == 0
@@ -234,6 +234,6 @@ def test_a_merge_that_is_interrupted_says_that_nothing_was_merged(project: Proje
         terminal.interrupt()
         code, shown = terminal.end()
     assert code == 130
-    assert "interrupted: nothing was merged, pull request 1 is open; your approval stands" in shown
+    assert "interrupted: nothing was merged, pull request 1 is open; your approval is kept" in shown
     assert (project.tip(), project.record().status) == (before, "open")
     assert notes(project)[-1] == "pr not merged by joel"

@@ -69,7 +69,7 @@ def test_a_text_without_a_call_comes_back_and_ends_with_0(run: Runner) -> None:
 def test_a_call_that_is_cut_off_is_refused_and_said_to_be_cut_off(run: Runner) -> None:
     done = run("read", CUT, "--tools", TOOLS)
     assert done.code == 1
-    assert done.out.startswith("✗ a tool call is refused\n  cut off          the text ends before the call does\n")
+    assert done.out.startswith("✗ a tool call is refused\n  truncated        the text ends before the call does\n")
     assert "resend it complete" in unwrapped(done.out)
 
 
@@ -251,7 +251,7 @@ def test_twenty_megabytes_are_read_and_more_than_the_limit_is_refused(run: Runne
     assert done.out.startswith("✓ get_weather may run")
     done = run("read", stdin=b"x" * (MAX_TEXT + 1))
     assert done.code == 2
-    assert f"standard input: holds more than {MAX_TEXT:,} bytes" in done.err
+    assert f"standard input: is larger than {MAX_TEXT:,} bytes" in done.err
 
 
 # a native message
@@ -294,7 +294,7 @@ def test_a_native_message_is_handed_to_the_gate_as_it_is(
     ("text", "message"),
     [
         ('{"role":\n nonsense}', "message.json:2: is not JSON: Expecting value (column 2)"),
-        ('{"input": {"a": 1, "a": 2}}', "message.json: cannot be used: a key stands twice"),
+        ('{"input": {"a": 1, "a": 2}}', "message.json: cannot be used: a key is given twice"),
         ("[" * 100_000, "message.json: cannot be used"),
     ],
 )
@@ -335,8 +335,8 @@ def test_lines_are_answered_one_by_one_in_order_and_a_bad_line_does_not_end_the_
     assert [(line["id"], line["line"]) for line in bad] == [
         (None, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8), (9, 9), (None, 10), (None, 11),
     ]  # fmt: skip
-    words = ["not JSON", 'needs "text"', "both", '"text" is', '"finish_reason" is', '"tools" is a list', "tool",
-             'needs "text"', "a key stands twice"]  # fmt: skip
+    words = ["not JSON", 'expected "text"', "both", '"text" must be', '"finish_reason" is', '"tools" is a list', "tool",
+             'expected "text"', "a key is given twice"]  # fmt: skip
     assert [word for word, line in zip(words, bad, strict=True) if word not in line["error"]] == []
     assert last == {"id": None, "calls": [], "unread": [], "text": "No call.", "notes": []}
 

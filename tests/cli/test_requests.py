@@ -226,13 +226,13 @@ def test_the_audit_names_the_packet_of_a_call(run: Runner, packet: Any, tmp_path
         write_calls(diary, made.header.packet_id)
     db = str(tmp_path / "audit.db")
     link = f"rightcall requests show {made.header.packet_id}"
-    assert f"  packet           {link}\n" in run("audit", "show", "1", "--db", db).out
-    assert "rightcall requests" not in run("audit", "show", "3", "--db", db).out
-    tail = run("audit", "tail", "--db", db).out
-    assert tail.endswith(f"\npacket: {link}\n")
+    assert f"  packet           {link}\n" in run("audit", "show", "1", "--store", db).out
+    assert "rightcall requests" not in run("audit", "show", "3", "--store", db).out
+    tail = run("audit", "tail", "--store", db).out
+    assert tail.endswith(f"\nrequest: {link} --store {db}\n")
     assert tail.count("rightcall requests") == 1
-    assert "rightcall requests" not in run("audit", "tail", "--json", "--db", db).out
-    assert "rightcall requests" not in run("audit", "tail", "--context", "another", "--db", db).out
+    assert "rightcall requests" not in run("audit", "tail", "--json", "--store", db).out
+    assert "rightcall requests" not in run("audit", "tail", "--context", "another", "--store", db).out
 
 
 def test_packets_are_listed_with_state_and_request(packet: Any, store: PacketStore) -> None:
@@ -264,7 +264,7 @@ def test_they_lie_where_the_policys_audit_does(packet: Any, store: PacketStore) 
     made = new_packet("elsewhere")
     PacketStore(os.path.join("state", "packets")).save(made)
     assert "elsewhere" in packet("list").out
-    assert "elsewhere" in packet("show", "last", "--db", "state/other.db").out
+    assert "elsewhere" in packet("show", "last", "--store", "state/other.db").out
 
 
 def test_a_packet_is_removed_by_the_beginning_of_its_id(packet: Any, store: PacketStore) -> None:
@@ -280,17 +280,17 @@ def test_old_ones_are_pruned(packet: Any, store: PacketStore) -> None:
     for made in (old, young):
         store.save(made)
     os.utime(Path(store.folder) / f"{old.header.packet_id}.json", (1, 1))
-    assert packet("prune", "--days", "30").out == "removed 1 packet\n"
+    assert packet("prune", "--older-than", "30d").out == "removed 1 request\n"
     assert store.ids() == [young.header.packet_id]
 
 
 def test_those_that_wait_for_a_person_are_pruned_only_when_that_is_said(packet: Any, store: PacketStore) -> None:
     waits = new_packet("may I?")
     store.save(replace(waits, status=replace(waits.status, state="waiting")))
-    kept = "removed 0 packets\nkept 1 packet waiting for a person; --all removes such too\n"
-    assert packet("prune", "--days", "0").out == kept
+    kept = "removed 0 requests\nkept 1 request waiting for a person; `--all` removes these too\n"
+    assert packet("prune", "--older-than", "0d").out == kept
     assert store.ids() == [waits.header.packet_id]
-    assert packet("prune", "--days", "0", "--all").out == "removed 1 packet\n"
+    assert packet("prune", "--older-than", "0d", "--all").out == "removed 1 request\n"
     assert store.ids() == []
 
 
@@ -300,10 +300,10 @@ def test_those_that_wait_for_a_person_are_pruned_only_when_that_is_said(packet: 
         (["show", "../../etc/passwd"], 'unknown packet "../../etc/passwd" in '),
         (["show", "last"], "no packets in "),
         (["remove", "p1"], 'unknown packet "p1" in '),
-        (["prune"], "--days"),
-        (["prune", "--days", "-1"], "is no number of days"),
-        (["prune", "--days", "soon"], "'soon' is no number of days"),
-        (["list", "-n", "x"], "is no number of packets"),
+        (["prune"], "--older-than"),
+        (["prune", "--older-than=-1d"], "invalid value '-1d' for `--older-than`: expected 30m, 12h, 30d or 4w"),
+        (["prune", "--older-than", "soon"], "invalid value 'soon' for `--older-than`"),
+        (["list", "-n", "x"], "invalid number of requests"),
         (["show", "last", "--policy", "absent.toml"], "absent.toml"),
         ([], "ACTION"),
     ],

@@ -194,7 +194,7 @@ def test_run_tells_what_a_call_waits_for(route: Route, folder: Path, server: Scr
 
 
 def test_a_model_that_is_down_or_wants_no_tool_is_told(route: Route, folder: Path, server: ScriptedUpstream) -> None:
-    down = route(READING, "--mode", "keywords", "--url", "http://127.0.0.1:9", "--model", "m")
+    down = route(READING, "--mode", "keywords", "--upstream", "http://127.0.0.1:9", "--model", "m")
     assert (down.code, down.out.splitlines()[0]) == (1, "✗ no tool was chosen")
     assert "cannot be reached" in down.out
     write_policy(folder, server)
@@ -292,12 +292,12 @@ def test_every_line_is_answered_before_the_next_is_asked(folder: Path) -> None:
         ([""], "route needs a request, or --jsonl"),
         (["--jsonl", "a", "b"], "--jsonl takes one file"),
         (["--jsonl", "--run"], "does not go with --run"),
-        (["--jsonl", "--url", "http://127.0.0.1:9"], "does not go with --url"),
+        (["--jsonl", "--upstream", "http://127.0.0.1:9"], "does not go with --upstream"),
         (["--jsonl", "absent.jsonl"], "absent.jsonl: cannot be read"),
         (["hi", "--tools", "absent.json"], "absent.json: cannot be read"),
         (["hi", "--root", "absent"], "no such folder"),
         (["hi", "--limit", "0"], "a number from 1 to 1000, not 0"),
-        (["hi", "--mode", "magic"], "invalid choice"),
+        (["hi", "--mode", "magic"], "invalid value `magic` for `--mode`"),
     ],
 )
 def test_what_is_wrong_is_said(route: Route, arguments: list[str], complaint: str) -> None:

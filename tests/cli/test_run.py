@@ -171,7 +171,7 @@ WRONG: list[tuple[str, str]] = [
 def told(run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Caller:
     (folder / "typedtools.py").write_text(TYPED)
     monkeypatch.delitem(sys.modules, "typedtools", raising=False)
-    return lambda *words: run("run", *words, "--tools", "typedtools:TOOLS", "--db", str(folder / "audit.db"))
+    return lambda *words: run("run", *words, "--tools", "typedtools:TOOLS", "--store", str(folder / "audit.db"))
 
 
 @pytest.mark.promise("C-72")

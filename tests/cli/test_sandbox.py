@@ -58,8 +58,8 @@ def test_a_program_has_its_own_output_arguments_and_exit_status(run: Runner, her
         "sys.stderr.write('beside\\n')\n"
         "sys.exit(7)\n"
     )
-    done = run("sandbox", "run", "hello.py", "a", "--", "--seconds", "-x", stdin="not for it")
-    assert done == (7, "['a', '--seconds', '-x'] hello.py [] ''\n", "beside\n")
+    done = run("sandbox", "run", "hello.py", "a", "--", "--timeout", "-x", stdin="not for it")
+    assert done == (7, "['a', '--timeout', '-x'] hello.py [] ''\n", "beside\n")
 
 
 @needs_sandbox
@@ -77,7 +77,7 @@ def test_output_comes_byte_for_byte_and_as_it_comes(here: Path) -> None:
     (here / "slow.py").write_text(
         "import sys, time\nsys.stdout.buffer.write(b'\\xff\\0\\r\\n')\nsys.stdout.flush()\ntime.sleep(60)\n"
     )
-    process = start("sandbox", "run", "--seconds", "30", "slow.py")
+    process = start("sandbox", "run", "--timeout", "30", "slow.py")
     assert process.stdout is not None
     assert process.stdout.read(4) == b"\xff\0\r\n"  # while it still runs
     inside = _children(process.pid)
@@ -101,7 +101,7 @@ def _children(pid: int) -> list[int]:
 @pytest.mark.parametrize(
     ("code", "options", "expected", "told"),
     [
-        ("while True: pass", ["--seconds", "0.3"], 124, "rightcall: stopped after 0.3 s (--seconds)\n"),
+        ("while True: pass", ["--timeout", "0.3"], 124, "rightcall: stopped after 0.3 s (--timeout)\n"),
         (
             "while True: print('x' * 999)", ["--output", "5000"], 137,
             "rightcall: stopped: it printed more than 5,000 bytes (--output)\n",
@@ -149,18 +149,18 @@ def test_what_cannot_run_is_said_before_anything_does(run: Runner, here: Path) -
     (here / "program").write_text("1")
     (here / "a.py").write_text("1")
     assert run("sandbox", "run", "program").err == (
-        "rightcall: the ending of program does not say its language: --lang py or --lang js does\n"
+        "error: the ending of program does not say its language: --lang py or --lang js does\n"
     )
     assert run("sandbox", "run", "absent.py").code == 2
     absent = run("sandbox", "run", "--scratch", "absent", "a.py")
     assert (absent.code, "No such file or directory (absent)" in absent.err) == (2, True)
     assert "a folder of the system" in run("sandbox", "run", "--scratch", "/usr/lib", "a.py").err
-    assert run("sandbox", "run", "--seconds", "0", "a.py").code == 2
+    assert run("sandbox", "run", "--timeout", "0", "a.py").code == 2
     (here / "data").mkdir()
     with open(here / "data/big", "wb") as file:
         file.truncate(3_000_000)
     large = run("sandbox", "run", "--scratch", "data", "--disk", "2", "a.py")
-    assert (large.code, large.err) == (2, "rightcall: data holds 2.9 MB; the scratch folder is limited to 2 MB\n")
+    assert (large.code, large.err) == (2, "error: data holds 2.9 MB; the scratch folder is limited to 2 MB\n")
 
 
 @needs_sandbox
@@ -191,10 +191,10 @@ def test_what_is_wrong_in_the_command_is_said_with_what_would_be_right(run: Runn
     (here / "a.py").write_text("1")
     assert "the following arguments are required: FILE\n" in run("sandbox", "run").err
     for options, said in (
-        (("--memory", "15"), "--memory: must be a whole number from 16 to 1,000,000, not 15"),
+        (("--memory", "15"), "`--memory`: must be a whole number from 16 to 1,000,000, not 15"),
         (("--memory", "20.5"), "not 20.5"),
-        (("--seconds", "3601"), "--seconds: must be a number from 0.1 to 3,600, not 3601"),
-        (("--seconds", "nan"), "not nan"),
+        (("--timeout", "3601"), "`--timeout`: must be a number from 0.1 to 3,600, not 3601"),
+        (("--timeout", "nan"), "not nan"),
     ):
         done = run("sandbox", "run", *options, "a.py")
         assert (done.code, f"{said}\nhint: " in done.err) == (2, True), done.err
@@ -205,7 +205,7 @@ def test_what_is_wrong_in_the_command_is_said_with_what_would_be_right(run: Runn
 def test_a_root_or_policy_that_is_not_there_is_a_mistake(run: Runner, here: Path, action: tuple[str, ...]) -> None:
     (here / "a.py").write_text("print('ran')")
     done = run("sandbox", *action, "--root", "typo")
-    assert done == (2, "", f"rightcall: `root`: no such folder: '{here}/typo'\n")
+    assert done == (2, "", f"error: `root`: no such folder: '{here}/typo'\n")
     assert run("sandbox", *action, "--policy", "typo.toml").code == 2
 
 
@@ -350,7 +350,7 @@ def test_a_program_in_the_folder_runs_where_it_is(run: Runner, here: Path) -> No
 def test_a_policys_limits_count(run: Runner, here: Path) -> None:
     (here / "rightcall.toml").write_text("version = 1\n[sandbox]\nseconds = 0.3\n")
     (here / "a.py").write_text("while True: pass")
-    assert run("sandbox", "run", "a.py").err == "rightcall: stopped after 0.3 s (--seconds)\n"
+    assert run("sandbox", "run", "a.py").err == "rightcall: stopped after 0.3 s (--timeout)\n"
     (here / "rightcall.toml").write_text("version = 1\n[sandbox]\nseconds = 'x'\n")
     assert run("sandbox", "run", "a.py").code == 2
 

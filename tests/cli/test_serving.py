@@ -77,7 +77,7 @@ def test_serve_without_an_upstream_shows_a_broken_call_repaired_and_keeps_a_reco
 
 def test_a_policy_that_only_watches_is_the_same_as_observe(tmp_path: Path) -> None:
     write_trusted(tmp_path / "rightcall.toml", '[gate.hosts.proxy]\nmode = "observe"\n')
-    with started(tmp_path, "serve", "--open", "--no-audit") as (_, told):
+    with started(tmp_path, "serve", "--no-auth", "--no-audit") as (_, told):
         assert [ask(told["url"]).headers["x-rightcall"] for _ in range(2)] == ["would-repair=1", "would-lift=1"]
 
 
@@ -95,9 +95,9 @@ def test_proxy_needs_an_upstream_that_can_be_one(tmp_path: Path, run: Runner) ->
         (["--port", "70000"], "0 to 65535"),
         (["--retry", "11"], "0 to 10"),
         (["--retry", "-1"], "0 to 10"),
-        (["--open", "--host", "0.0.0.0"], "--open"),
+        (["--no-auth", "--host", "0.0.0.0"], "--no-auth"),
         (["--teach", "maybe"], "--teach"),
-        (["--origin", "nowhere"], "--origin"),
+        (["--allow-origin", "nowhere"], "--allow-origin"),
         (["--policy", "missing.toml"], "missing.toml"),
     ],
 )
@@ -121,9 +121,9 @@ def test_a_short_token_is_refused_before_anything_starts(
 
 
 def test_a_port_that_is_taken_is_an_error_with_a_way_out(tmp_path: Path, run: Runner) -> None:
-    with started(tmp_path, "serve", "--open", "--no-audit") as (_, told):
+    with started(tmp_path, "serve", "--no-auth", "--no-audit") as (_, told):
         port = told["address"].rsplit(":", 1)[1]
-        result = run("proxy", "--upstream", "http://127.0.0.1:1", "--port", port, "--open", "--no-audit")
+        result = run("proxy", "--upstream", "http://127.0.0.1:1", "--port", port, "--no-auth", "--no-audit")
         assert (result.code, "--port 0" in result.err) == (2, True)
     assert not (tmp_path / ".rightcall").exists()
 
@@ -133,7 +133,7 @@ def test_ctrl_c_says_what_is_waited_for_and_how_to_end_at_once(tmp_path: Path) -
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(60)
         upstream = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with started(tmp_path, "proxy", "--upstream", upstream, "--open", "--quiet") as (process, told):
+        with started(tmp_path, "proxy", "--upstream", upstream, "--no-auth", "--quiet") as (process, told):
             port = int(told["address"].rsplit(":", 1)[1])
             with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
                 client.sendall(b"GET /v1/models HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n\r\n" % port)
@@ -201,7 +201,7 @@ def test_records_that_could_not_be_written_are_told_with_their_number(
 def test_a_server_in_front_of_itself_is_refused(tmp_path: Path, run: Runner, upstream: str, here: list[str]) -> None:
     result = run("proxy", "--upstream", upstream, "--root", str(tmp_path), *here)
     assert result.code == 2
-    assert "is where this server itself listens" in result.err
+    assert "is this server's own address" in result.err
     assert not (tmp_path / ".rightcall").exists()
 
 
@@ -218,7 +218,7 @@ def test_what_serve_prints_can_be_pasted(tmp_path: Path, run: Runner, monkeypatc
     serve_nothing(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "argv", [".venv/bin/rightcall", "serve"])
-    lines = run("serve", "--root", str(tmp_path), "--open", "--no-audit").out.splitlines()
+    lines = run("serve", "--root", str(tmp_path), "--no-auth", "--no-audit").out.splitlines()
     at = lines.index("   [gate.hosts.proxy]")
     assert lines[at + 1] == '   mode = "observe"'
     assert ".venv/bin/rightcall trust" in lines[at + 2]

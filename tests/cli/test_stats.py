@@ -92,7 +92,7 @@ def test_an_empty_store_says_so_kindly_and_what_to_try() -> None:
     assert shown(Diary(), 100, None) == (
         "Nothing is recorded here yet.\n"
         "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.\n"
-        "--policy FILE, --root DIR or --db FILE say where else to look."
+        "To look elsewhere, pass --policy FILE, --root DIR or --store FILE."
     )
 
 
@@ -146,7 +146,7 @@ def database(tmp_path: Path) -> Iterator[Diary]:
 
 
 def test_the_command_finds_the_store_and_counts_what_is_asked_for(run: Runner, database: Diary, tmp_path: Path) -> None:
-    done = run("stats", "--as", CLAUDE, "--period", "1hour", "--db", str(tmp_path / "audit.db"))
+    done = run("stats", "--as", CLAUDE, "--period", "1hour", "--store", str(tmp_path / "audit.db"))
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Claude Assistant - Last hour\n━")
     assert "Total Tool Calls: 2\nSuccess Rate: 50.0%\nAvg Execution: 150ms  (p95 155ms)\n" in done.out
@@ -158,7 +158,7 @@ def test_the_command_finds_the_store_and_counts_what_is_asked_for(run: Runner, d
 
 
 def test_json_has_the_whole_and_the_design_s_shape(run: Runner, database: Diary, tmp_path: Path) -> None:
-    found = run("stats", "--db", str(tmp_path / "audit.db"), "--json").json
+    found = run("stats", "--store", str(tmp_path / "audit.db"), "--json").json
     assert list(found) == ["analytics", "metrics", "toolAnalytics"]
     assert found["analytics"]["total_calls"] == 3
     assert found["analytics"]["refusals"] == {"allowlist": 1}
@@ -182,15 +182,15 @@ def test_json_has_the_whole_and_the_design_s_shape(run: Runner, database: Diary,
 def test_a_missing_store_and_a_wrong_period_are_told_apart(run: Runner, tmp_path: Path) -> None:
     missing = run("stats", "--root", str(tmp_path))
     assert (missing.code, missing.out) == (2, "")
-    assert "nothing was recorded there yet" in missing.err
+    assert "nothing is recorded there yet" in missing.err
     assert list(tmp_path.iterdir()) == []
     wrong = run("stats", "--period", "1month")
     assert (wrong.code, wrong.out) == (2, "")
-    assert "invalid choice: '1month' (choose from" in wrong.err
+    assert "invalid value `1month` for `--period`: expected 1hour" in wrong.err
 
 
 def test_watching_shows_what_is_recorded_meanwhile_and_ends_with_an_interrupt(database: Diary, tmp_path: Path) -> None:
-    process = start("stats", "--db", str(tmp_path / "audit.db"), "--watch", "--json")
+    process = start("stats", "--store", str(tmp_path / "audit.db"), "--watch", "--json")
     assert process.stdout
     assert json.loads(process.stdout.readline())["analytics"]["total_calls"] == 3
     database.ran(CLAUDE)
@@ -201,7 +201,7 @@ def test_watching_shows_what_is_recorded_meanwhile_and_ends_with_an_interrupt(da
 
 
 def test_a_stream_without_blocks_gets_ascii(database: Diary, tmp_path: Path) -> None:
-    process = start("stats", "--db", str(tmp_path / "audit.db"), PYTHONIOENCODING="ascii")
+    process = start("stats", "--store", str(tmp_path / "audit.db"), PYTHONIOENCODING="ascii")
     out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, b"")
     assert b"1. code/read  ####################  (2 calls, 50% success, 150ms avg)" in out

@@ -96,7 +96,7 @@ def test_what_is_wrong_is_said_and_nothing_is_made(
 def test_an_unknown_token_is_told(run: Runner) -> None:
     run("token", "new", "--as", "a", "--by", "anna")
     assert run("token", "revoke", "nope").err == (
-        "rightcall: unknown token 'nope'; `rightcall token list` shows all tokens\n"
+        "error: unknown token 'nope'; `rightcall token list` shows all tokens\n"
     )
     assert "unknown token for caller 'b'" in run("token", "revoke", "--as", "b").err
 

@@ -36,7 +36,7 @@ def test_every_request_is_shown_with_its_line_and_trusted_only_with_a_yes(run: R
     done = run("trust")
     assert (done.code, done.err) == (
         2,
-        "rightcall: nothing was trusted: cannot prompt without a terminal; pass `--yes`\n",
+        "error: nothing was trusted: cannot prompt without a terminal; pass `--yes`\n",
     )
     assert stage(file) == ("read-only", "tightened")
     done = run("trust", "--yes")

@@ -67,7 +67,7 @@ def test_a_change_is_undone_and_recorded_with_who_did_it(run: Runner, root: Path
     (note,) = notes(root)
     assert (note.what, note.by) == ("undo", "anna")
     again = run("undo", done.json["change"], "--yes", "--by", "anna")
-    assert again.out.startswith(f"{done.json['change']} is undone. `rightcall undo c-")
+    assert again.out.startswith(f"{done.json['change']} is undone. To redo it, run `rightcall undo c-")
     assert (root / "experimental" / "a.md").read_text() == "two\n"
 
 
@@ -84,11 +84,11 @@ def test_what_cannot_be_undone_is_said_with_its_reason(run: Runner, root: Path) 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("ID",), "there is no terminal to ask at: say --yes to undo ID"),
+        (("ID",), "cannot prompt without a terminal; pass `--yes` to undo ID"),
         (("c-00000000", "--yes"), "Unknown change c-00000000; `rightcall undo` lists the last ones"),
         (("ID", "--yes", "--by", "ada"), "'ada' is a caller of the policy, or looks like one; a person has to decide"),
         (("--adopt", "--root", "elsewhere"), "no such folder"),
-        (("--limit", "0"), "'0' is no number of changes; give 1 or more"),
+        (("--limit", "0"), "invalid number of changes '0': expected 1 or more"),
     ],
 )
 def test_wrong_usage_is_explained_and_changes_nothing(

@@ -70,10 +70,10 @@ def test_an_empty_history_has_nothing_to_make_faster(run: Runner, repository: Ma
 def test_without_a_repository_or_a_folder_that_is_what_is_said(run: Runner, tmp_path: Path) -> None:
     done = run("warm", "--root", str(tmp_path))
     assert (done.code, done.out) == (2, "")
-    assert done.err == "rightcall: No git repository at the root\n"
+    assert done.err == "error: No git repository at the root\n"
     done = run("warm", "--root", str(tmp_path / "nope"))
     assert (done.code, done.out) == (2, "")
-    assert "is no folder" in done.err
+    assert "is not a folder" in done.err
 
 
 def test_without_git_that_is_what_is_said(repository: Made, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_calls_are_repaired_recorded_and_named_and_the_code_is_the_servers(tmp_p
         {**call, "id": 2, "params": {"name": "read_file", "arguments": {}}},
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "rightcall.cli", "wrap", "--caller", "desk", "--", sys.executable, "notes.py"],
+        [sys.executable, "-m", "rightcall.cli", "wrap", "--as", "desk", "--", sys.executable, "notes.py"],
         input="".join(json.dumps(line) + "\n" for line in lines), capture_output=True, text=True, check=False,
         cwd=tmp_path, env=environment(),
     )  # fmt: skip

@@ -135,7 +135,7 @@ def test_it_is_refused_until_somebody_says_that_this_is_the_audit(
     for _ in range(2):
         message = not_opened(database, "replaced")
         assert says in message
-        assert f"`rightcall audit adopt --db {database}`" in message
+        assert f"`rightcall audit adopt --store {database}`" in message
     assert (database.read_bytes() if database.exists() else None) == there
     with closing(SqliteStore(database, adopting=("anna", "the disk broke"))) as store:
         (entry,) = store.look(lambda tables: tables.newest(1, ("store",)))

@@ -26,7 +26,7 @@ def test_a_deleted_database_is_not_begun_anew(open_sqlite: OpenSqlite, database:
         path.rename(away / path.name)
     message = refused(store, "failed")
     assert "it was deleted or moved away while in use" in message
-    assert f"`rightcall audit adopt --db {database}`" in message
+    assert f"`rightcall audit adopt --store {database}`" in message
     with pytest.raises(StoreError, match="deleted or moved away"):
         records(store)
     assert not database.exists()

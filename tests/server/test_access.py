@@ -223,7 +223,7 @@ def test_an_open_server_answers_this_machine_only(server: Address, client: Addre
 
 @pytest.mark.parametrize("bound_to", ["0.0.0.0", "::", "192.168.1.5", "example.com", ""])
 def test_open_is_for_this_machine_only(bound_to: str) -> None:
-    with pytest.raises(ConfigError, match="--open"):
+    with pytest.raises(ConfigError, match="--no-auth"):
         Access(None, bound_to=bound_to)
     assert Access(new_token(), bound_to=bound_to).token
 
@@ -241,6 +241,6 @@ def test_open_is_for_this_machine_only(bound_to: str) -> None:
     ],
 )
 def test_wrong_settings_are_refused_with_their_name(wrong: dict[str, Any]) -> None:
-    option = {"token": "RIGHTCALL_TOKEN", "host_names": "--host-name", "origins": "--origin"}[next(iter(wrong))]
+    option = {"token": "RIGHTCALL_TOKEN", "host_names": "--allow-host", "origins": "--allow-origin"}[next(iter(wrong))]
     with pytest.raises(ConfigError, match=option):
         Access(**{"token": TOKEN, "bound_to": "127.0.0.1", **wrong})

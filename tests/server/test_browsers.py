@@ -34,7 +34,7 @@ ACTING = {
 
 @pytest.fixture(scope="module")
 def rig() -> Iterator[Rig]:
-    """As `serve --open` is, in front of a hostile upstream."""
+    """As `serve --no-auth` is, in front of a hostile upstream."""
     access = Access(None, bound_to="127.0.0.1", origins=[ALLOWED])
     with ScriptedUpstream() as upstream:
         service = assemble(upstream.address, load_policy(), Options(), access)

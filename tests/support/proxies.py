@@ -77,7 +77,7 @@ def proxied(**settings: Any) -> Iterator[Rig]:
 
 @contextmanager
 def in_front_of(upstream: str, **settings: Any) -> Iterator[str]:
-    """The proxy in front of anything, as `rightcall proxy --open` puts it together; `settings` are its options."""
+    """The proxy in front of anything, as `rightcall proxy --no-auth` puts it together; `settings` are its options."""
     access = Access(None, bound_to="127.0.0.1")
     with serving(assemble(upstream, load_policy(), Options(**settings), access).app) as address:
         yield address

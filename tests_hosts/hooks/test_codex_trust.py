@@ -68,6 +68,6 @@ def test_codex_and_status_agree_on_which_hooks_are_trusted(
     (home / ".codex" / "config.toml").write_text("".join(states))
     assert [one["trustStatus"] for one in hooks_of(npm_bin / "codex", home, work)] == ["trusted"] * 3
     assert set(hook_trusts(found(file), os.environ)) == {"trusted"}
-    assert main(["install", "codex", "--block", "--yes"]) == 0
+    assert main(["install", "codex", "--mode", "block", "--yes"]) == 0
     assert [one["trustStatus"] for one in hooks_of(npm_bin / "codex", home, work)] == ["modified"] * 3
     assert set(hook_trusts(found(file), os.environ)) == {"changed"}

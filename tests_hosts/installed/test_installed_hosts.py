@@ -70,7 +70,7 @@ def test_claude_code_runs_what_was_installed_and_nothing_of_it_is_left(machine: 
     assert (machine.work / "made").exists()
     (machine.work / "made").unlink()
 
-    machine.rightcall("install", "claude-code", "--block", "--yes")
+    machine.rightcall("install", "claude-code", "--mode", "block", "--yes")
     denied = bash_in_claude_code(machine)
     assert denied.is_error
     assert "Bash" in denied.text

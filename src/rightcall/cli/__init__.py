@@ -20,7 +20,8 @@ __all__ = ["CLOSED_PIPE", "COMMANDS", "INTERRUPTED", "OK", "REFUSED", "USAGE", "
 COMMANDS: Final = {
     "demo": "Show how RightCall repairs, checks and runs broken calls",
     "init": "Write a policy file with every key, its default and its meaning",
-    "doctor": "Measure a model's tool calls with and without RightCall",
+    "doctor": "Check this machine and say what to do next; with --upstream, measure a model",
+    "docs": "Print a page of the documentation, or list the pages",
     "proxy": "Run a proxy that repairs a model's tool calls",
     "serve": "Run the server: proxy, health and metrics; without an upstream, a practice model",
     "mcp": "Serve code tools and configured MCP servers over stdio",
@@ -53,6 +54,7 @@ COMMANDS: Final = {
     "eval": "Score the gate on a corpus of model output, damaged calls or broken JSON",
     "warm": "Speed up code/log and code/blame in a large repository",
     "version": "Print the version",
+    "completion": "Print the completion script of bash, zsh or fish",
 }
 
 _HOMES: Final = {
@@ -164,6 +166,7 @@ def _run(command: str, arguments: list[str]) -> int:
     from rightcall.errors import RightCallError
 
     parser, module = _part("parser").parser_of(command)
+    options: Any = None
     try:
         parse = getattr(module, "parse", None)
         options = parser.parse_args(arguments) if parse is None else parse(parser, arguments)
@@ -171,7 +174,8 @@ def _run(command: str, arguments: list[str]) -> int:
     except SystemExit as stop:  # how argparse ends for --help and for wrong usage; it has already said why
         return stop.code if isinstance(stop.code, int) else USAGE
     except RightCallError as error:
-        return _complain(str(error))
+        message = str(error)
+        return _complain(message if options is None else _part("options").pointed(message, options))
 
 
 def home_of(command: str) -> str:
@@ -193,7 +197,7 @@ def _complain(message: str) -> int:
     from rightcall.cli.terminal import harmless_lines
 
     try:
-        sys.stderr.write("rightcall: " + "\n".join(harmless_lines(message)) + "\n")
+        sys.stderr.write("error: " + "\n".join(harmless_lines(message)) + "\n")
     except OSError:  # nobody is left to be told
         return USAGE
     return USAGE

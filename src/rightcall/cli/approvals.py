@@ -1,4 +1,4 @@
-"""Answer the calls that wait for a person: list them, look at one, approve or deny it, or watch for new ones."""
+"""List, show, approve or deny the calls that wait for a person, or watch for new ones."""
 
 import re
 import sys
@@ -16,8 +16,10 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import (
     InputError,
+    given_text,
     json_option,
     open_store,
+    pointed,
     policy_of,
     redactor_of,
     store_options,
@@ -45,7 +47,7 @@ from rightcall.cli.persons import (
     whole_record,
     whole_view,
 )
-from rightcall.cli.terminal import Style, count, say, say_json, style_for, table, tell, wrap
+from rightcall.cli.terminal import Style, count, say, say_json, table, tell, wrap
 from rightcall.errors import AnswerError
 from rightcall.executor.question import time_left
 from rightcall.policy.decide import can_match
@@ -107,11 +109,12 @@ def arguments(parser: ArgumentParser) -> None:
         help=f"Approve by the digest from `show --full`; {LEAST_DIGEST} characters are enough",
     )
     approve.add_argument("--yes", action="store_true", help="With --digest: do not ask for confirmation")
+    json_option(approve)
     deny = action("deny", "Deny one pending approval, or all", takes_id=False)
     deny.add_argument("id", nargs="?", metavar="ID", help="ID of the approval, from `list`")
     deny.add_argument("--all", action="store_true", help="Deny every pending approval")
     deny.add_argument("--as", dest="caller", metavar="CALLER", help="With --all: only those of this caller")
-    deny.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
+    deny.add_argument("--reason", type=given_text, metavar="TEXT", default="", help="Record this reason (@FILE, -)")
     deny.add_argument("--dry-run", action="store_true", help="With --all: count them; deny none")
     deny.add_argument("--yes", action="store_true", help="With --all: do not ask for confirmation")
     json_option(deny)
@@ -140,7 +143,8 @@ def _list(store: "Store", options: Namespace) -> int:
     nothing = ["Nobody was ever asked." if options.all else "Nothing waits for an answer."]
 
     def lines(style: Style) -> list[str]:
-        return [*paused_line(held), *(listing(found, now, style, most) if found else nothing)]
+        lines = [*paused_line(held), *(listing(found, now, style, most) if found else nothing)]
+        return [pointed(line, options) for line in lines]
 
     tell(options, record, lines, guarded=True)
     return OK
@@ -177,18 +181,19 @@ def _approve(store: "Store", options: Namespace) -> int:
     waits, _ = store.look(lambda tables: found_approval(tables, options.id))
     answerable(waits, store.clock.now())  # an id that means nothing comes before a digest that is missing
     if options.yes and not digest:
-        raise AnswerError("--yes needs --digest: it stands below the whole call, `rightcall approvals show ID --full`")
-    if at_a_terminal() and not options.yes:
+        raise AnswerError("`--yes` needs `--digest HEX`: run `rightcall approvals show ID --full` to read it")
+    if at_a_terminal() and not options.yes and not options.json:
         approval = show_question(store, options.id)
         if not agrees(f"approve {approval.id}? [y/N] ", f"{approval.id} is not approved; it still waits."):
             return REFUSED
         digest = digest or approval.digest
     elif not digest:
         raise AnswerError(
-            "there is no terminal to ask at: look at the whole call with `rightcall approvals show ID --full` "
-            f"and name at least {LEAST_DIGEST} characters of the digest below it: --digest HEX"
+            "cannot prompt without a terminal: read the call with `rightcall approvals show ID --full` "
+            f"and pass at least {LEAST_DIGEST} characters of its digest as `--digest HEX`"
         )
-    say(give_answer(store, options, options.id, "approved", digest))
+    said = give_answer(store, options, options.id, "approved", digest)
+    tell(options, {"approved": waits.id, "caller": waits.caller, "tool": waits.tool}, lambda _: [said], guarded=True)
     return OK
 
 
@@ -222,7 +227,7 @@ def _deny_all(store: "Store", options: Namespace) -> int:
         if not agrees(f"deny {count(ids, 'question')} of all callers? [y/N] ", "Nothing was denied."):
             return REFUSED
     done = deny_all(store, options, ids) if ids else []
-    none = "" if ids else " `rightcall approvals list` shows what waits, and whose it is."
+    none = "" if ids else pointed(" Run `rightcall approvals list` to see pending approvals.", options)
     said = f"{count(done, 'question')}{whose} denied.{none}"
     tell(options, {"denied": done, "matched": done}, lambda _: [said], guarded=True)
     return OK
@@ -318,13 +323,15 @@ def conditions(written: list[str]) -> dict[str, Any]:
     for one in written:
         name, equals, text = one.partition("=")
         if not equals or not name:
-            raise AnswerError(f"--where {escaped(one, 60)!r} is no condition: write NAME=VALUE, such as path=docs/*")
+            raise AnswerError(
+                f"invalid value {escaped(one, 60)!r} for `--where`: expected NAME=VALUE, such as path=docs/*"
+            )
         if name in found:
-            raise AnswerError(f"--where names {escaped(name, 60)!r} twice: every argument has one condition")
+            raise AnswerError(f"`--where` names {escaped(name, 60)!r} twice: give one condition per argument")
         found[name] = _value(text)
         if isinstance(found[name], str) and "*" in found[name] and not can_match(found[name]):
             raise AnswerError(
-                f"--where {escaped(one, 60)!r} can never match: a pattern stands for no `..`, no invisible characters "
+                f"--where {escaped(one, 60)!r} can never match: a pattern matches no `..`, no invisible characters "
                 f"and no line breaks"
             )
     return found
@@ -349,7 +356,7 @@ def _written(value: Any) -> str:
 
 
 HELP_GRANTS = """\
-Say yes in advance: to calls of one tool by one caller, for certain arguments, so often and so long."""
+Permit calls of one tool by one caller in advance: for certain arguments, a number of uses and a time."""
 
 EXAMPLES_GRANTS = """\
 examples:
@@ -358,8 +365,8 @@ examples:
   rightcall grants add --as teacher send_mail --where to=team@example.com --where urgent=false
   rightcall grants revoke 3f9a1c2e
 
-a condition: NAME=VALUE, where VALUE is JSON (3, true, "3", [1, 2]) or else plain text. In a text `*` stands for any
-characters but / and \\\\, `**` for these too; neither for `..`, dotfiles, invisible characters or signs of a shell.
+a condition: NAME=VALUE, where VALUE is JSON (3, true, "3", [1, 2]) or else plain text. In a text `*` matches any
+characters but / and \\\\, `**` these too; neither matches `..`, dotfiles, invisible characters or signs of a shell.
 Arguments without a condition may be anything.
 """
 
@@ -387,10 +394,13 @@ def arguments_grants(parser: ArgumentParser) -> None:
         metavar="TIME",
         help="Permit for this time: 90s, 10m, 1h, 2d (default: 1h)",
     )
-    add.add_argument("--note", metavar="TEXT", default="", help="Record what the grant is for")
+    add.add_argument(
+        "--note", type=given_text, metavar="TEXT", default="", help="Record what the grant is for (@FILE, -)"
+    )
     revoke = action("revoke", "Revoke a grant")
     revoke.add_argument("id", metavar="ID", help="ID of the grant, from `list`")
     for one in (add, revoke):
+        json_option(one)
         person_option(one)
     for one in (lists, add, revoke):
         store_options(one)
@@ -425,11 +435,12 @@ def _add(store: "Store", options: Namespace) -> int:
     callers = tuple(policy_of(options).settings.callers)
     hide = redactor_of(options, store).value
     store.transact(lambda tables: give_grant(tables, grant, callers, hide))
-    say(*_describe_grant(grant, style_for(sys.stdout)))
+    record = _record(grant, store.clock.now())
+    tell(options, record, lambda style: _describe_grant(grant, options, style), guarded=True)
     return OK
 
 
-def _describe_grant(grant: Grant, style: Style) -> list[str]:
+def _describe_grant(grant: Grant, options: Namespace, style: Style) -> list[str]:
     """What was just granted, in so many words."""
     conditions = condition_text(grant.where)
     where = f"where {conditions}; any other argument may be anything" if conditions else "with ANY arguments"
@@ -437,7 +448,7 @@ def _describe_grant(grant: Grant, style: Style) -> list[str]:
     said = f"{grant.id}: {visible(grant.caller)} may call {visible(grant.tool)} {times} {where}."
     return [
         line
-        for text in (said, f"`rightcall grants revoke {grant.id}` takes it back.")
+        for text in (said, pointed(f"Revoke it with `rightcall grants revoke {grant.id}`.", options))
         for line in wrap(text, style.width)
     ]
 
@@ -445,7 +456,8 @@ def _describe_grant(grant: Grant, style: Style) -> list[str]:
 def _revoke(store: "Store", options: Namespace) -> int:
     by = who(options)
     gone = store.transact(lambda tables: revoke_grant(tables, options.id, by))
-    say(f"{gone.id} is taken back: {render_name(gone.caller)} has to ask again for {render_name(gone.tool)}.")
+    said = f"{gone.id} is revoked: {render_name(gone.caller)} needs approval again for {render_name(gone.tool)}."
+    tell(options, {"revoked": gone.id, "caller": gone.caller, "tool": gone.tool}, lambda _: [said], guarded=True)
     return OK
 
 
@@ -488,6 +500,7 @@ def arguments_quarantine(parser: ArgumentParser) -> None:
     out.add_argument("caller", nargs="?", metavar="CALLER", help="Caller, from `list`")
     out.add_argument("digest", nargs="?", metavar="DIGEST", help="Digest of the call, at least 8 characters")
     out.add_argument("--all", action="store_true", help="Release every call")
+    json_option(out)
     person_option(out)
     for one in (lists, out):
         store_options(one)
@@ -530,5 +543,5 @@ def _release(store: "Store", options: Namespace) -> int:
         raise AnswerError("name a caller and a digest, as `rightcall policy quarantine list` shows them, or --all")
     else:
         freed = [store.transact(lambda tables: release(tables, options.caller, options.digest, by, callers))]
-    say(f"{count(freed, 'call')} released.")
+    tell(options, {"released": len(freed)}, lambda _: [f"{count(freed, 'call')} released."], guarded=True)
     return OK

@@ -1,7 +1,7 @@
-"""Ask a question about this folder: a model looks around with the code tools, under the policy, until it can answer.
+"""Ask a model a question about this folder. It uses the code tools, under the policy, until it can answer.
 Each step is shown on standard error, the answer on standard output. With --route one tool at a time is selected,
 reviewed by a second question and decided by the threshold; at a terminal you are asked what only a person can say, and
-every such request is saved as a packet that can go on later."""
+every such request is saved and can continue later."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, render_json, wire_name
 from rightcall.cli import INTERRUPTED, OK, REFUSED
 from rightcall.cli.approvals import NO
-from rightcall.cli.options import InputError, json_option, model_options, policy_of, redactor_of, store_options
+from rightcall.cli.options import InputError, json_option, model_options, places, policy_of, redactor_of, store_options
 from rightcall.cli.persons import (
     YES,
     at_a_terminal,
@@ -38,7 +38,7 @@ from rightcall.cli.persons import (
     waiting,
     who,
 )
-from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, places, ways_on
+from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, ways_on
 from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 from rightcall.record.tables import Store
@@ -61,12 +61,12 @@ EXAMPLES = """\
 examples:
   rightcall ask "where do we compute taxes?"
   rightcall ask --continue "and in the tests?"
-  rightcall ask "what changed last week?" --url http://127.0.0.1:11434/v1 --model qwen3:4b
+  rightcall ask "what changed last week?" --upstream http://127.0.0.1:11434/v1 --model qwen3:4b
   echo "where is the retry limit set?" | rightcall ask - --json
   rightcall ask --route "show me docs/design.md"
   rightcall ask --resume last
 
-exit code 1: there is no whole answer, or it waits for a person.
+exit code 1: no complete answer, or a person must answer first.
 """
 
 
@@ -124,7 +124,7 @@ def _text(options: Namespace) -> str:
     text = text_of(options.words)
     if not text.strip() and (options.words or options.resume is None):
         empty = "an empty request" if options.words else "no request"
-        raise InputError(f'{empty} was given; say what you want, as in: rightcall ask "where do we compute taxes?"')
+        raise InputError(f'{empty} was given; pass your question, such as: rightcall ask "where do we compute taxes?"')
     if options.go_on and (options.route or options.resume is not None):
         raise InputError("--continue goes on with a session; a packet of --route goes on with --resume ID")
     if options.resume is not None and options.session:
@@ -281,7 +281,7 @@ def tell_why_not_whole(packet: Packet) -> None:
     why = escaped(" ".join(packet.status.why.split()), _LONGEST_CALL)
     if packet.status.state == "failed" and why and why not in (packet.content.answer or ""):
         sys.stdout.flush()
-        sys.stderr.write(f"rightcall: {why}\n")
+        sys.stderr.write(f"error: {why}\n")
 
 
 # ── questions to the user ──
@@ -499,7 +499,7 @@ def _report(options: Namespace, result: LoopResult, steps: list[Step], why: str)
         say(*harmless(answer.rstrip()).split("\n"))
     if why:
         sys.stdout.flush()
-        sys.stderr.write(f"rightcall: no whole answer: {escaped(' '.join(why.split()), 2000)}\n")
+        sys.stderr.write(f"error: no complete answer: {escaped(' '.join(why.split()), 2000)}\n")
     for approval in result.approvals:
         say(*labelled("approval", approval_ways(approval, places(options)), style_for(sys.stdout)))
     if result.approvals:
@@ -553,8 +553,7 @@ class Session:
             kept = Decoder(Kept).decode(read(self._path, 1_000_000))
         except (OSError, DecodeError):
             raise InputError(
-                "there is no session to continue here: ask without --continue first, with the same --root, --as and "
-                "--session"
+                "no session to continue here: ask without `--continue` first, with the same --root, --as and --session"
             ) from None
         self.context = kept.context if _CONTEXT.fullmatch(kept.context) else self.context
         turns = [{"role": one.role, "content": one.content} for one in kept.turns if one.role in ("user", "assistant")]

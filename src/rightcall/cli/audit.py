@@ -1,5 +1,4 @@
-"""Look into the audit: the last calls, everything about one, whether anybody changed a record; take it out, or let the
-oldest records go."""
+"""Show the last calls or one record, verify that no record was changed, export the audit log, or prune old records."""
 
 import os
 import sys
@@ -22,9 +21,12 @@ from rightcall.cli.options import (
     Looking,
     database_of,
     found_in,
+    given_text,
     json_option,
     look_into,
     open_store,
+    places,
+    pointed,
     store_options,
     subcommands,
     whole_number,
@@ -64,7 +66,12 @@ def arguments(parser: ArgumentParser) -> None:
     action, every = subcommands(parser)
     tail = action("tail", "Show the last calls, newest at the end")
     tail.add_argument(
-        "-n", type=whole_number("records"), default=20, metavar="N", help="Show at most N (default: %(default)s)"
+        "-n",
+        "--limit",
+        type=whole_number("records"),
+        default=20,
+        metavar="N",
+        help="Show at most N (default: %(default)s)",
     )
     tail.add_argument("--follow", "-f", action="store_true", help="Show new calls until Ctrl-C")
     tail.add_argument("--tool", metavar="TOOL", help="Show only calls of this tool")
@@ -78,7 +85,7 @@ def arguments(parser: ArgumentParser) -> None:
     verify = action("verify", "Verify that no record was changed, removed or moved")
     verify.add_argument("--anchor", metavar="SEQ:HASH", help="Also find removed newest records, by an earlier `head`")
     json_option(verify)
-    action("head", "Print number and hash of the last record, to keep elsewhere")
+    json_option(action("head", "Print number and hash of the last record, to keep elsewhere"))
     export = action("export", "Export every record with its hash")
     export.add_argument("file", nargs="?", default="-", metavar="FILE", help="File to write (default: standard output)")
     export.add_argument("--format", choices=FORMATS, default="jsonl", help="Format (default: %(default)s)")
@@ -93,7 +100,7 @@ def arguments(parser: ArgumentParser) -> None:
     person_option(prune)
     json_option(prune)
     adopt = action("adopt", "Continue with a store that was replaced, restored or emptied")
-    adopt.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
+    adopt.add_argument("--reason", type=given_text, metavar="TEXT", default="", help="Record this reason (@FILE, -)")
     adopt.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     person_option(adopt)
     json_option(adopt)
@@ -125,7 +132,7 @@ def _show(store: "Looking", options: Namespace) -> int:
     seq = number(options.id)
     view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
-        raise ConfigError(f"there is no record {seq} in the audit; `rightcall audit tail` shows the last calls")
+        raise ConfigError(f"unknown record {seq}; run `rightcall audit tail` to see the last calls")
     tell(options, record_of_view(view), lambda style: whole(view, style))
     return OK
 
@@ -137,8 +144,9 @@ def _verify(store: "Looking", options: Namespace) -> int:
     return OK if result.ok else REFUSED
 
 
-def _head(store: "Looking", _options: Namespace) -> int:
-    say(anchor_text(store.look(lambda tables: tables.head())))
+def _head(store: "Looking", options: Namespace) -> int:
+    head = store.look(lambda tables: tables.head())
+    tell(options, {"seq": head[0], "anchor": anchor_text(head)}, lambda _: [anchor_text(head)])
     return OK
 
 
@@ -146,7 +154,9 @@ def number(text: str) -> int:
     """A record's number, as people write it."""
     digits = text.strip().removeprefix("#")
     if not digits.isdecimal() or len(digits) > 18:
-        raise ConfigError(f"ID: {escaped(text, 40)!r} is no number of a record; `rightcall audit tail` shows them")
+        raise ConfigError(
+            f"invalid record {escaped(text, 40)!r}: expected a number; run `rightcall audit tail` to see them"
+        )
     return int(digits)
 
 
@@ -187,7 +197,7 @@ def _before(options: Namespace) -> str | None:
 def _agreed(cut: Cut, options: Namespace) -> bool:
     would = f"this would remove {records(cut.count)} for good, {cut.first:,} to {cut.through:,}."
     if options.json or not at_a_terminal():
-        raise ConfigError(f"{would} There is no terminal to ask at: say --yes")
+        raise ConfigError(f"{would} Cannot prompt without a terminal; pass `--yes`")
     say(would[0].upper() + would[1:], *_spared(cut))
     return agrees("remove them? [y/N] ", "Nothing was removed.")
 
@@ -198,7 +208,7 @@ def _tell(done: Pruned, cut: Cut, options: Namespace) -> None:
     elif done.removed:
         gone = f"Removed {records(done.removed)}, up to {done.through:,}; record {done.checkpoint:,} says so."
         say(gone, *(_spared(cut) if options.yes else ()))
-        say("Anchors up to there can no longer be compared: take a new one with `rightcall audit head`.")
+        say(pointed("Older anchors no longer work. Take a new one with `rightcall audit head`.", options))
     else:
         say("Nothing is old enough to be removed." if not cut.spared else "Nothing can be removed now.", *_spared(cut))
     sys.stdout.flush()
@@ -231,8 +241,8 @@ def anchor_of(text: str) -> Anchor:
             return int(seq), bytes.fromhex(digest)
     except ValueError:
         pass
-    right = f"`rightcall audit head` prints one: a number, a colon and {_HASH} hexadecimal digits"
-    raise ConfigError(f"--anchor: {escaped(text, 90)!r} is no anchor; {right}")
+    right = f"expected a number, a colon and {_HASH} hexadecimal digits, as `rightcall audit head` prints"
+    raise ConfigError(f"invalid value {escaped(text, 90)!r} for `--anchor`: {right}")
 
 
 def check(store: "Looking", anchor: Anchor | None) -> Verification:
@@ -266,7 +276,7 @@ def lines(result: Verification, anchor: Anchor | None, style: Style) -> list[str
     if anchor is not None:
         said.append(f"Nothing up to record {anchor[0]:,}, the anchor, is missing or another.")
     else:
-        said += wrap("Without --anchor nobody can tell whether the newest records were cut off.", style.width)
+        said += wrap("Without `--anchor`, removed newest records cannot be detected.", style.width)
     return [*said, f"head {anchor_text(result.head)}"]
 
 
@@ -301,7 +311,7 @@ def tail(store: "Looking", options: Namespace) -> int:
     _print(found, table, options)
     told = _tell_packets(found, frozenset(), options)
     if not options.json:
-        say(*paused_line(held))
+        say(*(pointed(line, options) for line in paused_line(held)))
     try:
         while options.follow:
             sys.stdout.flush()
@@ -309,7 +319,7 @@ def tail(store: "Looking", options: Namespace) -> int:
             before = held
             (head, found), held = store.look(lambda tables, last=head: (_news(tables, last, options), tables.paused()))
             if held != before and not options.json:
-                say(*(paused_line(held) or ["Calls may run again."]))
+                say(*(pointed(line, options) for line in paused_line(held) or ["Calls may run again."]))
             _print(found, table, options)
             told = _tell_packets(found, told, options)
     except KeyboardInterrupt:
@@ -327,7 +337,7 @@ def _open(table: Table, found: list[CallRecord], options: Namespace) -> None:
 
 def _last(tables: "Tables", options: Namespace, since: str | None) -> list[CallRecord]:
     wanted = CallFilter(options.caller, options.tool, options.status, options.context, options.step, since)
-    return find_calls(tables, wanted, limit=options.n)[::-1]
+    return find_calls(tables, wanted, limit=options.limit)[::-1]
 
 
 def _news(tables: "Tables", last: int, options: Namespace) -> tuple[int, list[CallRecord]]:
@@ -356,7 +366,7 @@ def _tell_packets(records: list[CallRecord], told: frozenset[str], options: Name
     packets = [record.context for record in records if record.context and is_packet_id(record.context)]
     new = [packet for packet in dict.fromkeys(packets) if packet not in told]
     if not options.json:
-        say(*(f"packet: rightcall requests show {packet}" for packet in new[-_MOST_PACKETS:]))
+        say(*(f"request: rightcall requests show {packet}{places(options)}" for packet in new[-_MOST_PACKETS:]))
     return told.union(new)
 
 
@@ -369,9 +379,9 @@ _BESIDE = ("", "-wal", "-shm")
 def adopt_audit(options: Namespace) -> int:
     path = Path(database_of(options)).resolve()
     if not path.exists() and not lost(path):
-        raise ConfigError(f"there is no audit log at {escaped(str(path))}; nothing was changed. Check `--db`")
+        raise ConfigError(f"no audit log at {escaped(str(path))}; nothing was changed. Check `--store`")
     if not lost(path) and not _was_a_store(path):
-        raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--db`")
+        raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--store`")
     problem = _problem(path, found=found_in(options) is not None)
     if problem is None:
         same = "The audit is the one that was there before. Nothing was changed."
@@ -409,7 +419,7 @@ def adopt_audit(options: Namespace) -> int:
 
 def _after(path: Path, record: dict[str, Any]) -> list[str]:
     """What is in force now, and what to do where that is not what was."""
-    where = f"--db {escaped(quote(str(path)))}"
+    where = f"--store {escaped(quote(str(path)))}"
     if record["new"]:
         return [
             "A new audit was begun.",

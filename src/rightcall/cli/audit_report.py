@@ -270,7 +270,7 @@ def _decision(record: CallRecord) -> str:
     if record.strategy != "direct" or record.confidence < 1:
         parts.append(f"read by {escaped(record.strategy)}, {confidence(record.confidence)}")
     if record.truncated:
-        parts.append("cut off")
+        parts.append("truncated")
     if record.retry_after is not None:
         parts.append(f"may be tried again after {record.retry_after:g} s")
     return "; ".join(parts)
@@ -297,7 +297,7 @@ def _describe_model(record: CallRecord) -> str:
 
 def _outcome(record: CallRecord) -> list[str]:
     if record.status == "proxied":
-        return ["passed on to the client; what came of it is not known here"]
+        return ["passed on to the client; the result is unknown here"]
     if record.ended is None:
         return [record.status]
     parts = [record.status]

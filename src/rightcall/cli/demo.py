@@ -1,4 +1,4 @@
-"""Take broken calls of many kinds through the gate, then run some under a policy, and show what happens to each."""
+"""Repair and check broken calls of many kinds, run some under a policy, and show the result of each."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -164,7 +164,7 @@ CASES: tuple[DemoCase, ...] = (
         '{"restaurant": "Da Enzo", "guests": 2, "date": "2026-05-01", "wishes": ["window"',
     ),
     DemoCase(
-        "cut off in the middle of a value",
+        "truncated in the middle of a value",
         "any model at its token limit",
         "transfer_money",
         '{"from_account": "00123", "to_account": "00456", "amount": 12',
@@ -249,8 +249,8 @@ def _opening(style: Style) -> list[str]:
 
 def _render_case(number: int, case: DemoCase, verdict: "Verdict", style: Style) -> list[str]:
     title = f"{number:>2}. {case.title}  ({case.model}, tool {case.tool})"
-    left = [style.tint("what the model wrote", "dim"), *written_lines(case.wrote)]
-    right = [style.tint("what comes out", "dim"), *_outcome(verdict)]
+    left = [style.tint("input", "dim"), *written_lines(case.wrote)]
+    right = [style.tint("repaired", "dim"), *_outcome(verdict)]
     pair = (
         beside(left, right, style.width)
         if style.width >= _NARROWEST_PAIR
@@ -271,7 +271,7 @@ def _outcome(verdict: "Verdict") -> list[str]:
         return ["nothing: the call does not run"]
     arguments = verdict.call.arguments
     rows = [f"  {json_text(name)}: {value_text(value)}" for name, value in arguments.items()]
-    cut_off = ["(cut off, but every value was complete)"] if verdict.truncated else []
+    cut_off = ["(truncated, but every value was complete)"] if verdict.truncated else []
     return [verdict.call.name, *rows, *cut_off]
 
 

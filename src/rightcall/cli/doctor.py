@@ -1,32 +1,41 @@
-"""Ask a model for tool calls of rising difficulty, and see what share is usable without and with RightCall, what goes
-wrong, and which settings help. Each answer is looked at twice: as it came, and as `rightcall proxy` would have passed
-it on. Usable: the right tool, and arguments that fit. Right: also the values that were asked for."""
+"""Check this machine: model servers, policy, store, sandbox and integrations, and say the one next thing to do.
+
+With --upstream, ask a model for tool calls of rising difficulty, and see what share is usable without and with
+RightCall, what goes wrong, and which settings help. Each answer is judged twice: as received, and as `rightcall proxy`
+would pass it on. Usable: the right tool, and arguments that fit. Right: also the values that were asked for."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from contextlib import closing
+from shlex import quote
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
-from rightcall.cli import INTERRUPTED, OK, USAGE
-from rightcall.cli.options import json_option
+from rightcall.cli import INTERRUPTED, OK, REFUSED, USAGE
+from rightcall.cli.options import database_of, json_option, look_into, places, policy_file, store_options
 from rightcall.cli.parser import SHARED
 from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
-from rightcall.cli.terminal import Style, many, pad, say, say_json, style_for, table, wrap
+from rightcall.cli.terminal import Style, Tint, hang, many, pad, say, say_json, style_for, table, tell, wrap
 from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way, advice, findings, record
 from rightcall.doctor.judgement import TOLD, Damage
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, RightCallError
 
 if TYPE_CHECKING:
     from rightcall.doctor.doctor import Progress
+    from rightcall.models.endpoint import LocalServer
 
 
 EXAMPLES = """\
 examples:
+  rightcall doctor
   rightcall doctor --upstream http://localhost:11434
   rightcall doctor --upstream http://localhost:8080 --model qwen3 --tries 3
   rightcall doctor --upstream https://api.openai.com --model gpt-5-mini --key-env OPENAI_API_KEY
@@ -38,7 +47,7 @@ _BAR = 24
 
 
 def arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--upstream", metavar="URL", required=True, help="URL of the model server, with or without /v1")
+    parser.add_argument("--upstream", metavar="URL", help="Measure the model of this server, with or without /v1")
     parser.add_argument("--model", metavar="NAME", help=SHARED["--model"])
     parser.add_argument(
         "--wire", choices=("openai", "anthropic", "ollama"),
@@ -55,13 +64,18 @@ def arguments(parser: ArgumentParser) -> None:
         "--max-tokens", metavar="N", type=_positive, default=512, help="Limit each answer to N tokens (default: 512)"
     )  # fmt: skip
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=120.0,
-        help="Wait at most SECONDS for an answer (default: 120)",
+        "--timeout", metavar="S", type=_seconds, default=120.0,
+        help="Wait at most S seconds for an answer (default: 120)",
     )  # fmt: skip
     json_option(parser)
+    store_options(parser)
 
 
 def run(options: Namespace) -> int:
+    return check_up(options) if options.upstream is None else _measure(options)
+
+
+def _measure(options: Namespace) -> int:
     key = _key(options.key_env)
     try:
         from rightcall.doctor.doctor import Examination, Settings
@@ -112,7 +126,7 @@ def _key(variable: str | None) -> str:
         return ""
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise ConfigError(f"--key-env: there is no environment variable {escaped(variable, 100)}, or it is empty")
+        raise ConfigError(f"environment variable {escaped(variable, 100)} is missing or empty (`--key-env`)")
     return key
 
 
@@ -262,3 +276,165 @@ def _ended(examination: Examination, style: Style) -> list[str]:
         return []
     why = f"the server failed three times in a row: {examination.stopped}" if examination.stopped else "interrupted"
     return ["", *(style.tint(line, "yellow") for line in wrap(f"Not everything was asked: {why}", style.width))]
+
+
+# ── this machine ──
+# Without --upstream: five looks, quick and without a change, and what to do next.
+
+State = Literal["ok", "missing", "wrong"]
+_SIGNS: dict[State, tuple[str, Tint]] = {"ok": ("✓", "green"), "missing": ("·", "dim"), "wrong": ("✗", "red")}
+
+
+class Check(Struct, frozen=True):
+    """One look. `next` is the command that repairs or adds what is missing, and `why` its use."""
+
+    name: str
+    state: State
+    text: str
+    next: str = ""
+    why: str = ""
+
+
+def check_up(options: Namespace) -> int:
+    """0 where nothing is wrong; what is only missing is not a mistake."""
+    servers = _servers()
+    checks = [
+        _check_models(servers), _check_policy(options), _check_store(options), _check_sandbox(options),
+        _check_integrations(),
+    ]  # fmt: skip
+    command, why = _next(checks, servers, options)
+    works = all(one.state != "wrong" for one in checks)
+    record = {
+        "ok": works, "checks": to_builtins(checks), "models": to_builtins(servers),
+        "next": {"command": command, "why": why},
+    }  # fmt: skip
+
+    def lines(style: Style) -> list[str]:
+        width = max(len(one.name) for one in checks)
+        found = [
+            line
+            for one in checks
+            for line in hang(f"{style.tint(*_SIGNS[one.state])} {one.name:<{width}}  ", escaped(one.text), style)
+        ]
+        return [*found, "", f"next: {style.tint(command, 'bold')}", f"      {why}"]
+
+    tell(options, record, lines)
+    return OK if works else REFUSED
+
+
+def _servers() -> list[LocalServer]:
+    try:
+        from rightcall.models.endpoint import find_local
+    except ImportError:  # without the extra that asks models
+        return []
+    return asyncio.run(find_local())
+
+
+def _check_models(servers: Sequence[LocalServer]) -> Check:
+    if not servers:
+        return Check("models", "missing", "no model server found (Ollama, LM Studio, llama.cpp, vLLM)")
+    told = "; ".join(f"{one.name} at {one.url}: {_names(one.models)}" for one in servers)
+    return Check("models", "ok", told)
+
+
+def _names(models: Sequence[str]) -> str:
+    more = f" and {len(models) - 2} more" if len(models) > 2 else ""
+    return ", ".join(escaped(one, 60) for one in models[:2]) + more
+
+
+def _check_policy(options: Namespace) -> Check:
+    from rightcall.cli.policy import examine
+
+    file = policy_file(options)
+    if file is None:
+        why = "Write a policy file: what may run, for whom, and what needs approval."
+        command = f"rightcall init{places(Namespace(root=options.root))}"
+        return Check("policy", "missing", "no policy file: the defaults apply", command, why)
+    path, answer = os.fspath(file), examine(file)
+    shown = quote(escaped(path))
+    if answer.mistakes:
+        why = "Find and fix the mistakes in the policy."
+        return Check("policy", "wrong", str(answer.mistakes[0]), f"rightcall policy check {shown}", why)
+    if answer.ignored:
+        text = f"{path}: {many(len(answer.ignored), 'setting')} ignored until you trust the file"
+        why = "Read and trust the policy, so that all of it counts."
+        return Check("policy", "ok", text, f"rightcall trust {shown}", why)
+    return Check("policy", "ok", path)
+
+
+def _check_store(options: Namespace) -> Check:
+    from rightcall.cli.install import fault_of
+    from rightcall.policy.ledger import stopped
+
+    if (whole := stopped()) is not None:
+        text = f"everything on this machine is paused since {whole.since} UTC by {whole.by}"
+        return Check("store", "wrong", text, "rightcall resume --everywhere", "Let tool calls run again.")
+    verify = f"rightcall audit verify{places(options)}"
+    try:
+        path = database_of(options)
+        if fault := fault_of(path):
+            command = next(iter(re.findall(r"`(rightcall [^`]+)`", fault)), verify)
+            return Check("store", "wrong", fault, command, "Repair the audit log: every call is refused until then.")
+        if not os.path.exists(path):
+            return Check("store", "missing", f"{path}: nothing is recorded yet")
+        with closing(look_into(options)) as store:
+            (last, _), held = store.look(lambda tables: (tables.head(), tables.paused()))
+    except RightCallError as error:
+        return Check("store", "wrong", str(error), verify, "Check the audit log.")
+    if held is not None:
+        text = f"{path}: all calls are paused since {held.since} UTC by {held.by}"
+        return Check("store", "wrong", text, f"rightcall resume{places(options)}", "Let tool calls run again.")
+    return Check("store", "ok", f"{path}: {many(last, 'record')}")
+
+
+def _check_sandbox(options: Namespace) -> Check:
+    from rightcall.cli.sandbox import settings_of
+    from rightcall.tools.sandbox.conversation import NoSandbox
+    from rightcall.tools.sandbox.sandbox import Sandbox
+
+    where = places(Namespace(policy=options.policy, root=options.root))
+    look = f"rightcall sandbox doctor{where}", "See what the sandbox needs. Without it, no model-written code runs."
+    try:
+        settings = settings_of(options)
+        with closing(Sandbox(settings.python, settings.tier)) as sandbox:
+            return Check("sandbox", "ok", f"works (tier {sandbox.tier()})")
+    except (NoSandbox, RightCallError) as fault:
+        return Check("sandbox", "missing", getattr(fault, "why", "") or str(fault), *look)
+
+
+def _check_integrations() -> Check:
+    from rightcall.cli.install import integrations
+
+    try:
+        found = integrations()
+    except RightCallError as error:
+        return Check("integrations", "wrong", str(error), "rightcall status", "See what is installed.")
+    broken = [one for one in found if one["works"] is False]
+    if broken:
+        text = "; ".join(f"{one['host']} does not work: {one['why']}" for one in broken)
+        return Check("integrations", "wrong", text, "rightcall status", "See each integration and why it fails.")
+    if not found:
+        return Check("integrations", "missing", "none installed")
+    told = (f"{one['host']} ({', '.join(one['mode']) or 'mode of the policy'})" for one in found)
+    return Check("integrations", "ok", ", ".join(dict.fromkeys(told)))
+
+
+def _next(checks: Sequence[Check], servers: Sequence[LocalServer], options: Namespace) -> tuple[str, str]:
+    """What is wrong comes first, then what is missing for a first use, then what only limits it."""
+    models, policy, store, sandbox, integrations = checks
+    for one in (policy, store, integrations):
+        if one.state == "wrong":
+            return one.next, one.why
+    unused = integrations.state == "missing" and store.state == "missing"
+    where = places(Namespace(policy=options.policy, root=options.root))
+    if unused and models.state == "ok":
+        command = f"rightcall proxy --upstream {servers[0].url.removesuffix('/v1')} --no-auth{where}"
+        return command, f"Run the proxy in front of {servers[0].name}, and give your client its base URL."
+    if unused:
+        return "rightcall demo", "See how calls are repaired and refused; no model is needed."
+    for one in (policy, sandbox):
+        if one.next:
+            return one.next, one.why
+    if models.state == "ok":
+        return f"rightcall doctor --upstream {servers[0].url.removesuffix('/v1')}", "Measure the model's tool calls."
+    return f"rightcall audit tail{places(options)}", "See the last calls."

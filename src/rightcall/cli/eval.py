@@ -1,6 +1,6 @@
-"""Score the gate on a corpus: emissions of models, damaged calls, or broken JSON.
+"""Score the gate on a corpus: model output, damaged calls, or broken JSON.
 
-Emissions have the fields text, tools and expected (and format); damaged calls schema, emitted, accepted (and tool,
+Model output has the fields text, tools and expected (and format); damaged calls schema, emitted, accepted (and tool,
 cls, recoverable); broken JSON text and expected (and json_schema, kind, suite). Which of these a file holds is seen
 from its fields."""
 
@@ -289,7 +289,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="Show failing cases, or those of one format, damage, kind or outcome",
     )
     parser.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="Show at most N failing cases (default: 20; 0: all)"
+        "-n", "--limit", type=int, default=20, metavar="N", help="Show at most N failing cases (default: 20; 0: all)"
     )
     json_option(parser)
     gate_options(parser, tools=False)
@@ -467,7 +467,7 @@ def _usable(
 ) -> tuple[str, list[Any], "Gate"]:
     text = case["text"]
     if not isinstance(text, str):
-        raise InputError("`text` is what the model wrote, a string")
+        raise InputError("`text` must be a string: the model output")
     expected = flag.get("corrected", case["expected"])
     if not isinstance(expected, list) or not all(isinstance(call, dict) for call in cast(list[Any], expected)):
         raise InputError("`expected` is a list of calls, each an object with `name` and `arguments`")

@@ -21,7 +21,7 @@ LONGEST: Final = 30
 """Lines of a `--help`: what fits a small terminal."""
 
 GROUPS: Final = {
-    "Start": ("demo", "init", "doctor"),
+    "Start": ("demo", "init", "doctor", "docs"),
     "Connect": ("proxy", "serve", "mcp", "wrap", "install", "uninstall", "status"),
     "Calls": ("read", "check", "run", "tools", "packs", "formats"),
     "Control": ("policy", "trust", "approvals", "grants", "token", "pause", "resume", "audit", "stats"),
@@ -30,7 +30,7 @@ GROUPS: Final = {
 }
 """What `rightcall --help` shows; the commands that are in no group are hidden."""
 
-HIDDEN: Final = ("hook", "eval", "warm", "version")
+HIDDEN: Final = ("hook", "eval", "warm", "version", "completion")
 
 PAGES: Final = {
     "doctor": "reference/doctor.md", "proxy": "reference/proxy.md", "serve": "reference/proxy.md",
@@ -56,7 +56,7 @@ EXITS: Final = {
 EXIT_CODES: Final = """\
 Exit codes of every command:
   0    done
-  1    the command worked, and the answer is no (below)
+  1    the command worked; the answer is negative (below)
   2    wrong usage; an invalid tool, pack or policy file; input or output failed
   129  the terminal was closed (SIGHUP)
   130  interrupted (Ctrl-C)
@@ -67,13 +67,14 @@ Exit code 1:
   check                   the call is refused (with --jsonl: 0 once every line is answered)
   read                    a call is refused
   run, route --run        the call did not run, or failed
-  ask                     a person must answer first, or there is no complete answer
+  ask                     a person must answer first, or the answer is incomplete
   route                   no model could choose
   approvals approve       the call was shown and not approved
   audit verify            a record was changed, removed or moved
   audit prune, adopt      you declined
   install, uninstall      you declined, or there was nothing to wrap
-  status, sandbox doctor  something does not work
+  doctor, status          something does not work
+  sandbox doctor          the sandbox does not work, or does not stop everything
   tools --write-examples  the model wrote no example for a tool
   undo                    you declined, or something newer depends on the change
   pr                      nothing was done, or you declined
@@ -89,7 +90,7 @@ wrap ends with the exit code of the server.
 
 _NAMES: Final = {
     "--tools": "--tools FILE|MODULE:NAME", "--pack": "--pack NAME", "--policy": "--policy FILE", "--root": "--root DIR",
-    "--db": "--db FILE", "--as": "--as CALLER", "--by": "--by NAME", "--key-env": "--key-env NAME",
+    "--store": "--store FILE", "--as": "--as CALLER", "--by": "--by NAME", "--key-env": "--key-env NAME",
     "--model": "--model NAME", "--provider": "--provider NAME",
 }  # fmt: skip
 
@@ -150,7 +151,7 @@ more:
   rightcall help exit-codes    Exit codes
   rightcall --version          The version
 
-docs: docs/cli.md
+docs: run `rightcall docs`
 """
 
 

@@ -8,8 +8,8 @@ from typing import get_args
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import InputError
-from rightcall.cli.terminal import say
+from rightcall.cli.options import InputError, json_option
+from rightcall.cli.terminal import say, tell
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import PRESETS, Limits, Preset, StageName, Window
 
@@ -39,28 +39,28 @@ def _window(window: Window) -> str:
 
 _TEXT = """\
 # The policy of RightCall: which tool calls may run, for whom, how often, and what is recorded.
-# Every key stands at its default. A line such as `#key = value` is an example: take its `#` away and it holds.
-# `rightcall policy check` says whether this file is right; a running program takes a changed file at once,
-# and keeps the old one, and says why, when there is a mistake in the new one.
+# Every key has its default. A line such as `#key = value` is an example. Uncomment a line to enable it.
+# Run `rightcall policy check` to check this file. A running program reloads it after a change; an invalid
+# file is ignored, with a warning, and the previous policy stays active.
 
 version = 1
 
-# ── Before anything is decided: how calls are read and repaired ──────────────────────────────────────────────
+# ── How calls are read and repaired ──────────────────────────────────────────────────────────────────────────
 
 [gate]
 # A call that does not fit its tool: "block" refuses it with a hint, "warn" warns and lets it run, "observe" only notes.
 mode = "block"
-# A tool nobody knows: "suggest" refuses with "did you mean", "refuse" plainly, "pass" lets it through unchecked.
+# An unknown tool: "suggest" refuses with "did you mean", "refuse" plainly, "pass" lets it through unchecked.
 unknown_tool = "suggest"
-# An argument the tool does not have: "drop", "keep" or "refuse".
+# An unknown argument: "drop", "keep" or "refuse".
 unknown_argument = "drop"
 # Rule packs, by name (`rightcall packs`) or path.
 packs = []
 # false: nothing is repaired; calls are still checked.
 enabled = true
-# Whether a repaired call leaves a line in the log.
+# Log each repaired call.
 log_normalizations = true
-# false: a call that could not be repaired goes through as it was written.
+# false: a call that cannot be repaired passes unchanged.
 fail_on_normalization_failure = true
 # The longest arguments in characters, and their deepest nesting.
 max_text = 1_000_000
@@ -68,8 +68,7 @@ max_depth = 200
 # "open": prompts end inside the model's reasoning, so calls before its closing tag do not count. "auto", "closed".
 reasoning = "auto"
 
-# Who emitted the call, which model, what one tool needs beside its schema, what one host does differently.
-# All that can be said of a tool is in docs/reference/packs.md.
+# Settings for one provider, model, tool or host. docs/reference/packs.md lists the settings of a tool.
 #[gate.providers.ollama]
 #enabled = true
 #strategies = ["python_ast", "regex_quotes", "structure", "manual_repair"]
@@ -89,66 +88,65 @@ reasoning = "auto"
 # ── What may run ─────────────────────────────────────────────────────────────────────────────────────────────
 
 [policy]
-# The limits to start from: "personal" for your own client on your own machine, "swarm" for many agents.
+# Default limits: "personal" for your own client on your own machine, "swarm" for many agents.
 preset = "@preset@"
-# Which tools are allowed: "read-only", "sandbox" (runs code, isolated), "limited-write", "full".
+# Allowed tools: "read-only", "sandbox" (runs code, isolated), "limited-write", "full".
 stage = "@stage@"
 # Tools that write or execute only show what they would do.
 dry_run = true
 # Rounds of tool calls for one request.
 rounds = 5
-# The how many-th identical call within a minute is refused when nothing has changed; 0: none.
+# Refuse the Nth identical call in a minute if nothing changed. 0 disables this.
 repeats = 3
-# Tools that may be polled: the same call again and again is not a loop. Whole names, or patterns with `*`.
+# Tools that may be polled: identical calls are not refused as a loop. Whole names, or patterns with `*`.
 repeatable = []
-# Refusals of the same call within an hour after which it is not even looked at; 0: never.
+# Quarantine a call after this many refusals in an hour. 0 disables this.
 quarantine = 5
-# Whose records a caller sees with `data/list`, `data/read`, `debug/logs` and `analytics/tool-usage`: "own", or "all"
-# for everybody's.
+# Records that a caller sees with `data/list`, `data/read`, `debug/logs` and `analytics/tool-usage`: "own" or "all".
 records = "own"
-# Tools that everybody may use besides the stage's, and tools that nobody may use. Names, or patterns with `*`.
-# A denial beats every permission, in every spelling of the name.
+# Tools allowed besides those of the stage, and tools denied to everybody. Names, or patterns with `*`.
+# Deny beats allow, in every spelling of the name.
 allow = []
 deny = []
 
-# How many calls may begin in a minute, an hour and, by `burst`, a second; 0: any number.
-# The preset's numbers hold where nothing is said here: of all callers together, of each caller, of a caller's tool.
+# Calls per minute, per hour and, as `burst`, per second; 0: no limit. Defaults come from the preset:
+# for all callers together, for each caller, and for each tool of a caller.
 [policy.limits]
 @limits@
 
-# Which calls wait for a person (`rightcall approvals`).
+# Calls that need approval (`rightcall approvals`).
 [policy.approval]
 # Tools with one of these effects: "read", "write", "execute", "network".
 effects = ["write", "execute"]
-# Tools that always ask, and tools that do not ask for their effects. Names, or patterns with `*`.
+# Tools that always need approval, and tools that never need it because of their effects. Names, or patterns with `*`.
 tools = []
 never = []
-# Seconds until a question that nobody answers counts as no, and a yes that nobody uses is void.
+# Seconds until an unanswered approval is denied, and an unused one expires.
 expires = 600
-# A call with side effects that was repaired with less confidence than this always asks.
+# A call with side effects always needs approval if its repair has less confidence than this.
 confidence = 0.9
-# A tool that is no longer defined as it was, or whose MCP server is reached in another way, asks before it runs again.
+# A tool needs approval once after its definition, or the command of its MCP server, changed.
 definitions = true
-# Questions of one caller that may wait at a time, and how many bytes they may hold. More are refused.
+# Pending approvals of one caller at a time, and their size in bytes. More are refused.
 waiting = 20
 waiting_bytes = 1_000_000
 
 # What one call may cost.
 [policy.budgets]
-# How long a tool may run.
+# Longest run of a tool.
 seconds = 30
-# How much of its result a model is shown.
+# Length of the result that a model sees.
 tokens = 4000
-# Bytes of its result that are kept at all.
+# Bytes of the result that are kept.
 output = 1_000_000
-# Calls of one message that run at once.
+# Calls of one message that run in parallel.
 parallel = 8
 #[policy.budgets.tools."code/search"]
 #seconds = 10
 
 # Files and folders, counted from the root. `*` stays within a name, `**` spans folders.
 [policy.paths]
-# Nothing below these is touched.
+# Never read or written.
 deny = []
 # Exceptions to the built-in names of secrets (`.env`, `*.pem`, …).
 allow = []
@@ -175,7 +173,7 @@ allow = []
 # Ask before the addresses where a cloud hands out credentials.
 starter = true
 
-# ── Who: what is different for one caller ────────────────────────────────────────────────────────────────────
+# ── Callers: exceptions for one caller ───────────────────────────────────────────────────────────────────────
 
 #[callers.teacher]
 #stage = "sandbox"
@@ -183,29 +181,29 @@ starter = true
 #deny = ["code/blame"]
 #dry_run = false
 #records = "all"
-# Rooms that it shares with other callers, whatever their contexts (pack "room").
+# Rooms shared with other callers, in every context (pack "room").
 #rooms = ["debug"]
 #limits = { minute = 20, hour = 500 }
 #budgets = { seconds = 60 }
 
-# `only` takes the place of stage and `allow`.
+# `only` replaces stage and `allow`.
 #[callers.guest]
 #only = ["ping", "code/read"]
 
-# ── The MCP servers that the gateway joins (`rightcall serve`), and what their tools do ──────────────────────
+# ── MCP servers of the gateway (`rightcall serve`), and the effects of their tools ───────────────────────────
 
 #[servers.git]
 #command = ["mcp-server-git", "--repository", "."]
 #env = { GIT_PAGER = "cat" }
 #cwd = "."
 #effects = { "git_log" = ["read"], "git_status" = ["read"], "git_diff*" = ["read"] }
-# Its tools that are offered, those that are not, those that always ask. Its own names, or patterns with `*`.
+# Tools that are offered, hidden, or always need approval. The server's names, or patterns with `*`.
 #allow = ["*"]
 #deny = ["git_reset"]
 #ask = ["git_commit"]
-# true: its calls that do more than read are shown and not made.
+# true: calls that do more than read are a dry run.
 #dry_run = false
-# What stands before its tools in the gateway's list, its name if nothing is said; "": they keep their names.
+# Prefix of its tools in the gateway (default: the server's name; "": none).
 #prefix = "git"
 # Seconds for one call.
 #timeout = 60
@@ -215,21 +213,21 @@ starter = true
 #url = "http://127.0.0.1:8000/mcp"
 #headers = { x-team = "tools" }
 
-# ── The router: does a request need a tool, which one, and is it sure enough? ────────────────────────────────
+# ── Router: which tool a request needs ───────────────────────────────────────────────────────────────────────
 
 [router]
 # false: no request is given a tool.
 enabled = true
 # How the need for a tool is found: "learned", or by the design's heuristics, "keywords" and "regex".
 mode = "learned"
-# From this confidence on a chosen tool runs; below it, "ask" asks the user and "skip" answers without the tool.
+# A chosen tool runs from this confidence on. Below it, "ask" asks the user and "skip" answers without the tool.
 threshold = 0.7
 below = "ask"
-# Times that a request goes round again with a tool's result.
+# Further rounds of a request with a tool's result.
 reinjections = 3
-# Tools that the selecting model is shown.
+# Tools shown to the selecting model.
 candidates = 10
-# How the models are asked, and the longest answers in tokens. Without `answer_temperature` the server's own holds.
+# How the models are asked, and the longest answers in tokens. Without `answer_temperature` the server decides.
 selection_temperature = 0.15
 selection_tokens = 500
 review_temperature = 0.3
@@ -240,7 +238,7 @@ top_p = 0.9
 # false: tools that write, and tools that execute, only show what they would do. Allowed ones still ask a person.
 allow_write_tools = false
 allow_execute_tools = false
-# What a whole request may take: seconds, of them for one question to a model, and tokens of prompts and answers.
+# Limits of a whole request: seconds, seconds for one model call, and tokens of prompts and answers.
 seconds = 60
 model_seconds = 30
 tokens = 20_000
@@ -259,7 +257,7 @@ search = 0
 #headers = { x-team = "tools" }
 #schema = true
 
-# ── The sandbox: what a program may use that a model has written ─────────────────────────────────────────────
+# ── Sandbox: limits of model-written code ────────────────────────────────────────────────────────────────────
 
 [sandbox]
 seconds = 4
@@ -269,8 +267,8 @@ scratch = 128
 processes = 64
 # Bytes that it may print.
 output = 1_000_000
-# The least isolation that will do: "landlock", or "namespaces", which is stronger. `rightcall sandbox doctor` says
-# what this machine has; where it has less, nothing runs.
+# The weakest isolation accepted: "landlock", or "namespaces", which is stronger. Without it nothing runs;
+# `rightcall sandbox doctor` shows what this machine has.
 tier = "landlock"
 # Whole paths of the programs; empty: the Python that rightcall runs on, and `node` on the PATH.
 python = ""
@@ -278,7 +276,7 @@ node = ""
 # Folders that can be read inside, besides the system's programs.
 visible = []
 
-# ── Writing: what the tools that write may touch, whoever says yes ───────────────────────────────────────────
+# ── Writing: limits of the tools that write, whoever approves ────────────────────────────────────────────────
 
 [write]
 # Where `file/save` may save: below the root, or outside it where it begins with "/".
@@ -288,10 +286,10 @@ tests = [
   "tests/**", "test/**", "spec/**", "**/tests/**", "**/test/**", "**/__tests__/**", "**/test_*.py", "**/*_test.py",
   "**/*_test.go", "**/*.test.*", "**/*.spec.*", "**/*Test.java", "**/*_spec.rb",
 ]
-# Branches that change by a reviewed merge and in no other way; and those that not even a merge changes.
+# Branches that only a reviewed merge changes, and branches that nothing changes.
 protected = ["main", "master", "trunk", "develop", "production", "release/*", "releases/*"]
 frozen = []
-# Paths that no tool writes: mostly what CI systems and git hooks run by themselves.
+# Paths that no tool writes: mostly files that CI systems and git hooks run.
 locked = [
   ".github/**", ".gitea/**", ".forgejo/**", ".gitlab/**", ".gitlab-ci*", "**/*.gitlab-ci.{yml,yaml}",
   ".circleci/**", ".buildkite/**", ".woodpecker*", ".drone.*", ".travis.{yml,yaml}", ".cirrus.*", ".semaphore/**",
@@ -324,9 +322,9 @@ largest_file = 1_048_576
 structure = false
 
 [cache]
-# Results are kept together with the state of what was read; any change of that, and they no longer count.
+# Results are reused until the files they were read from change.
 enabled = true
-# At most so many results, so many bytes of them, and none older than so many seconds.
+# Most results, most bytes, and the longest time in seconds.
 entries = 100
 bytes = 10_000_000
 seconds = 300
@@ -339,11 +337,11 @@ seconds = 20
 bytes = 2_000_000
 redirects = 5
 ports = [80, 443]
-# Where the list names any, nothing else is fetched, such as "docs.python.org" or "*.example.org".
+# If not empty, only these are fetched, such as "docs.python.org" or "*.example.org".
 sites = []
-# Ranges of private addresses that may be reached all the same, such as "10.0.0.0/8".
+# Private address ranges that may be reached, such as "10.0.0.0/8".
 networks = []
-# A SearXNG-compatible server. Without one there is no `web/search`.
+# A SearXNG-compatible server; without it `web/search` is unavailable.
 search = ""
 
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
@@ -378,6 +376,7 @@ def arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="Replace an existing file; the old one is kept as .bak")
     parser.add_argument("--print", action="store_true", help="Print the file; write nothing")
+    json_option(parser)
 
 
 def run(options: Namespace) -> int:
@@ -386,10 +385,12 @@ def run(options: Namespace) -> int:
         say(text.removesuffix("\n"))
         return OK
     if not os.path.isdir(options.root):
-        raise InputError("there is no such folder; --root takes one that exists", source=options.root)
+        raise InputError("no such folder; pass an existing one as `--root`", source=options.root)
     file = os.path.join(options.root, POLICY_FILE)
     kept = _replace(file, text) if options.force and os.path.lexists(file) else _create(file, text)
-    say(*_describe_next_steps(options, file, kept), *_trust(file, text))
+    untrusted = _trust(file, text)
+    record = {"file": file, "kept": kept, "preset": options.preset, "stage": options.stage, "trusted": not untrusted}
+    tell(options, record, lambda _: [*_describe_next_steps(options, file, kept), *untrusted])
     return OK
 
 
@@ -409,7 +410,7 @@ def _create(file: str, text: str) -> None:
     try:
         opened = open(file, "x", encoding="utf-8", newline="\n", opener=_own_alone)  # noqa: SIM115  (closed below)
     except FileExistsError:
-        raise InputError("is there already; --force replaces it and keeps it as .bak", source=file) from None
+        raise InputError("exists already; `--force` replaces it and keeps the old file as .bak", source=file) from None
     try:
         with opened:
             opened.write(text)

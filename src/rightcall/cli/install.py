@@ -1,4 +1,4 @@
-"""Put RightCall into a host's settings: shows the difference, asks, keeps a copy, then writes."""
+"""Add RightCall to a host's settings. Shows the difference, asks, keeps a copy, then writes."""
 
 import os
 import shlex
@@ -94,7 +94,7 @@ def place_of(host: Host, options: Namespace) -> str:
     scope: Scope = "project" if options.project is not None else "local" if options.local is not None else "user"
     folder = options.project if scope == "project" else options.local
     if folder is not None and not os.path.isdir(folder):
-        raise InputError("there is no such folder", source=folder)
+        raise InputError("no such folder", source=folder)
     return settings_file(host, scope, os.path.abspath(folder or "."), os.environ)
 
 
@@ -131,7 +131,7 @@ def _may_write(options: Namespace, question: str, otherwise: str = "Nothing was 
     if options.yes:
         return True
     if not at_a_terminal():
-        raise InputError("nothing was written: there is no terminal to ask at. Say --yes to write it, or --dry-run")
+        raise InputError("nothing was written: cannot prompt without a terminal; pass `--yes` or `--dry-run`")
     return agrees(question, otherwise)
 
 
@@ -154,7 +154,7 @@ _UNRECORDED = "Without a policy file (--policy FILE) nothing is recorded."
 EXAMPLES = """\
 examples:
   rightcall install claude-code                 hooks in ~/.claude/settings.json, which only watch
-  rightcall install claude-code --block         the same, and the policy's decisions count
+  rightcall install claude-code --mode block         the same, and the policy's decisions count
   rightcall install claude-code --project       in this project's .claude/settings.json
   rightcall install gemini --policy rightcall.toml
   rightcall install codex --dry-run             shows what would be written
@@ -174,7 +174,6 @@ def arguments(parser: ArgumentParser) -> None:
         choices=MODES,
         help="observe: only record (default); warn: tell the model; block: refuse",
     )
-    parser.add_argument("--block", action="store_const", const="block", dest="mode", help="Same as --mode block")
     parser.add_argument("--policy", metavar="FILE", help="Use this policy file wherever the host starts")
     parser.add_argument(
         "--only", metavar="NAME", action="append", default=[], help="Wrap only this MCP server; repeatable"
@@ -287,7 +286,7 @@ def _modes(host: Host, change: Change, options: str) -> list[str]:
         said = f"{'Calls are recorded; n' if recorded else 'N'}othing is changed or blocked yet."
     return [
         said if recorded else f"{said} {_UNRECORDED}",
-        f"Switch it on:     rightcall install {host.name}{options} --block",
+        f"Switch it on:     rightcall install {host.name}{options} --mode block",
         f'or in a policy:   [gate.hosts.{where}]  mode = "block"',
     ]
 
@@ -335,7 +334,7 @@ def put_in(options: Namespace) -> int:
         write_manifest(state, read_manifest(state).with_record(Record(_NAME, folder, "", created=True)))
     say(
         f"Wrote {len(written)} files; no file of Agent Zero was changed. Start it again to take them up.",
-        "Calls are put right where that is certain, and warned about otherwise.",
+        "Calls are repaired where that is certain, and warned about otherwise.",
         'To refuse them instead, in rightcall.toml:  [gate.hosts.agent-zero]  mode = "block"',
         f"Undo it with:     rightcall uninstall agent-zero --folder {escaped(folder)}",
     )
@@ -370,7 +369,7 @@ def _take_out(folder: str, options: Namespace, state: str) -> int:
 
 
 HELP_UNINSTALL = """\
-Take RightCall out of a host's settings: the very bytes that were there, if nobody wrote there since."""
+Remove RightCall from a host's settings. Restores the file byte for byte if nothing else changed it."""
 
 EXAMPLES_UNINSTALL = """\
 examples:
@@ -453,12 +452,11 @@ def arguments_status(parser: ArgumentParser) -> None:
 
 
 def run_status(options: Namespace) -> int:
-    manifest = read_manifest(state_folder())
-    found = [*_of_settings(manifest), *_of_agent_zero(manifest)]
+    found = integrations()
     server = _server()
     stores = [*_stores()]
     paused = [one for path in stores if (one := _paused(path)) is not None] or _paused_everywhere()
-    faults = [fault for path in stores if (fault := _fault(path)) is not None]
+    faults = [fault for path in stores if (fault := fault_of(path)) is not None]
     clashes = _clashes(stores[0])
     record = {"installed": found, "server": server, "paused": paused, "faults": faults, "clashes": clashes}
 
@@ -467,12 +465,18 @@ def run_status(options: Namespace) -> int:
         yield from (style.tint(fault, "red") for fault in faults)
         yield from (line for one in found for line in _status_lines(one, style))
         if not found:
-            yield "Nothing is installed. `rightcall install --help` shows what there is."
+            yield "No integrations installed. Run `rightcall install --help`"
         yield _server_line(server)
         yield from (f"{style.tint('!', 'yellow')} gateway: {clash}" for clash in clashes)
 
     tell(options, record, lines)
     return REFUSED if faults or any(one["works"] is False for one in found) else OK
+
+
+def integrations() -> list[dict[str, Any]]:
+    """Every host that RightCall is installed in, each tried once."""
+    manifest = read_manifest(state_folder())
+    return [*_of_settings(manifest), *_of_agent_zero(manifest)]
 
 
 def _of_settings(manifest: Manifest) -> Iterator[dict[str, Any]]:
@@ -609,7 +613,7 @@ def _paused_everywhere() -> list[dict[str, Any]]:
     return [] if held is None else [{"store": "everywhere"} | state_record(held)]
 
 
-def _fault(path: str) -> str | None:
+def fault_of(path: str) -> str | None:
     """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
     file = Path(path).resolve()
     if problem := lost(file):

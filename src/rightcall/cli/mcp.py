@@ -1,5 +1,5 @@
-"""Be an MCP server over standard input and output: the code tools on a folder, whose calls are repaired, checked and
-recorded like any other. With --servers also the servers of the policy file, joined, under the same policy."""
+"""Serve the code tools of a folder as an MCP server over standard input and output. Calls are repaired, checked and
+recorded. With --servers, also serve the MCP servers of the policy file, under the same policy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   rightcall mcp --root ~/project
-  rightcall mcp --root ~/project --servers --caller teacher
+  rightcall mcp --root ~/project --servers --as teacher
 
 in a client:
   Claude Desktop (claude_desktop_config.json) and Cursor (.cursor/mcp.json)
@@ -43,7 +43,7 @@ def arguments(parser: ArgumentParser) -> None:
         "--servers", action="store_true", help="Also serve the MCP servers of the policy ([servers.NAME])"
     )
     parser.add_argument("--no-code", action="store_true", help="Serve only the MCP servers, without the code tools")
-    parser.add_argument("--caller", metavar="NAME", help="Run as this caller (default: gateway)")
+    parser.add_argument("--as", dest="caller", metavar="CALLER", help="Run as this caller (default: gateway)")
 
 
 def run(options: Namespace) -> int:
@@ -89,8 +89,8 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
 
 
 HELP_WRAP = """\
-Stand between an MCP client and one server that speaks over standard input and output. Every `tools/call` is
-repaired, checked and decided by the policy before the server gets it; everything else passes byte for byte, in every
+Run an MCP server behind RightCall, over standard input and output. Every `tools/call` is repaired, checked and
+decided by the policy before the server gets it; everything else passes byte for byte, in every
 revision of the protocol. A call that waits for a person is asked through the client where that can ask.
 
 The policy is the file given, or `rightcall.toml` in the current folder. With a policy file each call is recorded where
@@ -124,7 +124,7 @@ def arguments_wrap(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--name", metavar="NAME", help="Name of the server in policy and audit log (default: from its command)"
     )
-    parser.add_argument("--caller", metavar="NAME", help="Run as this caller (default: wrap)")
+    parser.add_argument("--as", dest="caller", metavar="CALLER", help="Run as this caller (default: wrap)")
     parser.add_argument(
         "--mode", choices=("block", "warn", "observe"),
         help="Refuse invalid calls, pass them with a warning, or only record them, unless the policy says otherwise",
@@ -196,7 +196,7 @@ Answer one event of a host: Claude Code, Gemini CLI or Codex starts it before an
 the event to its standard input. `rightcall install` puts it into their settings.
 
 A call that the policy lets pass gets no word, so that the host's own permissions decide. Else it is denied with the
-reason where the model reads it, asked about, or its input is put right. Each call is recorded, with what came of it:
+reason where the model reads it, asked about, or its input is repaired. Each call is recorded with its result,
 where the policy file says; without one in the user's own state folder, never in the project.
 
 `rightcall hook learn` starts an MCP server, asks for its tools and keeps their definitions beside the record: so a hook
@@ -207,7 +207,7 @@ options, behind the host:
   --policy FILE  your policy file (default: rightcall.toml in the project's folder, or above it in the repository,
                  which can only be stricter than --mode, and whose approvals do not skip the host's own question)
   --mode MODE    block, warn or observe: what happens to a call, where the policy does not say (default: block)
-  --caller NAME  who calls, for [callers.NAME] (default: the host)
+  --as CALLER    who calls, for [callers.NAME] (default: the host)
   --root DIR     the project's folder (default: as the host says, else the current one)
 options of `learn`: --policy, --root, and
   --name NAME    what the host calls the server
@@ -217,7 +217,7 @@ examples:
   rightcall hook claude --mode observe < event.json
   rightcall hook codex --policy ~/rightcall.toml < event.json
   rightcall hook learn --name files -- npx -y @modelcontextprotocol/server-filesystem .
-  rightcall hook learn --name files        (the server's command stands in [servers.files] of the policy)
+  rightcall hook learn --name files        (with the command of [servers.files] in the policy)
 
 in the policy, for claude-code, gemini or codex:
   [gate.hosts.claude-code]
@@ -283,7 +283,7 @@ def server_for(name: str | None, command: Sequence[str], passed: Sequence[str], 
         raise ConfigError("--name: say what the host calls the server, as in `rightcall hook learn --name files -- …`")
     missing = [one for one in passed if one not in os.environ]
     if missing:
-        raise ConfigError(f"--env: there is no environment variable {escaped(missing[0], 60)}")
+        raise ConfigError(f"environment variable {escaped(missing[0], 60)} is missing (`--env`)")
     if command:
         from rightcall.policy.settings import Server
 

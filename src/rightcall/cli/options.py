@@ -1,7 +1,7 @@
 """What several commands share of their input: files and standard input with a bound on memory and errors that name file
 and line, the options of a gate, and those with which a command finds the store (audit, limits, approvals).
 
-    --db FILE ─▶ that file
+    --store FILE ─▶ that file
     --policy FILE ─▶ what its `[audit] path` says, counted from its folder
     otherwise ─▶ the same for rightcall.toml in --root DIR (or here), else .rightcall/audit.db there
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from errno import EISDIR
 from importlib import import_module
+from shlex import quote
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar, cast
 
 from rightcall.base.files.guarded import POLICY_FILE
@@ -42,7 +43,7 @@ class InputError(ConfigError):
 def standard_input() -> BinaryIO:
     stream: TextIO | None = sys.stdin
     if stream is None:  # started with its input closed
-        raise InputError("is closed; give the text as an argument, or in a file", source="standard input")
+        raise InputError("is closed; pass the text as an argument or a file", source="standard input")
     return stream.buffer
 
 
@@ -64,6 +65,14 @@ def read_argument(argument: str, *, limit: int = MAX_BYTES) -> str:
     return read_text(argument[1:], limit=limit) if argument.startswith("@") else argument
 
 
+def given_text(argument: str) -> str:
+    """The same for `type=` of an option or argument; raises what argparse reports."""
+    try:
+        return read_argument(argument).rstrip("\n")
+    except InputError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
 def reason(error: OSError) -> str:
     """What the system says, without its number and without the path that the message names anyway."""
     return f"cannot be read: {error.strerror or error}"
@@ -72,7 +81,7 @@ def reason(error: OSError) -> str:
 def _bounded(stream: BinaryIO, limit: int, source: str) -> bytes:
     data = stream.read(limit + 1)
     if len(data) > limit:
-        raise InputError(f"holds more than {limit:,} bytes, which is the most one command reads", source=source)
+        raise InputError(f"is larger than {limit:,} bytes, the limit of one command", source=source)
     return data
 
 
@@ -147,9 +156,9 @@ EXAMPLE_URL = "http://127.0.0.1:8080/v1"
 
 
 def model_options(parser: ArgumentParser, where: str = "the model") -> None:
-    """--url, --model, --key-env."""
+    """--upstream, --model, --key-env."""
     group = parser.add_argument_group(f"{where}, instead of [router.light] and [router.prime] of the policy")
-    group.add_argument("--url", metavar="URL", help=f"Ask this OpenAI-compatible server, such as {EXAMPLE_URL}")
+    group.add_argument("--upstream", metavar="URL", help=f"Ask this OpenAI-compatible server, such as {EXAMPLE_URL}")
     group.add_argument("--model", metavar="NAME", help=SHARED["--model"])
     group.add_argument("--key-env", metavar="NAME", help=SHARED["--key-env"])
 
@@ -181,7 +190,7 @@ def whole_number(what: str, least: int = 0) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not text.isdecimal() or len(text) > 12 or int(text) < least:
-            raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of {what}; give {least} or more")
+            raise ArgumentTypeError(f"invalid number of {what} {escaped(text, 40)!r}: expected {least} or more")
         return int(text)
 
     return read
@@ -277,7 +286,7 @@ def _listed(value: Any, source: str, line: int = 0) -> list[Any]:
     tools = cast(list[Any], value)
     for position, tool in enumerate(tools):
         if not isinstance(tool, dict):
-            raise InputError(f"tool number {position + 1} is no JSON object but {tool!r:.60}", source=source, line=line)
+            raise InputError(f"tool number {position + 1} is {tool!r:.60}, not a JSON object", source=source, line=line)
     return tools
 
 
@@ -307,11 +316,39 @@ _PATIENCE = 3.0
 
 
 def store_options(parser: ArgumentParser) -> None:
-    """--policy, --root, --db."""
+    """--policy, --root, --store."""
     group = parser.add_argument_group("Storage")
     group.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
     group.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
-    group.add_argument("--db", metavar="FILE", help=SHARED["--db"])
+    group.add_argument("--store", metavar="FILE", help=SHARED["--store"])
+
+
+def places(options: Namespace) -> str:
+    """The options that say where policy and store are, as they were given: for commands that are printed."""
+    return repeat_options(options, ("policy", "root", "store"))
+
+
+def repeat_options(options: Namespace, names: tuple[str, ...]) -> str:
+    """What holds by itself is not said again."""
+    values = {name: getattr(options, name, None) for name in names}
+    told = {name: str(value) for name, value in values.items() if _was_given(name, value)}
+    return "".join(f" --{name.replace('_', '-')} {quote(escaped(value))}" for name, value in told.items())
+
+
+def _was_given(name: str, value: object) -> bool:
+    """A policy that was found is found again."""
+    return isinstance(value, str) and value != "" and (name, value) != ("root", ".")
+
+
+_OF_STORE = re.compile(
+    r"`rightcall (?:approvals|audit|grants|policy quarantine|pr|requests|resume|run|token|undo)\b[^`]*"
+)
+
+
+def pointed(text: str, options: Namespace) -> str:
+    """A text of ours whose commands lead to the same policy and store when they are pasted."""
+    where = places(options)
+    return _OF_STORE.sub(lambda found: found[0] + ("" if " --store " in found[0] else where), text) if where else text
 
 
 def policy_file(options: Namespace) -> "str | FoundPolicy | None":
@@ -356,8 +393,8 @@ def redactor_of(options: Namespace, store: "Store") -> "Redactor":
 
 def database_of(options: Namespace) -> str:
     """Where the store's file is, or would be. StoreError where it leads out of a folder in which it was only found."""
-    if options.db is not None:
-        return options.db
+    if options.store is not None:
+        return options.store
     from rightcall.record.memory import store_path
 
     path = store_path(policy_of(options), policy_path(options), options.root)
@@ -370,7 +407,7 @@ def database_of(options: Namespace) -> str:
 
 def found_in(options: Namespace) -> str | None:
     """The folder that the store may have come with; None where the options name it."""
-    if options.db is not None:
+    if options.store is not None:
         return None
     from rightcall.policy.trust import speak_on_stderr
     from rightcall.record.memory import found_folder
@@ -392,10 +429,10 @@ def existing_place(options: Namespace) -> None:
     """Raises ConfigError where a folder that the options name is missing: a store made there would be nobody's."""
     for name, folder in (
         ("--root", options.root),
-        ("--db", options.db and os.path.dirname(os.path.abspath(options.db))),
+        ("--store", options.store and os.path.dirname(os.path.abspath(options.store))),
     ):
         if folder is not None and not os.path.isdir(folder):
-            raise ConfigError(f"there is no folder {escaped(folder)}; nothing was changed. Check `{name}`")
+            raise ConfigError(f"no such folder: {escaped(folder)}; nothing was changed. Check `{name}`")
 
 
 class Looking:
@@ -438,7 +475,7 @@ def look_into(options: Namespace) -> Looking:
 def _existing(options: Namespace) -> str:
     path = database_of(options)
     if os.path.isdir(path):
-        raise StoreError(f"{path} is a folder, not the file of an audit")
+        raise StoreError(f"{path} is a folder, not an audit log")
     from pathlib import Path
 
     from rightcall.record.identity import lost
@@ -449,8 +486,8 @@ def _existing(options: Namespace) -> str:
         raise unusable(file, problem, way_out(file), "replaced")
     if not os.path.exists(path):
         raise StoreError(
-            f"there is no audit at {path}: nothing was recorded there yet. "
-            f"--policy FILE, --root DIR or --db FILE say where else to look{_of_hooks()}"
+            f"no audit log at {path}: nothing is recorded there yet. "
+            f"To look elsewhere, pass --policy FILE, --root DIR or --store FILE{_of_hooks()}"
         )
     return path
 
@@ -460,4 +497,4 @@ def _of_hooks() -> str:
     from rightcall.hosts.hooks.place import record_without_policy
 
     path = record_without_policy()
-    return f". Hooks without a policy file record in {path}: --db {path}" if os.path.exists(path) else ""
+    return f". Hooks without a policy file record in {path}: --store {path}" if os.path.exists(path) else ""

@@ -265,7 +265,7 @@ def _line(label: str, words: Iterable[str]) -> list[str]:
 
 
 HELP_TOOLS = """\
-Show the catalogue: every tool with its arguments, aliases and effects, or one tool whole."""
+Show every tool with its arguments, aliases and effects, or one tool in full."""
 
 EXAMPLES_TOOLS = """\
 examples:
@@ -273,7 +273,7 @@ examples:
   rightcall tools --tools tools.json --json
   rightcall tools search_engine --pack agent-zero
   rightcall tools --tools mymodule:TOOLS
-  rightcall tools --write-examples --url http://127.0.0.1:8080/v1 --model qwen3-4b
+  rightcall tools --write-examples --upstream http://127.0.0.1:8080/v1 --model qwen3-4b
 """
 
 
@@ -324,9 +324,9 @@ def run_tools(options: Namespace) -> int:
 
 def _where_written(options: Namespace) -> Namespace:
     """The folder whose examples are meant, with its policy, which may name a model."""
-    alone = next((name for name in ("url", "model", "key_env") if getattr(options, name) is not None), None)
+    alone = next((name for name in ("upstream", "model", "key_env") if getattr(options, name) is not None), None)
     if alone is not None and not options.write_examples:
-        raise InputError(f"--{alone.replace('_', '-')} goes with --write-examples, which asks the model")
+        raise InputError(f"--{alone.replace('_', '-')} needs `--write-examples`")
     where = Namespace(**vars(options), root=".")
     if options.write_examples:
         from rightcall.cli.trust import offer_trust
@@ -437,7 +437,7 @@ def _tool_named(catalog: Any, name: str) -> "Tool":
     if match.tool is not None:
         return match.tool
     near = " or ".join(f"`{one}`" for one in match.suggestions)
-    raise InputError(f"there is no tool `{name}`" + (f": did you mean {near}?" if near else ""))
+    raise InputError(f"unknown tool `{name}`" + (f": did you mean {near}?" if near else ""))
 
 
 def catalogue_record(tool: "Tool") -> dict[str, Any]:
@@ -509,7 +509,7 @@ def whole(tool: "Tool", style: Style) -> list[str]:
 
 
 HELP_FORMATS = """\
-List the formats in which calls are found, or show one: its example, and what reading it gives."""
+List the formats of calls that RightCall reads, or show one with its example and the call read from it."""
 
 
 EXAMPLES_FORMATS = """\
@@ -546,8 +546,8 @@ def _format_named(formats: Sequence["Format"], name: str) -> "Format":
         if one.name == name:
             return one
     near = get_close_matches(name, [one.name for one in formats], n=1)
-    hint = f"did you mean `{near[0]}`?" if near else "`rightcall formats` lists them"
-    raise InputError(f"there is no format `{name}`: {hint}")
+    hint = f"did you mean `{near[0]}`?" if near else "run `rightcall formats` to list them"
+    raise InputError(f"unknown format `{name}`: {hint}")
 
 
 def format_record(one: "Format", *, whole: bool) -> dict[str, Any]:
@@ -619,9 +619,9 @@ def format_lines(one: "Format", style: Style) -> list[str]:
 _STRATEGIES = {
     "direct": "it was right as written",
     "python_ast": "read as Python literals",
-    "regex_quotes": "quotes put right",
-    "structure": "text, names or types put right, led by the schema",
-    "manual_repair": "put right by a rule made for this tool",
+    "regex_quotes": "quotes repaired",
+    "structure": "text, names or types repaired by the schema",
+    "manual_repair": "repaired by a rule for this tool",
     "failed": "no strategy gave a certain result",
 }
 

@@ -1,6 +1,7 @@
 """The parser of every command: a short `--help`, the options that commands share, and suggestions for wrong flags."""
 
-from argparse import ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
+import re
+from argparse import Action, ArgumentError, ArgumentParser, HelpFormatter, RawDescriptionHelpFormatter
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -19,7 +20,7 @@ SHARED: Final = {
     "--pack": "Use this rule pack, by name or path; repeatable",
     "--policy": f"Use this policy file (default: {POLICY_FILE} in --root)",
     "--root": "Work in this folder (default: the current one)",
-    "--db": "Use this store (default: the one the policy names)",
+    "--store": "Use this store (default: the one the policy names)",
     "--as": "Run as this caller (default: default)",
     "--by": "Record this name as yours (default: your user name)",
     "--key-env": "Read the upstream's key from this environment variable",
@@ -31,6 +32,16 @@ SHARED: Final = {
 }
 """The sentence of each option that several commands take: the same everywhere."""
 
+REMOVED: Final = {
+    "--db": "--store", "--url": "--upstream", "--caller": "--as", "--observe": "--mode observe",
+    "--block": "--mode block", "--days": "--older-than", "--seconds": "--timeout", "--open": "--no-auth",
+    "--origin": "--allow-origin", "--host-name": "--allow-host",
+}  # fmt: skip
+"""Flags that have another name now. They do nothing: whoever types one is told the new name."""
+
+
+_ARGUMENT: Final = re.compile(r"^argument (?:\S+/)?(-\S+): ")
+
 
 class Parser(ArgumentParser):
     """Prints the short help for `--help`; `rightcall help COMMAND` prints all of it."""
@@ -39,6 +50,7 @@ class Parser(ArgumentParser):
         shape = cast("type[HelpFormatter]", partial(RawDescriptionHelpFormatter, width=WIDTH))
         super().__init__(formatter_class=shape, allow_abbrev=False, **more)
         self.summary = summary
+        self._given: list[str] = []
 
     def format_help(self) -> str:
         return import_module("rightcall.cli.help").short_help(self)  # only when it is asked for
@@ -51,13 +63,41 @@ class Parser(ArgumentParser):
     def format_whole_help(self) -> str:
         return super().format_help()
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - its overloads
+        self._given = list(args or ())
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         if self.is_group and message.endswith("required: ACTION"):
             self.exit(2, self.format_help())
         words = message.partition("unrecognized arguments: ")[2].split()
-        if words and (flag := words[0].partition("=")[0]).startswith("--"):
-            message += self._nearest(flag)
-        self.exit(2, f"{self.prog}: error: {message}\nhint: run `{self.prog} --help`\n")
+        message = _ARGUMENT.sub(r"`\1`: ", message)
+        if renamed := self._renamed():
+            message = renamed
+        elif words and (flag := words[0].partition("=")[0]).startswith("-"):
+            message = f"unknown option `{flag}`{self._nearest(flag)}"
+        self.exit(2, f"error: {message}\nhint: run `{self.prog} --help`\n")
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        from difflib import get_close_matches
+
+        name = f"`{action.option_strings[-1]}`" if action.option_strings else str(action.metavar or action.dest).lower()
+        near = get_close_matches(str(value), map(str, action.choices), n=1)
+        hint = f"did you mean `{near[0]}`?" if near else f"expected {', '.join(map(str, action.choices))}"
+        known = f"for {name}" if action.option_strings else ""
+        what = f"invalid value `{value}` {known}" if known else f"unknown {name} `{value}`"
+        raise ArgumentError(None, f"{what}: {hint}")
+
+    def _renamed(self) -> str:
+        """What to write instead of a flag that was removed, whatever else is missing because of it."""
+        known = {name for parser in family(self) for name in flags(parser)}
+        for word in self._given[: self._given.index("--") if "--" in self._given else None]:
+            old = word.partition("=")[0]
+            if old not in known and REMOVED.get(old, "").partition(" ")[0] in known:
+                return f"`{old}` is now `{REMOVED[old]}`"
+        return ""
 
     def _nearest(self, flag: str) -> str:
         from difflib import get_close_matches

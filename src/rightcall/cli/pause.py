@@ -19,7 +19,16 @@ from msgspec.structs import replace
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import Looking, database_of, json_option, policy_of, policy_path, store_options
+from rightcall.cli.options import (
+    Looking,
+    database_of,
+    given_text,
+    json_option,
+    pointed,
+    policy_of,
+    policy_path,
+    store_options,
+)
 from rightcall.cli.persons import person_option, who
 from rightcall.cli.terminal import tell
 from rightcall.errors import ConfigError, PolicyError, StoreError
@@ -37,7 +46,7 @@ if TYPE_CHECKING:
 # The stores that `pause` and `resume` reach, also where the policy file cannot be read: an emergency stop must not
 # fail over a typing error.
 #
-#     --db FILE ───────────────────────▶ that store, which must be there
+#     --store FILE ───────────────────────▶ that store, which must be there
 #     a policy, here or above ─────────▶ the store that it names, which a stop may make
 #     a policy that cannot be read ────▶ every store that it is likely to mean and that is there
 #     no policy ───────────────────────▶ the store of this folder, where there is one, that of hooks without a policy,
@@ -71,8 +80,8 @@ class Places(Struct, frozen=True):
 def places_of(options: Namespace, word: str) -> Places:
     """What `rightcall <word>` reaches. ConfigError where a folder or a store that was named is missing."""
     if not os.path.isdir(options.root):
-        raise ConfigError(f"there is no folder {escaped(options.root)}; nothing was changed. Check `--root`")
-    if options.db is not None:
+        raise ConfigError(f"no such folder: {escaped(options.root)}; nothing was changed. Check `--root`")
+    if options.store is not None:
         return _named(options)
     looked = os.path.abspath(options.root)
     if options.policy is None:
@@ -89,9 +98,9 @@ def _named(options: Namespace) -> Places:
     from rightcall.policy.settings import DEFAULT_POLICY
     from rightcall.record.identity import lost
 
-    path = os.path.abspath(options.db)
+    path = os.path.abspath(options.store)
     if not os.path.exists(path) and not lost(Path(path).resolve()):
-        raise ConfigError(f"there is no audit log at {escaped(path)}; nothing was changed. Check `--db`")
+        raise ConfigError(f"no audit log at {escaped(path)}; nothing was changed. Check `--store`")
     try:
         settings = policy_of(options).settings
     except ConfigError:
@@ -108,7 +117,7 @@ def _without_policy(looked: str) -> Places:
     stores = (*([] if own is None else [_place_at(own)]), _hooks_place())
     note = (
         f"{escaped(looked)} has no policy file, here or above, so this is meant for everything that you run on this "
-        "machine. For one project pass `--root DIR`, for one store `--db FILE`"
+        "machine. For one project pass `--root DIR`, for one store `--store FILE`"
     )
     return Places(stores, DEFAULT_POLICY.settings, True, (note,))
 
@@ -177,12 +186,12 @@ def _despite(options: Namespace, word: str, wrong: ConfigError, nearer: list[str
     if said is not None:
         believed = options.policy is not None or _lies_below(said, folder) or _used_before(said)
         known += [os.path.abspath(said)] if believed else []
-        unsure = "" if believed else f" --db {quote(os.path.abspath(said))}"
+        unsure = "" if believed else f" --store {quote(os.path.abspath(said))}"
     there = [one for one in dict.fromkeys(known) if _is_there(one)]
-    command = f"rightcall {word}{unsure or ' --db FILE'}"
+    command = f"rightcall {word}{unsure or ' --store FILE'}"
     if not there:
         raise ConfigError(
-            f"the policy cannot be used ({wrong}), and there is no audit log at {escaped(usual)}, so nothing was "
+            f"the policy cannot be used ({wrong}), and no audit log is at {escaped(usual)}, so nothing was "
             f"changed. Name the audit log: {escaped(command)}"
         )
     note = (
@@ -299,7 +308,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def common_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--reason", metavar="TEXT", default="", help="Record this reason")
+    parser.add_argument("--reason", type=given_text, metavar="TEXT", default="", help="Record this reason (@FILE, -)")
     parser.add_argument(
         "--everywhere",
         action="store_true",
@@ -359,7 +368,7 @@ def keep_everywhere(pause: Pause | None) -> None:
         raise ConfigError(
             f"{escaped(fault.filename or 'the state folder')} cannot be written, so this does not hold everywhere: "
             f"{fault.strerror or fault}. "
-            "Stop each store by itself: rightcall pause --db FILE"
+            "Stop each store by itself: rightcall pause --store FILE"
         ) from None
 
 
@@ -426,7 +435,11 @@ def report_each(
         except StoreError as fault:
             faults.append(fault)
     whole = state_record(stopped()) | {"changed": changed}
-    tell(options, {"stores": done, "everywhere": whole}, lambda _: _describe_stores(done, whole))
+    tell(
+        options,
+        {"stores": done, "everywhere": whole},
+        lambda _: (pointed(line, options) for line in _describe_stores(done, whole)),
+    )
     faults += [] if places.fault is None else [places.fault]
     if faults:
         raise faults[0]
@@ -450,7 +463,7 @@ def _lines(one: dict[str, Any], reach: str = "") -> Iterator[str]:
     yield f"All calls are {state} since {one['since']} UTC by {escaped(one['by'])}{why} ({escaped(one['store'])})"
     if one.get("unused_reason"):
         yield "The first reason stays on record; yours was not recorded. To change it, resume and pause again."
-    yield f"Run `rightcall resume{reach}`{'' if reach else ' with the same options'} to let calls run again."
+    yield f"Run `rightcall resume{reach}` to let calls run again."
 
 
 def paused_line(held: Pause | None) -> list[str]:
@@ -458,7 +471,7 @@ def paused_line(held: Pause | None) -> list[str]:
     if held is None:
         return []
     why = f": {escaped(held.reason)}" if held.reason else ""
-    return [f"PAUSED since {held.since} UTC by {escaped(held.by)}{why}. `rightcall resume` lets calls run again."]
+    return [f"PAUSED since {held.since} UTC by {escaped(held.by)}{why}. Run `rightcall resume` to let calls run again."]
 
 
 HELP_RESUME = """\

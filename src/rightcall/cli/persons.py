@@ -56,9 +56,7 @@ def _paper() -> Paper:
 
 _AGO = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_RIGHT = (
-    "write a date (2026-01-31, or 2026-01-31T12:00; UTC unless it says otherwise) or how long ago (30m, 12h, 30d, 4w)"
-)
+_RIGHT = "expected a date (2026-01-31, or 2026-01-31T12:00, in UTC) or a time ago (30m, 12h, 30d, 4w)"
 
 
 def moment(text: str, option: str, now: datetime | None = None) -> str:
@@ -76,7 +74,7 @@ def moment(text: str, option: str, now: datetime | None = None) -> str:
         read = read.replace(tzinfo=UTC) if read.tzinfo is None else read
         return written(read.timestamp())
     except (ValueError, OverflowError):
-        raise ConfigError(f"{option}: {escaped(text, 40)!r} is no moment; {_RIGHT}") from None
+        raise ConfigError(f"invalid value {escaped(text, 40)!r} for `{option}`: {_RIGHT}") from None
 
 
 def ago(text: str, option: str, now: datetime | None = None) -> str:
@@ -85,14 +83,19 @@ def ago(text: str, option: str, now: datetime | None = None) -> str:
     >>> ago("36h", "--older-than", datetime(2026, 1, 31, 12, tzinfo=UTC))
     '2026-01-30 00:00:00.000'
     """
-    found = _AGO.fullmatch(text.strip())
-    if found is None:
-        raise ConfigError(f"{option}: {escaped(text, 40)!r} is no length of time; write 30m, 12h, 30d or 4w")
+    back = span(text, option)
     try:
-        back = timedelta(**{_UNITS[found[2]]: int(found[1])})
         return written(((now or datetime.now(UTC)) - back).timestamp())
     except (OverflowError, ValueError):
-        raise ConfigError(f"{option}: {escaped(text, 40)!r} is longer ago than any date") from None
+        raise ConfigError(f"invalid value {escaped(text, 40)!r} for `{option}`: no date is that old") from None
+
+
+def span(text: str, option: str) -> timedelta:
+    """A length of time, as `30d`."""
+    found = _AGO.fullmatch(text.strip())
+    if found is None:
+        raise ConfigError(f"invalid value {escaped(text, 40)!r} for `{option}`: expected 30m, 12h, 30d or 4w")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 # ── waiting ──

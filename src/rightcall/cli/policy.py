@@ -76,7 +76,7 @@ class _AnyOrder(Parser):
 
     _mixing = False
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - as the original, which has overloads
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self._mixing or self.is_group:
             return super().parse_known_args(args, namespace)
         self._mixing = True
@@ -428,7 +428,7 @@ class Answer(Struct, frozen=True):
 def examine(given: str | FoundPolicy) -> Answer:
     file, ignored = os.fspath(given), tuple[str, ...]()
     if file == POLICY_FILE and not os.path.lexists(file):
-        missing = PolicyError("there is none here; `rightcall init` writes one, or name another file", source=file)
+        missing = PolicyError("no such file; run `rightcall init` to write one, or name another file", source=file)
         return Answer(file, mistakes=(missing,))
     try:
         raw = read_text(file).raw

@@ -119,8 +119,8 @@ def _words(options: Namespace) -> tuple[str, str | None]:
         options.policy = words.pop(0)
     if len(words) > 2:
         raise InputError('explain takes [FILE] TOOL [ARGS]; quote ARGS, as in \'{"path": "src"}\'')
-    if options.db is not None and not options.live:
-        raise InputError("--db is looked into with --live only")
+    if options.store is not None and not options.live:
+        raise InputError("`--store` needs `--live`")
     if not options.caller.strip() or not options.caller.isprintable():
         raise InputError("--as needs the name of a caller")
     return words[0], words[1] if len(words) > 1 else None
@@ -145,8 +145,8 @@ def _tool(toolbox: Toolbox, name: str) -> Equipped:
     if match.tool is not None:
         return toolbox.tools[match.tool.name]
     near = " or ".join(f"`{one}`" for one in match.suggestions)
-    known = "--tools and --pack say which others there are"
-    raise InputError(f"there is no tool `{name}`: " + (f"did you mean {near}? ({known})" if near else known))
+    known = "add others with `--tools` or `--pack`"
+    raise InputError(f"unknown tool `{name}`: " + (f"did you mean {near}? ({known})" if near else known))
 
 
 def _request(
@@ -244,7 +244,7 @@ def _labelled(label: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def _source(found: Explanation) -> str:
     if found.file is None:
-        return "the defaults: there is no rightcall.toml here"
+        return "the defaults: no rightcall.toml here"
     return f"{escaped(found.file)} ({found.policy.digest})"
 
 

@@ -1,5 +1,5 @@
-"""Look after pull requests: what models ask to be merged, what others said of it, and your own word. A merge runs the
-checks first and changes all or nothing; `rightcall undo` takes it back."""
+"""List, show, review, merge and export the pull requests that models opened. A merge runs the checks first and changes
+all or nothing; `rightcall undo` takes it back."""
 
 import os
 import sys
@@ -17,11 +17,13 @@ from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import diff_lines, listing, story, summary, view_pull, whole
 from rightcall.cli.options import (
     database_of,
+    given_text,
     json_option,
     open_store,
+    places,
+    pointed,
     policy_of,
     policy_path,
-    read_argument,
     store_options,
     subcommands,
     whole_number,
@@ -122,9 +124,11 @@ def _say(
     record_first(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
     asked = ReviewArguments(id=record.id, decision=decision, comment=options.text, caller=by)
     done = review(desk, asked, person=True, at=at)
-    told = {"comment": "Your comment stands", "approve": "It is approved", "reject": "It is rejected"}[decision]
+    told = {"comment": "Comment added", "approve": "It is approved", "reject": "It is rejected"}[decision]
     approvals = f"{many(done.approvals, 'approval')} of {done.needed}"
-    say(f"{told} at commit {done.commit[:_SHORT]}; it has {approvals}. To take that back: {done.undo}")
+    back = f"{done.undo}{places(options)}"
+    said = f"{told} at commit {done.commit[:_SHORT]}; it has {approvals}. To take that back: {back}"
+    tell(options, to_builtins(done), lambda _: [said], guarded=True)
     return OK
 
 
@@ -140,7 +144,7 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
                 f"at least {_LEAST_COMMIT} characters are needed"
             )
     elif not options.yes:
-        _require_terminal("approve it with --commit HEX, the commit that you have looked at, or --yes")
+        _require_terminal("pass `--commit HEX`, the commit you reviewed, or `--yes`")
         instead = f"`rightcall pr diff {record.id}` shows all of it; then approve it with --commit {case.head[:_SHORT]}"
         _show_acting(diff_preview((), case.writer, case.fork, case.head, instead), instead)
         if not agrees(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ", "It is not approved."):
@@ -151,7 +155,9 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
 def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
     record_first(options, "pr close", by, {"pull": record.id, "branch": record.branch})
     change = close_pull(desk, record.id, by, options.text, person=True)
-    say(f"Pull request {record.id} is closed; its branch stays. To take that back: rightcall undo {change.id}")
+    back = f"rightcall undo {change.id}{places(options)}"
+    said = f"Pull request {record.id} is closed; its branch stays. To take that back: {back}"
+    tell(options, {"closed": record.id, "change": change.id}, lambda _: [said], guarded=True)
     return OK
 
 
@@ -160,7 +166,7 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
     if options.approve:
         require_other(by, plan.case.people, "An approval")
     if not options.yes:
-        _require_terminal("look at it with `rightcall pr diff`, and merge it with --yes")
+        _require_terminal("review it with `rightcall pr diff`, then pass `--yes`")
         instead = f"`rightcall pr diff {plan.case.record.id}` shows all of it; then merge it with --yes"
         _show_acting(preview_lines(desk, plan), instead)
         word = "approve and merge" if options.approve else "merge"
@@ -191,7 +197,7 @@ def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan
     finally:
         sandbox.close()
     record_first(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
-    tell(options, to_builtins(done), lambda _: [_describe_merge(done)], guarded=True)
+    tell(options, to_builtins(done), lambda _: [_describe_merge(done) + places(options)], guarded=True)
     return OK
 
 
@@ -205,7 +211,7 @@ def _interrupted(desk: "Desk", options: Namespace, by: str, data: dict[str, Any]
         sys.stderr.write(f"rightcall: interrupted, after it was merged as {record.merge[:_SHORT]}\n")
         return
     record_first(options, "pr not merged", by, data)
-    approved = f"; your approval stands (rightcall pr show {record.id})" if options.approve else ""
+    approved = f"; your approval is kept (rightcall pr show {record.id})" if options.approve else ""
     sys.stderr.write(f"rightcall: interrupted: nothing was merged, pull request {record.id} is open{approved}\n")
 
 
@@ -227,7 +233,7 @@ def _show_acting(preview: str, instead: str) -> None:
 
 def _require_terminal(instead: str) -> None:
     if not at_a_terminal():
-        raise ConfigError(f"there is no terminal to show it and ask at: {instead}")
+        raise ConfigError(f"cannot prompt without a terminal; {instead}")
 
 
 # ── desks ──
@@ -283,16 +289,16 @@ def arguments(parser: ArgumentParser) -> None:
     json_option(action("show", "Show one pull request: commits, reviews, checks, discussion"))
     action("diff", "Show the changes; piped, the exact patch")
     action("comment", "Add a comment", acts=True).add_argument(
-        "text", type=read_argument, metavar="TEXT", help="Comment; @FILE reads a file, - standard input"
+        "text", type=given_text, metavar="TEXT", help="Comment; @FILE reads a file, - standard input"
     )
     approve = action("approve", "Approve the pull request as it is now", acts=True)
     reject = action("reject", "Reject the pull request as it is now", acts=True)
-    reject.add_argument("text", type=read_argument, metavar="TEXT", help="Reason; @FILE reads a file, - standard input")
+    reject.add_argument("text", type=given_text, metavar="TEXT", help="Reason; @FILE reads a file, - standard input")
     close = action("close", "Close the pull request without merging it", acts=True)
     close.add_argument(
         "text",
         nargs="?",
-        type=read_argument,
+        type=given_text,
         default="",
         metavar="TEXT",
         help="Reason; @FILE reads a file, - standard input",
@@ -302,7 +308,7 @@ def arguments(parser: ArgumentParser) -> None:
     approve.add_argument(
         "text",
         nargs="?",
-        type=read_argument,
+        type=given_text,
         default="",
         metavar="TEXT",
         help="Comment; @FILE reads a file, - standard input",
@@ -310,7 +316,8 @@ def arguments(parser: ArgumentParser) -> None:
     approve.add_argument("--commit", metavar="HEX", help="Approve only if the branch is at this commit")
     for one in (approve, merge):
         one.add_argument("--yes", action="store_true", help="Do not ask for confirmation")
-    json_option(merge)
+    for name in ("comment", "approve", "reject", "close", "merge"):
+        json_option(every[name])
     export = action("export", "Write files for a forge's command line, and print the command")
     export.add_argument("--to", choices=FORGES, default=FORGES[0], help="Export for this forge (default: %(default)s)")
     export.add_argument("--out", metavar="DIR", help="Write into this new folder (default: pull-request-ID)")
@@ -372,7 +379,7 @@ _LOOKS = {"list": _list, "show": _show, "diff": _diff, "export": _export}
 
 
 HELP_UNDO = """\
-Take back what a tool has written, while nothing newer depends on it; without ID: the last changes."""
+Undo a change that a tool made, while nothing newer depends on it. Without ID, list the last changes."""
 
 EXAMPLES_UNDO = """\
 examples:
@@ -388,6 +395,7 @@ def arguments_undo(parser: ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help="ID of the change, from the list or a tool")
     parser.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     parser.add_argument(
+        "-n",
         "--limit",
         type=whole_number("changes", 1),
         default=_MOST,
@@ -416,7 +424,7 @@ def run_undo(options: Namespace) -> int:
 def _adopt(desk: "Desk", options: Namespace) -> int:
     if not os.path.isdir(desk.folder) or os.path.islink(desk.folder):
         unread = "" if os.path.lexists(desk.folder) else distrust(desk.folder)
-        raise ConfigError(unread or f"there is no desk at {desk.folder}")
+        raise ConfigError(unread or f"no journal at {desk.folder}")
     _note(options, "desk adopted", {"folder": desk.folder})
     adopt(desk.folder)
     say(f"{desk.folder} is believed from now on.")
@@ -458,7 +466,7 @@ def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
     lines = table(["id", "when (UTC)", "by", "what", "can be undone"], rows, style, left=5)
     reasons = [f"{one.id}: {why}" for one, why in found if why and not one.undone]
     lines += [piece for reason in reasons for piece in wrap(spell_out(reason), style.width)]
-    return [*lines, "`rightcall undo ID` shows what it would change, and asks."]
+    return [*lines, "Run `rightcall undo ID` to see what it would change; it asks before it changes anything."]
 
 
 def _undo(desk: "Desk", options: Namespace) -> int:
@@ -474,7 +482,7 @@ def _undo(desk: "Desk", options: Namespace) -> int:
             return _say_refusal(options, why)
         done = _done(worker, options, filed)
     record = {"ok": True, "undone": options.id, "change": done.id, "diff": shown}
-    said = [*worker.notes, f"{options.id} is undone. `rightcall undo {done.id}` takes that back."]
+    said = [*worker.notes, pointed(f"{options.id} is undone. To redo it, run `rightcall undo {done.id}`.", options)]
     tell(options, record, lambda _: said, guarded=True)
     return OK
 
@@ -488,7 +496,7 @@ def _say_refusal(options: Namespace, why: str) -> int:
 def _ask_to_merge(options: Namespace, filed: "Filed", diff: str) -> bool:
     entry = filed.entry
     if options.json or not at_a_terminal():
-        raise ConfigError(f"there is no terminal to ask at: say --yes to undo {options.id}")
+        raise ConfigError(f"cannot prompt without a terminal; pass `--yes` to undo {options.id}")
     say(
         f"{entry.id}, {entry.at}, {render_name(entry.caller)}: {spell_out(entry.summary, 200)}",
         "This would be changed:",

@@ -1,4 +1,4 @@
-"""Find the calls in what a model wrote, in whatever format, and check each; the prose that is left follows."""
+"""Find the calls in a model's output, in any format, and check each. The remaining text follows."""
 
 import json
 import sys
@@ -234,7 +234,7 @@ def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """For `object_pairs_hook`: an object in which no key stands twice."""
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key is given twice")
     return members
 
 
@@ -453,7 +453,7 @@ def _spans(places: Iterable[Place | Note], text: str | None) -> Iterator[dict[st
 # ── JSON lines ──
 # `rightcall read --jsonl`: emissions in, readings out, one line each, in order, with bounded memory.
 
-_FORM = 'the line needs "text" (what the model wrote), "message" (a native message), or to be a JSON string'
+_FORM = 'expected "text" (the model output), "message" (a native message), or a JSON string'
 
 
 def line_reader(finish_reason: str | None, stream: int) -> Answer:
@@ -493,7 +493,7 @@ def _text_fields(line: bytes) -> dict[str, Any]:
 def _text_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | None, stream: int) -> dict[str, Any]:
     text = fields["text"]
     if not isinstance(text, str):
-        raise LineError('"text" is what the model wrote, a string', fields.get("id"))
+        raise LineError('"text" must be a string: the model output', fields.get("id"))
     return reading_record(_read_as(gate, text, finish_reason, stream), text)
 
 

@@ -1,10 +1,11 @@
-"""Tell the story of a request that went through the router: what was needed, what was chosen, how sure it was, what
-came of it. Packets that wait are saved, and so is every one that has ended."""
+"""Inspect saved requests: whether a tool was needed, which one was chosen, the confidence, and the result. Every routed
+request is saved, also while it waits for a person."""
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from datetime import timedelta
 from shlex import quote
 
 from msgspec import to_builtins
@@ -18,12 +19,14 @@ from rightcall.cli.options import (
     database_of,
     json_option,
     look_into,
+    places,
     policy_of,
+    repeat_options,
     store_options,
     subcommands,
     whole_number,
 )
-from rightcall.cli.persons import fit_columns
+from rightcall.cli.persons import fit_columns, span
 from rightcall.cli.terminal import (
     Style,
     Tint,
@@ -32,7 +35,6 @@ from rightcall.cli.terminal import (
     json_text,
     labelled,
     pad,
-    say,
     table,
     tell,
     text_lines,
@@ -51,7 +53,7 @@ examples:
   rightcall requests show last
   rightcall requests show p1k0aren3qsqae3xz --json
   rightcall requests remove p1k0aren3
-  rightcall requests prune --days 30
+  rightcall requests prune --older-than 30d
 """
 
 
@@ -64,14 +66,23 @@ def arguments(parser: ArgumentParser) -> None:
     json_option(show)
     lists = action("list", "List the saved requests, newest first")
     lists.add_argument(
-        "-n", type=whole_number("packets"), default=20, metavar="N", help="Show at most N (default: %(default)s)"
+        "-n",
+        "--limit",
+        type=whole_number("requests"),
+        default=20,
+        metavar="N",
+        help="Show at most N (default: %(default)s)",
     )
     json_option(lists)
     prune = action("prune", "Remove old saved requests; their calls stay in the audit log")
-    prune.add_argument("--days", type=_days, required=True, metavar="N", help="Remove those unchanged for N days")
+    prune.add_argument(
+        "--older-than", required=True, metavar="TIME", help="Remove those unchanged for this long, such as 30d"
+    )
     prune.add_argument(
         "--all", action="store_true", help="Also remove those that wait for a person; they cannot continue"
     )
+    for one in (remove, prune):
+        json_option(one)
     for one in every.values():
         store_options(one)
 
@@ -98,7 +109,8 @@ def _records(packet: "Packet", options: Namespace, style: Style) -> list[str]:
         return records([], f"there is none at {path} yet", style)
     try:
         with closing(look_into(options)) as looking:
-            return records(looking.look(lambda tables: _calls(tables, packet)), "", style)
+            found = looking.look(lambda tables: _calls(tables, packet))
+            return records(found, "", style, places(options))
     except StoreError as error:  # the story is told all the same
         return records([], str(error), style)
 
@@ -110,7 +122,7 @@ def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
 
 
 def _list(store: "PacketStore", options: Namespace) -> int:
-    found = PacketStore(store.folder, _redactor(options)).list(options.n)
+    found = PacketStore(store.folder, _redactor(options)).list(options.limit)
     nothing = [f"No packet is saved in {escaped(store.folder)}."]
     tell(options, {"packets": to_builtins(found)}, lambda style: listing(found, style) if found else nothing)
     return OK
@@ -122,7 +134,7 @@ def _redactor(options: Namespace) -> "Redactor":
 
 def _remove(store: "PacketStore", options: Namespace) -> int:
     store.remove(found := store.find(options.id))
-    say(f"removed {found}")
+    tell(options, {"removed": [found]}, lambda _: [f"removed {found}"])
     return OK
 
 
@@ -135,24 +147,14 @@ def _prune(store: "PacketStore", options: Namespace) -> int:
         kept.append(id)
         return True
 
-    removed = store.prune(options.days, waits)
-    say(f"removed {count(removed, 'packet')}")
-    if kept:
-        say(f"kept {count(kept, 'packet')} waiting for a person; --all removes such too")
+    removed = store.prune(span(options.older_than, "--older-than") / timedelta(days=1), waits)
+    left = [f"kept {count(kept, 'request')} waiting for a person; `--all` removes these too"] if kept else []
+    said = [f"removed {count(removed, 'request')}", *left]
+    tell(options, {"removed": removed, "kept": kept}, lambda _: said)
     return OK
 
 
 _ACTIONS = {"show": _show, "list": _list, "remove": _remove, "prune": _prune}
-
-
-def _days(text: str) -> float:
-    try:
-        days = float(text)
-    except ValueError:
-        days = -1.0
-    if not 0 <= days <= 1e6:
-        raise ArgumentTypeError(f"{escaped(text, 40)!r} is no number of days; give 0 or more")
-    return days
 
 
 # ── how it goes on ──
@@ -160,19 +162,13 @@ def _days(text: str) -> float:
 # them.
 
 DEFAULT_CALLER = "default"
-_PLACES = ("policy", "root", "db")
-_MODELS = ("url", "model", "key_env")
-
-
-def places(options: Namespace) -> str:
-    """The options that say where the audit is, as they were given."""
-    return _repeat_options(options, _PLACES)
+_MODELS = ("upstream", "model", "key_env")
 
 
 def models(options: Namespace) -> str:
     """The options that say which model is asked and what there is to choose from, as they were given."""
     tools = "".join(f" --tools {quote(escaped(one))}" for one in getattr(options, "tools", ()))
-    return tools + _repeat_options(options, _MODELS)
+    return tools + repeat_options(options, _MODELS)
 
 
 def approval_ways(id: str, more: str = "") -> list[str]:
@@ -217,13 +213,6 @@ def resume_command(packet: "Packet", more: str = "") -> str:
     header = packet.header
     caller = "" if header.caller == DEFAULT_CALLER else f" --as {quote(escaped(header.caller, 200))}"
     return f"rightcall ask --resume {escaped(header.packet_id, 60)}{caller}{more}"
-
-
-def _repeat_options(options: Namespace, names: tuple[str, ...]) -> str:
-    """What holds by itself is not said again."""
-    values = {name: getattr(options, name, None) for name in names}
-    told = {name: value for name, value in values.items() if value and (name, value) != ("root", ".")}
-    return "".join(f" --{name.replace('_', '-')} {quote(escaped(value))}" for name, value in told.items())
 
 
 # ── the report ──
@@ -355,14 +344,14 @@ def _step(step: "ReflectionLog") -> list[str]:
     return [f"{when:<12}  {escaped(step.step, _NAME):<17}  {sure}  {took:>11}  {first}".rstrip(), *more]
 
 
-def records(found: "Sequence[CallRecord]", missing: str, style: Style) -> list[str]:
+def records(found: "Sequence[CallRecord]", missing: str, style: Style, where: str = "") -> list[str]:
     """The calls that belong to it; `missing` says why nobody could look."""
     if missing:
         return labelled("audit", harmless_lines(missing), style)
     if not found:
         return labelled("audit", ["no call of it is recorded"], style)
     width = min(_NAME, max(visible_width(escaped(one.tool, _NAME)) for one in found))
-    return labelled("audit", [_record(one, width, style) for one in found], style)
+    return labelled("audit", [f"{_record(one, width, style)}{where}" for one in found], style)
 
 
 def _record(record: "CallRecord", width: int, style: Style) -> str:

@@ -42,7 +42,7 @@ EXAMPLES = """\
 examples:
   rightcall route "show me docs/design.md"
   rightcall route "what is the weather in Oslo?" --tools tools.json --limit 3
-  rightcall route "show me docs/design.md" --url http://127.0.0.1:8080/v1 --model qwen3-4b
+  rightcall route "show me docs/design.md" --upstream http://127.0.0.1:8080/v1 --model qwen3-4b
   rightcall route "show me docs/design.md" --run
   rightcall route "hello there" --tools tools.json --mode keywords --json
   rightcall route --jsonl requests.jsonl --tools tools.json > judgements.jsonl
@@ -74,6 +74,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="Detect the need for a tool this way (default: the policy's)",
     )
     parser.add_argument(
+        "-n",
         "--limit",
         type=number_within(1, MOST_CANDIDATES),
         default=5,
@@ -186,7 +187,7 @@ def _judge_lines(options: Namespace) -> int:
 
     if len(options.words) > 1:
         raise InputError("--jsonl takes one file (or nothing for standard input), the requests stand in its lines")
-    contrary = next((name for name in ("run", "url", "model", "key_env") if getattr(options, name)), None)
+    contrary = next((name for name in ("run", "upstream", "model", "key_env") if getattr(options, name)), None)
     if contrary is not None:
         raise InputError(f"--jsonl asks no model and runs nothing; it does not go with --{contrary.replace('_', '-')}")
     given, policy = loaded_tools(options), policy_of(options)
@@ -332,4 +333,4 @@ def plainly(packet: Packet) -> Packet:
         state = "failed" if status == "failed" else "answered"
         said, packet = plain_answer(packet, ""), with_state(packet, state, packet.status.why)
     packet = replace(packet, content=replace(packet.content, answer=said))
-    return log_step(packet, "response", "Said what came of it, without a model", taken)
+    return log_step(packet, "response", "Reported the result, without a model", taken)

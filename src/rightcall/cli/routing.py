@@ -20,6 +20,7 @@ from rightcall.cli.options import (
     database_of,
     load_tools,
     open_store,
+    places,
     policy_file,
     policy_path,
     read_argument,
@@ -34,7 +35,6 @@ from rightcall.cli.requests import (
     confidence_lines,
     intent_lines,
     models,
-    places,
     result_lines,
     resume_command,
     review_lines,
@@ -137,7 +137,7 @@ def tools_option(parser: ArgumentParser) -> None:
 
 
 def caller_option(parser: ArgumentParser) -> None:
-    parser.add_argument("--as", "--caller", dest="caller", default="default", metavar="CALLER", help=SHARED["--as"])
+    parser.add_argument("--as", dest="caller", default="default", metavar="CALLER", help=SHARED["--as"])
 
 
 def text_of(words: list[str]) -> str:
@@ -162,21 +162,21 @@ def refuse_too_long(text: str, settings: RouterSettings) -> None:
 
 def given_model(options: Namespace, settings: RouterSettings) -> Endpoint | None:
     """The endpoint of the command line; None where the policy says which, or where there is none."""
-    if options.url is None:
+    if options.upstream is None:
         alone = next((name for name in ("model", "key_env") if getattr(options, name) is not None), None)
         if alone is not None:
-            raise InputError(f"--{alone.replace('_', '-')} goes with --url, which says where the model is")
+            raise InputError(f"--{alone.replace('_', '-')} needs `--upstream URL`")
         return None
     from rightcall.models.endpoint import Endpoint
 
     key = os.environ.get(options.key_env, "").strip() if options.key_env else None
     if key == "":
-        raise InputError(f"--key-env: there is no environment variable {escaped(options.key_env, 100)}, or it is empty")
-    return Endpoint(options.url, options.model or "", key=key, seconds=settings.model_seconds)
+        raise InputError(f"environment variable {escaped(options.key_env, 100)} is missing or empty (`--key-env`)")
+    return Endpoint(options.upstream, options.model or "", key=key, seconds=settings.model_seconds)
 
 
 def has_model(options: Namespace, settings: RouterSettings) -> bool:
-    return options.url is not None or settings.light is not None or settings.prime is not None
+    return options.upstream is not None or settings.light is not None or settings.prime is not None
 
 
 def asked_model(options: Namespace, settings: RouterSettings, command: str) -> Endpoint:
@@ -197,12 +197,12 @@ def asked_model(options: Namespace, settings: RouterSettings, command: str) -> E
 def no_model(options: Namespace, command: str, found: Sequence[LocalServer] = ()) -> ConfigError:
     """What to do where no model is named; `found` are servers that run on this machine."""
     here = [
-        f"  {server.name}: rightcall {command} … --url {server.url} --model {escaped(model, 100)}"
+        f"  {server.name}: rightcall {command} … --upstream {server.url} --model {escaped(model, 100)}"
         for server in found
         for model in server.models[:_MOST_MODELS]
     ]
     running = "\n".join(("Running on this machine:\n", *here, "", "")) if here else ""
-    return ConfigError(f"there is no model to ask. {running}{how_to_configure(options, command)}")
+    return ConfigError(f"no model to ask. {running}{how_to_configure(options, command)}")
 
 
 def how_to_configure(options: Namespace, command: str) -> str:
@@ -214,7 +214,7 @@ def how_to_configure(options: Namespace, command: str) -> str:
         f'  url = "{EXAMPLE_URL}"\n'
         '  model = "qwen3-4b"\n'
         '  #key_env = "MODEL_KEY"   # where the server wants a key: the variable that holds it\n\n'
-        f"or on the command line: rightcall {command} … --url {EXAMPLE_URL} --model qwen3-4b"
+        f"or on the command line: rightcall {command} … --upstream {EXAMPLE_URL} --model qwen3-4b"
     )
 
 
@@ -276,7 +276,7 @@ def foresee(options: Namespace, packet: Packet, settings: RouterSettings) -> Exp
     live = os.path.exists(database_of(options))
     asked = Namespace(
         words=[selected.tool_name, json_text(selected.params)], caller=options.caller, policy=options.policy,
-        root=options.root, db=options.db if live else None, live=live, tools=options.tools, pack=[],
+        root=options.root, store=options.store if live else None, live=live, tools=options.tools, pack=[],
     )  # fmt: skip
     try:
         found = explain(asked)
@@ -373,7 +373,7 @@ def headline(shown: Shown) -> tuple[str, str, Tint]:
     if not packet.context.available_mcp_tools:
         return (
             "–",
-            "the policy allows none of the tools" if shown.not_allowed else "there is no tool to choose from",
+            "the policy allows none of the tools" if shown.not_allowed else "no tool to choose from",
             "yellow",
         )
     if found is not None and packet.intent.user_intent != "tool_routing":

@@ -1,4 +1,4 @@
-"""Run one tool call the whole way: repaired, checked, decided by the policy, run, recorded and answered."""
+"""Run one tool call: repair it, check it, decide by the policy, run the tool and record the call."""
 
 import json
 import re
@@ -19,6 +19,7 @@ from rightcall.cli.options import (
     json_option,
     load_tools,
     open_store,
+    places,
     policy_file,
     read_argument,
     store_options,
@@ -108,7 +109,7 @@ def run(options: Namespace) -> int:
                 sys.stderr.write(f"waiting up to {options.wait:g} s. {outcome.hint}\n")
                 outcome = executor.run(call, options.caller, **words, wait=options.wait)
     style = style_for(sys.stdout, split=options.split)
-    tell(options, outcome_record(outcome), lambda _: report(outcome, style, explain=options.explain))
+    tell(options, outcome_record(outcome), lambda _: report(outcome, style, places(options), explain=options.explain))
     return OK if outcome.ok else REFUSED
 
 
@@ -162,7 +163,7 @@ def outcome_record(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def report(outcome: Outcome, style: Style, *, explain: bool = False) -> list[str]:
+def report(outcome: Outcome, style: Style, where: str = "", *, explain: bool = False) -> list[str]:
     """Line by line."""
     lines = [_headline(outcome, style)]
     asked: dict[str, Any] = outcome.call.arguments if outcome.call is not None else {}
@@ -177,7 +178,9 @@ def report(outcome: Outcome, style: Style, *, explain: bool = False) -> list[str
     if outcome.hint:
         lines += labelled("hint", harmless_lines(outcome.hint), style)
     if outcome.metadata.call:
-        lines += labelled("record", [f"{outcome.metadata.call}  (rightcall audit show {outcome.metadata.call})"], style)
+        lines += labelled(
+            "record", [f"{outcome.metadata.call}  (rightcall audit show {outcome.metadata.call}{where})"], style
+        )
     if not outcome.metadata.recorded and outcome.ok:
         lines += labelled("not recorded", ["it ran, but its outcome is not in the audit yet"], style)
     return lines + (_explained(outcome, style) if explain else [])

@@ -48,12 +48,12 @@ EXAMPLES = """\
 examples:
   rightcall sandbox run hello.py
   rightcall sandbox run --scratch data summary.py -- --year 2024
-  rightcall sandbox run --lang js --seconds 10 --memory 1024 build
+  rightcall sandbox run --lang js --timeout 10 --memory 1024 build
   some-model | rightcall sandbox run -
   rightcall sandbox doctor
 
 exit status of `run`: the program's own; 128+n: a signal ended it; 124: it took too long; 137: another limit ended it;
-125: there is no sandbox here, so nothing ran; 123: it ended well, but not all that it left in --scratch could be
+125: no sandbox here, so nothing ran; 123: it ended well, but not all that it left in --scratch could be
 brought back. `doctor`: 1 where the sandbox does not work or lets something through.
 """
 
@@ -84,7 +84,7 @@ def _run_arguments(parser: ArgumentParser) -> None:
     )  # fmt: skip
     limits = parser.add_argument_group("Limits (default: those of the policy)")
     for option, metavar, field, about in (
-        ("--seconds", "S", "seconds", "Stop after S seconds (default: 4)"),
+        ("--timeout", "S", "seconds", "Stop after S seconds (default: 4)"),
         ("--memory", "MB", "memory", "Limit the memory of all processes (default: 512)"),
         ("--processes", "N", "processes", "Limit the number of processes (default: 64)"),
         ("--disk", "MB", "scratch", "Limit the size of its files (default: 128)"),
@@ -156,7 +156,7 @@ _SHOWN_LEFT = 10
 _END = 4000
 """Bytes of standard error that are looked at."""
 _WORDS: dict[LimitName, str] = {
-    "seconds": "stopped after {seconds:g} s (--seconds)",
+    "seconds": "stopped after {seconds:g} s (--timeout)",
     "memory": "it used more than {memory} MB of memory (--memory)",
     "processes": "it wanted more than {processes} processes (--processes)",
     "scratch": "its files reached {scratch} MB, or were too many for that (--disk)",
@@ -185,7 +185,7 @@ def run_file(options: Namespace) -> int:
 def settings_of(options: Namespace) -> SandboxSettings:
     """Those of the policy, if there is one, and what was said here."""
     settings = _policys(options)
-    named = {"seconds": "seconds", "memory": "memory", "processes": "processes", "disk": "scratch", "output": "output"}
+    named = {"timeout": "seconds", "memory": "memory", "processes": "processes", "disk": "scratch", "output": "output"}
     said = {
         field: getattr(options, name) for name, field in (named | {"tier": "tier"}).items() if hasattr(options, name)
     }

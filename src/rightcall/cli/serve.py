@@ -1,6 +1,6 @@
 """Run RightCall's server: the proxy for models, /health and /metrics, in one process on this machine. Without
---upstream a practice model answers, which breaks its calls on purpose, so that one can see what happens to them. Where
-the policy file names MCP servers ([servers.NAME]) they are joined at /mcp, under the same policy.
+--upstream a practice model answers, which breaks its calls on purpose, to show how they are repaired. The MCP
+servers of the policy file ([servers.NAME]) are served at /mcp, under the same policy.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def serving_options(parser: ArgumentParser) -> None:
         help="Send an invalid call back with a hint, at most N times (default: 0)",
     )  # fmt: skip
     answers.add_argument(
-        "--observe", action="store_true", help="Change nothing; print what would change"
+        "--mode", choices=("block", "observe"),
+        help="observe: change nothing, print what would change (default: the policy's, else block)",
     )  # fmt: skip
     answers.add_argument(
         "--teach", choices=("auto", "on", "off"), default="auto",
@@ -76,13 +77,13 @@ def serving_options(parser: ArgumentParser) -> None:
         help=f"Listen on this port (default: {PORT}; 0: a free one)",
     )
     access.add_argument(
-        "--open", action="store_true", help="Accept requests without a token, from everybody on this machine"
+        "--no-auth", action="store_true", help="Accept requests without a token, from everybody on this machine"
     )
     access.add_argument(
-        "--host-name", action="append", default=[], metavar="NAME", help="Accept requests for this host name"
+        "--allow-host", action="append", default=[], metavar="NAME", help="Accept requests for this host name"
     )
     access.add_argument(
-        "--origin", action="append", default=[], metavar="URL", help="Allow browser requests from this origin"
+        "--allow-origin", action="append", default=[], metavar="URL", help="Allow browser requests from this origin"
     )
     record = parser.add_argument_group("Policy and audit log")
     record.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
@@ -109,10 +110,10 @@ def serve_upstream(
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
     _check_upstream(options, url)  # what is wrong is said before anything is opened
-    token = None if options.open else os.environ.get(TOKEN) or new_token()
-    access = Access(token, bound_to=options.host, host_names=options.host_name, origins=options.origin)
-    treated = Options(options.retry, options.observe, options.teach, options.lift)
-    options.observe = options.observe or watches(policy.current)
+    token = None if options.no_auth else os.environ.get(TOKEN) or new_token()
+    access = Access(token, bound_to=options.host, host_names=options.allow_host, origins=options.allow_origin)
+    treated = Options(options.retry, options.mode == "observe", options.teach, options.lift)
+    options.observe = treated.observe or watches(policy.current)
     with lines_and_log(sys.stderr) as lines, hooks_answered(policy_file(options)):
         recording = _recording(options, policy.current)
         beside = tokens_alone(options) if recording is None else None
@@ -140,7 +141,7 @@ def _own_tools(options: Namespace, policy: Policy) -> OwnTools | None:
     if not options.servers:
         return None
     if not policy.servers:
-        raise ConfigError("--servers: the policy names no MCP server; [servers.NAME] in it says how one is reached")
+        raise ConfigError("`--servers`: the policy has no MCP server; add one as [servers.NAME]")
     from rightcall.executor.executor import Executor
     from rightcall.server.own_tools import OwnTools
 
@@ -156,8 +157,8 @@ def _check_upstream(options: Namespace, url: str) -> None:
     same_host = upstream.host == options.host or (here and upstream.is_local)
     if same_host and upstream.port == options.port:
         raise ConfigError(
-            f"--upstream: {upstream.authority} is where this server itself listens, so that it would ask itself; "
-            "give the model's server's address, or another --port"
+            f"`--upstream` is this server's own address ({upstream.authority}). "
+            "Pass the address of the model server, or another `--port`"
         )
 
 
@@ -170,12 +171,14 @@ def _recording(options: Namespace, policy: Policy) -> Recording | None:
         return open_recording(policy, policy_file(options), root=options.root)
     except StoreError as error:
         why = str(error).removesuffix(" Nothing was run.")
-        raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere, --no-audit keeps none", error.fault) from None
+        raise StoreError(
+            f"{why}\n`--root DIR` stores the audit log elsewhere, `--no-audit` records nothing", error.fault
+        ) from None
 
 
 def tokens_alone(options: Namespace) -> Store | None:
     """The store, for its tokens, where no audit is kept; None where there is none."""
-    options.db = None
+    options.store = None
     path = database_of(options)
     if not os.path.exists(path):
         return None
@@ -512,13 +515,13 @@ def _describe_start(base: str, token: str | None, style: Style, practice: bool) 
         f"RightCall serves {style.tint(base, 'bold')} in front of {model}.",
         f"  health   {url}/health",
         f"  metrics  {url}/metrics",
-        f"  token    {token or 'none is needed (--open)'}",
+        f"  token    {token or 'none is needed (--no-auth)'}",
         "",
         "Three things to try:",
         "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
         first,
         f"2. The base URL for a client: {style.tint(f'{url}/v1', 'bold')} (Anthropic's and Ollama's: {url})",
-        f"   In front of a model of yours: {command} serve --upstream http://localhost:11434",
+        f"   In front of your own model: {command} serve --upstream http://localhost:11434",
         "3. Two lines for rightcall.toml here, so that nothing is changed but everything told:",
         "   [gate.hosts.proxy]",
         '   mode = "observe"',
@@ -530,15 +533,15 @@ def _describe_start(base: str, token: str | None, style: Style, practice: bool) 
 
 
 HELP_PROXY = """\
-Stand between clients and a model's server, so that tool calls come out right. Clients change one base URL. It speaks
-OpenAI's chat completions and Responses, Anthropic's messages and Ollama's chat, streaming and not; every other path
-passes byte for byte. Keys of the upstream pass through and are never kept."""
+Run a proxy that repairs a model's tool calls. Clients change one base URL. The proxy supports OpenAI's chat
+completions and Responses, Anthropic's messages and Ollama's chat, with and without streaming; every other path
+passes byte for byte. Keys of the upstream pass through and are never stored."""
 
 EXAMPLES_PROXY = """\
 examples:
   rightcall proxy --upstream http://localhost:11434
-  rightcall proxy --upstream http://localhost:8080 --port 4242 --open --retry 1
-  rightcall proxy --upstream https://api.anthropic.com --observe
+  rightcall proxy --upstream http://localhost:8080 --port 4242 --no-auth --retry 1
+  rightcall proxy --upstream https://api.anthropic.com --mode observe
 """
 
 
@@ -556,8 +559,8 @@ def run_proxy(options: Namespace) -> int:
 def _describe_addresses(options: Namespace, base: str, token: str | None, style: Style) -> list[str]:
     url = base_url(base, token)
     return [
-        f"RightCall stands before the model's server{' and only watches' if options.observe else ''}. Base URLs:",
+        f"Proxy listening{' (mode observe: nothing is changed)' if options.observe else ''}. Base URLs:",
         f"  OpenAI and most clients  {style.tint(f'{url}/v1', 'bold')}",
         f"  Anthropic, Ollama        {style.tint(url, 'bold')}",
-        "Everything else about your client stays as it is, its key too. Ctrl-C stops.",
+        "Leave everything else in your client as it is, also its key. Press Ctrl-C to stop.",
     ]

@@ -352,7 +352,7 @@ def _nothing(found: Look) -> list[str]:
         return [
             "Nothing is recorded here yet.",
             "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.",
-            "--policy FILE, --root DIR or --db FILE say where else to look.",
+            "To look elsewhere, pass --policy FILE, --root DIR or --store FILE.",
         ]
     heading = f"{title(found.figures.caller, found.figures.period)}: no calls."
     if found.callers:

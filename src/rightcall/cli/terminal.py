@@ -385,7 +385,7 @@ def outcome(verdict: Verdict, style: Style) -> list[str]:
     elif verdict.found is not None:
         lines += labelled("what was read", [value_text(verdict.found.arguments)], style)
     if verdict.truncated:
-        lines += labelled("cut off", ["the text ends before the call does"], style)
+        lines += labelled("truncated", ["the text ends before the call does"], style)
     return lines
 
 
@@ -445,7 +445,7 @@ def change(repair: Repair) -> str:
     if repair.rule in RULES:  # the reader's repairs quote the place in the text, which stands above in full
         return str(repair.after)
     if repair.rule == "dropped_argument":
-        return f"{brief(repair.before)} left out: there is no such argument"
+        return f"{brief(repair.before)} left out: unknown argument"
     return f"{brief(repair.before)} → {brief(repair.after)}"
 
 

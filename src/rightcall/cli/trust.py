@@ -21,9 +21,12 @@ from rightcall.cli.options import (
     InputError,
     Looking,
     existing_place,
+    given_text,
     json_option,
     look_into,
     open_store,
+    places,
+    pointed,
     policy_file,
     policy_of,
     redactor_of,
@@ -80,7 +83,7 @@ def run(options: Namespace) -> int:
     if options.remove:
         return _remove(file, options)
     if not os.path.lexists(file):
-        here = "there is no policy file here; `rightcall init` writes one" if options.file is None else "no such file"
+        here = "no policy file here; run `rightcall init` to write one" if options.file is None else "no such file"
         raise InputError(here, source=file)
     if options.file is None:
         refuse_leaving_link(file)
@@ -198,7 +201,9 @@ def arguments_token(parser: ArgumentParser) -> None:
         "--expires", type=partial(duration, longest=_LONGEST), metavar="TIME",
         help="Expire the token after this time, such as 90d (default: never)",
     )  # fmt: skip
-    new.add_argument("--note", metavar="TEXT", default="", help="Record what the token is for")
+    new.add_argument(
+        "--note", type=given_text, metavar="TEXT", default="", help="Record what the token is for (@FILE, -)"
+    )
     new.add_argument(
         "--address", metavar="URL", default=ADDRESS, help=f"Address of the server, for the URLs (default: {ADDRESS})"
     )
@@ -244,10 +249,10 @@ def _new(store: "Store", options: Namespace) -> int:
         store.transact(lambda tables: revoke_tokens(tables, by, id=made.id))
         raise ConfigError(
             "no token was made: your state folder cannot be written, so nothing could later tell that this audit log "
-            "is yours. Name it: rightcall token new --db FILE, and start the server with `--policy FILE`"
+            "is yours. Name it: rightcall token new --store FILE, and start the server with `--policy FILE`"
         )
     try:
-        lines = _describe_token(made, text, urls, has_rights=made.caller in policy.settings.callers)
+        lines = _describe_token(made, text, urls, places(options), has_rights=made.caller in policy.settings.callers)
         tell(options, _record_token(made) | {"token": text, "urls": urls}, lambda _: lines, guarded=True)
         sys.stdout.flush()
     except OSError:  # nobody has read it, and nobody ever will
@@ -269,7 +274,7 @@ def _urls(address: str, text: str) -> dict[str, str]:
     return {"openai": f"{base}/v1", "anthropic": base, "ollama": base, "mcp": f"{base}/mcp"}
 
 
-def _describe_token(token: Token, text: str, urls: dict[str, str], *, has_rights: bool) -> list[str]:
+def _describe_token(token: Token, text: str, urls: dict[str, str], where: str, *, has_rights: bool) -> list[str]:
     caller = visible(token.caller)
     until = f"valid until {moment(token.expires)}" if token.expires else "valid until it is revoked"
     lines = [
@@ -285,14 +290,14 @@ def _describe_token(token: Token, text: str, urls: dict[str, str], *, has_rights
     ]
     if not has_rights:
         lines.append(f"The policy has no [callers] table for {caller}, so the rules of [policy] apply.")
-    return [*lines, f"Revoke it with `rightcall token revoke {token.id}`."]
+    return [*lines, f"Revoke it with `rightcall token revoke {token.id}{where}`."]
 
 
 def _list_token(store: "Looking", options: Namespace) -> int:
     now = store.clock.wall()
     found = store.look(lambda tables: tables.tokens())
     record = {"tokens": [_record_token(one) | {"expired": has_expired(one, now)} for one in found]}
-    nothing = ["No tokens. Make one with `rightcall token new --as CALLER`."]
+    nothing = [pointed("No tokens. Make one with `rightcall token new --as CALLER`.", options)]
     tell(options, record, lambda style: _listing(found, now, style) if found else nothing, guarded=True)
     return OK
 

@@ -1,6 +1,6 @@
-"""Make a big git history fast to look at. Writes a commit graph, which knows the changed paths of every commit, into
-your own cache; the repository stays as it is. code/log of a path and code/blame use it from then on. Do it again now
-and then: commits that came later are found all the same, only more slowly."""
+"""Speed up code/log and code/blame in a large repository. Writes a commit graph, with the changed paths of every
+commit, into your own cache; the repository is not changed. Run it again now and then: newer commits are found as well,
+only more slowly."""
 
 import os
 from argparse import ArgumentParser, Namespace
@@ -39,7 +39,7 @@ def run(options: Namespace) -> int:
     from rightcall.tools.git.run import write_graph
 
     if not os.path.isdir(options.root):
-        raise ConfigError(f"--root: {escaped(options.root, 200)} is no folder")
+        raise ConfigError(f"`--root`: {escaped(options.root, 200)} is not a folder")
     try:
         repository = repository_for(Sight(options.root))
     except NoRepository as none:

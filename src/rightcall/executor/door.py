@@ -547,7 +547,7 @@ def _desk(policy: str | None, named: str, store: str | None) -> str:
         return "" if policy is None else f" --policy {quote(policy)}"
     if policy is not None and os.path.realpath(named) == os.path.realpath(store):
         return f" --policy {quote(policy)}"
-    return f" --db {quote(store)}"
+    return f" --store {quote(store)}"
 
 
 def host_result(ok: bool, error: str | None = None, seconds: float | None = None) -> Result:

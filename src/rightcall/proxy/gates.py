@@ -128,7 +128,7 @@ class Gates:
 
 
 def watches(policy: Policy) -> bool:
-    """Whether the policy says of the proxy what `--observe` says."""
+    """Whether the policy says of the proxy what `--mode observe` says."""
     here = policy.hosts.get(HOST) or HostSettings()
     return (here.mode or policy.mode) == "observe"
 

@@ -363,7 +363,7 @@ class Passed(Struct, frozen=True):
 
     calls: int
     fates: Mapping[str, int]
-    """right, repaired, lifted, left, unknown, repeated; would-repair and would-lift under `--observe`."""
+    """right, repaired, lifted, left, unknown, repeated; would-repair and would-lift under `--mode observe`."""
     tools: Mapping[str, int]
     models: Mapping[str, int]
     callers: Mapping[str, int]

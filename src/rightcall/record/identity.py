@@ -35,7 +35,7 @@ _PRESENT = "SELECT 1 FROM meta WHERE name = ?"
 _SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 """How a rollback journal ends that names a further file, which SQLite would open, and delete."""
 _PERMISSIONS = "approvals, grants and tokens"
-_NAME_IT = "If it is yours, name it: --db FILE, or --policy FILE for its policy."
+_NAME_IT = "If it is yours, name it: --store FILE, or --policy FILE for its policy."
 
 
 class Since:
@@ -136,7 +136,7 @@ class Origin:
         if any(last):
             warn(
                 f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} that were in it do not "
-                "count. To use them, name it with --db"
+                "count. To use them, name it with --store"
             )
 
     def _is_known(self, connection: sqlite3.Connection) -> bool:

@@ -56,7 +56,7 @@ def way_out(path: Path) -> str:
     """Of a file that is not the audit that was there: put that back, or say on purpose that this one is."""
     return (
         f"Put back the right files ({path.name} and those beside it), or go on with what is there now: "
-        f"`rightcall audit adopt --db {quote(str(path))}`, then restart what was running."
+        f"`rightcall audit adopt --store {quote(str(path))}`, then restart what was running."
     )
 
 

@@ -326,7 +326,7 @@ def new_token() -> str:
 
 
 class Access:
-    """What is let in. `token=None` is `--open`: everybody on this machine.
+    """What is let in. `token=None` is `--no-auth`: everybody on this machine.
 
     `bound_to` is the address the server listens on; `host_names` are further names (`name` or `name:port`) under which
     it is reached, `origins` the pages that may use it (`https://chat.example.com`).
@@ -336,7 +336,7 @@ class Access:
         self, token: str | None, *, bound_to: str, host_names: Sequence[str] = (), origins: Sequence[str] = ()
     ) -> None:
         if token is None and not is_loopback(bound_to):
-            raise ConfigError("--open: only on this machine itself; leave --host at 127.0.0.1, or use the token")
+            raise ConfigError("--no-auth: only on this machine itself; leave --host at 127.0.0.1, or use the token")
         if token is not None and not _TOKEN.fullmatch(token):
             raise ConfigError("RIGHTCALL_TOKEN: 16 to 200 letters, digits, - and _; leave it out and one is made")
         self.token = token
@@ -371,7 +371,7 @@ def _digest(token: bytes) -> bytes:
 def _checked_name(name: str) -> str:
     parts = _HOST.fullmatch(name)
     if parts is None:
-        raise ConfigError("--host-name: a name such as models.lan, or with its port, models.lan:8080")
+        raise ConfigError("--allow-host: a name such as models.lan, or with its port, models.lan:8080")
     bare = parts[1].strip("[]").lower()
     return f"{bare}:{int(parts[2])}" if parts[2] else bare
 
@@ -379,7 +379,7 @@ def _checked_name(name: str) -> str:
 def _checked_origin(origin: str) -> str:
     parts = urlsplit(origin)
     if not parts.scheme or not parts.netloc or parts.path or parts.query or parts.fragment:
-        raise ConfigError("--origin: scheme and host of a page, such as https://chat.example.com, and no path")
+        raise ConfigError("--allow-origin: scheme and host of a page, such as https://chat.example.com, and no path")
     return origin.lower()
 
 
@@ -532,9 +532,9 @@ _NO_TOKEN = (
 )
 _FOREIGN_HOST = (
     "the Host header does not name this server: use the address that it prints when it starts, "
-    "or start it with --host-name and the name you use"
+    "or start it with --allow-host and the name you use"
 )
-_FOREIGN_ORIGIN = "pages of other origins may not use this server: start it with --origin and the page's origin"
+_FOREIGN_ORIGIN = "pages of other origins may not use this server: start it with --allow-origin and the page's origin"
 _WRONG_CALLER = (
     "this request speaks for the caller '{}', and the header x-rightcall-caller names another one: leave the header "
     "out, or use a token of that caller"

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 # at all.
 #
 # A browser says by itself who asks (`Origin`) and what for (`Sec-Fetch-…`), and no page can change that. Pages that
-# were allowed by name (`--origin`) are answered as CORS wants it, by us: an upstream has no say in who may read our
-# answers.
+# were allowed by name (`--allow-origin`) are answered as CORS wants it, by us: an upstream has no say in who may read
+# our answers.
 
 Header = tuple[bytes, bytes]
 Found = Mapping[bytes, Sequence[bytes]]

@@ -202,4 +202,4 @@ def test_the_approval_that_is_printed_names_the_store_of_hooks_without_a_policy(
     with closing(Hooks(Hook("claude", root=str(tmp_path)), every_tool=False)) as hooks:
         told = hooks.answer(json.encode(event | {"tool_input": {"command": "git push"}}))
         (waiting,) = hooks.door.store.look(lambda tables: tables.approvals("waiting"))
-    assert f"`rightcall approvals approve {waiting.id} --db {record_without_policy()}`" in told
+    assert f"`rightcall approvals approve {waiting.id} --store {record_without_policy()}`" in told

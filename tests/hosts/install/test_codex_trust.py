@@ -66,7 +66,7 @@ def test_hooks_are_trusted_one_by_one_and_as_they_are(home: Path, file: Path, ru
     assert trusts(file, home) == {"untrusted"}
     trust(home, file)
     assert trusts(file, home) == {"trusted"}
-    run("install", "codex", "--block", "--yes")
+    run("install", "codex", "--mode", "block", "--yes")
     assert trusts(file, home) == {"changed"}
     trust(home, file)
     noted = home / ".codex" / "config.toml"

@@ -44,7 +44,7 @@ def test_the_difference_is_shown_a_copy_kept_and_how_to_block_and_undo_told(sett
     assert str(copy) in done.out
     for line in (
         "Calls are recorded; nothing is changed or blocked yet.",
-        "rightcall install claude-code --block",
+        "rightcall install claude-code --mode block",
         '[gate.hosts.claude-code]  mode = "block"',
         "rightcall uninstall claude-code",
     ):
@@ -89,7 +89,7 @@ def test_secrets_in_the_settings_are_not_shown(settings: Path, run: Runner) -> N
 @pytest.mark.promise("H-08")
 def test_blocking_is_switched_on_in_place_and_stays_until_said_otherwise(settings: Path, run: Runner) -> None:
     run("install", "claude-code", "--yes")
-    done = run("install", "claude-code", "--block", "--yes")
+    done = run("install", "claude-code", "--mode", "block", "--yes")
     assert "what the policy refuses does not run" in done.out
     commands = our_commands(as_host(settings.read_bytes())).values()
     assert all(command.endswith(" hook claude --mode block") for command in commands)
@@ -128,7 +128,7 @@ def test_a_file_that_we_made_stays_where_others_wrote_into_it(home: Path, run: R
     run("install", "gemini", "--yes")
     file = home / ".gemini" / "settings.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"theme": "dark"}))  # as hosts do: all of it anew
-    run("install", "gemini", "--block", "--yes")
+    run("install", "gemini", "--mode", "block", "--yes")
     run("uninstall", "gemini", "--yes")
     assert json.loads(file.read_text()) == {"theme": "dark"}
 
@@ -366,7 +366,7 @@ def test_what_codex_wrote_into_our_block_stays_when_that_goes(home: Path, run: R
     trust = '\n[hooks.state."config.toml:pre_tool_use:0:0"]\ntrusted_hash = "sha256:1"\n\n[tui]\na = ["]"]\n'
     file.write_text(file.read_text().replace("# RightCall: end.\n", f"{trust}# RightCall: end."))
     before = tomllib.loads(file.read_text())
-    assert run("install", "codex", "--block", "--yes").code == 0
+    assert run("install", "codex", "--mode", "block", "--yes").code == 0
     again = tomllib.loads(file.read_text())
     assert (again["tui"], again["hooks"]["state"]) == (before["tui"], before["hooks"]["state"])
     assert file.read_text().count("--mode block") == 3
@@ -387,7 +387,7 @@ def test_only_the_server_that_is_named_is_wrapped(home: Path, run: Runner) -> No
     assert done.code == 2
     assert "the servers are: a, my b, c" in done.err
     assert "run elsewhere and have no command: c" in run("install", "cursor", "--project", "--yes").out
-    run("install", "cursor", "--project", "--block", "--yes")
+    run("install", "cursor", "--project", "--mode", "block", "--yes")
     servers = json.loads(file.read_text())["mcpServers"]
     assert [servers[name]["args"][4] for name in ("a", "my b")] == ["block", "block"]
 
@@ -459,7 +459,7 @@ def test_what_somebody_added_to_our_command_stays(settings: Path, run: Runner) -
     run("install", "claude-code", "--yes")
     settings.write_text(settings.read_text().replace("--mode observe", "--caller me --mode warn"))
     assert "nothing was changed" in run("install", "claude-code", "--yes").out
-    run("install", "claude-code", "--block", "--yes")
+    run("install", "claude-code", "--mode", "block", "--yes")
     command = our_commands(as_host(settings.read_bytes()))["PreToolUse"]
     assert command.endswith(" hook claude --mode block --caller me")
 
@@ -537,7 +537,7 @@ def test_of_a_wrapped_server_it_is_said_whether_its_calls_are_recorded(home: Pat
     done = run("install", "cursor", "--yes")
     assert "Calls are recorded" not in done.out
     assert "Without a policy file (--policy FILE) nothing is recorded." in done.out
-    assert "nothing is recorded" in run("install", "cursor", "--block", "--yes").out
+    assert "nothing is recorded" in run("install", "cursor", "--mode", "block", "--yes").out
     done = run("install", "cursor", "--policy", str(policy), "--yes")
     assert "Calls are recorded, and what the policy refuses does not run." in done.out
 
@@ -550,14 +550,14 @@ def test_of_a_wrapped_server_it_is_said_whether_its_calls_are_recorded(home: Pat
 def test_what_to_type_next_is_for_the_same_place(home: Path, run: Runner, place: tuple[str, ...], said: str) -> None:
     (home / "work" / "my shop").mkdir()
     done = run("install", "claude-code", *place, "--yes")
-    assert f"rightcall install claude-code{said} --block\n" in done.out
+    assert f"rightcall install claude-code{said} --mode block\n" in done.out
     assert f"rightcall uninstall claude-code{said}\n" in done.out
 
 
 def test_to_block_only_what_was_wrapped_is_what_is_proposed(home: Path, run: Runner) -> None:
     (home / "work" / "m.json").write_text('{"mcpServers": {"a": {"command": "x"}, "b c": {"command": "y"}}}')
     done = run("install", "cursor", "--file", "m.json", "--only", "b c", "--yes")
-    assert "rightcall install cursor --file m.json --only 'b c' --block\n" in done.out
+    assert "rightcall install cursor --file m.json --only 'b c' --mode block\n" in done.out
     assert "rightcall uninstall cursor --file m.json\n" in done.out
 
 

@@ -172,7 +172,7 @@ def test_tables_are_added_to_toml_and_taken_out_to_the_last_byte(home: Path, run
     run("uninstall", "codex", "--yes")
     assert file.read_bytes().replace(b"\r\n", b"\n").split() == (data + b"\n[tui2]\nx = 1\n").split()
     file.write_bytes(data)
-    run("install", "codex", "--block", "--yes")
+    run("install", "codex", "--mode", "block", "--yes")
     assert run("uninstall", "codex", "--yes").code == 0
     assert file.read_bytes() == data
 

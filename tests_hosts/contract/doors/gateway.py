@@ -43,7 +43,7 @@ async def _drive(cases: Sequence[Case], site: Site, url: str) -> list[Seen | Non
 
 @contextmanager
 def _serving(site: Site) -> Iterator[str]:
-    command = [*OURS, "serve", "--policy", str(site.policy), "--port", "0", "--open", "--json"]
+    command = [*OURS, "serve", "--policy", str(site.policy), "--port", "0", "--no-auth", "--json"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), cwd=site.policy.parent
     ) as process:

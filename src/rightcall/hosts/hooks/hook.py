@@ -155,13 +155,13 @@ def read_options(arguments: list[str]) -> Options:
     rest = list(arguments[1:])
     while rest:
         name, equals, value = rest.pop(0).partition("=")
-        if name not in ("--policy", "--mode", "--caller", "--root"):
-            raise Usage(f"unknown option {name[:40]!a}; there are --policy, --mode, --caller, --root")
+        if name not in ("--policy", "--mode", "--as", "--caller", "--root"):
+            raise Usage(f"unknown option {name[:40]!a}: expected --policy, --mode, --as or --root")
         if not equals:
             if not rest:
                 raise Usage(f"{name} needs a value")
             value = rest.pop(0)
-        given[name] = value
+        given["--as" if name == "--caller" else name] = value  # --caller is in settings that were written earlier
     mode = given.get("--mode")
     if mode is not None and mode not in MODES:
         raise Usage(f"--mode is one of {', '.join(reversed(MODES))}, not {mode[:40]!a}")
@@ -169,7 +169,7 @@ def read_options(arguments: list[str]) -> Options:
     named = given.get("--policy")
     policy = os.path.abspath(named) if named else policy_of_project(root)
     terminal = arguments[0] != "gemini" or _has_terminal()
-    return Options(arguments[0], policy, root, mode, given.get("--caller"), terminal, not named)
+    return Options(arguments[0], policy, root, mode, given.get("--as"), terminal, not named)
 
 
 def _has_terminal() -> bool:

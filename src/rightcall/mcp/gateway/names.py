@@ -38,8 +38,8 @@ _STEPS: Final = frozenset(("run", "exec", "x", "dlx", "tool", "start", "wrap", "
 """Words by which a runner is told what to do."""
 _WITH_VALUE: Final = frozenset(
     ("--from", "--with", "--python", "-p", "--package", "--directory", "--project", "--env-file", "-e", "--env", "-v",
-     "--volume", "--mount", "--network", "--name", "--policy", "--caller", "--mode", "-w", "--workdir", "-u", "--user",
-     "--index-url", "--registry", "--prefix", "-C", "-W", "-X", "-r", "--require", "--import", "--loader")
+     "--volume", "--mount", "--network", "--name", "--policy", "--caller", "--as", "--mode", "-w", "--workdir", "-u",
+     "--user", "--index-url", "--registry", "--prefix", "-C", "-W", "-X", "-r", "--require", "--import", "--loader")
 )  # fmt: skip
 _ENDING: Final = re.compile(r"\.(py|pyz|js|mjs|cjs|ts|mts|sh|exe|cmd|bat|jar|rb)$", re.I)
 _VERSION: Final = re.compile(r"(?<=.)(@[^/@]*|==.*|[<>~!]=.*|\[[^\]]*\])$")
