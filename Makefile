@@ -138,7 +138,7 @@ storm: $(VENV)/.dev ## abuse the server in nine ways while a normal client asks 
 realmodel: $(MODEL)/.installed ## a real small model: usable calls directly and through the proxy, and what the doctor says [ARGS=--quick]
 	@$(MODEL)/bin/python scripts/realmodel.py $(ARGS)
 
-realmodel-router: $(MODEL)/.installed ## the same model, hot, behind the router: nothing may run that was not allowed [ARGS=--requests N, else 200]
+realmodel-router: $(MODEL)/.installed ## the same model, hot, behind the router: nothing may run that was not allowed [ARGS='--minutes N --requests N', else 5 and 200]
 	@$(MODEL)/bin/python scripts/realmodel_router.py $(ARGS)
 
 route-figures: $(VENV)/.dev ## how well requests in everyday words find their tools, by kind of tool set [CORPORA=folder: the public benchmarks, too]

@@ -17,6 +17,7 @@ and then `rightcall doctor` asks the same server. Exits with 1 where the doctor'
 import argparse
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -201,7 +202,8 @@ def _serve(*, cache: bool) -> int:
     params.model.path = str(next(Path(spec.origin).parent.glob("*.gguf")))
     params.model_alias = {ALIAS}
     params.n_ctx, params.n_parallel, params.cache_prompt, params.use_jinja = CONTEXT, 1, cache, True
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    threads = max(1, (os.cpu_count() or 1) // 2) if cache else 1  # with several, an answer may differ in its rounding
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.hostnames, params.port = ["127.0.0.1"], 0
     server = xllamacpp.Server(params)
     print(f"listening {server.listening_address}", flush=True)

@@ -96,6 +96,15 @@ def test_a_repaired_call_is_shown_as_one(ask: Ask, server: ScriptedUpstream) -> 
     assert " ms):" in ask(QUESTION).err, "it was called by the name that it is listed under"
 
 
+@pytest.mark.promise("P-07")
+def test_a_person_may_ask_the_same_again_and_a_model_may_not(ask: Ask, server: ScriptedUpstream) -> None:
+    for _ in range(4):
+        server.play(says(SEARCH, FOUND))
+        assert ask(QUESTION).err.startswith("✓ code/search")
+    server.play(says(SEARCH, SEARCH, SEARCH, FOUND))
+    assert [line[0] for line in ask(QUESTION).err.splitlines()] == ["✓", "✓", "✗"]
+
+
 def sessions(folder: Path) -> list[Path]:
     return list(Path(f"{folder}-state", "rightcall", "sessions").glob("*.session"))
 

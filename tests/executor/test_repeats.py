@@ -109,6 +109,29 @@ def test_a_found_policy_declares_nothing_repeatable() -> None:
     assert tighten(load_policy({"policy": {"repeatable": ["*"]}})).settings.repeatable == ()
 
 
+@pytest.mark.parametrize(
+    ("turns", "expected"),
+    [
+        (["one", "two", "three", "four"], [True, True, True, True]),
+        (["one", "one", "one", "two"], [True, True, False, True]),
+        ([None, None, None, "one"], [True, True, False, True]),
+        (["one", None, None, None], [True, True, True, False]),
+    ],
+    ids=["asked again", "a loop in one request", "nobody says who asks", "each by itself"],
+)
+def test_a_person_who_asks_the_same_again_is_no_loop(
+    tmp_path: Path, turns: list[str | None], expected: list[bool]
+) -> None:
+    (tmp_path / "shop.py").write_text("def total(net): ...\n")
+
+    async def main() -> list[bool]:
+        async with Executor.open(tmp_path, store="memory") as executor:
+            call = {"name": "code/read", "arguments": {"path": "shop.py"}}
+            return [(await executor.run(call, turn=turn)).ok for turn in turns]
+
+    assert asyncio.run(main()) == expected
+
+
 @pytest.mark.promise("P-11")
 def test_a_client_that_polls_is_not_quarantined_for_it() -> None:
     with Door.open("wrap", {"version": 1}, mode="block") as door:

@@ -61,6 +61,20 @@ def test_a_question_in_everyday_words_runs_at_once_when_both_models_are_sure(tmp
     assert (done.text, done.packet.status.state) == ("It is in shop.py.", "answered")
 
 
+@pytest.mark.promise("P-07")
+def test_the_same_question_is_answered_as_often_as_a_person_asks_it(tmp_path: Path) -> None:
+    write_project(tmp_path)
+    question = "where do we compute taxes?"
+    look = choice(EVERYDAY[question][0], **EVERYDAY[question][1])
+
+    async def main() -> list[Answered]:
+        async with Executor.open(tmp_path, store="memory") as executor:
+            router = Router(executor, ScriptedModel([look, APPROVED, NONE, "It is in shop.py."] * 4))
+            return [await router.answer(question) for _ in range(4)]
+
+    assert [one.packet.tool_routing.execution_status for one in asyncio.run(main())] == ["executed"] * 4
+
+
 class Effects:
     """Tools that only read, that write, and that declare nothing; what they did stands in `trace`."""
 

@@ -89,7 +89,8 @@ class Replay:
             caller=body.caller, tool=body.tool, arguments=arguments, canonical=b"", digest=body.digest,
             definition=definition, effects=frozenset(body.effects), rights=rights, at=body.now,  # pyright: ignore[reportArgumentType]
             state=body.state, scopes=scopes_of(rights, body.tool), own=inputs.own, permit=inputs.permit,
-            called=inputs.called, repeatable=inputs.repeatable, unsure=inputs.unsure, dry_run=inputs.dry_run,
+            called=inputs.called, repeatable=inputs.repeatable, unsure=inputs.unsure, turn=inputs.turn,
+            dry_run=inputs.dry_run,
             asks=frozenset(inputs.asks), truncated=body.truncated, repaired=inputs.repaired,  # pyright: ignore[reportArgumentType]
             confidence=body.confidence, paths=paths, outside=inputs.outside, linked=inputs.linked, inner=inputs.inner,
             approval=inputs.approval, commanded=inputs.commanded, command_paths=inputs.command_paths,

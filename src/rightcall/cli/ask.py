@@ -424,12 +424,13 @@ async def _ask(model: Endpoint, tools: Watched, messages: list[Any], caller: str
         with waiting(lambda seconds: style_for(sys.stderr).tint(f"{seconds:.0f} s  asking the model", "dim")):
             return await model(messages)
 
-    result = await run_loop(asked, tools, messages, caller=caller, context=context)
+    turn = str(uuid4())
+    result = await run_loop(asked, tools, messages, caller=caller, context=context, turn=turn)
     if result.stopped != "answer" or not is_only_a_call(result.text, tools.gate):
         return result
     said = [] if result.text else [{"role": "assistant", "content": "(nothing)"}]
     again = [*result.messages, *said, {"role": "user", "content": _NUDGE}]
-    return await run_loop(asked, tools, again, caller=caller, context=context)
+    return await run_loop(asked, tools, again, caller=caller, context=context, turn=turn)
 
 
 def _why_not(result: LoopResult, tools: Watched) -> str:

@@ -71,15 +71,18 @@ class Who(Struct, frozen=True):
     context: str | None = None
     step: str | None = None
     provider: str = ""
+    turn: str | None = None
+    """The request of a person that is being answered, where one is known."""
     policy: str = ""
     """Digest of the policy in force."""
     packs: str = ""
     """Digest of the rule packs, where there are any."""
 
 
-def who_of(caller: object, context: object, step: object, provider: str) -> Who:
-    """Raises CallError for what no caller, chat or step can be called."""
-    return Who(checked_caller(caller), check_label("context", context), check_label("step", step), provider)
+def who_of(caller: object, context: object, step: object, turn: object, provider: str) -> Who:
+    """Raises CallError for what no caller, chat, step or turn can be called."""
+    within = (check_label("context", context), check_label("step", step))
+    return Who(checked_caller(caller), *within, provider, check_label("turn", turn))
 
 
 class Stopwatch:
@@ -202,10 +205,11 @@ def _strategy(verdict: Verdict) -> StrategyName:
 def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
     """What the decision uses besides what a record says anyway; of most calls there is next to nothing."""
     beside = request.commanded or request.findings or request.origin
+    turn = str(redactor.label(request.turn)) if request.turn else ""
     if not (request.paths or request.inner or request.asks or request.approval or beside):
         plain = Inputs(
             own=request.own, permit=request.permit, called=request.called, repeatable=request.repeatable,
-            unsure=request.unsure, dry_run=request.dry_run, repaired=request.repaired,
+            unsure=request.unsure, dry_run=request.dry_run, repaired=request.repaired, turn=turn,
         )  # fmt: skip
         return NO_INPUTS if plain == NO_INPUTS else plain
 
@@ -225,6 +229,7 @@ def _inputs(request: Request, redactor: Redactor, *, whole: bool) -> Inputs:
         partial=partial, commanded=request.commanded, command_paths=() if partial else seen,
         findings=tuple([(one.answer, one.rule, hide(one.why)) for one in request.findings]),
         server=("", "") if request.origin is None else (request.origin.server, request.origin.digest),
+        turn=turn,
     )  # fmt: skip
 
 

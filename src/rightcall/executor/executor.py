@@ -86,7 +86,7 @@ class _Way(Struct, frozen=True):
     """What runs calls: loaded with the first one, since importing it again for each would take longer than deciding."""
 
     one_call: Callable[[Any, Gate], Written]
-    who_of: Callable[[object, object, object, str], Who]
+    who_of: Callable[[object, object, object, object, str], Who]
     tighter: type[Tighter]
     pipeline: type[Pipeline]
     loops: LoopNews
@@ -258,30 +258,31 @@ class Executor:
     async def run(
         self, call: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
         approval: str | None = None, wait: float = 0.0, rehearse: Iterable[Effect] = (),
-        ask: Iterable[Effect] = (), seconds: float | None = None,
+        ask: Iterable[Effect] = (), seconds: float | None = None, turn: Label = None,
     ) -> Outcome:  # fmt: skip
         """Run one call: a `Call`, a dict with a name and arguments (a dict, JSON or broken text), or a message that
         holds exactly one. `wait` is how many seconds to wait for a person where one has to be asked. A call with an
         effect in `rehearse` is a dry run, also where the policy would run it; one with an effect in `ask` needs a
         person's yes, also where the policy would not ask; and `seconds` may shorten what it may take. Never the other
-        way round."""
+        way round. `turn` names the request of a person that is being answered: identical calls are a loop within one
+        turn, and no longer across turns. Never take it from a model."""
         way = self._way or self._loaded_way()
         toolbox = self._now()
         if self.has_servers and not _names_one(call, toolbox):
             await self._join_to_call()
             toolbox = self._now()
         written = way.one_call(call, toolbox.gate)
-        who = way.who_of(caller, context, step, self._setup.gate.get("provider") or "")
+        who = way.who_of(caller, context, step, turn, self._setup.gate.get("provider") or "")
         tighter = way.tighter(frozenset(rehearse), frozenset(ask), seconds)
         return await self._run(written, who, approval, wait, tighter)
 
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
-        finish_reason: str | None = None, wait: float = 0.0, emission: str | None = None,
+        finish_reason: str | None = None, wait: float = 0.0, emission: str | None = None, turn: Label = None,
     ) -> list[Outcome]:  # fmt: skip
         """Run every call in a text, a native message or a `Reading`; the outcomes are in the order of the calls. Calls
         that only read run at the same time, any other runs alone and in its place. `emission` is the text that a
-        `Reading` is of, for the record."""
+        `Reading` is of, for the record; `turn` is as for `run`."""
         import asyncio
 
         from rightcall.executor.calls import equipped, groups, writings
@@ -289,7 +290,7 @@ class Executor:
         if self.has_servers and self._servers is None:
             await self.join()
         way, toolbox = self._way or self._loaded_way(), self._now()
-        who = way.who_of(caller, context, step, self._setup.gate.get("provider") or "")
+        who = way.who_of(caller, context, step, turn, self._setup.gate.get("provider") or "")
         slots = asyncio.Semaphore(toolbox.rights_of(caller).budgets.parallel)
 
         async def one(written: Written) -> Outcome:

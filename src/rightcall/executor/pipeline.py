@@ -104,7 +104,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         watch.stage("check")
         rights = self.toolbox.rights_of(who.caller)
         tool = equipped(written, self.toolbox)
-        request, rehearsal = await self._looked_at(written, tool, rights, approval, who.context)
+        request, rehearsal = await self._looked_at(written, tool, rights, approval, who)
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool, rehearsal)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
@@ -133,13 +133,13 @@ class Pipeline(Struct, frozen=True, eq=False):
         return outcome
 
     async def _looked_at(
-        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, who: Who
     ) -> tuple[Request | Decision, str]:
         """The request that the policies judge, and what a person is shown of it, both of one and the same state: what
         changes in between is looked at again, and what changes all the time is refused."""
         try:
             for _ in range(_LOOKS):
-                request = self._request(written, found, rights, approval, context)
+                request = self._request(written, found, rights, approval, who)
                 if isinstance(request, Decision) or found is None:
                     return request, ""
                 if found.touches:
@@ -170,7 +170,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         return replace(request, state=state, unsure=not known or state.startswith(UNKNOWN))
 
     def _request(
-        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, who: Who
     ) -> Request | Decision:
         """The request that the policies judge, or why there can be none."""
         against = objection(written, found, self.toolbox, rights)
@@ -179,7 +179,7 @@ class Pipeline(Struct, frozen=True, eq=False):
             return against or UNREADABLE
         ground, occasion = (
             Ground(self.toolbox, self.root),
-            Occasion(self.store.clock.now(), approval, context, self.tighter),
+            Occasion(self.store.clock.now(), approval, who.context, self.tighter, who.turn),
         )
         request = attempt_request(
             lambda: build_request(

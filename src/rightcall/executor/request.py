@@ -93,6 +93,7 @@ class Occasion(Struct, frozen=True):
     approval: str | None = None
     context: str | None = None
     tighter: Tighter = _AS_THE_POLICY_SAYS
+    turn: str | None = None
 
 
 class _Path(NamedTuple):
@@ -154,6 +155,7 @@ def build_request(
         outside=equipped.local.outside if equipped.local is not None else (),
         approval=occasion.approval,
         context=occasion.context,
+        turn=occasion.turn or "",
     )
     foreign = equipped.local is None or not equipped.local.rooted
     named = rules.paths or rules.patches or inner or (ground.guesses and not tool.is_described)

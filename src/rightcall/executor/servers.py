@@ -182,12 +182,12 @@ class ServerPipeline(Pipeline, frozen=True, eq=False):
     bare: str = ""
 
     def _request(
-        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, context: str | None
+        self, written: Written, found: Equipped | None, rights: Rights, approval: str | None, who: Who
     ) -> Request | Decision:
         del rights  # those in `here` say more
         assert self.here is not None
         assert found is not None
-        occasion = Occasion(self.store.clock.now(), approval, context, self.tighter)
+        occasion = Occasion(self.store.clock.now(), approval, who.context, self.tighter, who.turn)
         return request_of(self.here, written, found, self.bare, occasion)
 
     def _recorded(self, body: CallBody, request: Request | None = None) -> CallBody:

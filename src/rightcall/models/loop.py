@@ -205,6 +205,7 @@ class LoopOptions(TypedDict, total=False):
 
     context: str | None
     step: str | None
+    turn: str | None
     task: str | None
     rounds: int | None
     native: Native | None
@@ -215,6 +216,7 @@ class LoopOptions(TypedDict, total=False):
 class _Terms(Struct, frozen=True, kw_only=True):
     context: str | None = None
     step: str | None = None
+    turn: str | None = None
     task: str | None = None
     rounds: int | None = None
     native: Native | None = None
@@ -231,9 +233,9 @@ async def run_loop(
     definitions, in OpenAI's shape unless `native` says "anthropic"; any other gets the system prompt. `request` is a
     text or a list of messages, such as the `messages` of an earlier result. All calls are recorded under `context` (a
     fresh id when none is given), each round as a step of its own unless `step` names one. `rounds` can lower the
-    policy's number, never raise it. `task` is the kind of work, for the metrics: "debug" is the one that is measured.
-    `model_seconds` limits each question to the model; `wait` says for how many seconds a call may wait for a person's
-    yes.
+    policy's number, never raise it. `turn` names the request of a person that this answers, as for `Executor.run`.
+    `task` is the kind of work, for the metrics: "debug" is the one that is measured. `model_seconds` limits each
+    question to the model; `wait` says for how many seconds a call may wait for a person's yes.
     """
     terms = _Terms(**options)
     asking = asker(model, terms.native, terms.model_seconds)
@@ -289,6 +291,8 @@ def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[C
     most = executor.rounds if rounds is None else min(rounds, executor.rounds)
     context = terms.context or str(uuid4())
     common: dict[str, Any] = {"caller": caller, "context": context}
+    if terms.turn is not None:
+        common["turn"] = terms.turn
     if wait:
         common["wait"] = wait
     return course(executor, opening(request), context, terms.step, most), common

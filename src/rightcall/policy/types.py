@@ -139,6 +139,8 @@ class Request(Struct, frozen=True):
     """An approval's id, when the caller names one."""
     context: str | None = None
     """The conversation or session it belongs to, where its host tells."""
+    turn: str = ""
+    """The request of a person that it belongs to, where identical calls count within that one alone."""
     origin: Origin | None = None
     """Where its tool comes from, for the tool of an MCP server of which that is known."""
 
@@ -307,9 +309,11 @@ RENAMED = frozenset(("tool_alias", "tool_namespace", "tool_style", "tool_typo", 
 
 def same_scope(request: Request, changes: int) -> str:
     """Where identical calls are counted, as long as nothing changes. A state that could not be told is like no other,
-    and says nothing here: what such calls gave is compared instead."""
+    and says nothing here: what such calls gave is compared instead. A person may ask the same again: that is another
+    turn, in which the count begins anew."""
     state = UNKNOWN if request.state.startswith(UNKNOWN) else request.state
-    return f"same\0{request.caller}\0{request.digest}\0{state}\0{changes}"
+    scope = f"same\0{request.caller}\0{request.digest}\0{state}\0{changes}"
+    return f"{scope}\0{request.turn}" if request.turn else scope
 
 
 def refused_scope(caller: str, digest: str) -> str:

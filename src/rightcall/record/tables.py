@@ -27,6 +27,8 @@ class Inputs(Struct, frozen=True, omit_defaults=True):
     permit: str = ""
     called: tuple[str, ...] = ()
     repeatable: bool = False
+    turn: str = ""
+    """Within which identical calls were counted."""
     unsure: bool = False
     """What it touches has a state that nobody could tell: answers were compared instead."""
     dry_run: bool = False

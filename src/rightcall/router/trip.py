@@ -232,6 +232,7 @@ async def execute(packet: Packet, executor: "Executor | None", settings: RouterS
             {"name": selected.tool_name, "arguments": selected.params},
             packet.header.caller,
             context=packet.header.packet_id,
+            turn=packet.header.packet_id,
             step=str(max(packet.tool_routing.reinjection_count, 0) + 1),
             approval=packet.tool_routing.approval,
             wait=wait,
