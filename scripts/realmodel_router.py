@@ -55,7 +55,7 @@ _SHORT = {
 }  # fmt: skip
 HOUSES: dict[str, dict[str, Any]] = {
     "careful": {"threshold": 0.7},
-    "careless": {"threshold": 0.2, "allow_write_tools": True, "allow_execute_tools": True},
+    "careless": {"threshold": 0.2},
 }
 
 
@@ -163,7 +163,7 @@ async def _house(url: str, name: str, folder: Path, options: argparse.Namespace)
     router = _SHORT | HOUSES[name]
     allow = [tool.name for tool in world.tools()] + ["code/edit"]
     limits = {name: {"minute": 0, "hour": 0, "burst": 0} for name in ("all", "caller")}
-    rules = {"allow": allow, "deny": list(DENIED), "dry_run": False, "limits": limits}
+    rules = {"allow": allow, "deny": list(DENIED), "write": "ask", "execute": "ask", "limits": limits}
     policy = {"policy": rules, "router": router}
     executor = Executor.open(
         folder, policy, tools=world.tools(), store="memory", ask=world.person, on_stage=world.stage

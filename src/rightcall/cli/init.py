@@ -82,7 +82,6 @@ reasoning = "auto"
 #mode = "block"
 #unknown_tool = "pass"
 #unknown_argument = "drop"
-#ask = ["execute"]
 #on_failure = "deny"
 #deadline = 5
 
@@ -93,8 +92,12 @@ reasoning = "auto"
 preset = "@preset@"
 # Which tools are allowed: "read-only", "sandbox" (runs code, isolated), "limited-write", "full".
 stage = "@stage@"
-# Tools that write or execute only show what they would do.
-dry_run = true
+# What tools that write, and tools that execute, may do: "deny", "dry-run" (shown, not made), "ask" (a person approves
+# each call) or "allow". While a line is commented out, such tools are off; those that `stage` or `allow` lists are
+# shown and not made. `network` likewise, for tools that reach other machines.
+#write = "ask"
+#execute = "ask"
+#network = "ask"
 # Rounds of tool calls for one request.
 rounds = 5
 # The how many-th identical call within a minute is refused when nothing has changed; 0: none.
@@ -116,13 +119,14 @@ deny = []
 [policy.limits]
 @limits@
 
-# Which calls wait for a person (`rightcall approvals`).
+# The same for tools of one name, or of a pattern with `*`.
+#[policy.tools."code/create-test"]
+#write = "allow"
+
+# Which calls wait for a person (`rightcall approvals`), besides those with the word "ask".
 [policy.approval]
-# Tools with one of these effects: "read", "write", "execute", "network".
-effects = ["write", "execute"]
-# Tools that always ask, and tools that do not ask for their effects. Names, or patterns with `*`.
+# Tools that always ask. Names, or patterns with `*`.
 tools = []
-never = []
 # Seconds until a question that nobody answers counts as no, and a yes that nobody uses is void.
 expires = 600
 # A call with side effects that was repaired with less confidence than this always asks.
@@ -181,7 +185,9 @@ starter = true
 #stage = "sandbox"
 #allow = ["file/save"]
 #deny = ["code/blame"]
-#dry_run = false
+#write = "ask"
+#execute = "allow"
+#network = "deny"
 #records = "all"
 # Rooms that it shares with other callers, whatever their contexts (pack "room").
 #rooms = ["debug"]
@@ -203,8 +209,6 @@ starter = true
 #allow = ["*"]
 #deny = ["git_reset"]
 #ask = ["git_commit"]
-# true: its calls that do more than read are shown and not made.
-#dry_run = false
 # What stands before its tools in the gateway's list, its name if nothing is said; "": they keep their names.
 #prefix = "git"
 # Seconds for one call.
@@ -237,9 +241,6 @@ review_tokens = 200
 #answer_temperature = 0.7
 answer_tokens = 1000
 top_p = 0.9
-# false: tools that write, and tools that execute, only show what they would do. Allowed ones still ask a person.
-allow_write_tools = false
-allow_execute_tools = false
 # What a whole request may take: seconds, of them for one question to a model, and tokens of prompts and answers.
 seconds = 60
 model_seconds = 30
