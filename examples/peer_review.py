@@ -27,7 +27,7 @@ TEST = (
 FASTER = "def median(numbers):\n    return numbers[len(numbers) // 2]\n"
 
 POLICY = {
-    "policy": {"stage": "full", "dry_run": False, "rounds": 12},
+    "policy": {"stage": "full", "write": "ask", "execute": "ask", "rounds": 12},
     "write": {"check": {"command": ["python3", "-m", "unittest", "discover", "-q", "tests"]}},
 }
 

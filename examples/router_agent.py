@@ -23,8 +23,7 @@ MODEL = ScriptedModel([
 ])  # fmt: skip
 
 POLICY = {
-    "policy": {"allow": ["save_note"], "dry_run": False},
-    "router": {"allow_write_tools": True},  # else a tool that writes only shows what it would do
+    "policy": {"write": "ask"},
 }
 
 

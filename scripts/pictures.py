@@ -24,7 +24,7 @@ IMAGES = ROOT / "docs" / "images"
 WIDTH = 104
 THEMES = {"light": DEFAULT_TERMINAL_THEME, "dark": SVG_EXPORT_THEME}
 
-POLICY = '[policy]\nallow = ["append_note"]\ndry_run = false\n'
+POLICY = '[policy]\nallow = ["append_note"]\nwrite = "ask"\nexecute = "ask"\n'
 TOOLS = (
     '[{"name": "get_weather", "parameters": {"type": "object", "required": ["city"], "properties": '
     '{"city": {"type": "string"}, "days": {"type": "integer"}}}}]'

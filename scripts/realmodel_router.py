@@ -63,7 +63,7 @@ _UNUSED = (
 """Tools that no request is about. All that are offered stand in the prompt, and reading it is most of the time."""
 HOUSES: dict[str, dict[str, Any]] = {
     "careful": {"threshold": 0.7},
-    "careless": {"threshold": 0.2, "allow_write_tools": True, "allow_execute_tools": True},
+    "careless": {"threshold": 0.2},
 }
 
 
@@ -205,7 +205,7 @@ async def _house(url: str, name: str, folder: Path, until: float, options: argpa
     router = _SHORT | HOUSES[name] | {"model_seconds": options.seconds}
     allow = [tool.name for tool in world.tools()] + ["code/edit"]
     limits = {name: {"minute": 0, "hour": 0, "burst": 0} for name in ("all", "caller")}
-    rules = {"allow": allow, "deny": [*DENIED, *_UNUSED], "dry_run": False, "limits": limits}
+    rules = {"allow": allow, "deny": [*DENIED, *_UNUSED], "write": "ask", "execute": "ask", "limits": limits}
     policy = {"policy": rules, "router": router}
     executor = Executor.open(
         folder, policy, tools=world.tools(), store="memory", ask=world.person, on_stage=world.stage

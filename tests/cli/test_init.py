@@ -62,7 +62,9 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
         allow=("file/save",),
         deny=("code/blame",),
         limits=Window(20, 500, PRESETS[preset].caller.burst),
-        dry_run=False,
+        write="ask",
+        execute="allow",
+        network="deny",
         budgets=Budgets(seconds=60.0),
         records="all",
         rooms=("debug",),
@@ -78,7 +80,13 @@ def test_every_key_there_is_stands_in_it() -> None:
         Settings, Asking, Budgets, Paths, CallerSettings, Audit, Window, RouterSettings, RouterModel, Server,
         HostSettings, ProviderSettings,
     )  # fmt: skip
-    keys = {key for record in records for key in record.__struct_fields__} - {"budgets_of_tools", "within", "name"}
+    keys = {key for record in records for key in record.__struct_fields__} - {
+        "budgets_of_tools",
+        "within",
+        "least",
+        "least_of_tools",
+        "name",
+    }
     keys |= set(Policy.__struct_fields__) - {"settings", "source", "digest", "standing"}
     missing = [key for key in sorted(keys) if not re.search(rf"\b{key}\b *(=|\]|\.)|\[{key}", text)]
     assert missing == []

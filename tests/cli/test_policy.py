@@ -23,7 +23,8 @@ seconds = 5
 
 [callers.teacher]
 allow = ["file/save"]
-dry_run = false
+write = "ask"
+execute = "ask"
 limits = { minute = 20 }
 
 [callers.guest]
@@ -56,10 +57,10 @@ def test_a_right_file_is_summed_up(run: Runner, here: Path) -> None:
     assert done.out == (
         "✓ rightcall.toml is right\n"
         "  stage    read-only, 14 tools\n"
-        "  dry run  on: tools that write or execute only show what they would do\n"
+        '  writes   only shown, and only by tools that a list allows; write = "ask" turns them on\n'
+        '  runs     only shown, and only by tools that a list allows; execute = "ask" turns them on\n'
         "  preset   swarm; all callers 100 a minute, 2000 an hour\n"
         "           each caller 10 a minute, 200 an hour, 3 a second\n"
-        "  asks     a person before write, execute\n"
         "  callers  none by name\n"
         f"  digest   {digest}\n"
     )
@@ -120,12 +121,10 @@ def test_json_carries_the_mistakes_too(run: Runner, here: Path, text: str, line:
 
 def test_json_of_a_right_file_has_what_the_summary_says(run: Runner, file: Path) -> None:
     record = run("policy", "check", "--json").json
-    assert (record["ok"], record["stage"], record["preset"], record["dry_run"]) == (True, "sandbox", "personal", True)
+    assert (record["ok"], record["stage"], record["preset"], record["write"]) == (True, "sandbox", "personal", None)
     assert record["tools"] == sorted(STAGES["sandbox"])
     assert record["callers"] == ["teacher", "guest"]
-    assert record["notes"] == [
-        {"line": 10, "key": "callers.teacher.dry_run", "note": "off: tools that write or execute really do so"}
-    ]
+    assert record["notes"] == []
 
 
 def test_without_a_file_one_is_told_how_to_get_one(run: Runner, here: Path) -> None:
@@ -136,7 +135,10 @@ def test_without_a_file_one_is_told_how_to_get_one(run: Runner, here: Path) -> N
 
 
 NOTES = [
-    ("dry_run = false", "policy.dry_run", "off: tools that write or execute really do so"),
+    ('write = "allow"', "policy.write", '"allow": nobody is asked before calls that write'),
+    ('[callers.x]\nexecute = "allow"', "callers.x.execute", '"allow": nobody is asked before calls that execute'),
+    ('tools."*".network = "allow"', 'policy.tools."*".network', "nobody is asked before calls that use the network"),
+    ('tools."code_edit".write = "ask"', "policy.tools.code_edit", "did you mean `code/edit`?"),
     ('stage = "full"', "policy.stage", '"full": files can be edited, committed and merged'),
     ('stage = "limited-write"', "policy.stage", '"limited-write": files, tests and branches can be written'),
     ("limits.all.hour = 0", "policy.limits.all.hour", "0: any number of calls an hour (otherwise 20000)"),
@@ -150,8 +152,6 @@ NOTES = [
     ('deny = ["code/zz*"]', "policy.deny[0]", "no tool of the packs matches `code/zz*`"),
     ("limits.tools.pong.minute = 3", "policy.limits.tools.pong", "did you mean `ping`?"),
     ("budgets.tools.pong.seconds = 3", "policy.budgets.tools.pong", "did you mean `ping`?"),
-    ('approval.never = ["*"]', "policy.approval.never[0]", "`*`: no call asks for its effects"),
-    ('approval.effects = ["write"]', "policy.approval.effects", "calls that execute ask nobody"),
     ("approval.confidence = 0", "policy.approval.confidence", "0: no repair is too uncertain to run unasked"),
     ("approval.definitions = false", "policy.approval.definitions", "false: a tool may change its definition"),
     ('paths.allow = ["**/*"]', "policy.paths.allow[0]", "`**/*`: no file is secret by its name"),
@@ -171,7 +171,6 @@ NOTES = [
         "tools may fetch from every private network and from this machine",
     ),
     ("[router]\nthreshold = 0.5", "router.threshold", "tools run with less confidence than usual (0.7)"),
-    ("[router]\nallow_write_tools = true", "router.allow_write_tools", "tools that write are more than shown"),
     (
         '[router.prime]\nurl = "http://m.example.com/v1"\nkey_env = "K"',
         "router.prime.url",
@@ -222,7 +221,8 @@ def test_the_designs_example_is_refused_by_the_default_and_says_how_to_allow_it(
         "✗ code/execute/python by teacher would be refused\n"
         "  rule          allowlist\n"
         "  reason        Tool 'code/execute/python' is not whitelisted for AI use\n"
-        '  to allow it   stage = "sandbox" has it; allow = ["code/execute/python"] in [callers.teacher]\n'
+        '  to allow it   add to the policy: [policy] execute = "ask" (a person approves each call) or "allow"\n'
+        "                (nobody is asked)\n"
         "  policy        the defaults: no rightcall.toml here\n"
         "  caller        not named in the policy, so what holds for everybody; stage read-only\n"
         "  tool          given; execute\n"

@@ -38,7 +38,8 @@ def save(path: str) -> str:
 
 TOOLS = [save]
 '''
-WRITES = '[policy]\nallow = ["save"]\ndry_run = false'
+SHOWN = '[policy]\nallow = ["save"]'
+WRITES = '[policy]\nwrite = "ask"'
 SAVES = choice("save", path="new.txt")
 
 
@@ -130,8 +131,8 @@ def test_a_program_gets_every_piece_of_evidence(route: Route, folder: Path, serv
     ("policy", "router", "headline", "reason"),
     [
         ("", {}, "✗ save would be refused", "by rule allowlist"),
-        (WRITES, {}, "○ save would only be rehearsed", "allow_write_tools = false"),
-        (WRITES, {"allow_write_tools": True}, "… save would wait for a person's approval", "by rule approval:write"),
+        (SHOWN, {}, "○ save would only be rehearsed", 'write = "ask" (a person approves each call)'),
+        (WRITES, {}, "… save would wait for a person's approval", "by rule approval:write"),
     ],
 )
 @pytest.mark.promise("T-06")

@@ -68,6 +68,12 @@ def test_explain_says_what_was_repaired_which_rule_decided_and_how_long_each_sta
         assert words in ran.out
 
 
+def test_the_repairs_that_were_made_are_shown_without_being_asked_for(call: Callable[..., Done], folder: Path) -> None:
+    ran = call("word_count", "{'txt': 'to be'}")
+    assert "repaired         txt" in ran.out
+    assert "stages" not in ran.out
+
+
 @pytest.mark.promise("P-01", "P-04")
 def test_what_the_policy_does_not_allow_ends_with_one_and_changes_nothing(
     call: Callable[..., Done], folder: Path
@@ -75,14 +81,20 @@ def test_what_the_policy_does_not_allow_ends_with_one_and_changes_nothing(
     ran = call("save", '{"name": "a.txt"}')
     assert ran.code == 1
     assert "Tool 'save' is not whitelisted for AI use" in ran.out
+    assert 'add to the policy: [policy] write = "ask"' in " ".join(ran.out.split())
+    assert 'write = "ask"' in call("save", '{"name": "a.txt"}', "--json").json["decision"]["to_allow"]
     write_trusted(folder / "rightcall.toml", '[policy]\nallow = ["save"]\n')
     ran = call("save", '{"name": "a.txt"}')
     assert ran.code == 0
     assert "DRY RUN: nothing was changed." in ran.out
-    write_trusted(folder / "rightcall.toml", '[policy]\nallow = ["save"]\ndry_run = false\n')
+    write_trusted(folder / "rightcall.toml", '[policy]\nwrite = "ask"\n')
     ran = call("save", '{"name": "a.txt"}')
     assert ran.code == 1
     assert "waits for a person" in ran.out
+    assert '[policy.tools."save"] write = "allow"' in " ".join(ran.out.split())
+    write_trusted(folder / "rightcall.toml", '[policy]\nwrite = "deny"\n')
+    ran = call("save", '{"name": "a.txt"}')
+    assert (ran.code, "'save' can write, which is not allowed here" in ran.out) == (1, True)
     assert not (folder / "a.txt").exists()
 
 

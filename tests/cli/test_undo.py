@@ -12,7 +12,7 @@ from support.cli import Runner, Terminal, write_trusted
 
 pytestmark = pytest.mark.promise("W-05")
 
-POLICY = '[policy]\nstage = "full"\ndry_run = false\napproval = { effects = [] }\n[callers.ada]\n'
+POLICY = '[policy]\nstage = "full"\nwrite = "allow"\nexecute = "allow"\n[callers.ada]\n'
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from rightcall.executor.question import question_lines
 
-POLICY = {"policy": {"allow": ["save"], "dry_run": False}}
+POLICY = {"policy": {"allow": ["save"], "write": "ask", "execute": "ask"}}
 CALL = {"path": "a.txt", "content": "x"}
 
 pytestmark = pytest.mark.promise("P-06")
@@ -83,7 +83,7 @@ def test_a_yes_is_void_once_the_file_has_changed(workshop: Any, tmp_path: Path) 
 
 
 def test_what_a_person_is_shown_holds_the_tools_own_preview(workshop: Any) -> None:
-    shop = workshop({"policy": {"allow": ["erase"], "dry_run": False}})
+    shop = workshop({"policy": {"allow": ["erase"], "write": "ask", "execute": "ask"}})
 
     @shop.executor.tool(effects=["write"], preview=lambda arguments: f"would erase {arguments['what']}")
     def erase(what: str) -> str:
@@ -96,7 +96,7 @@ def test_what_a_person_is_shown_holds_the_tools_own_preview(workshop: Any) -> No
 
 @pytest.mark.promise("P-06", "A-07")
 def test_a_hidden_character_in_a_preview_is_told_from_its_spelling(workshop: Any) -> None:
-    shop = workshop({"policy": {"allow": ["erase"], "dry_run": False}})
+    shop = workshop({"policy": {"allow": ["erase"], "write": "ask", "execute": "ask"}})
 
     @shop.executor.tool(effects=["write"], preview=lambda arguments: "real \x1b\u202e\nspelled \\u202e")
     def erase(what: str) -> None: ...
@@ -110,7 +110,7 @@ def test_a_hidden_character_in_a_preview_is_told_from_its_spelling(workshop: Any
 
 @pytest.mark.promise("P-06", "P-03")
 def test_no_preview_runs_for_a_call_that_is_refused(workshop: Any) -> None:
-    shop = workshop({"policy": {"allow": ["erase"], "dry_run": False}})
+    shop = workshop({"policy": {"allow": ["erase"], "write": "ask", "execute": "ask"}})
     previewed: list[str] = []
 
     @shop.executor.tool(

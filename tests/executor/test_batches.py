@@ -15,7 +15,7 @@ pytestmark = pytest.mark.promise("P-01", "P-02", "P-06")
 
 BATCH = {"list": "calls", "name": ["tool_slug", "tool"], "arguments": ["arguments", "input"]}
 ALLOWED = ["run_all", "run_more", "look", "save", "stranger"]
-OPEN = {"allow": ALLOWED, "dry_run": False, "approval": {"effects": []}}
+OPEN = {"allow": ALLOWED, "write": "allow", "execute": "allow"}
 Run = Callable[..., Any]
 
 
@@ -133,16 +133,16 @@ def test_a_batch_has_the_effects_of_all_its_tools(shop: Any) -> None:
     assert shop(rehearsed, call("save")).decision.kind == "dry_run"
     assert shop(rehearsed, nested(call("save"), 2)).decision.kind == "dry_run"
     assert shop(rehearsed, call("stranger")).decision.kind == "dry_run", "nobody knows what it does"
-    asking = {"allow": ALLOWED, "dry_run": False}
+    asking = {"allow": ALLOWED, "write": "ask", "execute": "ask"}
     assert shop(asking, call("save")).decision.rule == "approval:write"
     assert shop(asking, call("stranger")).decision.rule == "approval:write"
     assert len(shop.ran) == 1
 
 
-def test_a_tool_that_never_asks_does_not_speak_for_those_in_its_batch(shop: Any) -> None:
-    asking = {"allow": ALLOWED, "dry_run": False, "approval": {"never": ["run_all"]}}
+def test_a_tool_that_is_allowed_does_not_speak_for_those_in_its_batch(shop: Any) -> None:
+    asking = {"allow": ALLOWED, "write": "ask", "execute": "ask", "tools": {"run_all": {"write": "allow"}}}
     assert shop(asking, call("save")).decision.rule == "approval:write"
-    both = {**asking, "approval": {"never": ["run_all", "save"]}}
+    both = {**asking, "tools": {name: {"write": "allow"} for name in ("run_all", "save")}}
     assert shop(both, call("save")).ok
 
 
@@ -161,8 +161,8 @@ def test_paths_in_a_batch_are_judged(shop: Any, path: str, depth: int) -> None:
     [
         ({"limits": {"tools": {"look": {"minute": 5}}}}, "has a limit of its own"),
         ({"limits": {"tools": {"Look": {"hour": 5}}}}, "has a limit of its own"),
-        ({"approval": {"effects": [], "tools": ["look"]}}, "always asks a person"),
-        ({"approval": {"effects": [], "tools": ["lo*"]}}, "always asks a person"),
+        ({"approval": {"tools": ["look"]}}, "always asks a person"),
+        ({"approval": {"tools": ["lo*"]}}, "always asks a person"),
     ],
 )
 def test_a_tool_that_is_counted_or_asked_about_is_refused_inside_a_batch(shop: Any, more: Any, why: str) -> None:
@@ -208,7 +208,7 @@ def test_a_grant_is_not_for_what_a_link_leads_to(tmp_path: Path, link: str) -> N
     store.transact(
         lambda t: t.put_grant(Grant("g", "teacher", "save", {"path": "docs/*"}, 9, 10**12 + HOUR, "ada", ""))
     )
-    policy = {"policy": {"allow": ["save"], "dry_run": False}}
+    policy = {"policy": {"allow": ["save"], "write": "ask", "execute": "ask"}}
     (tmp_path / "way").symlink_to("root")  # a root that is itself behind a link makes no path suspicious
     with Executor.open_sync(tmp_path / "way", policy, store=store) as executor:
 

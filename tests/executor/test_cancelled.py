@@ -39,7 +39,7 @@ def run(plan: list[str], others: int = 0) -> tuple[Fragile, list[str], list[Any]
     store, ran = Fragile(), list[str]()
 
     async def main() -> list[Any]:
-        policy = {"policy": {"allow": ["*"], "dry_run": False, "approval": {"effects": []}}}
+        policy = {"policy": {"allow": ["*"], "write": "allow", "execute": "allow"}}
         async with Executor.open(policy=policy, store=store) as executor:
 
             @executor.tool(effects=["write"])

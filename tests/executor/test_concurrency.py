@@ -41,7 +41,7 @@ def test_calls_that_only_read_run_at_the_same_time_and_come_back_in_order() -> N
 @pytest.mark.promise("X-05")
 def test_a_call_with_side_effects_waits_for_those_before_it_and_runs_alone() -> None:
     order: list[str] = []
-    policy = {"policy": {"allow": ["*"], "dry_run": False, "approval": {"effects": []}}}
+    policy = {"policy": {"allow": ["*"], "write": "allow", "execute": "allow"}}
 
     async def main() -> list[Any]:
         async with Executor.open(policy=policy, store="memory") as executor:

@@ -49,7 +49,7 @@ def test_a_pack_adds_to_what_the_author_declared_and_takes_nothing_away(tmp_path
     assert one.tool.effects == {"read", "write"}
     assert one.tool.rules.paths == one.local.paths == ("src", "dst")
     assert one.tool.rules.commands == one.local.commands == ("run", "then")
-    assert (one.own, one.side_effects, one.touches) == (False, True, True)
+    assert (one.own, one.side_effects, one.touches) == ({"read", "write"}, True, True)
     assert json.loads(one.described)["effects"] == ["read", "write"], "a person is shown what holds"
 
 
@@ -65,7 +65,7 @@ def test_the_policy_file_has_the_last_word(tmp_path: Path) -> None:
     said = {"effects": ["read"], "paths": ["src"], "commands": ["then"]}
     for chosen in ([], packs(tmp_path, 'effects = ["write"]\npaths = ["dst"]\ncommands = ["run"]')):
         one = equipped({"gate": {"packs": chosen, "tools": {"copy": said}}})
-        assert (one.tool.effects, one.own) == ({"read"}, True)
+        assert (one.tool.effects, one.own) == ({"read"}, {"read"})
         assert one.tool.rules.paths == one.local.paths == ("src",)
         assert one.tool.rules.commands == one.local.commands == ("then",)
 
@@ -89,7 +89,7 @@ def test_without_a_pack_everything_is_as_declared() -> None:
 def test_for_a_function_that_declares_nothing_a_pack_may_speak(tmp_path: Path) -> None:
     assert not equipped({}, "silent").tool.effects_declared
     one = equipped({"gate": {"packs": packs(tmp_path, LOOSE)}}, "silent")
-    assert (one.tool.effects, one.own, one.local.paths) == ({"read"}, True, ("src",))
+    assert (one.tool.effects, one.own, one.local.paths) == ({"read"}, {"read"}, ("src",))
     assert not equipped({"gate": {"packs": packs(tmp_path, 'paths = ["src"]')}}, "silent").tool.effects_declared
 
 
@@ -102,14 +102,14 @@ def test_a_pack_opens_no_way_to_run_or_to_leave_the_root(tmp_path: Path) -> None
 
     loose = {"gate": {"packs": packs(tmp_path, LOOSE)}}
     assert ran(loose, {"src": "a", "dst": "b"})[0] is False
-    free = {**loose, "policy": {"allow": ["copy"], "dry_run": False, "approval": {"effects": []}}}
+    free = {**loose, "policy": {"allow": ["copy"], "write": "allow", "execute": "allow"}}
     assert ran(free, {"src": "a", "dst": "b"})[0] is True
     assert ran(free, {"src": "a", "dst": OUTSIDE}) == (False, "path:outside")
 
 
 EDITING = {
     "gate": {"packs": ["edit-files"]},
-    "policy": {"allow": ["edit_files"], "dry_run": False, "approval": {"effects": []}},
+    "policy": {"allow": ["edit_files"], "write": "allow", "execute": "allow"},
 }
 
 
@@ -170,7 +170,7 @@ def test_a_text_that_hides_its_paths_does_not_pass(tmp_path: Path, edits: str, o
 @pytest.mark.promise("P-06")
 @pytest.mark.parametrize("path", ["a.txt", "deep/er/a.txt"])
 def test_a_yes_for_one_root_is_none_for_another(tmp_path: Path, path: str) -> None:
-    policy = {"policy": {"allow": ["copy"], "dry_run": False}}
+    policy = {"policy": {"allow": ["copy"], "write": "ask", "execute": "ask"}}
     call = {"name": "copy", "arguments": {"src": path, "dst": path}}
     store = MemoryStore()
     (tmp_path / "one").mkdir()

@@ -27,7 +27,7 @@ DELETE = {
     "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
 }
 
-ASKS = 'version = 1\n[policy]\nallow = ["t"]\ndry_run = false\n[policy.approval]\ntools = ["t"]\n'
+ASKS = 'version = 1\n[policy]\nallow = ["t"]\nwrite = "ask"\nexecute = "ask"\n[policy.approval]\ntools = ["t"]\n'
 
 
 def door_of(policy: dict[str, Any] | None = None, host: str = "wrap", **options: Any) -> Door:
@@ -200,7 +200,7 @@ def test_where_a_servers_name_may_end_in_several_places_a_denial_means_each(deni
 
 
 def test_a_host_can_have_its_tools_ask_for_what_they_do() -> None:
-    policy = {"gate": {"hosts": {"claude": {"ask": ["execute"]}}}}
+    policy = {"callers": {"claude-code": {"execute": "ask"}}}
     with Door.open("claude-code", policy, packs=["claude"]) as door:
         assert door.judge("Bash", {"command": "ls"}).action == "ask"
         assert door.judge("Read", {"file_path": "a.txt"}).action == "allow"
@@ -229,7 +229,7 @@ def test_a_server_cannot_pass_for_harmless_by_the_name_of_a_known_tool() -> None
 
 @pytest.mark.promise("P-05")
 def test_a_dry_run_shows_the_call_and_is_not_made() -> None:
-    policy = {"servers": {"files": {"command": ["x"], "dry_run": True}}}
+    policy = {"servers": {"files": {"command": ["x"]}}, "policy": {"tools": {"files/*": {"write": "dry-run"}}}}
     with door_of(policy, host="gateway", strict=True) as door:
         passage = door.judge("delete_file", {"path": "a"}, space="files")
         assert passage.action == "deny"
@@ -398,9 +398,9 @@ def test_the_same_from_an_event_loop(door: Door) -> None:
 def test_a_tool_that_shares_its_name_with_a_packs_tool_counts_as_doing_everything() -> None:
     """The pack `code` has a `ping` that only reads; a program's own `ping` may do anything."""
     ping = {"name": "ping", "parameters": {"type": "object", "properties": {}}}
-    with Door.open("my-agent", {"gate": {"hosts": {"my-agent": {"ask": ["write"]}}}}, tools=[ping]) as door:
+    with Door.open("my-agent", {"policy": {"write": "ask"}}, tools=[ping]) as door:
         assert door.judge("ping", {}).decision.rule == "approval:write"
-    stated = {"gate": {"hosts": {"my-agent": {"ask": ["write"]}}, "tools": {"ping": {"effects": ["read"]}}}}
+    stated = {"policy": {"write": "ask"}, "gate": {"tools": {"ping": {"effects": ["read"]}}}}
     with Door.open("my-agent", stated, tools=[ping]) as door:
         assert door.judge("ping", {}).action == "allow"
 
@@ -421,7 +421,7 @@ def test_what_the_policy_says_of_a_bare_name_declares_no_servers_tool_harmless()
 def test_what_the_policy_says_a_tool_does_holds_before_anybody_has_seen_its_definition() -> None:
     policy = {
         "servers": {"files": {"command": ["x"], "effects": {"read_*": ["read"]}}},
-        "gate": {"hosts": {"claude-code": {"ask": ["write"]}}},
+        "policy": {"write": "ask"},
     }
     with Door.open("claude-code", policy) as door:
         assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"

@@ -13,7 +13,7 @@ from rightcall.record.tables import read_call
 
 pytestmark = pytest.mark.promise("N-72")
 
-FREE: dict[str, Any] = {"stage": "full", "dry_run": False, "approval": {"effects": []}}
+FREE: dict[str, Any] = {"stage": "full", "write": "allow", "execute": "allow"}
 FIBONACCI = {"type": "insert", "path": "experimental/fibonacci.sh", "content": "echo '1 1 2'\n"}
 EMPTY = {"type": "insert", "path": "experimental/empty"}
 
@@ -85,7 +85,7 @@ def test_all_of_a_call_is_done_or_nothing(tmp_path: Path, operations: Any, why: 
 def test_it_is_a_dry_run_that_asks_a_person_until_the_policy_says_otherwise(tmp_path: Path) -> None:
     with opened(tmp_path, {"stage": "full"}) as ex:
         rehearsed = ex.run(edit([FIBONACCI]))
-    with opened(tmp_path, {"stage": "full", "dry_run": False}) as ex:
+    with opened(tmp_path, {"stage": "full", "write": "ask", "execute": "ask"}) as ex:
         asked = ex.run(edit([FIBONACCI]))
         waiting = [one.tool for one in ex.waiting()]
     assert rehearsed.decision.kind == "dry_run"
@@ -107,26 +107,26 @@ def test_whoever_may_not_use_code_edit_may_not_use_it_by_this_name(tmp_path: Pat
     assert decision.rule == "unknown_tool"
 
 
-ASKING_NOBODY: dict[str, Any] = {"dry_run": False, "approval": {"effects": []}}
+ASKING_NOBODY: dict[str, Any] = {"write": "allow", "execute": "allow"}
 
 
 @pytest.mark.promise("P-01")
 def test_who_may_use_it_by_this_name_may_use_it(tmp_path: Path) -> None:
-    rows: list[tuple[dict[str, Any], dict[str, Any], str]] = [
-        ({"allow": ["edit_files"]}, {}, "policy:allow"),
-        ({"allow": ["edit_*"]}, {}, "policy:allow"),
-        ({}, {"default": {"allow": ["edit_files"]}}, "caller:allow"),
-        ({}, {"default": {"only": ["edit_files"]}}, "caller:only"),
-        ({"allow": ["code/edit"]}, {}, "policy:allow"),
+    rows: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"allow": ["edit_files"]}, {}),
+        ({"allow": ["edit_*"]}, {}),
+        ({}, {"default": {"allow": ["edit_files"]}}),
+        ({}, {"default": {"only": ["edit_files"]}}),
+        ({"allow": ["code/edit"]}, {}),
     ]
-    for number, (said, callers, rule) in enumerate(rows):
+    for number, (said, callers) in enumerate(rows):
         (root := tmp_path / str(number)).mkdir()
         with opened(root, {**ASKING_NOBODY, **said}, callers=callers) as ex:
             outcome = ex.run(edit([FIBONACCI]))
             offered = [one["name"] for one in ex.definitions(shape="mcp")]
-        assert (outcome.ok, outcome.decision.rule) == (True, rule), (said, callers)
+        assert (outcome.ok, outcome.decision.rule) == (True, "allow:write"), (said, callers)
         assert {"code/edit", "edit_files"} <= set(offered)
-        assert rule != "caller:only" or set(offered) == {"code/edit", "edit_files"}
+        assert "only" not in str(callers) or set(offered) == {"code/edit", "edit_files"}
     with opened(
         tmp_path, {**ASKING_NOBODY, "allow": ["edit_files"]}, callers={"default": {"deny": ["code/edit"]}}
     ) as ex:

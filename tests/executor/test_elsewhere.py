@@ -23,7 +23,6 @@ ECHO = [{"name": "echo", "inputSchema": {"type": "object", "properties": {"text"
 POLICY = """version = 1
 [policy]
 stage = "full"
-dry_run = false
 [policy.approval]
 tools = ["Bash", "echo", "run_shell_command"]
 """
@@ -56,8 +55,8 @@ def executor_tries(store: Store, tmp_path: Path) -> Callable[[str], str]:
 
 
 def json_policy() -> dict[str, Any]:
-    approval = {"tools": ["echo", "Bash"], "effects": ["write", "execute"]}
-    return {"version": 1, "policy": {"stage": "full", "dry_run": False, "allow": ["*"], "approval": approval}}
+    asked = {"write": "ask", "execute": "ask", "approval": {"tools": ["echo", "Bash"]}}
+    return {"version": 1, "policy": {"stage": "full", "allow": ["*"], **asked}}
 
 
 def hook_tries(host: str, store: Store, tmp_path: Path) -> Callable[[str], str]:

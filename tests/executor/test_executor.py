@@ -9,7 +9,7 @@ import pytest
 from rightcall import Call, CallError, ConfigError, Executor
 from rightcall.record.tables import read_call, read_end
 
-OPEN = {"policy": {"allow": ["*"], "dry_run": False, "approval": {"effects": []}}}
+OPEN = {"policy": {"allow": ["*"], "write": "allow", "execute": "allow"}}
 """Everything is allowed and really runs."""
 
 
@@ -232,7 +232,7 @@ def test_a_tool_that_changes_its_definition_waits_for_a_new_approval(workshop: A
 
 @pytest.mark.promise("P-10")
 def test_an_uncertain_repair_of_a_call_with_side_effects_asks_a_person(workshop: Any) -> None:
-    policy = {"policy": {**OPEN["policy"], "approval": {"effects": [], "confidence": 1}}}
+    policy = {"policy": {**OPEN["policy"], "approval": {"confidence": 1}}}
     shop = workshop(policy)
     outcome = shop.run("save", {"pth": "a.txt", "content": "x"})
     assert (outcome.status, outcome.decision.rule) == ("waiting", "approval:confidence")
@@ -336,7 +336,7 @@ def test_no_call_may_touch_the_policy_in_force_or_the_audit(tmp_path: Any, monke
     policy = tmp_path / "rules" / "rightcall.toml"
     policy.parent.mkdir()
     policy.write_text(
-        '[policy]\nallow = ["save"]\ndry_run = false\napproval = { effects = [] }\npaths = { allow = ["**"] }\n'
+        '[policy]\nallow = ["save"]\nwrite = "allow"\nexecute = "allow"\npaths = { allow = ["**"] }\n'
         '[audit]\npath = "book/audit.db"\n'
     )
     with Executor.open_sync(tmp_path, policy) as executor:
@@ -426,28 +426,29 @@ def test_a_call_with_thousands_of_paths_keeps_nobody_waiting(workshop: Any) -> N
 
 @pytest.mark.promise("T-06")
 @pytest.mark.parametrize(
-    ("dry_run", "rehearse", "rule"),
+    ("word", "rehearse", "rule"),
     [
-        (False, ["write"], "dry_run"),
-        (False, ["execute"], "approval:write"),
-        (False, [], "approval:write"),
-        (True, [], "dry_run"),
-        (True, ["execute"], "dry_run"),
+        ("allow", ["write"], "dry_run"),
+        ("ask", ["write"], "dry_run"),
+        ("ask", ["execute"], "approval:write"),
+        ("ask", [], "approval:write"),
+        ("dry-run", [], "dry_run"),
+        ("dry-run", ["execute"], "dry_run"),
     ],
 )
 def test_a_caller_can_ask_for_a_dry_run_and_never_for_less_than_the_policy_does(
-    workshop: Any, dry_run: bool, rehearse: list[str], rule: str
+    workshop: Any, word: str, rehearse: list[str], rule: str
 ) -> None:
-    shop = workshop({"policy": {"allow": ["save"], "dry_run": dry_run}})
+    shop = workshop({"policy": {"write": word}})
     outcome = shop.run("save", {"path": "a.txt"}, rehearse=rehearse)
     assert (outcome.decision.rule, shop.trace) == (rule, [])
     assert shop.run("add", {"a": 1, "b": 2}, rehearse=["write", "execute"]).result == 3
 
 
 @pytest.mark.promise("T-06")
-@pytest.mark.parametrize("milder", [{"effects": []}, {"never": ["save"]}])
+@pytest.mark.parametrize("milder", [{"write": "allow"}, {"tools": {"save": {"write": "allow"}}}])
 def test_a_caller_can_have_a_person_asked_where_the_policy_would_not(workshop: Any, milder: dict[str, Any]) -> None:
-    shop = workshop({"policy": {"allow": ["save"], "dry_run": False, "approval": milder}})
+    shop = workshop({"policy": milder})
     outcome = shop.run("save", {"path": "a.txt"}, ask=["execute", "write"])
     assert (outcome.status, outcome.decision.rule, shop.trace) == ("waiting", "approval:write", [])
     assert shop.run("save", {"path": "a.txt"}, ask=["execute"]).ok

@@ -16,7 +16,7 @@ from rightcall import Executor, SqliteStore
 from rightcall.record.verify import verify_audit
 from support import killing_calls
 
-POLICY = {"policy": {"allow": ["*"], "dry_run": False, "approval": {"effects": []}, "repeats": 0}}
+POLICY = {"policy": {"allow": ["*"], "write": "allow", "execute": "allow", "repeats": 0}}
 
 
 class Bench:

@@ -92,7 +92,7 @@ def test_without_a_dry_run_a_person_is_asked_and_then_it_is_written_or_runs_in_t
         asked.append(question.tool)
         return "ann"
 
-    with opened(root, ask, policy={**ALLOWED, "dry_run": False}, callers=CALLERS) as ex:
+    with opened(root, ask, policy={**ALLOWED, "write": "ask", "execute": "ask"}, callers=CALLERS) as ex:
         written = ex.run(call("ai.write", path="experimental/new.md", content="x"))
         executed = ex.run(call("ai.execute", command=f"echo made > made; cat made; cat {root}/design.md"))
     assert (written.ok, asked) == (True, ["file/save", "ai.execute"])

@@ -22,7 +22,7 @@ def test_an_audit_outside_gives_each_root_a_desk_of_its_own(tmp_path: Path) -> N
 @pytest.mark.promise("P-03", "W-01")
 def test_no_call_can_read_or_write_the_desk(tmp_path: Path) -> None:
     assert ".rightcall/desk" in guarded_paths(str(tmp_path), None, str(tmp_path / ".rightcall" / "audit.db"))
-    policy = {"policy": {"stage": "full", "dry_run": False, "paths": {"allow": [".rightcall/**"]}}}
+    policy = {"policy": {"stage": "full", "write": "ask", "execute": "ask", "paths": {"allow": [".rightcall/**"]}}}
     with Executor.open_sync(tmp_path, policy, store="memory", ask=lambda _: "ann") as executor:
         saved = executor.run(
             {"name": "file/save", "arguments": {"path": ".rightcall/desk/pulls/1.json", "content": "{}"}}
@@ -37,7 +37,7 @@ def end_of(tables: Tables, call: int) -> EndBody:
 
 @pytest.mark.promise("X-06", "A-02")
 def test_the_audit_says_in_which_tier_code_ran_and_a_function_cannot(tmp_path: Path) -> None:
-    policy = {"policy": {"stage": "sandbox", "dry_run": False, "approval": {"never": ["code/execute/*"]}}}
+    policy = {"policy": {"stage": "sandbox", "execute": "allow"}}
     with Executor.open_sync(tmp_path, policy, store="memory") as executor:
 
         @executor.tool(effects=["read"])
@@ -59,7 +59,7 @@ def test_a_stated_time_limit_holds_for_code_too_and_the_usual_one_leaves_it_its_
     for budgets, sandbox in (({"seconds": 0.3}, {}), ({}, {"seconds": 0.3})):
         policy = {
             "policy": {
-                "stage": "sandbox", "dry_run": False, "approval": {"never": ["code/execute/*"]}, "budgets": budgets,
+                "stage": "sandbox", "execute": "allow", "budgets": budgets,
             },
             "sandbox": sandbox,
         }  # fmt: skip

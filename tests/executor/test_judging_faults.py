@@ -46,7 +46,7 @@ def check(entries: list[Any], outcome_rule: str, tool: str) -> None:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_an_executor_refuses_and_records(place: str, workshop: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    shop = workshop({"policy": {"dry_run": False}})
+    shop = workshop({"policy": {"write": "ask", "execute": "ask"}})
     monkeypatch.setattr(place, raising)
     outcome = shop.run("add", {"a": 1, "b": 2})
     assert (outcome.ok, outcome.metadata.recorded, shop.trace) == (False, True, [])

@@ -143,7 +143,7 @@ def test_a_secret_at_the_place_where_a_text_is_cut_is_hidden_before_the_cut(befo
 @pytest.mark.promise("A-02", "P-06")
 @pytest.mark.parametrize("said", ["approved", "denied"])
 def test_nothing_of_a_secret_is_on_disk_once_its_approval_was_answered_and_used(said: Any, tmp_path: Path) -> None:
-    policy = {"policy": {"allow": ["*"], "dry_run": False}}
+    policy = {"policy": {"allow": ["*"], "write": "ask", "execute": "ask"}}
     call = {"name": "send", "arguments": {"to": "ann", "password": SECRET * 500}}
 
     def holding() -> list[Path]:

@@ -9,7 +9,7 @@ from rightcall import tool
 
 pytestmark = pytest.mark.promise("P-17")
 
-FREE = {"policy": {"stage": "full", "allow": ["*"], "dry_run": False, "approval": {"effects": []}}}
+FREE = {"policy": {"stage": "full", "allow": ["*"], "write": "allow", "execute": "allow"}}
 
 
 def test_no_call_runs_while_it_is_paused(workshop: Any) -> None:
@@ -49,7 +49,7 @@ def test_neither_preview_nor_state_of_a_tool_run_while_it_is_paused(workshop: An
         ran.append("push")
         return n
 
-    shop = workshop({"policy": FREE["policy"] | {"approval": {"effects": ["write"]}}})
+    shop = workshop({"policy": FREE["policy"] | {"write": "ask"}})
     shop.executor.register(push)
     shop.executor.pause(by="anna")
     assert shop.run("push", {"n": 1}).decision.rule == "paused"

@@ -109,11 +109,14 @@ def test_an_edit_that_no_gate_can_be_built_from_is_not_taken_in_part(file: Path)
 
 
 def test_a_call_that_waits_is_checked_again_under_a_policy_that_changed_meanwhile(file: Path) -> None:
-    edit(file, '[policy]\nallow = ["send"]\ndry_run = false\n')
+    edit(file, '[policy]\nallow = ["send"]\nwrite = "ask"\n')
     sent: list[str] = []
 
     def ask(approval: Any) -> str:
-        edit(file, '[policy]\nallow = ["send"]\ndry_run = false\n[gate.tools.send]\nrequired = ["subject"]\n')
+        edit(
+            file,
+            '[policy]\nallow = ["send"]\nwrite = "ask"\n[gate.tools.send]\nrequired = ["subject"]\n',
+        )
         return "ann"
 
     with Executor.open_sync(file.parent, file, store="memory", ask=ask) as executor:

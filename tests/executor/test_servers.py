@@ -165,9 +165,9 @@ def test_what_nobody_declared_waits_for_a_person_and_runs_once_after_a_yes(opene
     assert call(executor, "x_save", text="a").status == "waiting"
 
 
-def test_ask_dry_run_and_effects_of_the_servers_table_hold(opened: Opened) -> None:
+def test_ask_and_effects_of_the_servers_table_and_words_on_its_tools_hold(opened: Opened) -> None:
     assert call(opened(ask=["echo"]), "x_echo", text="a").status == "waiting"
-    rehearsed = call(opened(dry_run=True), "x_save", text="a")
+    rehearsed = call(opened({"policy": {"tools": {"x/*": {"write": "dry-run"}}}}), "x_save", text="a")
     assert rehearsed.decision.kind == "dry_run"
     assert call(opened(effects=["read"]), "x_save", text="a").result == {"saved": "a"}
 

@@ -186,7 +186,7 @@ def test_what_was_redacted_stays_so(shop: Any) -> None:
 
 @pytest.mark.promise("C-11")
 def test_a_question_that_waits_is_listed_without_the_call_itself(workshop: Any, store: Store) -> None:
-    policy = {"policy": {"allow": ["save"], "dry_run": False}}
+    policy = {"policy": {"allow": ["save"], "write": "ask", "execute": "ask"}}
     shop = workshop(policy, tools=small_tools(lambda: store))
     shop.run("save", {"path": "a.txt", "content": "the pin is hunter2"})
     found = shop.run("data/list", {"collection": "approvals"}).result
@@ -213,7 +213,7 @@ def test_what_is_asked_wrongly_is_answered_with_what_would_be_right(shop: Any) -
 def test_a_caller_sees_its_own_records_and_others_only_where_the_policy_says_so(workshop: Any, store: Store) -> None:
     policy = load_policy(
         {
-            "policy": {"allow": ["save"], "dry_run": False},
+            "policy": {"allow": ["save"], "write": "ask", "execute": "ask"},
             "callers": {"auditor": {"records": "all"}, "t\u0435acher": {}, "Teacher": {}},
         }
     )

@@ -45,11 +45,11 @@ def test_the_page_has_the_table() -> None:
 
 
 def test_what_protects_our_own_tools_does_not_hold_where_a_host_runs_its_own() -> None:
-    policy = {"policy": {"stage": "read-only", "dry_run": True, "approval": {"effects": ["write"]}}}
+    policy = {"policy": {"stage": "read-only"}}
     written = {"file_path": "a.txt", "content": "x"}
     assert at_hook(policy, "Write", written).action == "allow"
     (stage,) = [one for one in rules(policy, "claude-code") if "`stage`" in one]
-    assert "`dry_run`" in stage
+    assert "`allow`" in stage
     bound = policy | {"callers": {"claude-code": {"only": ["Read"]}}}
     assert at_hook(bound, "Write", written).action == "deny"
     assert not [one for one in rules(bound, "claude-code") if "`stage`" in one]
@@ -142,7 +142,7 @@ def test_hosts_are_those_that_a_policy_speaks_of() -> None:
 def test_policy_check_names_it(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "mine.toml"
-    file.write_text('[gate]\npacks = ["guardrail"]\n[gate.hosts.codex]\nask = ["write"]\n', encoding="utf-8")
+    file.write_text('[gate]\npacks = ["guardrail"]\n[callers.codex]\nwrite = "ask"\n', encoding="utf-8")
     found = run("policy", "check", str(file), "--json").json["unenforced"]
     assert {one["host"] for one in found} == {"codex"}
     shown = run("policy", "check", str(file), columns=400).out

@@ -103,7 +103,7 @@ def writing(folder: Path) -> list[Any]:
 
 @pytest.mark.promise("P-06")
 def test_when_every_call_waits_for_a_person_the_loop_ends_and_can_go_on_later(loops: Loops) -> None:
-    loops.policy = {"policy": {"stage": "limited-write", "dry_run": False}}
+    loops.policy = {"policy": {"stage": "limited-write", "write": "ask", "execute": "ask"}}
     loops.tools += writing(loops.folder)
     save = written("file/save", path="a.txt", text="hello")
     result = loops([f"I will save it. {save}"], "Save hello.")
@@ -123,7 +123,7 @@ def test_when_every_call_waits_for_a_person_the_loop_ends_and_can_go_on_later(lo
 
 
 def test_a_round_in_which_only_some_calls_wait_goes_on(loops: Loops) -> None:
-    loops.policy = {"policy": {"stage": "limited-write", "dry_run": False}}
+    loops.policy = {"policy": {"stage": "limited-write", "write": "ask", "execute": "ask"}}
     loops.tools += writing(loops.folder)
     save = written("file/save", path="a.txt", text="hello")
     result = loops([LOGGER + save, "I cannot save yet."])
@@ -133,7 +133,7 @@ def test_a_round_in_which_only_some_calls_wait_goes_on(loops: Loops) -> None:
 @pytest.mark.promise("P-06")
 def test_a_loop_can_wait_for_the_person(tmp_path: Path) -> None:
     async def main() -> LoopResult:
-        policy = {"policy": {"stage": "limited-write", "dry_run": False}}
+        policy = {"policy": {"stage": "limited-write", "write": "ask", "execute": "ask"}}
         async with Executor.open(tmp_path, policy, tools=writing(tmp_path), store="memory") as executor:
 
             async def person() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightcall.policy.decide import POLICIES, decide, scopes_of
+from rightcall.policy.decide import POLICIES, decide, is_rehearsed, scopes_of
 from rightcall.policy.settings import PRESETS, STAGES, Window, rights_of
 from rightcall.policy.types import HOUR, MINUTE, SECOND, Approval, Finding, Grant, Request
 from rightcall.policy.watch import load_policy
@@ -30,9 +30,9 @@ def asked(tool: str = "code/read", policy: dict[str, Any] | None = None, **about
     plain = Request(
         caller=caller, tool=tool, arguments={}, canonical=b"{}", digest="d", definition="def", effects=effects,
         rights=rights, at=NOW, scopes=scopes_of(rights, tool),
-        dry_run=rights.dry_run and bool(effects & {"write", "execute"}),
     )  # fmt: skip
-    return replace(plain, **about)
+    asked_for = replace(plain, **about)
+    return asked_for if "dry_run" in about else replace(asked_for, dry_run=is_rehearsed(asked_for, frozenset()))
 
 
 @pytest.mark.promise("P-01")
@@ -113,7 +113,7 @@ def test_what_is_counted_or_asked_about_by_itself_is_not_batched(tables: MemoryT
 
 @pytest.mark.promise("P-06")
 def test_a_grant_is_not_used_where_a_path_goes_through_a_link(tables: MemoryTables) -> None:
-    policy = {"policy": {"stage": "full", "dry_run": False}}
+    policy = {"policy": {"stage": "full", "write": "ask", "execute": "ask"}}
     tables.put_grant(Grant("g", "teacher", "file/save", {}, 5, NOW + HOUR, "somebody", ""))
     assert decide(asked("file/save", policy, effects=["write"]), tables).rule == "approval:grant"
     assert decide(asked("file/save", policy, effects=["write"], linked=True), tables).rule == "approval:write"
@@ -121,7 +121,7 @@ def test_a_grant_is_not_used_where_a_path_goes_through_a_link(tables: MemoryTabl
 
 @pytest.mark.promise("P-06", "P-16")
 def test_a_grant_answers_a_question_about_a_guarding_file_only_where_it_names_arguments(tables: MemoryTables) -> None:
-    policy = {"policy": {"stage": "full", "dry_run": False, "approval": {"effects": []}}}
+    policy = {"policy": {"stage": "full", "write": "allow", "execute": "allow"}}
     found = (Finding("ask", "path:guards", "`.claude/settings.json` decides which hooks or programs run"),)
     request = asked("file/save", policy, effects=["write"], findings=found)
     tables.put_grant(Grant("g", "teacher", "file/save", {}, 5, NOW + HOUR, "somebody", ""))
@@ -169,7 +169,7 @@ def test_zero_means_no_limit_and_nothing_is_counted() -> None:
 
 @pytest.mark.promise("R-08")
 def test_a_truncated_call_runs_only_when_it_reads(tables: MemoryTables) -> None:
-    policy = {"policy": {"stage": "full", "dry_run": False, "approval": {"effects": []}}}
+    policy = {"policy": {"stage": "full", "write": "allow", "execute": "allow"}}
     assert decide(asked(policy=policy, truncated=True), tables).kind == "allow"
     for effect in ("write", "execute", "network"):
         decision = decide(asked("file/save", policy, truncated=True, effects=[effect]), tables)
@@ -181,7 +181,7 @@ def test_what_writes_or_executes_is_off_and_a_dry_run_when_on(tables: MemoryTabl
     assert decide(asked("file/save", effects=["write"]), tables).rule == "allowlist"
     on = {"policy": {"stage": "limited-write"}}
     assert decide(asked("file/save", on, effects=["write"]), tables).kind == "dry_run"
-    really = {"policy": {"stage": "limited-write", "dry_run": False}}
+    really = {"policy": {"stage": "limited-write", "write": "ask", "execute": "ask"}}
     assert decide(asked("file/save", really, effects=["write"]), tables).rule == "approval:write"
 
 
@@ -212,7 +212,7 @@ def test_a_changed_definition_asks_before_it_runs(tables: MemoryTables) -> None:
 
 @pytest.mark.promise("P-10")
 def test_an_uncertain_repair_with_side_effects_asks_whatever_else_is_said(tables: MemoryTables) -> None:
-    policy = {"policy": {"stage": "full", "dry_run": False, "approval": {"effects": [], "never": ["file/save"]}}}
+    policy = {"policy": {"write": "allow", "tools": {"file/save": {"write": "allow"}}}}
     request = asked("file/save", policy, effects=["write"], repaired=True, confidence=0.89)
     tables.put_grant(Grant("g", "teacher", "file/save", {}, 5, NOW + HOUR, "somebody", ""))
     assert decide(request, tables).rule == "approval:confidence"

@@ -14,6 +14,7 @@ from rightcall.errors import PolicyError, StoreFault
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.starter import WHY
 from rightcall.policy.decide import POLICIES
+from rightcall.policy.effects import WORDED
 from rightcall.policy.settings import (
     PRESETS,
     STAGES,
@@ -57,7 +58,19 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[write.check]", Check, ("write", "check")),
     ("[web]", WebSettings, ("web",)),
 ]
-TABLES = {"limits", "approval", "budgets", "budgets_of_tools", "paths", "commands", "urls", "callers", "audit", "check"}
+TABLES = {
+    "limits",
+    "approval",
+    "budgets",
+    "budgets_of_tools",
+    "paths",
+    "commands",
+    "urls",
+    "callers",
+    "audit",
+    "check",
+    "tools",
+}
 """Fields of `Settings` and `WriteSettings` that are tables of their own."""
 
 
@@ -83,7 +96,8 @@ def test_every_key_stands_there_with_its_true_default(title: str, record: type[S
     wanted = {
         field.name: field.default
         for field in fields(record)
-        if field.name != "within" and (field.name not in TABLES or record not in (Settings, WriteSettings))
+        if field.name not in ("within", "least", "least_of_tools")
+        and (field.name not in TABLES or record not in (Settings, WriteSettings))
     }
     assert set(stated) == set(wanted)
     for key, default in wanted.items():
@@ -204,6 +218,7 @@ def test_every_rule_id_that_the_code_can_give_is_listed_and_no_other() -> None:
     found |= set(re.findall(r'"((?:path|policy|caller|stage|approval|definition|limit):\w+)"', source))
     found |= {f"approval:{word}" for word in re.findall(r'_refused\(\s*"(\w+)"', source)}
     found |= {f"approval:{effect}" for effect in get_args(Effect)} | {"approval:used"}
+    found |= {f"{word}:{effect}" for word in ("allow", "deny") for effect in WORDED}
     found |= {f"store:{fault}" for fault in get_args(StoreFault)} | {"stage:NAME"}
     found |= {"host:NAME", "server:NAME", "observe"}
     found |= {f"limit:{whom}:{period}" for whom in ("all", "caller", "tool") for period in Window.__struct_fields__}

@@ -18,7 +18,7 @@ tokens = 500
 seconds = 10.5
 [callers.teacher]
 limits = { minute = 20 }
-dry_run = false
+write = "ask"
 budgets = { tokens = 900 }
 [callers.guest]
 only = ["ping"]
@@ -63,12 +63,12 @@ def test_denials_add_up_and_stay_beside_only() -> None:
 
 
 @pytest.mark.promise("P-01", "P-02")
-def test_a_callers_limits_dry_run_and_budgets_take_the_place_of_everybodys() -> None:
+def test_a_callers_limits_words_and_budgets_take_the_place_of_everybodys() -> None:
     settings = load_policy(tomllib.loads(POLICY)).settings
     teacher, guest = rights_of(settings, "teacher"), rights_of(settings, "guest")
     assert (teacher.window, guest.window) == (Window(20, 150, 2), Window(10, 150, 2))
     assert teacher.all == guest.all == Window(90, 2000)
-    assert (teacher.dry_run, guest.dry_run) == (False, True)
+    assert (teacher.words.usual["write"], guest.words.usual["write"]) == ("ask", "dry-run")
     assert (teacher.budgets.tokens, guest.budgets.tokens) == (900, 500)
 
 
@@ -116,7 +116,8 @@ def test_rights_have_a_digest_of_everything_they_say() -> None:
         "[policy]\nlimits.tools.x.minute = 3",
         "[policy]\nbudgets.tools.x.seconds = 3",
         '[policy]\npaths.deny = ["x"]',
-        "[policy]\ndry_run = false",
+        '[policy]\nwrite = "ask"',
+        '[policy.tools.x]\nwrite = "ask"',
         "[callers.teacher]\nonly = []",
         "[callers.teacher]\nlimits = { burst = 1 }",
     ]

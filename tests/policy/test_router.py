@@ -21,7 +21,6 @@ def test_without_a_word_the_designs_settings_hold() -> None:
     assert (router.enabled, router.threshold, router.reinjections) == (True, 0.7, 3)
     assert (router.selection_temperature, router.review_temperature, router.top_p) == (0.15, 0.3, 0.9)
     assert (router.selection_tokens, router.review_tokens) == (500, 200)
-    assert (router.allow_write_tools, router.allow_execute_tools) == (False, False)
     assert (router.light, router.prime) == (None, None)
 
 
@@ -30,8 +29,8 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
     file.write_text(
         '[router]\nenabled = false\nmode = "regex"\nthreshold = 1\nbelow = "skip"\nreinjections = 0\ncandidates = 3\n'
         "selection_temperature = 0\nselection_tokens = 100\nreview_temperature = 2\nreview_tokens = 50\n"
-        "answer_temperature = 0.8\nanswer_tokens = 99\ntop_p = 1\nallow_write_tools = true\n"
-        "allow_execute_tools = true\nseconds = 5\nmodel_seconds = 2.5\ntokens = 4000\nsearch = 40\n"
+        "answer_temperature = 0.8\nanswer_tokens = 99\ntop_p = 1\n"
+        "seconds = 5\nmodel_seconds = 2.5\ntokens = 4000\nsearch = 40\n"
         '[router.light]\nurl = "http://127.0.0.1:8080/v1"\n'
         '[router.prime]\nurl = "https://models.example.com/v1"\nmodel = "big-1"\nkey_env = "BIG_KEY"\n'
         'headers = { x-team = "a" }\nschema = false\n',
@@ -51,8 +50,6 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
         answer_temperature=0.8,
         answer_tokens=99,
         top_p=1.0,
-        allow_write_tools=True,
-        allow_execute_tools=True,
         seconds=5.0,
         model_seconds=2.5,
         tokens=4000,
@@ -85,7 +82,8 @@ def test_everything_that_is_said_is_read(tmp_path: Path) -> None:
         ({"top_p": 0}, "router.top_p: must be a number from 0.01 to 1"),
         ({"seconds": 0}, "router.seconds: must be a number from 0.1"),
         ({"model_seconds": float("inf")}, "router.model_seconds: must be a number from 0.1"),
-        ({"allow_write_tools": "no"}, "router.allow_write_tools: must be true or false"),
+        ({"allow_write_tools": False}, 'the router obeys `[policy] write = "ask"`'),
+        ({"ALLOW_EXECUTE_TOOLS": True}, 'the router obeys `[policy] execute = "ask"`'),
         ({"treshold": 0.5}, "router.treshold: unknown key; did you mean 'threshold'?"),
         ({"light": "http://127.0.0.1/v1"}, "router.light: must be a table, not a text"),
         (3, "router: must be a table, not a number"),
@@ -107,8 +105,6 @@ def test_a_wrong_setting_is_refused_with_what_would_be_right(table: Any, says: s
         ("confidence_threshold", "threshold"),
         ("MAX_REINJECTIONS", "reinjections"),
         ("max_reinjections", "reinjections"),
-        ("ALLOW_WRITE_TOOLS", "allow_write_tools"),
-        ("ALLOW_EXECUTE_TOOLS", "allow_execute_tools"),
     ],
 )
 def test_a_name_of_the_design_is_told_ours(theirs: str, ours: str) -> None:

@@ -18,7 +18,7 @@ def test_a_server_is_read_with_everything_that_is_said_of_it(tmp_path: Path) -> 
         'deny = ["git_reset"]\nask = ["git_push"]\ntimeout = 5\n'
         'effects = { "git_log" = ["read"], "git_*" = ["write"] }\n'
         '[servers.web]\nurl = "https://example.com:8443/mcp"\nheaders = { x-key = "1" }\neffects = ["network"]\n'
-        "dry_run = true\nenabled = false\n",
+        "enabled = false\n",
         encoding="utf-8",
     )
     servers = load_policy(file).servers
@@ -29,8 +29,8 @@ def test_a_server_is_read_with_everything_that_is_said_of_it(tmp_path: Path) -> 
     )  # fmt: skip
     assert (git.effects_of("git_log"), git.effects_of("git_add"), git.effects_of("rm")) == (("read",), ("write",), None)
     assert (git.ask, git.timeout, git.enabled) == (("git_push",), 5.0, True)
-    assert (web.url, dict(web.headers), web.dry_run, web.enabled) == (
-        "https://example.com:8443/mcp", {"x-key": "1"}, True, False,
+    assert (web.url, dict(web.headers), web.enabled) == (
+        "https://example.com:8443/mcp", {"x-key": "1"}, False,
     )  # fmt: skip
 
 
@@ -54,6 +54,7 @@ def test_a_server_is_read_with_everything_that_is_said_of_it(tmp_path: Path) -> 
         ({"command": ["x"], "effects": ["reads"]}, "did you mean 'read'"),
         ({"command": ["x"], "effects": {"a": "read"}}, "must be a list of texts"),
         ({"command": ["x"], "timeout": 0}, "timeout"),
+        ({"command": ["x"], "dry_run": True}, 'write `[policy.tools."s/*"]` with `write = "dry-run"`'),
         ({"command": ["x"], "commnad": ["y"]}, "did you mean"),
         (3, "must be a table"),
     ],
@@ -71,9 +72,11 @@ def test_a_servers_name_can_stand_before_its_tools(name: str) -> None:
 
 
 def test_a_host_has_one_name_and_settings_of_its_own() -> None:
-    hosts = load_policy({"gate": {"hosts": {"claude": {"ask": ["write"], "on_failure": "deny", "deadline": 2}}}}).hosts
+    hosts = load_policy({"gate": {"hosts": {"claude": {"on_failure": "deny", "deadline": 2}}}}).hosts
     here = hosts["claude-code"]
-    assert (here.ask, here.on_failure, here.deadline) == (("write",), "deny", 2.0)
+    assert (here.on_failure, here.deadline) == ("deny", 2.0)
+    with pytest.raises(PolicyError, match=r'write `\[callers\.claude-code\]` with `write = "ask"`'):
+        load_policy({"gate": {"hosts": {"claude": {"ask": ["write"]}}}})
     with pytest.raises(PolicyError, match="two names of one host"):
         load_policy({"gate": {"hosts": {"claude-code": {}, "claude": {}}}})
     with pytest.raises(PolicyError, match="on_failure"):

@@ -29,7 +29,7 @@ WHOLE = """\
 [policy]
 preset = "swarm"
 stage = "sandbox"
-dry_run = false
+write = "ask"
 rounds = 7
 repeats = 4
 quarantine = 6
@@ -44,9 +44,9 @@ caller = { hour = 150, burst = 2 }
 "my/tool" = { minute = 1 }
 
 [policy.approval]
-effects = ["write", "network"]
+# which tools
 tools = ["my/*"]
-never = ["file/save"]
+# for how long
 expires = 60
 confidence = 1
 definitions = false
@@ -69,7 +69,7 @@ stage = "full"
 allow = ["my_tool"]
 deny = ["screenshot"]
 limits = { minute = 20 }
-dry_run = true
+execute = "dry-run"
 budgets = { tokens = 900 }
 [callers.guest]
 only = ["ping", "code/*"]
@@ -93,7 +93,7 @@ def test_every_key_is_read(file: Path) -> None:
     assert load_policy(file).settings == Settings(
         preset="swarm",
         stage="sandbox",
-        dry_run=False,
+        write="ask",
         rounds=7,
         repeats=4,
         quarantine=6,
@@ -109,7 +109,7 @@ def test_every_key_is_read(file: Path) -> None:
                 "my/tool": Window(1),
             },
         ),
-        approval=Asking(("write", "network"), ("my/*",), ("file/save",), 60, 1.0, definitions=False),
+        approval=Asking(("my/*",), 60, 1.0, definitions=False),
         budgets=budgets,
         budgets_of_tools={"code/search": replace(budgets, seconds=10.5)},
         paths=Paths(("private/**",), ("docs/secrets.md",), (".tool-versions",)),
@@ -119,7 +119,7 @@ def test_every_key_is_read(file: Path) -> None:
                 allow=("my_tool",),
                 deny=("screenshot",),
                 limits=Window(20, 150, 2),
-                dry_run=True,
+                execute="dry-run",
                 budgets=replace(budgets, tokens=900),
             ),
             "guest": CallerSettings(only=("ping", "code/*")),
@@ -174,7 +174,13 @@ WRONG = [
     ('preset = "swarm"', 'presets = "swarm"', 2, "policy.presets: unknown key; did you mean 'preset'?"),
     ('stage = "sandbox"', 'stage = "write"', 3, "policy.stage: 'write' is not a valid choice"),
     ('stage = "sandbox"', 'stage = ["sandbox"]', 3, "must be one of read-only, sandbox, limited-write, full"),
-    ("dry_run = false", 'dry_run = "off"', 4, "policy.dry_run: must be true or false, not a text"),
+    ('write = "ask"', 'write = "dry_run"', 4, "policy.write: 'dry_run' is not a valid choice; did you mean 'dry-run'?"),
+    ('write = "ask"', "write = true", 4, "policy.write: must be one of"),
+    ('write = "ask"', "dry_run = false", 4, 'write `write = "ask" (or "allow")` and `execute = "ask" (or "allow")`'),
+    ('write = "ask"', "dry_run = true", 4, 'write `write = "dry-run"` and `execute = "dry-run"` instead'),
+    ('write = "ask"', 'tools."x?".write = "ask"', 4, '"x?" can match nothing'),
+    ('write = "ask"', 'tools.x.writes = "ask"', 4, "policy.tools.x.writes: unknown key; did you mean 'write'?"),
+    ('execute = "dry-run"', "dry_run = true", 44, 'teacher.dry_run: is no longer a key: write `write = "dry-run"`'),
     ("rounds = 7", "rounds = 0", 5, "policy.rounds: must be a whole number from 1 to 100, not 0"),
     ("rounds = 7", "rounds = 5.5", 5, "policy.rounds: must be a whole number from 1 to 100, not 5.5"),
     ("rounds = 7", "rounds = true", 5, "policy.rounds: must be a whole number"),
@@ -198,9 +204,9 @@ WRONG = [
     ('"code/read" = { hour = 40 }', '"code/*" = { hour = 40 }', 15, '"code/*": `*` has no meaning here; write one'),
     ('"code/read" = { hour = 40 }', '"" = { hour = 40 }', 15, "must be a name, not an empty text"),
     ('"code/read" = { hour = 40 }', '"code/read" = 40', 15, 'limits.tools."code/read": must be a table, not a number'),
-    ('effects = ["write", "network"]', 'effects = ["writes"]', 19, "approval.effects[0]: 'writes' is not a valid choice"),  # noqa: E501
+    ("# which tools", 'effects = ["write"]', 19, "`write`, `execute` and `network` of `[policy]` say it"),
     ('tools = ["my/*"]', "tools = [[]]", 20, "policy.approval.tools[0]: must be a text, not a list"),
-    ('never = ["file/save"]', 'nevers = ["file/save"]', 21, "approval.nevers: unknown key; did you mean 'never'?"),
+    ("# for how long", 'never = ["file/save"]', 21, '`[policy.tools."NAME"]` with `write = "allow"`'),
     ("expires = 60", "expires = 0", 22, "policy.approval.expires: must be a whole number from 1 to 604800, not 0"),
     ("confidence = 1", "confidence = 1.1", 23, "policy.approval.confidence: must be a number from 0 to 1, not 1.1"),
     ("confidence = 1", "confidence = nan", 23, "policy.approval.confidence: must be a number from 0 to 1, not NaN"),

@@ -26,14 +26,16 @@ LOOSE = {
     "gate": {"mode": "observe", "unknown_tool": "pass", "unknown_argument": "keep", "packs": ["./x.toml"],
              "max_text": 900_000_000, "hosts": {"proxy": {"mode": "observe", "unknown_tool": "pass"}},
              "tools": {"t": {"values": {"a": {"b": "c"}}, "mode": "observe", "effects": [], "paths": ["x"]}}},
-    "policy": {"stage": "full", "dry_run": False, "allow": ["*"], "rounds": 99, "repeats": 0, "quarantine": 0,
+    "policy": {"stage": "full", "write": "allow", "execute": "allow", "allow": ["*"], "rounds": 99, "repeats": 0,
+               "quarantine": 0,
                "limits": {"all": {"minute": 0, "hour": 0}}, "paths": {"allow": ["**"], "dotfiles": ["**"]},
-               "approval": {"effects": [], "never": ["*"], "expires": 99_999, "confidence": 0.0, "definitions": False},
+               "tools": {"x": {"write": "allow"}},
+               "approval": {"expires": 99_999, "confidence": 0.0, "definitions": False},
                "budgets": {"seconds": 9999, "tokens": 999_999}},
-    "callers": {"c": {"stage": "full", "dry_run": False}},
+    "callers": {"c": {"stage": "full", "write": "allow", "execute": "allow"}},
     "audit": {"path": "/tmp/audit.db"},
     "servers": {"x": {"command": ["true"], "effects": {"*": []}}},
-    "router": {"threshold": 0.1, "allow_write_tools": True, "prime": {"url": "http://127.0.0.1:1/v1"}},
+    "router": {"threshold": 0.1, "prime": {"url": "http://127.0.0.1:1/v1"}},
     "sandbox": {"visible": ["/srv"], "python": "/bin/sh", "memory": 9999},
     "write": {"folders": ["/srv"], "locked": [], "protected": [], "check": {"command": ["true"]}},
     "web": {"networks": ["0.0.0.0/0", "::/0"], "search": "http://127.0.0.1:1", "ports": [443, 80, 22], "seconds": 300,
@@ -50,7 +52,7 @@ def test_a_policy_that_only_loosens_changes_no_default() -> None:
     assert tight.write.folders == ()
     assert (tight.servers["x"].command, tight.servers["x"].enabled, tight.servers["x"].effects) == ((), False, ())
     caller = tight.settings.callers["c"]
-    assert (caller.stage, caller.only, caller.allow, caller.dry_run) == (None, None, (), None)
+    assert (caller.stage, caller.only, caller.allow, caller.write) == (None, None, (), None)
     assert (tight.tools["t"].rules.values, tight.tools["t"].rules.mode, tight.tools["t"].effects) == ({}, "block", None)
 
 
@@ -68,7 +70,7 @@ def test_what_tightens_counts() -> None:
     assert (web.seconds, web.ports, web.sites, web.redirects) == (1, (443,), ("docs.python.org",), 0)
     settings = tighten(said).settings
     assert (settings.deny, settings.limits.caller.minute, settings.paths.deny) == (("ping",), 3, ("private/**",))
-    assert (settings.approval.tools, settings.approval.effects) == (("code/read",), ("write", "execute"))
+    assert settings.approval.tools == ("code/read",)
     assert (settings.budgets.seconds, settings.audit.redact, settings.audit.path) == (1, ("pin",), "logs/audit.db")
     assert settings.callers["c"].within == ("code/read", "file/save")
 
@@ -168,10 +170,11 @@ def test_a_store_with_tables_of_somebody_else_is_not_written(tmp_path: Path) -> 
 
 
 DROPPED = {
-    "[policy.approval]\neffects = []\n": ["policy.approval.effects"],
-    '[policy.approval]\neffects = ["network"]\n': ["policy.approval.effects"],
+    '[policy]\nwrite = "allow"\n': ["policy.write"],
+    '[policy]\nwrite = "ask"\n[callers.x]\nexecute = "dry-run"\n': ["policy.write", "callers.x.execute"],
+    '[policy.tools.save]\nwrite = "ask"\n': ["policy.tools.save.write"],
     '[write]\nlocked = []\nprotected = ["main"]\n': ["write.locked", "write.protected"],
-    '[policy.approval]\neffects = ["write", "execute", "network"]\n': [],
+    '[policy]\nwrite = "deny"\n[callers.x]\nexecute = "deny"\n[policy.tools.save]\nwrite = "deny"\n': [],
     '[policy]\ndeny = ["x"]\n[policy.paths]\ndeny = ["private/**"]\n[write]\nfrozen = ["old"]\n': [],
 }
 

@@ -7,13 +7,13 @@ import pytest
 
 from rightcall.executor.calls import faulty
 from rightcall.policy.decide import scopes_of
-from rightcall.policy.settings import Asking, Limits, Settings, Window, rights_of
+from rightcall.policy.settings import Limits, Settings, Window, rights_of
 from rightcall.policy.types import Request, refused_scope
 from rightcall.record.admission import finish, refuse
 from rightcall.record.tables import CallBody, EndBody
 from support.approvals import SETTINGS, Desk, try_call
 
-QUIET = Settings(stage="full", allow=("*",), dry_run=False, approval=Asking(effects=()))
+QUIET = Settings(stage="full", allow=("*",), write="allow", execute="allow")
 
 
 def kinds(desk: Desk) -> list[str]:
@@ -84,7 +84,7 @@ def limited(desk: Desk, arguments: dict[str, Any], settings: Settings) -> Reques
 @pytest.mark.promise("P-02", "P-06")
 def test_questions_count_like_calls_so_that_nobody_is_flooded_with_them() -> None:
     desk = Desk()
-    settings = Settings(stage="full", dry_run=False, limits=Limits(caller=Window(3), tools={}))
+    settings = Settings(stage="full", write="ask", execute="ask", limits=Limits(caller=Window(3), tools={}))
     decided = [try_call(desk.store, limited(desk, {"n": n}, settings)).decision for n in range(5)]
     assert [one.kind for one in decided] == ["ask", "ask", "ask", "deny", "deny"]
     assert decided[3].rule == "limit:caller:minute"
@@ -96,7 +96,7 @@ def test_refusals_of_the_call_itself_add_up_and_others_do_not() -> None:
     desk = Desk()
     forbidden = Settings(stage="full", deny=("file/save",), quarantine=0)
     assert [desk.try_(settings=forbidden).refusals for _ in range(3)] == [1, 2, 3]
-    full = Settings(stage="full", dry_run=False, limits=Limits(caller=Window(1), tools={}))
+    full = Settings(stage="full", write="ask", execute="ask", limits=Limits(caller=Window(1), tools={}))
     assert try_call(desk.store, limited(desk, {"n": 1}, full)).decision.kind == "ask"
     over = [try_call(desk.store, limited(desk, {"n": 2}, full)) for _ in range(3)]
     assert [(one.decision.rule, one.refusals) for one in over] == [("limit:caller:minute", 0)] * 3

@@ -310,6 +310,6 @@ def test_asking_returns_the_question_that_waits_even_when_the_clock_stands_still
 
 
 def test_one_call_that_waits_is_told_in_the_singular() -> None:
-    desk, one = Desk(), Settings(stage="full", dry_run=False, approval=Asking(waiting=1))
+    desk, one = Desk(), Settings(stage="full", write="ask", execute="ask", approval=Asking(waiting=1))
     desk.try_({"n": 1}, settings=one)
     assert desk.try_({"n": 2}, settings=one).decision.reason.startswith("1 call waits for approval already")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.errors import AnswerError
-from rightcall.policy.settings import Asking, Settings
+from rightcall.policy.settings import Settings
 from rightcall.record.admission import pause, resume
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store, read_call
@@ -17,7 +17,7 @@ from support.stores import KINDS, Diary, opened
 
 pytestmark = pytest.mark.promise("P-17")
 
-QUIET = Settings(stage="full", allow=("*",), dry_run=False, approval=Asking(effects=()))
+QUIET = Settings(stage="full", allow=("*",), write="allow", execute="allow")
 
 
 @pytest.fixture(params=KINDS)
@@ -119,12 +119,12 @@ def test_a_work_that_fails_leaves_nothing_paused(diary: Diary) -> None:
 def test_once_pause_returns_no_process_admits_another_call(start: Start, database: Path, processes: int) -> None:
     store = SqliteStore(database, busy_seconds=20)
     children = [start("admissions", f"caller{number}") for number in range(processes)]
-    assert {heard(child) for child in children} == {"stage:full"}
+    assert {heard(child) for child in children} == {"allow:write"}
     stop(store)
     last = store.look(lambda tables: tables.newest(1, ("pause",)))[0].seq
     assert {heard(child) for child in children} == {"paused"}
     after = store.look(lambda tables: list(tables.entries(last)))
     assert {entry.kind for entry in after} == {"refused"}
     go_on(store)
-    assert {heard(child) for child in children} == {"stage:full"}
+    assert {heard(child) for child in children} == {"allow:write"}
     store.close()

@@ -39,7 +39,7 @@ def test_refused_calls_are_listed_with_how_often_and_why() -> None:
 
 def test_a_call_that_is_released_is_looked_at_again_and_the_release_is_recorded() -> None:
     desk = Desk()
-    allowed = Settings(stage="full", dry_run=False, quarantine=3)
+    allowed = Settings(stage="full", write="ask", execute="ask", quarantine=3)
     refuse(desk, 3)
     digest = desk.request({"n": 1}).digest
     assert desk.try_({"n": 1}, settings=allowed).decision.rule == "quarantine"

@@ -140,12 +140,12 @@ def worlds_repair() -> Any:
 
 POLICY = {
     "policy": {
-        "allow": ["*"], "deny": ["fo*"], "dry_run": False, "repeats": 3, "quarantine": 4,
+        "allow": ["*"], "deny": ["fo*"], "write": "ask", "execute": "allow", "repeats": 3, "quarantine": 4,
         "limits": {"all": {"minute": 20}, "caller": {"minute": 6, "burst": 2}, "tools": {"look": {"minute": 9}}},
-        "approval": {"effects": ["write"], "expires": 60, "waiting": 3},
+        "approval": {"expires": 60, "waiting": 3},
         "paths": {"deny": ["private/**"]},
     },
-    "callers": {"helper": {"dry_run": True}, "pupil": {"only": ["look", "save"]}},
+    "callers": {"helper": {"write": "dry-run", "execute": "dry-run"}, "pupil": {"only": ["look", "save"]}},
     "audit": {"redact": ["page_mark"]},
 }  # fmt: skip
 
@@ -228,7 +228,7 @@ def with_door(chance: random.Random, clock: ManualClock, store: Store, root: Pat
         "save": {"paths": ["path"], "effects": ["write"]},
         "look": {"effects": ["read"]},
     }
-    policy = POLICY | {"gate": {"tools": rules, "hosts": {"wrap": {"ask": ["write"]}}}}
+    policy = POLICY | {"gate": {"tools": rules}}
     with Door.open("wrap", policy, store=store, root=root, fixed_names=False) as door:
         tools = [
             {"name": "look", "inputSchema": number}, {"name": "save", "inputSchema": path},

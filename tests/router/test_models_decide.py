@@ -112,8 +112,8 @@ class Effects:
 LOOKS = choice("look", what="moon")
 SURE = '{"approved": true, "confidence": 1.0, "reasoning": "Right."}'
 EVERYTHING = {
-    "policy": {"allow": ["look", "erase", "undeclared"], "dry_run": False},
-    "router": {"allow_write_tools": True, "allow_execute_tools": True, "threshold": 0.0},
+    "policy": {"allow": ["look", "erase", "undeclared"], "write": "ask", "execute": "ask"},
+    "router": {"threshold": 0.0},
 }
 
 

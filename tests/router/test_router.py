@@ -134,7 +134,7 @@ BRANCHES: dict[str, tuple[Any, list[Any], dict[str, Any], tuple[str, str, str], 
         [choice(), APPROVED, choice(city="Rome"), APPROVED, WORDS], {}, ("answered", "failed", "limit"), RAN,
     ),
     "a write is rehearsed": (
-        {"policy": {"allow": ["save"], "dry_run": False}}, [choice("save", path="a"), APPROVED, WORDS],
+        {"policy": {"allow": ["save"]}}, [choice("save", path="a"), APPROVED, WORDS],
         {"candidates": FIRST}, ("answered", "skipped", "dry run"), [],
     ),
     "a write waits for a person": (
@@ -230,13 +230,9 @@ def test_a_tool_that_writes_asks_a_person_however_sure_the_router_is(
 
 
 @pytest.mark.promise("T-06")
-@pytest.mark.parametrize("milder", [{"effects": []}, {"never": ["save"]}])
 @pytest.mark.parametrize("granted", [False, True])
-def test_a_write_needs_a_person_also_where_the_policy_would_not_ask(
-    tmp_path: Path, milder: dict[str, Any], granted: bool
-) -> None:
-    mild = {**ALLOWED, "policy": {**ALLOWED["policy"], "approval": milder}}
-    shop = Shop(tmp_path, mild)
+def test_a_write_needs_a_person_unless_one_has_said_yes_in_advance(tmp_path: Path, granted: bool) -> None:
+    shop = Shop(tmp_path, ALLOWED)
     router = shop.router([choice("save", path="a"), APPROVED, NONE, WORDS], candidates=FIRST)
 
     async def work() -> Any:
@@ -252,9 +248,17 @@ def test_a_write_needs_a_person_also_where_the_policy_would_not_ask(
 
 
 @pytest.mark.promise("T-06")
-def test_without_the_routers_leave_a_write_is_only_rehearsed_whatever_the_policy_allows(tmp_path: Path) -> None:
-    open_to_all = {"policy": {"allow": ["save"], "dry_run": False, "approval": {"never": ["save"]}}}
-    shop, model = Shop(tmp_path, open_to_all), ScriptedModel([choice("save", path="a"), APPROVED, "Nothing was saved."])
+def test_where_the_policy_says_allow_nobody_is_asked(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, {"policy": {"write": "allow"}})
+    model = ScriptedModel([choice("save", path="a"), APPROVED, NONE, WORDS])
+    assert answered(shop, model, candidates=FIRST).packet.tool_routing.execution_status == "executed"
+    assert len(shop.trace) == 1
+
+
+@pytest.mark.promise("T-06")
+def test_without_a_word_a_write_is_only_rehearsed(tmp_path: Path) -> None:
+    listed = {"policy": {"allow": ["save"]}}
+    shop, model = Shop(tmp_path, listed), ScriptedModel([choice("save", path="a"), APPROVED, "Nothing was saved."])
     packet = answered(shop, model, candidates=FIRST).packet
     assert shop.trace == []
     result = packet.tool_routing.execution_result

@@ -14,7 +14,7 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, ManualClock, Store
 from rightcall.types import Effect
 
-SETTINGS = Settings(stage="full", allow=("*",), dry_run=False, approval=Asking(expires=600))
+SETTINGS = Settings(stage="full", allow=("*",), write="ask", execute="ask", approval=Asking(expires=600))
 PERSON = "anna"
 START = 10**15
 

@@ -28,8 +28,8 @@ FREE = {"minute": 0, "hour": 0, "burst": 0}
 POLICY = {
     "policy": {
         "allow": ["append"],
-        "dry_run": False,
-        "approval": {"effects": []},
+        "write": "allow",
+        "execute": "allow",
         "limits": {"all": FREE, "caller": FREE},
     }
 }

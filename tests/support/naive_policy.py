@@ -51,13 +51,64 @@ def verdict(policy: dict[str, Any], request: dict[str, Any], world: dict[str, An
     )
     if objection:
         return objection
-    rehearse = caller.get("dry_run", rules.get("dry_run", True)) and set(request["effects"]) & {"write", "execute"}
-    if rehearse:
+    effect, word = strictest(rules, caller, request)
+    if word == "dry-run":
         return "dry_run", "dry_run"
-    return person(rules, request, world) or ("allow", str(why_listed(rules, caller, request)))
+    listed = f"allow:{effect}" if word == "allow" else str(why_listed(rules, caller, request))
+    return person(rules, request, world, effect if word == "ask" else None) or ("allow", listed)
+
+
+STRICTNESS = ["", "allow", "ask", "dry-run", "deny"]
+
+
+def strictest(rules: Any, caller: Any, request: Any) -> tuple[str, str]:
+    """The strictest word on what a call does, and on which effect it is; nothing where nobody says a word."""
+    found = ("", "")
+    for effect in ("write", "execute", "network"):
+        if effect in request["effects"]:
+            word = word_on(effect, rules, caller, [request["tool"], *request["inner"]])
+            if STRICTNESS.index(word) > STRICTNESS.index(found[1]):
+                found = (effect, word)
+    return (found[0], "ask") if found[1] == "allow" and "code/merge" in [request["tool"], *request["inner"]] else found
+
+
+def word_on(effect: str, rules: Any, caller: Any, names: list[str]) -> str:
+    usual = caller.get(effect) or rules.get(effect) or ("" if effect == "network" else "dry-run")
+    said = [(one, table[effect]) for one, table in rules.get("tools", {}).items() if effect in table]
+    words = []
+    for name in names:
+        own = [word for one, word in said if like(one, name)]
+        mine = [caller[effect]] if own and effect in caller else []
+        words.append(max([*own, *mine] or [usual], key=STRICTNESS.index))
+        words += [word for one, word in said if like(loose(one), loose(name))]
+        words += mine if any(like(loose(one), loose(name)) for one, _ in said) else []
+    return max(words, key=STRICTNESS.index)
+
+
+def turned_on(rules: Any, caller: Any, tool: str, effects: Any) -> str | None:
+    """The effect by whose word a function of the program runs without being on a list."""
+    wanted = [effect for effect in ("write", "execute", "network") if effect in effects]
+    tables = rules.get("tools", {})
+    on = [
+        effect
+        for effect in wanted
+        if (caller.get(effect) or rules.get(effect) or "deny") != "deny"
+        or any(like(one, tool) and word_in(table, effect, caller) != "deny" for one, table in tables.items())
+    ]
+    missing = [one for one in wanted if one not in on and not (one == "network" and "execute" in on)]
+    return on[0] if on and not missing else None
+
+
+def word_in(table: Any, effect: str, caller: Any) -> str:
+    if effect not in table:
+        return "deny"
+    return max([table[effect], caller.get(effect, "")], key=STRICTNESS.index)
 
 
 def denied(rules: Any, caller: Any, request: Any) -> Any:
+    effect, word = strictest(rules, caller, request)
+    if word == "deny":
+        return "deny", f"deny:{effect}"
     for tool in [request["tool"], *request["inner"]]:
         # where both deny the same name, the caller's word names the rule
         merged = dict.fromkeys(rules.get("deny", []), "policy:deny")
@@ -81,11 +132,36 @@ def why_listed(rules: Any, caller: Any, request: Any, tool: str | None = None) -
             return "policy:allow"
     if name in STAGES[stage]:
         return f"stage:{stage}"
+    by_word = shipped_on(rules, caller, name)
+    if by_word:
+        return by_word
     # patterns, in the order policy then caller; one named by both is the caller's
     for one in [*rules.get("allow", []), *caller.get("allow", [])]:
         if "*" in one and like(one, name):
             return "caller:allow" if one in caller.get("allow", []) else "policy:allow"
-    return "stage:own" if tool is None and request["own"] else None
+    if tool is not None or not request["own"]:
+        return None
+    if set(request["effects"]) <= {"read"}:
+        return "stage:own"
+    effect = turned_on(rules, caller, name, request["effects"])
+    return effect and f"allow:{effect}"
+
+
+def shipped_on(rules: Any, caller: Any, name: str) -> str | None:
+    for effect, tools in TURNED_ON.items():
+        if name in tools and (caller.get(effect) or rules.get(effect) or "deny") != "deny":
+            return f"allow:{effect}"
+    for one, table in rules.get("tools", {}).items():
+        for effect in ("write", "execute", "network"):
+            if one == name and word_in(table, effect, caller) != "deny":
+                return f"allow:{effect}"
+    return None
+
+
+TURNED_ON = {
+    "write": ("file/save", "code/create-branch", "code/create-test"),
+    "execute": ("code/execute/python", "code/execute/javascript"),
+}
 
 
 def not_listed(rules: Any, caller: Any, request: Any) -> Any:
@@ -194,7 +270,7 @@ def redefined(rules: Any, request: Any, world: Any) -> Any:
     return "ask", "definition:changed"
 
 
-def person(rules: Any, request: Any, world: Any) -> Any:
+def person(rules: Any, request: Any, world: Any, asks: str | None) -> Any:
     if request["approval"] is not None:
         return named(request, world)
     asking = rules.get("approval", {})
@@ -208,11 +284,8 @@ def person(rules: Any, request: Any, world: Any) -> Any:
         why = "approval:confidence"
     elif any(like(one, tool) or like(loose(one), loose(tool)) for one in asking.get("tools", [])):
         why = "approval:tool"
-    elif not all(any(like(one, each) for one in asking.get("never", [])) for each in [tool, *request["inner"]]):
-        for effect in asking.get("effects", ["write", "execute"]):
-            if effect in request["effects"]:
-                why = f"approval:{effect}"
-                break
+    elif asks is not None:
+        why = f"approval:{asks}"
     if why is None:
         return None
     mine = [a for a in world["approvals"] if about_this(a, request) and a["left"] > 0]

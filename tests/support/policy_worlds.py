@@ -3,7 +3,9 @@
 import random
 from typing import Any
 
-from rightcall.policy.decide import scopes_of
+from msgspec.structs import replace
+
+from rightcall.policy.decide import is_rehearsed, scopes_of
 from rightcall.policy.settings import Rights, Settings, rights_of
 from rightcall.policy.types import Approval, Grant, Request, binding, definition_binding, refused_scope, same_scope
 from rightcall.policy.watch import load_policy
@@ -15,6 +17,8 @@ TOOLS = ["code/read", "code/search", "code/execute/python", "file/save", "code/m
 PATTERNS = [*TOOLS, "code/*", "*", "mail*", "*/python", "CODE-READ", "file.save", "x*y"]
 INNER = [*TOOLS, "Code_Read", "other", ""]
 STATUSES = ["approved", "denied", "used", "expired", "waiting"]
+WORDED = ["write", "execute", "network"]
+WORDS = ["deny", "dry-run", "ask", "ask", "allow", "allow", "allow"]
 EFFECTS = ["read", "write", "execute", "network"]
 PATHS = ["src/a.py", "/etc/passwd", "private/a", "site.pem", ".hidden", ".gitignore"]
 START = 10_000 * 10**9
@@ -36,15 +40,18 @@ def policy(chance: random.Random) -> dict[str, Any]:
     rules = sometimes(chance, {
         "preset": chance.choice(["personal", "swarm"]),
         "stage": chance.choice(["read-only", "sandbox", "limited-write", "full"]),
-        "dry_run": chance.random() < 0.3,
+        "write": chance.choice(WORDS),
+        "execute": chance.choice(WORDS),
+        "network": chance.choice(WORDS),
+        "tools": {one: {effect: chance.choice(WORDS) for effect in some(chance, WORDED, 2)}
+                  for one in some(chance, PATTERNS, 2)},
         "repeats": chance.choice([0, 2, 3]),
         "quarantine": chance.choice([0, 2, 3]),
         "allow": [*some(chance, PATTERNS, 3), *["code/*", "*"][: chance.choice([0, 0, 1, 2])]],
         "deny": some(chance, PATTERNS, 1),
         "limits": sometimes(chance, {"all": window(chance), "caller": window(chance),
                                      "tools": {tool: window(chance) for tool in some(chance, TOOLS, 2)}}),
-        "approval": sometimes(chance, {"effects": some(chance, EFFECTS, 3), "tools": some(chance, PATTERNS, 1),
-                                       "never": some(chance, PATTERNS, 2), "confidence": chance.choice([0, 0.5, 1]),
+        "approval": sometimes(chance, {"tools": some(chance, PATTERNS, 1), "confidence": chance.choice([0, 0.5, 1]),
                                        "definitions": chance.random() < 0.5}),
         "paths": sometimes(chance, {"deny": ["private/**"], "allow": some(chance, ["site.pem", ".hidden"], 1),
                                     "dotfiles": some(chance, [".hidden"], 1)}),
@@ -55,7 +62,7 @@ def policy(chance: random.Random) -> dict[str, Any]:
 
 def caller(chance: random.Random) -> dict[str, Any]:
     table = sometimes(chance, {"deny": some(chance, PATTERNS, 1), "limits": window(chance),
-                               "dry_run": chance.random() < 0.3})  # fmt: skip
+                               "write": chance.choice(WORDS), "execute": chance.choice(WORDS)})  # fmt: skip
     if chance.random() < 0.3:
         return table | {"only": some(chance, PATTERNS, 4)}
     return table | sometimes(
@@ -115,14 +122,15 @@ def age(event: dict[str, Any]) -> int:
 
 
 def ours(raw: dict[str, Any], rights: Rights, at: int) -> Request:
-    return Request(
+    plain = Request(
         caller=raw["caller"], tool=raw["tool"], arguments={"n": raw["n"]}, canonical=b"", digest=raw["digest"],
         definition=raw["definition"], effects=frozenset(raw["effects"]), rights=rights, at=at, state=raw["state"],
         scopes=scopes_of(rights, raw["tool"]), own=raw["own"], repeatable=raw["repeatable"],
-        dry_run=rights.dry_run and bool({"write", "execute"} & set(raw["effects"])), truncated=raw["truncated"],
+        truncated=raw["truncated"],
         repaired=raw["repaired"], confidence=raw["confidence"], paths=tuple((path, path) for path in raw["paths"]),
         inner=tuple(raw["inner"]), linked=raw["linked"], approval=raw["approval"],
     )  # fmt: skip
+    return replace(plain, dry_run=is_rehearsed(plain, frozenset()))
 
 
 def settings_of(raw: dict[str, Any]) -> Settings:

@@ -23,7 +23,7 @@ APPROVED = '{"approved": true, "confidence": 1.0, "reasoning": "Right tool, righ
 UNAPPROVED = '{"approved": false, "confidence": 0.9, "reasoning": "Another city was meant."}'
 REQUEST = "What is the weather in Oslo?"
 WORDS = "It rains in Oslo."
-ALLOWED = {"policy": {"allow": ["save"], "dry_run": False}, "router": {"allow_write_tools": True}}
+ALLOWED = {"policy": {"write": "ask"}}
 
 
 def choice(tool: str | None = "weather", /, *, confidence: Any = 0.9, alternatives: Any = (), **params: Any) -> str:

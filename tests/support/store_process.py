@@ -69,11 +69,11 @@ def write(store: SqliteStore) -> None:
 
 def admissions(store: SqliteStore, name: str) -> None:
     """Make calls for ever, each another, and say when all are refused and when they run again."""
-    from rightcall.policy.settings import Asking, Limits, Settings, Window
+    from rightcall.policy.settings import Limits, Settings, Window
     from support.approvals import request_of, try_call
 
     free = Limits(Window(), Window(), {})
-    settings = Settings(stage="full", dry_run=False, quarantine=0, limits=free, approval=Asking(effects=()))
+    settings = Settings(stage="full", write="allow", execute="allow", quarantine=0, limits=free)
     before, number = "", 0
     while True:
         number += 1

@@ -34,6 +34,7 @@ from rightcall.cli.terminal import (
     written_lines,
 )
 from rightcall.executor.guesses import LOOP, how_to_allow
+from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CALLS, CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
@@ -224,6 +225,7 @@ def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]
     yield "grant", _as_lines(record.grant and escaped(record.grant))
     yield "earlier", _as_lines(record.earlier and f"the same call as record {record.earlier}")
     yield "to allow it", _as_lines(record.rule == LOOP and how_to_allow(record.tool))
+    yield "to allow it", _as_lines(line_to_add(record.rule, record.tool, record.effects))
     yield "outcome", _outcome(record)
     yield "error", text_lines(record.error if record.error != record.reason else None)
     yield "digest", [escaped(record.digest)]

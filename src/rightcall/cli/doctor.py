@@ -364,7 +364,7 @@ def _check_policy(options: Namespace) -> Check:
 
 def _check_store(options: Namespace) -> Check:
     from rightcall.cli.install import fault_of
-    from rightcall.policy.ledger import stopped
+    from rightcall.policy.trust import stopped
 
     if (whole := stopped()) is not None:
         text = f"everything on this machine is paused since {whole.since} UTC by {whole.by}"

@@ -81,7 +81,6 @@ reasoning = "auto"
 #mode = "block"
 #unknown_tool = "pass"
 #unknown_argument = "drop"
-#ask = ["execute"]
 #on_failure = "deny"
 #deadline = 5
 
@@ -92,8 +91,12 @@ reasoning = "auto"
 preset = "@preset@"
 # Allowed tools: "read-only", "sandbox" (runs code, isolated), "limited-write", "full".
 stage = "@stage@"
-# Tools that write or execute only show what they would do.
-dry_run = true
+# What tools that write, and tools that execute, may do: "deny", "dry-run" (shown, not made), "ask" (a person approves
+# each call) or "allow". While a line is commented out, such tools are off; those that `stage` or `allow` lists are
+# shown and not made. `network` likewise, for tools that reach other machines.
+#write = "ask"
+#execute = "ask"
+#network = "ask"
 # Rounds of tool calls for one request.
 rounds = 5
 # Refuse the Nth identical call in a minute if nothing changed. 0 disables this.
@@ -114,13 +117,14 @@ deny = []
 [policy.limits]
 @limits@
 
-# Calls that need approval (`rightcall approvals`).
+# The same for tools of one name, or of a pattern with `*`.
+#[policy.tools."code/create-test"]
+#write = "allow"
+
+# Calls that need approval (`rightcall approvals`), besides those with the word "ask".
 [policy.approval]
-# Tools with one of these effects: "read", "write", "execute", "network".
-effects = ["write", "execute"]
-# Tools that always need approval, and tools that never need it because of their effects. Names, or patterns with `*`.
+# Tools that always need approval. Names, or patterns with `*`.
 tools = []
-never = []
 # Seconds until an unanswered approval is denied, and an unused one expires.
 expires = 600
 # A call with side effects always needs approval if its repair has less confidence than this.
@@ -179,7 +183,9 @@ starter = true
 #stage = "sandbox"
 #allow = ["file/save"]
 #deny = ["code/blame"]
-#dry_run = false
+#write = "ask"
+#execute = "allow"
+#network = "deny"
 #records = "all"
 # Rooms shared with other callers, in every context (pack "room").
 #rooms = ["debug"]
@@ -201,8 +207,6 @@ starter = true
 #allow = ["*"]
 #deny = ["git_reset"]
 #ask = ["git_commit"]
-# true: calls that do more than read are a dry run.
-#dry_run = false
 # Prefix of its tools in the gateway (default: the server's name; "": none).
 #prefix = "git"
 # Seconds for one call.
@@ -235,9 +239,6 @@ review_tokens = 200
 #answer_temperature = 0.7
 answer_tokens = 1000
 top_p = 0.9
-# false: tools that write, and tools that execute, only show what they would do. Allowed ones still ask a person.
-allow_write_tools = false
-allow_execute_tools = false
 # Limits of a whole request: seconds, seconds for one model call, and tokens of prompts and answers.
 seconds = 60
 model_seconds = 30

@@ -38,6 +38,7 @@ from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
 from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
+from rightcall.policy.effects import EFFECT_DOES, WORDED, EffectWord
 from rightcall.policy.reader import read_policy
 from rightcall.policy.settings import (
     HOSTS,
@@ -56,6 +57,7 @@ from rightcall.policy.tightening import ignored_keys, tighten
 from rightcall.policy.trust import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.policy.watch import load_policy
 from rightcall.tools.code.structure import has_parser
+from rightcall.types import Effect
 
 EXAMPLES = """\
 examples:
@@ -217,11 +219,10 @@ def _permissions(settings: Settings) -> Found:
     owners: list[tuple[KeyPath, Settings | object]] = [(("policy",), settings)]
     owners += [(("callers", name), caller) for name, caller in settings.callers.items()]
     for place, owner in owners:
-        stage, dry_run = getattr(owner, "stage", None), getattr(owner, "dry_run", None)
+        stage = getattr(owner, "stage", None)
         if stage in _STAGES:
             yield (*place, "stage"), f'"{stage}": {_STAGES[stage]}'
-        if dry_run is False:
-            yield (*place, "dry_run"), "off: tools that write or execute really do so"
+        yield from _allowed_effects(owner, place)
         for key in ("allow", "only"):
             for at, pattern in enumerate(getattr(owner, key, None) or ()):
                 if not pattern.strip("*"):
@@ -233,18 +234,20 @@ def _permissions(settings: Settings) -> Found:
                     yield (*place, key, at), f"`{escaped(pattern, 60)}` is denied as well, and the denial wins"
 
 
+def _allowed_effects(words: object, place: KeyPath) -> Found:
+    for effect in WORDED:
+        if getattr(words, effect, None) == "allow":
+            yield (*place, effect), f'"allow": nobody is asked before calls that {EFFECT_DOES[effect]}'
+
+
 _MANY_QUESTIONS = 200
 """Of one caller; from there on a person approves without looking."""
 
 
 def _safeguards(settings: Settings) -> Found:
     asking = settings.approval
-    for effect in ("write", "execute"):
-        if effect not in asking.effects:
-            yield ("policy", "approval", "effects"), f"calls that {effect} ask nobody"
-    for at, pattern in enumerate(asking.never):
-        if not pattern.strip("*"):
-            yield ("policy", "approval", "never", at), f"`{pattern}`: no call asks for its effects"
+    for pattern, words in settings.tools.items():
+        yield from _allowed_effects(words, ("policy", "tools", pattern))
     if asking.confidence == 0:
         yield ("policy", "approval", "confidence"), "0: no repair is too uncertain to run unasked"
     if not asking.definitions:
@@ -297,9 +300,6 @@ def _router_notes(router: RouterSettings) -> Found:
     usual = RouterSettings()
     if router.threshold < usual.threshold:
         yield ("router", "threshold"), f"tools run with less confidence than usual ({usual.threshold:g})"
-    for key, does in (("allow_write_tools", "write"), ("allow_execute_tools", "execute")):
-        if getattr(router, key):
-            yield ("router", key), f"tools that {does} are more than shown, once a person has said yes"
     for role in ("light", "prime"):
         model: RouterModel | None = getattr(router, role)
         if model is not None:
@@ -352,7 +352,6 @@ def _names(policy: Policy) -> Found:
         (("policy", "allow"), settings.allow),
         (("policy", "deny"), settings.deny),
         (("policy", "approval", "tools"), settings.approval.tools),
-        (("policy", "approval", "never"), settings.approval.never),
     ]
     for name, caller in settings.callers.items():
         tables += [(("callers", name, key), getattr(caller, key)) for key in ("allow", "only", "deny")]
@@ -361,6 +360,9 @@ def _names(policy: Policy) -> Found:
             fits = hits if place[-1] == "deny" else matches
             if not any(fits(name, tool) for tool in known) and not _is_a_servers(policy, name, known):
                 yield (*place, at), _unknown(name, known)
+    for pattern in settings.tools:
+        if not any(matches(pattern, tool) for tool in known) and not _is_a_servers(policy, pattern, known):
+            yield ("policy", "tools", pattern), _unknown(pattern, known)
     for place, tools in (("limits", settings.limits.tools), ("budgets", settings.budgets_of_tools)):
         for tool in tools:
             if tool not in known:
@@ -532,7 +534,7 @@ def _record(answer: Answer) -> dict[str, Any]:
         "preset": settings.preset,
         "stage": settings.stage,
         "tools": sorted(STAGES[settings.stage]),
-        "dry_run": settings.dry_run,
+        **{effect: getattr(settings, effect) for effect in WORDED},
         "callers": list(settings.callers),
         "servers": list(policy.servers),
         "hosts": {name: host.mode or policy.mode for name, host in policy.hosts.items()},
@@ -559,10 +561,10 @@ def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
     lines = [f"{style.tint('✓', 'green')} {escaped(answer.file)} is right"]
     for label, text in (
         ("stage", f"{settings.stage}, {len(STAGES[settings.stage])} tools"),
-        ("dry run", "on: tools that write or execute only show what they would do" if settings.dry_run else "off"),
+        ("writes", _effect_words(settings, "write")),
+        ("runs", _effect_words(settings, "execute")),
         ("preset", f"{settings.preset}; all callers {window_words(limits.all)}"),
         ("", f"each caller {window_words(limits.caller)}"),
-        ("asks", f"a person before {', '.join(settings.approval.effects) or 'nothing'}"),
         ("callers", f"{len(settings.callers)}: {_listed(settings.callers)}" if settings.callers else "none by name"),
         ("servers", ", ".join(name if one.enabled else f"{name} (off)" for name, one in policy.servers.items())),
         ("hosts", ", ".join(f"{escaped(name, 40)} ({one.mode or policy.mode})" for name, one in policy.hosts.items())),
@@ -580,6 +582,20 @@ def _report(answer: Answer, policy: Policy, style: Style) -> list[str]:
         lines += hang(f"{mark} ", f"nobody has trusted this file, so these do not count: {keys}", style)
         lines += [f"  read and trust it: rightcall trust {escaped(quote(answer.file))}"]
     return lines
+
+
+_WORD_MEANS: dict[EffectWord | None, str] = {
+    "deny": "deny: refused",
+    "dry-run": "dry-run: shown, not made",
+    "ask": "ask: a person approves each call",
+    "allow": "allow: nobody is asked",
+}
+
+
+def _effect_words(settings: Settings, effect: Effect) -> str:
+    """What tools that write or execute may do, and the line that changes it where nobody has said it."""
+    word = getattr(settings, effect)
+    return _WORD_MEANS.get(word) or f'only shown, and only by tools that a list allows; {effect} = "ask" turns them on'
 
 
 def _listed(names: Iterable[str]) -> str:

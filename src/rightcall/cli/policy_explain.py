@@ -19,6 +19,7 @@ from rightcall.executor.request import Ground, Occasion, build_request, canonica
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.policy.decide import POLICIES, decide, may_use
+from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import STAGES, Budgets, Policy, Rights
 from rightcall.policy.types import Decision, DecisionKind, Facts, Request, count_since
 from rightcall.record.memory import MemoryStore, Premises, store_path
@@ -91,7 +92,11 @@ def explain(options: Namespace) -> Explanation:
     with closing(open_store(options) if options.live else MemoryStore()) as store:
         request = _request(toolbox, tool, verdict, rights, store, options.root)
         decision, steps, limits = store.look(lambda facts: _judged(request, facts, live=options.live))
-    if verdict is not None and not verdict.ok and may_use(rights, tool.tool.name, own=tool.own):
+    if (
+        verdict is not None
+        and not verdict.ok
+        and may_use(rights, tool.tool.name, own=tool.own, effects=tool.tool.effects)
+    ):
         decision = _invalid(verdict)
         steps = (Step("arguments", decision, True), *(Step(one.policy, one.word, False) for one in steps))
     return Explanation(
@@ -258,10 +263,13 @@ def _caller(found: Explanation) -> str:
 
 
 def _advice(found: Explanation) -> tuple[str, str]:
-    """How to allow what only a list forbids."""
+    """How to allow what only a list or a word on its effects forbids."""
+    name = found.tool.tool.name
+    line = line_to_add(found.decision.rule, name, found.tool.tool.effects)
+    if line and (found.rights.stage or found.decision.rule != "allowlist"):
+        return "to allow it", escaped(line)
     if found.decision.rule != "allowlist":
         return "hint", escaped(found.decision.hint or "")
-    name = found.tool.tool.name
     stage = next((stage for stage, tools in STAGES.items() if name in tools), None)
     by_stage = f'stage = "{stage}" has it; ' if stage and found.rights.stage else ""
     key = "allow" if found.rights.stage else "only"

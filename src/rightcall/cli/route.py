@@ -160,7 +160,7 @@ def _tell(options: Namespace, router: RouterAsGiven, packet: Packet, *, asks: bo
 
     would = None
     if not options.run and packet.tool_routing.execution_status == "approved":
-        would = foresee(options, packet, router.settings)
+        would = foresee(options, packet)
     candidates = router.candidates(packet.content.original_prompt, options.limit)
     shown = Shown(packet, tuple(candidates), router.settings, asks, options.run, would, not_allowed(options))
     tell(options, record(shown, options), lambda style: report(shown, options, style))

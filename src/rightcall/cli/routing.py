@@ -44,6 +44,7 @@ from rightcall.cli.requests import (
 from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, labelled, pad, text_lines, visible_width
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.executor.request import canonical
+from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import RouterSettings
 from rightcall.policy.types import DecisionKind
 from rightcall.record.tables import Store
@@ -51,7 +52,7 @@ from rightcall.router.lexical import tool_texts
 from rightcall.router.packet import Candidate, Packet, SelectedTool
 from rightcall.router.packets import PacketStore
 from rightcall.router.router import Router
-from rightcall.router.trip import ASKED, NOBODY, rehearsed_effects
+from rightcall.router.trip import NOBODY
 from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:
@@ -251,8 +252,6 @@ def tell_interrupted(packet: Packet, packets: PacketStore, options: Namespace) -
 # ── what the policy would say ──
 # What would become of the chosen call, before it is tried: the policies that would decide are asked.
 
-_SWITCHES = {"write": "allow_write_tools", "execute": "allow_execute_tools"}
-
 
 class Expected(Struct, frozen=True):
     """The call as it would run, and what would be decided of it."""
@@ -263,7 +262,7 @@ class Expected(Struct, frozen=True):
     reason: str = ""
 
 
-def foresee(options: Namespace, packet: Packet, settings: RouterSettings) -> Expected | None:
+def foresee(options: Namespace, packet: Packet) -> Expected | None:
     """None where no tool is chosen."""
     selected = packet.tool_routing.selected_tool
     if selected is None:
@@ -283,14 +282,8 @@ def foresee(options: Namespace, packet: Packet, settings: RouterSettings) -> Exp
     except InputError as error:
         return Expected(call, "deny", "unknown", str(error))
     decision = found.decision
-    held_back = [one for one in rehearsed_effects(settings) if one in found.tool.tool.effects]
-    if decision.kind in ("allow", "ask") and held_back:
-        switches = " and ".join(f"{_SWITCHES[effect]} = false" for effect in held_back)
-        return Expected(call, "dry_run", "router", f"[router] of the policy says {switches}")
-    asking = next((one for one in ASKED if one in found.tool.tool.effects), None)
-    if decision.kind == "allow" and asking is not None and decision.grant is None and decision.approval is None:
-        return Expected(call, "ask", f"approval:{asking}", "the router has a person asked, unless a grant covers it")
-    return Expected(call, decision.kind, decision.rule, decision.reason)
+    line = line_to_add(decision.rule, found.tool.tool.name, found.tool.tool.effects)
+    return Expected(call, decision.kind, decision.rule, decision.reason or line)
 
 
 def not_allowed(options: Namespace) -> tuple[str, ...]:

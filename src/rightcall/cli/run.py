@@ -75,7 +75,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--approval", metavar="ID", help="Use this approval")
     parser.add_argument("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait up to SECONDS for approval")
     parser.add_argument(
-        "--explain", action="store_true", help="Also print each repair, the rule, and the time of each stage"
+        "--explain", action="store_true", help="Also print the call, the rule, and the time of each stage"
     )
     parser.add_argument(
         "--split", action="store_true", help="Show changes of code/diff, code/show and code/log side by side"
@@ -108,9 +108,23 @@ def run(options: Namespace) -> int:
             if outcome.status == "waiting" and options.wait:
                 sys.stderr.write(f"waiting up to {options.wait:g} s. {outcome.hint}\n")
                 outcome = executor.run(call, options.caller, **words, wait=options.wait)
+            line = _line(executor.gate.catalog.tools.get(outcome.tool), outcome)
     style = style_for(sys.stdout, split=options.split)
-    tell(options, outcome_record(outcome), lambda _: report(outcome, style, places(options), explain=options.explain))
+    tell(
+        options,
+        outcome_record(outcome, line),
+        lambda _: report(outcome, style, places(options), explain=options.explain, line=line),
+    )
     return OK if outcome.ok else REFUSED
+
+
+def _line(tool: Tool | None, outcome: Outcome) -> str:
+    """What to add to the policy so that the call runs; empty where that is not what is missing."""
+    from rightcall.policy.effects import line_to_add  # late: a command starts without the policies
+
+    if tool is None or outcome.decision is None:
+        return ""
+    return line_to_add(outcome.decision.rule, tool.name, tool.effects)
 
 
 def load_functions(sources: list[str]) -> list[Any]:
@@ -127,7 +141,7 @@ def load_functions(sources: list[str]) -> list[Any]:
 _KINDS = {"allow": "allowed", "dry_run": "only rehearsed", "ask": "has to be asked for", "deny": "denied"}
 
 
-def outcome_record(outcome: Outcome) -> dict[str, Any]:
+def outcome_record(outcome: Outcome, line: str = "") -> dict[str, Any]:
     """The plain object that `--json` prints."""
     decision, metadata = outcome.decision, outcome.metadata
     return {
@@ -150,6 +164,7 @@ def outcome_record(outcome: Outcome) -> dict[str, Any]:
             "retry_after": decision.retry_after,
             "approval": decision.approval,
             "grant": decision.grant,
+            "to_allow": line or None,
         },
         "repairs": [repair_record(repair) for repair in outcome.repairs],
         "metadata": {
@@ -163,7 +178,7 @@ def outcome_record(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def report(outcome: Outcome, style: Style, where: str = "", *, explain: bool = False) -> list[str]:
+def report(outcome: Outcome, style: Style, where: str = "", *, explain: bool = False, line: str = "") -> list[str]:
     """Line by line."""
     lines = [_headline(outcome, style)]
     asked: dict[str, Any] = outcome.call.arguments if outcome.call is not None else {}
@@ -177,6 +192,10 @@ def report(outcome: Outcome, style: Style, where: str = "", *, explain: bool = F
         lines += labelled("error", harmless_lines(outcome.error or ""), style)
     if outcome.hint:
         lines += labelled("hint", harmless_lines(outcome.hint), style)
+    if line:
+        lines += labelled("to allow it", [line], style)
+    if outcome.repairs:
+        lines += labelled("repaired", repair_lines(outcome.repairs), style)
     if outcome.metadata.call:
         lines += labelled(
             "record", [f"{outcome.metadata.call}  (rightcall audit show {outcome.metadata.call}{where})"], style
@@ -206,7 +225,8 @@ def _explained(outcome: Outcome, style: Style) -> list[str]:
     lines: list[str] = []
     if outcome.call is not None:
         lines += labelled("what ran" if outcome.ok else "the call", [value_text(outcome.call.arguments)], style)
-    lines += labelled("repaired", repair_lines(outcome.repairs) or ["nothing"], style)
+    if not outcome.repairs:
+        lines += labelled("repaired", ["nothing"], style)
     if outcome.decision is not None:
         decided = f"{_KINDS[outcome.decision.kind]} by rule {outcome.decision.rule}"
         if outcome.decision.approval:

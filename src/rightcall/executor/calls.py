@@ -20,11 +20,12 @@ from rightcall.base.text import cut_counted, escaped, render_json
 from rightcall.errors import CallError, StoreError
 from rightcall.executor.present.messages import LONGEST as LONGEST_SUMMARY
 from rightcall.executor.present.messages import Content, Outcome, error_content, mark_as_data, short
-from rightcall.executor.request import REHEARSED, TOO_MANY_PATHS
+from rightcall.executor.request import TOO_MANY_PATHS
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, inner_calls, names_of
 from rightcall.gate.examples import hint, unknown_tool_hint
 from rightcall.gate.gate import Gate
-from rightcall.policy.decide import denial, may_use, not_whitelisted
+from rightcall.policy.decide import denial, effect_denial, may_use, not_whitelisted
+from rightcall.policy.effects import word_for
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Facts, Metadata, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide
@@ -537,6 +538,9 @@ def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights
     if found is None:
         return _unknown(written.name, toolbox, rights)
     name = found.tool.name
+    against = effect_denial(rights, name, found.tool.effects)
+    if against is not None:
+        return against
     if not may_use(rights, name, own=found.own):
         return Decision("deny", denial(rights, name) or "allowlist", not_whitelisted(as_written(written, name)))
     inside = forbidden_inside(verdict, found, toolbox, rights)
@@ -546,15 +550,22 @@ def objection(written: Written, found: Equipped | None, toolbox: Toolbox, rights
         return _invalid(written, found, toolbox, rights)
     if found.local is None:
         return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is unavailable here. Use another tool")
-    if found.local.absent and not (rights.dry_run and REHEARSED & found.tool.effects):
+    if found.local.absent and not _is_only_shown(rights, found):
         return Decision("deny", "unavailable", found.local.absent)
     return None
+
+
+def _is_only_shown(rights: Rights, found: Equipped) -> bool:
+    said = word_for(rights.words, found.tool.effects, (found.tool.name,))
+    return said is not None and said[1] == "dry-run"
 
 
 def _unread(verdict: Verdict, toolbox: Toolbox, rights: Rights) -> Decision:
     """Markup of a call that holds none: made up, cut off, or damaged beyond reading."""
     problem = verdict.problems[0]
-    hidden = [name for name, one in toolbox.tools.items() if not may_use(rights, name, own=one.own)]
+    hidden = [
+        name for name, one in toolbox.tools.items() if not may_use(rights, name, own=one.own, effects=one.tool.effects)
+    ]
     reason = f"Validation failed: {without_names(problem.message, hidden)}"
     if problem.code != "unknown_tool":
         return Decision("deny", "validation", reason)  # which says all that the hint would
@@ -594,7 +605,7 @@ def refused(
     decision, verdict = admission.decision, written.verdict
     waiting = decision.kind == "ask"
     hint = _waiting_hint(decision) if waiting else stubborn_hint(admission, decision.hint)
-    known = found is not None and may_use(rights, found.tool.name, own=found.own)
+    known = found is not None and may_use(rights, found.tool.name, own=found.own, effects=found.tool.effects)
     name = found.tool.name if found is not None and known else as_written(written, written.name)
     content, summary = error_content(decision.reason, hint), admission.earlier.partition(": ")[2]
     return Outcome(

@@ -28,7 +28,15 @@ from rightcall.executor.rights import (
 )
 from rightcall.executor.toolbox import Equipped, Toolbox
 from rightcall.gate.examples import deprecated_hint, hint
-from rightcall.policy.decide import denial, is_outside, is_repeatable, not_whitelisted, permission
+from rightcall.policy.decide import (
+    denial,
+    effect_denial,
+    is_outside,
+    is_rehearsed,
+    is_repeatable,
+    not_whitelisted,
+    permission,
+)
 from rightcall.policy.settings import Policy, Rights
 from rightcall.policy.types import Decision, Finding, Origin, Request
 from rightcall.record.admission import Admission, ApprovalQuestion, finish
@@ -248,6 +256,9 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
     if named.against is not None:
         return named.against
     whole = named.whole
+    against = effect_denial(rights, whole, tool.tool.effects)
+    if against is not None:
+        return against
     arguments: Any = None if verdict.call is None else verdict.call.arguments
     if not verdict.ok or type(arguments) is not dict:
         return _invalid(verdict)
@@ -269,11 +280,11 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
             return unoffered
         others = (*named.others, *(name for tool in inner if tool for name in (tool, *names_meant(here.space, tool))))
         called, inner = _others(others, whole), tuple([full_name(here.space, tool) if tool else tool for tool in inner])
-    return replace(
+    request = replace(
         request, tool=whole, scopes=here.box.scopes_of(rights, whole), own=False, permit=here.rights.permit,
         called=called, origin=here.origin, repeatable=tool.tool.rules.repeatable or named.repeatable, inner=inner,
-        dry_run=(here.rights.dry_run and request.side_effects) or not request.effects.isdisjoint(rehearsed),
     )  # fmt: skip
+    return replace(request, dry_run=is_rehearsed(request, rehearsed))
 
 
 def _named(here: Here, bare: str, name: str) -> Named:

@@ -17,15 +17,12 @@ from rightcall.base.text import escaped
 from rightcall.catalog.tool import Tool
 from rightcall.executor.guesses import judged_arguments, may_hold
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, effects_inside, inner_calls, names_judged
-from rightcall.policy.decide import is_repeatable
+from rightcall.policy.decide import is_rehearsed, is_repeatable
 from rightcall.policy.settings import Rights
 from rightcall.policy.types import Decision, Finding, Request
 from rightcall.types import Effect, Verdict
 
 _encode = json.Encoder(order="deterministic").encode
-REHEARSED: frozenset[Effect] = frozenset[Effect](("write", "execute"))
-"""Effects that a policy with `dry_run` only rehearses."""
-
 
 MOST_PATHS = 1000
 """In one call: each is resolved while others wait."""
@@ -144,10 +141,9 @@ def build_request(
         rights=rights,
         at=occasion.at,
         scopes=toolbox.scopes_of(rights, tool.name),
-        own=equipped.own,
+        own=equipped.own is not None,
         called=rules.names,
         repeatable=rules.repeatable or is_repeatable(rights, tool.name),
-        dry_run=not effects.isdisjoint(REHEARSED | tighter.rehearse if rights.dry_run else tighter.rehearse),
         asks=tighter.ask,
         truncated=verdict.truncated,
         repaired=bool(verdict.repairs) and verdict.mode != "observe",
@@ -161,9 +157,9 @@ def build_request(
     named = rules.paths or rules.patches or inner or (ground.guesses and not tool.is_described)
     by_name = foreign and not tool.is_described and may_hold(call.arguments)  # ours declare what they take
     judged = inner or rules.commands or rules.urls or by_name
-    if not (named or judged or rules.globs):
-        return request
-    return _with_places(request, tool, ground, inner, _Sought(foreign, bool(named), bool(judged)))
+    if named or judged or rules.globs:
+        request = _with_places(request, tool, ground, inner, _Sought(foreign, bool(named), bool(judged)))
+    return replace(request, dry_run=True) if is_rehearsed(request, tighter.rehearse) else request
 
 
 class _Sought(NamedTuple):

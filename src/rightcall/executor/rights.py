@@ -23,10 +23,9 @@ from rightcall.errors import RightCallError
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.gate.gate import Gate
 from rightcall.gate.offering import arguments_of, demanded, describe_fault, has_required, name_of, readable, suited
-from rightcall.policy.decide import denial, is_outside, permission
+from rightcall.policy.decide import denial, effect_denial, is_outside, permission
 from rightcall.policy.settings import (
     DEFAULT_POLICY,
-    Asking,
     CallerSettings,
     HostSettings,
     Policy,
@@ -53,7 +52,6 @@ class DoorRights(Struct, frozen=True):
 
     rights: Rights
     permit: str
-    dry_run: bool = False
     unset: bool = False
     """Nobody has written a policy: there is nobody who could be asked, either."""
 
@@ -62,12 +60,12 @@ def door_rights(
     policy: Policy, caller: str, *, host: str, server: Server | None, strict: bool, protected: tuple[str, ...]
 ) -> DoorRights:
     """`server` is the policy's word on the server whose tools these are; `strict`: only such a word permits them."""
-    rights = rights_of(policy.settings, caller)
+    # the gateway asks where nobody says what its servers may do; any other host asks its own user
+    rights = rights_of(policy.settings, caller, "ask" if strict else None)
     own = policy.settings.callers.get(caller) or CallerSettings()
-    here = policy.hosts.get(host) or HostSettings()
     bound = own.only is not None or own.stage is not None  # the policy names what this caller may use
     permit = "" if bound else f"server:{server.name}" if server is not None else "" if strict else f"host:{host}"
-    approval = rights.approval if strict else _asking(rights.approval, here)
+    approval = rights.approval
     if server is not None and server.ask:
         approval = replace(approval, tools=(*approval.tools, *(f"{server.name}/{one}" for one in server.ask)))
     rights = replace(
@@ -79,12 +77,7 @@ def door_rights(
     unset = policy.source == DEFAULT_POLICY.source and not strict
     if unset:  # nobody has set anything: the host is left as it is
         rights = replace(rights, all=Window(), window=Window(), tools=MappingProxyType({}), repeats=0, quarantine=0)
-    return DoorRights(with_digest(rights), permit, (server is not None and server.dry_run) or bool(own.dry_run), unset)
-
-
-def _asking(policy: Asking, here: HostSettings) -> Asking:
-    """A host that runs its tools asks its own user what they may do: we ask only where the policy says so."""
-    return replace(policy, effects=here.ask)
+    return DoorRights(with_digest(rights), permit, unset)
 
 
 def _denied(deny: Mapping[str, str], server: Server | None) -> Mapping[str, str]:
@@ -107,7 +100,7 @@ _LONGEST_SPLIT = 1000
 _HARMLESS: frozenset[Effect] = frozenset[Effect](("read", "network"))
 _ANYTHING = {"type": "object", "additionalProperties": True}
 _STUB = build_catalog([{"name": NAMELESS, "parameters": _ANYTHING}]).tools[NAMELESS]
-UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=False, touches=False)
+UNKNOWN = Equipped(_STUB, None, "", "", side_effects=True, own=None, touches=False)
 """Stands for a tool of which nobody said anything: it counts as doing everything, and nothing of it is pinned."""
 
 _DESCRIBED = {"claude-code": "claude", "claude-agent-sdk": "claude"}
@@ -347,6 +340,8 @@ def hidden(rights: DoorRights, space: str, tool: str, server: Server | None) -> 
     if any(denial(rights.rights, one) is not None for one in (name, *names_meant(space, tool))):
         return True
     if server is not None and not server.offers(tool):
+        return True
+    if effect_denial(rights.rights, name, asked_effects(server, tool) or ALL_EFFECTS) is not None:
         return True
     return not (permission(rights.rights, name) or rights.permit)
 

@@ -205,7 +205,7 @@ def _prefix(server: Server) -> str:
 
 
 def _known_of(one: Equipped) -> dict[str, Any]:
-    return {"local": one.local, "behind": one.behind, "side_effects": one.side_effects, "own": False}
+    return {"local": one.local, "behind": one.behind, "side_effects": one.side_effects, "own": None}
 
 
 def _checked(written: Written, here: Here, tool: str) -> Written:

@@ -57,8 +57,8 @@ class Equipped(Struct, frozen=True):
     """The definition as JSON: what a person is shown when it has changed."""
     side_effects: bool
     """Whether running it can do more than read."""
-    own: bool
-    """A function of this program that is declared to only read."""
+    own: frozenset[Effect] | None
+    """What it does, for a function of this program and for a tool of ours that only reads; None for every other."""
     touches: bool
     """Whether it says what it touches."""
     behind: Pair | None = None
@@ -158,7 +158,7 @@ class Toolbox(Struct, frozen=True, eq=False):
         """A denial of one of its other names hits the tool. A server's tool is permitted by the server's table."""
         if one.behind is not None:
             return self.servers is not None and self.servers.offers(one.behind, rights.caller)
-        return may_use(rights, one.tool.name, own=one.own) and not any(
+        return may_use(rights, one.tool.name, own=one.own, effects=one.tool.effects) and not any(
             denial(rights, name) for name in one.tool.rules.names
         )
 
@@ -237,7 +237,7 @@ def _equipped(tool: Tool, local: LocalTool | None, policy: Policy) -> Equipped:
         sha256(known_by).hexdigest(),
         described.decode(),
         side_effects=side_effects or tool.rules.batch is not None,  # what it will run is not known yet
-        own=local is not None and tool.effects_declared and not side_effects,
+        own=tool.effects if local is not None and (local.about is None or not side_effects) else None,
         touches=local is not None and (bool(local.paths) or local.state is not None),
     )
 

@@ -12,6 +12,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.packs import load_pack
 from rightcall.executor.rights import own_arguments
 from rightcall.gate.offering import has_required
+from rightcall.policy.effects import WORDED
 from rightcall.policy.settings import DEFAULT_POLICY, CallerSettings, HostSettings, Policy
 
 HOOKS = ("claude-code", "gemini", "codex")
@@ -60,8 +61,10 @@ def _always(_policy: Policy, _host: str) -> bool:
 
 
 def _asks(policy: Policy, host: str) -> bool:
-    asked = policy.settings.approval.tools or _here(policy, host).ask
-    return bool(asked) or any(server.ask for server in policy.servers.values())
+    settings = policy.settings
+    tables = (settings, settings.callers.get(host) or CallerSettings(), *settings.tools.values())
+    asked = any(getattr(table, effect) == "ask" for table in tables for effect in WORDED)
+    return asked or bool(settings.approval.tools) or any(server.ask for server in policy.servers.values())
 
 
 def _renames(policy: Policy, _host: str) -> bool:
@@ -89,13 +92,14 @@ def _names_servers(policy: Policy, _host: str) -> bool:
 
 GAPS: tuple[Gap, ...] = (
     Gap(
-        "`[policy]` `stage`, `allow`, `dry_run`; `[policy.approval]` `effects`; `[policy.budgets]`", _ELSEWHERE,
+        "`[policy]` `stage`, `allow`; `[policy.budgets]`", _ELSEWHERE,
         "the host runs its own tools, so these hold for RightCall's own tools alone; "
-        "`[callers.HOST]` `only` and `deny` and `[gate.hosts.HOST]` `ask` hold there", _is_unbound,
+        "`[callers.HOST]` `only` and `deny` hold there, and so do `write` and `execute` that are not commented out",
+        _is_unbound,
     ),
     Gap(
-        "`[policy]` `stage`, `allow`, `dry_run`; `[policy.budgets]`", ("gateway",),
-        "the table of a server permits its tools; `[servers.NAME]` `allow`, `deny`, `dry_run` and `timeout` hold there",
+        "`[policy]` `stage`, `allow`; `[policy.budgets]`", ("gateway",),
+        "the table of a server permits its tools; `[servers.NAME]` `allow`, `deny` and `timeout` hold there",
         _is_unbound,
     ),
     Gap(
@@ -103,7 +107,7 @@ GAPS: tuple[Gap, ...] = (
         "it runs nothing and decides on nothing; only `[gate]` and `[audit]` concern it", _always,
     ),
     Gap(
-        "`[policy.approval]` `tools`; `[gate.hosts.HOST]` `ask`; `[servers.NAME]` `ask`", _SILENT,
+        "`write` or `execute` = \"ask\"; `[policy.approval]` `tools`; `[servers.NAME]` `ask`", _SILENT,
         "the host cannot ask, so such a call is denied; a person approves its id, and the model calls again", _asks,
     ),
     Gap(

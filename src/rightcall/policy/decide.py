@@ -11,11 +11,13 @@ from rightcall.base.files.guarded import NOWHERE
 from rightcall.base.files.rules import UNJUDGED, PathRules, path_rule, path_rules
 from rightcall.base.globs import hits, matches
 from rightcall.base.text import escaped
+from rightcall.policy.effects import EFFECT_DOES, EffectWord, turned_on, word_for
 from rightcall.policy.settings import Rights, Window
 from rightcall.policy.types import (
     HOUR,
     MINUTE,
     PAUSED,
+    READING,
     SECOND,
     SERVER_CHANGED,
     Approval,
@@ -30,14 +32,19 @@ from rightcall.policy.types import (
     same_scope,
     server_key,
 )
+from rightcall.types import Effect
 
 # ── allowlist ──
 # Which tools a caller may use at all (P-01): its stage's list and its own; a denial beats every permission.
 
 
 def denied(request: Request, _facts: Facts) -> Decision | None:
-    """A denial also hits other spellings of a name, and the tools that a batch would run."""
+    """A denial also hits other spellings of a name, and the tools that a batch would run; that of an effect hits every
+    tool that has it."""
     rights = request.rights
+    said = word_on(request)
+    if said is not None and said[1] == "deny":
+        return _effect_denied(said[0], request.tool)
     if rights.within is not None:
         for tool in (request.tool, *request.inner):
             if is_outside(rights, tool):
@@ -54,7 +61,7 @@ def denied(request: Request, _facts: Facts) -> Decision | None:
 def allowed(request: Request, _facts: Facts) -> Decision | None:
     """The tool must be on a list, and so must every tool that a batch would run; a call in it that names none, or more
     than one, is on no list. Who permits all tools of a host or a server permits them in a batch too."""
-    rule = permission(request.rights, request.tool, own=request.own) or request.permit
+    rule = permission(request.rights, request.tool, own=request.effects if request.own else None) or request.permit
     if not rule:
         return _not_allowed("allowlist", request.tool)
     for tool in request.inner:
@@ -80,19 +87,40 @@ def is_outside(rights: Rights, tool: str) -> bool:
     return rights.within is not None and not any(matches(pattern, tool) for pattern in rights.within)
 
 
-def permission(rights: Rights, tool: str, *, own: bool = False) -> str | None:
-    """The rule that permits a tool, as long as nothing denies it."""
+def permission(rights: Rights, tool: str, *, own: frozenset[Effect] | None = None) -> str | None:
+    """The rule that permits a tool, as long as nothing denies it. `own`: what it does, for a function of this program:
+    such a one needs no list where it only reads, or where what it does has a word of its own."""
     if tool in rights.listed:
         return rights.origin.get(tool) or f"stage:{rights.stage}"
     for pattern in rights.patterns:
         if matches(pattern, tool):
             return rights.origin[pattern]
-    return "stage:own" if own and rights.own else None
+    if own is None or not rights.own:
+        return None
+    if own <= READING:
+        return "stage:own"
+    effect = turned_on(rights.words, tool, own)
+    return effect and f"allow:{effect}"
 
 
-def may_use(rights: Rights, tool: str, *, own: bool = False) -> bool:
+def word_on(request: Request) -> tuple[Effect, EffectWord] | None:
+    """What the policy says of the effects of a call: the strictest word, and the effect that it is about."""
+    if request.effects <= READING:
+        return None
+    return word_for(request.rights.words, request.effects, (request.tool, *request.inner), request.called)
+
+
+def is_rehearsed(request: Request, wanted: frozenset[Effect]) -> bool:
+    """Whether a call is only shown: the policy says so, or its maker wants no more of these effects."""
+    said = word_on(request)
+    return (said is not None and said[1] == "dry-run") or not request.effects.isdisjoint(wanted)
+
+
+def may_use(
+    rights: Rights, tool: str, *, own: frozenset[Effect] | None = None, effects: frozenset[Effect] = READING
+) -> bool:
     """Whether a caller may know of a tool: hints and prompts name only these."""
-    if is_outside(rights, tool):
+    if is_outside(rights, tool) or effect_denial(rights, tool, effects) is not None:
         return False
     return denial(rights, tool) is None and permission(rights, tool, own=own) is not None
 
@@ -100,6 +128,19 @@ def may_use(rights: Rights, tool: str, *, own: bool = False) -> bool:
 def not_whitelisted(tool: str) -> str:
     """The design's words for it."""
     return f"Tool '{escaped(tool, 100) or '(unnamed)'}' is not whitelisted for AI use"
+
+
+def effect_denial(rights: Rights, tool: str, effects: frozenset[Effect]) -> Decision | None:
+    """The refusal of a tool with an effect that the policy denies."""
+    said = None if effects <= READING else word_for(rights.words, effects, (tool,))
+    return _effect_denied(said[0], tool) if said is not None and said[1] == "deny" else None
+
+
+def _effect_denied(effect: Effect, tool: str) -> Decision:
+    reason = f"'{escaped(tool, 100)}' can {EFFECT_DOES[effect]}, which is not allowed here"
+    return Decision(
+        "deny", f"deny:{effect}", reason, "Do not repeat it. Continue without it, or ask the user to do it."
+    )
 
 
 def _not_allowed(rule: str, tool: str) -> Decision:
@@ -173,11 +214,15 @@ def _ask_about(request: Request, facts: Facts, binding: str, asking: Decision) -
 
 
 # ── effects ──
-# Tools that write or execute are rehearsed until the policy says otherwise (P-04, P-05).
+# Tools that write or execute are rehearsed until the policy says otherwise (P-04, P-05); where it says `allow`, the
+# record has that word for its reason.
 
 
-def dry_run(request: Request, _facts: Facts) -> Decision | None:
-    return Decision("dry_run", "dry_run") if request.dry_run else None
+def permitted_effects(request: Request, _facts: Facts) -> Decision | None:
+    if request.dry_run:
+        return Decision("dry_run", "dry_run")
+    said = word_on(request)
+    return Decision("allow", f"allow:{said[0]}") if said is not None and said[1] == "allow" else None
 
 
 # ── limits ──
@@ -518,12 +563,11 @@ def _why(request: Request) -> tuple[str, str] | None:
     names = (request.tool, *request.called)
     if asking.tools and any(hits(pattern, name) for pattern in asking.tools for name in names):
         return "approval:tool", f"'{escaped(request.tool, 100)}' always asks"
-    excepted = asking.never and all(
-        any(matches(pattern, tool) for pattern in asking.never) for tool in (request.tool, *request.inner)
-    )
-    for effect in (*(() if excepted else asking.effects), *sorted(request.asks)):
+    said = word_on(request)
+    asked_for = (said[0],) if said is not None and said[1] == "ask" else ()
+    for effect in (*asked_for, *sorted(request.asks)):
         if effect in request.effects:
-            return f"approval:{effect}", f"'{escaped(request.tool, 100)}' can {effect}"
+            return f"approval:{effect}", f"'{escaped(request.tool, 100)}' can {EFFECT_DOES[effect]}"
     return None
 
 
@@ -584,7 +628,7 @@ POLICIES: tuple[tuple[str, Policy], ...] = (
     ("loops", not_repeated),
     ("limits", within_limits),
     ("definition", unchanged),
-    ("effects", dry_run),
+    ("effects", permitted_effects),
     ("approval", approved),
 )
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rightcall.base.text import render_json
 from rightcall.catalog.packs import available_packs, is_pack_path
 from rightcall.catalog.rules import check_tool, pack_tools, read_tool, strategies
-from rightcall.catalog.toml import KeyPath, Source, Table, instead, word
+from rightcall.catalog.toml import KeyPath, Source, Table, dotted, instead, word
 from rightcall.catalog.tool import PackTool
 from rightcall.errors import PolicyError
 from rightcall.policy.settings import (
@@ -210,11 +210,11 @@ _OURS = MappingProxyType(
         "REVIEW_TEMPERATURE": "review_temperature",
         "CONFIDENCE_THRESHOLD": "threshold",
         "MAX_REINJECTIONS": "reinjections",
-        "ALLOW_WRITE_TOOLS": "allow_write_tools",
-        "ALLOW_EXECUTE_TOOLS": "allow_execute_tools",
     }
 )
 """What design 004 calls a setting, and what it is called here."""
+
+_ALLOWED_THERE = {"ALLOW_WRITE_TOOLS": "write", "ALLOW_EXECUTE_TOOLS": "execute"}
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _USE_KEY_ENV = 'say with `key_env = "MY_KEY"` which environment variable holds it'
@@ -226,6 +226,12 @@ def read_router(source: Source, document: Table) -> RouterSettings:
         raise source.wrong(("TOOL_ROUTING",), "is called `[router]` here, and its keys are written in small letters")
     table = source.table(("router",), document.get("router", {}))
     for key in table:
+        effect = _ALLOWED_THERE.get(key.upper())
+        if effect is not None:
+            raise source.wrong(
+                ("router", key),
+                f'is no longer a key: the router obeys `[policy] {effect} = "ask"` (or "allow") like every other door',
+            )
         ours = _OURS.get(key.upper())
         if ours and key not in _ROUTER:
             raise source.wrong(("router", key), f"is called `{ours}` here")
@@ -305,8 +311,6 @@ _ROUTER: Readers = {
     "answer_temperature": _TEMPERATURE,
     "answer_tokens": _TOKENS,
     "top_p": number(0.01, 1),
-    "allow_write_tools": Source.flag,
-    "allow_execute_tools": Source.flag,
     "seconds": _SECONDS,
     "model_seconds": _SECONDS,
     "tokens": whole(1, 1_000_000_000),
@@ -332,6 +336,9 @@ def _server(source: Source, path: KeyPath, name: str, value: Any, folder: str) -
     if not _NAME.fullmatch(name):
         raise source.wrong(path, "a server's name has 1 to 40 letters, digits, `-` and `_`: it prefixes its tools")
     table = source.table(path, value)
+    if "dry_run" in table:
+        place = f'`[policy.tools."{name}/*"]`'
+        raise source.wrong((*path, "dry_run"), f'is no longer a key: write {place} with `write = "dry-run"` instead')
     server = laid_over(source, path, table, _SERVER, Server(name))
     if bool(server.command) == bool(server.url):
         raise source.wrong(
@@ -382,7 +389,6 @@ _SERVER: Readers = {
     "deny": patterns,
     "effects": _effects,
     "ask": patterns,
-    "dry_run": Source.flag,
     "prefix": _prefix,
     "timeout": number(0.1, 86_400),
     "enabled": Source.flag,
@@ -495,6 +501,9 @@ def _hosts(source: Source, path: KeyPath, value: Any) -> Mapping[str, HostSettin
     for name, raw in source.table(path, value).items():
         place = (*path, name)
         table = source.table(place, raw)
+        if "ask" in table:
+            caller = dotted(("callers", HOST_NAMES.get(name, name)))
+            raise source.wrong((*place, "ask"), f'is no longer a key: write `[{caller}]` with `write = "ask"` instead')
         source.keys(place, table, HostSettings.__struct_fields__)
         called = HOST_NAMES.get(name, name)
         if called in hosts:
@@ -510,7 +519,6 @@ _WORDS: dict[str, Any] = {
 }
 _HOST: dict[str, Any] = {
     **_WORDS,
-    "ask": words(Effect),
     "on_failure": word(Literal["allow", "deny"]),
     "deadline": number(0.1, 600),
 }

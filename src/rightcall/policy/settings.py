@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from rightcall.base.globs import hits, is_pattern, matches
 from rightcall.catalog.tool import PackTool
 from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.effects import NO_WORDS, EffectWord, EffectWords, Words, shipped_on, strictest, words_of
 from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool
 
 # ── sandbox, writes, code, cache, web ──
@@ -186,9 +187,6 @@ class RouterSettings(Struct, frozen=True):
     """None: the server's own."""
     answer_tokens: int = 1000
     top_p: float = 0.9
-    allow_write_tools: bool = False
-    """False: tools that write only show what they would do. Allowed ones still ask a person."""
-    allow_execute_tools: bool = False
     seconds: float = 60.0
     """For a whole request, with everything that models and tools take."""
     model_seconds: float = 30.0
@@ -228,7 +226,6 @@ class Server(Struct, frozen=True):
     effects: tuple[tuple[str, tuple[Effect, ...]], ...] = ()
     """By pattern, the first that fits counts. What none fits has all of them."""
     ask: tuple[str, ...] = ()
-    dry_run: bool = False
     prefix: str | None = None
     """What stands before its tools in the gateway's list. None: its name; empty: nothing, they keep their names."""
     timeout: float = 60.0
@@ -311,11 +308,8 @@ PRESETS: Mapping[Preset, Limits] = MappingProxyType(
 class Asking(Struct, frozen=True):
     """`[policy.approval]`: which calls need a person."""
 
-    effects: tuple[Effect, ...] = ("write", "execute")
     tools: tuple[str, ...] = ()
     """These ask, whatever their effects; names or patterns."""
-    never: tuple[str, ...] = ()
-    """These do not ask for their effects. A changed definition and an uncertain repair still do."""
     expires: int = 600
     """Seconds until an unanswered question counts as no, and an unused yes as void."""
     confidence: float = 0.9
@@ -363,7 +357,12 @@ class CallerSettings(Struct, frozen=True):
     deny: tuple[str, ...] = ()
     limits: Window | None = None
     """Complete: what the table does not say was taken from `[policy.limits]` when it was read."""
-    dry_run: bool | None = None
+    write: EffectWord | None = None
+    execute: EffectWord | None = None
+    network: EffectWord | None = None
+    least: EffectWords = NO_WORDS
+    """Words that only make things stricter. No key of a file: what is left of the three above where a file can only
+    tighten."""
     budgets: Budgets | None = None
     records: Records | None = None
     rooms: tuple[str, ...] = ()
@@ -383,7 +382,16 @@ class Settings(Struct, frozen=True):
 
     preset: Preset = "personal"
     stage: StageName = "read-only"
-    dry_run: bool = True
+    write: EffectWord | None = None
+    """What calls that write may do. None: what a list allows is a dry run, or as the host decides that runs it."""
+    execute: EffectWord | None = None
+    network: EffectWord | None = None
+    """None: nothing is said of calls that only use the network."""
+    tools: Mapping[str, EffectWords] = MappingProxyType({})
+    """`[policy.tools.NAME]`: the same for tools of a name or pattern."""
+    least: EffectWords = NO_WORDS
+    least_of_tools: Mapping[str, EffectWords] = MappingProxyType({})
+    """Words that only make things stricter, as with a caller."""
     rounds: int = 5
     repeats: int = 3
     repeatable: tuple[str, ...] = ()
@@ -425,7 +433,8 @@ class Rights(Struct, frozen=True):
     all: Window
     window: Window
     tools: Mapping[str, Window]
-    dry_run: bool
+    words: Words
+    """What calls that write, execute or use the network may do."""
     repeats: int
     quarantine: int
     approval: Asking
@@ -440,11 +449,17 @@ class Rights(Struct, frozen=True):
     """Of everything above: results are cached by rights, and a record names them."""
 
 
-def rights_of(settings: Settings, caller: str) -> Rights:
-    """What the policy says of a caller; of one it does not name, what it says of everybody."""
+def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-run") -> Rights:
+    """What the policy says of a caller; of one it does not name, what it says of everybody. `unset` is what calls that
+    write or execute may do where nobody has said it: it differs with who runs the tools."""
     own = settings.callers.get(caller) or CallerSettings()
     stage = own.stage or settings.stage
+    words = words_of(
+        _said(settings), _said(own), settings.tools, unset=unset, least=_least(settings.least, own.least),
+        least_of_tools=settings.least_of_tools,
+    )  # fmt: skip
     given = dict.fromkeys(settings.allow, "policy:allow") | dict.fromkeys(own.allow, "caller:allow")
+    given = {tool: rule for tool, rule in shipped_on(words).items() if tool not in STAGES[stage]} | given
     if own.only is not None:
         given = dict.fromkeys(own.only, "caller:only")
     listed = frozenset(name for name in given if not is_pattern(name))
@@ -462,7 +477,7 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         all=settings.limits.all,
         window=own.limits or settings.limits.caller,
         tools=settings.limits.tools,
-        dry_run=settings.dry_run if own.dry_run is None else own.dry_run,
+        words=words,
         repeats=settings.repeats,
         quarantine=settings.quarantine,
         approval=settings.approval,
@@ -475,6 +490,16 @@ def rights_of(settings: Settings, caller: str) -> Rights:
         repeatable=settings.repeatable,
     )
     return with_digest(rights)
+
+
+def _said(table: Settings | CallerSettings) -> EffectWords:
+    return EffectWords(table.write, table.execute, table.network)
+
+
+def _least(one: EffectWords, other: EffectWords) -> EffectWords:
+    return EffectWords(
+        strictest(one.write, other.write), strictest(one.execute, other.execute), strictest(one.network, other.network)
+    )
 
 
 def records_of(settings: Settings, caller: str) -> Records:
@@ -537,8 +562,6 @@ class HostSettings(Struct, frozen=True):
     mode: Mode | None = None
     unknown_tool: UnknownTool | None = None
     unknown_argument: UnknownArgument | None = None
-    ask: tuple[Effect, ...] = ()
-    """Tools with one of these effects ask a person, where the host runs its tools itself."""
     on_failure: Literal["allow", "deny"] | None = None
     """What a hook says when it cannot judge; None: `deny` where it blocks, else `allow`."""
     deadline: float = 5.0

@@ -19,6 +19,7 @@ from rightcall.catalog.toml import KeyPath, Source, dotted, line_of
 from rightcall.catalog.tool import PackTool
 from rightcall.errors import PolicyError
 from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.effects import NO_WORDS, WORDED, EffectWords
 from rightcall.policy.reader import read_policy
 from rightcall.policy.settings import (
     STAGES,
@@ -63,8 +64,17 @@ def tighten(policy: Policy, least: Mode = "block") -> Policy:
     ('block', 'read-only', ('code/log',))
     """
     strict = narrow(Policy(), policy)
+    said = policy.settings
+    settings = replace(
+        strict.settings,
+        **denials(said),
+        least=floors(said),
+        tools=_stated({pattern: EffectWords(**denials(words)) for pattern, words in said.tools.items()}),
+        least_of_tools=_stated({pattern: floors(words) for pattern, words in said.tools.items()}),
+    )
     return replace(
         strict,
+        settings=settings,
         mode=stricter(policy.mode, least),
         hosts=MappingProxyType({name: _host(said, least) for name, said in policy.hosts.items()}),
         tools=MappingProxyType({name: _tool(said, least) for name, said in policy.tools.items()}),
@@ -148,13 +158,10 @@ def _shipped(_default: Any, said: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _servers(_default: Any, said: Mapping[str, Server]) -> Mapping[str, Server]:
-    """What is denied, asked or only rehearsed of a server holds wherever its calls pass. Nothing is started or reached,
+    """What is denied or asked of a server holds wherever its calls pass. Nothing is started or reached,
     and no tool is said to do less than everything."""
     return MappingProxyType(
-        {
-            name: Server(name, allow=one.allow, deny=one.deny, ask=one.ask, dry_run=one.dry_run, enabled=False)
-            for name, one in said.items()
-        }
+        {name: Server(name, allow=one.allow, deny=one.deny, ask=one.ask, enabled=False) for name, one in said.items()}
     )
 
 
@@ -171,9 +178,26 @@ def _caller(said: CallerSettings) -> CallerSettings:
         within=within,
         deny=said.deny,
         limits=None if said.limits is None else narrow(Limits().caller, said.limits),
-        dry_run=True if said.dry_run else None,
+        **denials(said),
+        least=floors(said),
         budgets=None if said.budgets is None else narrow(Budgets(), said.budgets),
     )
+
+
+def denials(said: Settings | CallerSettings | EffectWords) -> dict[str, Any]:
+    """The words that are as strict wherever they count: the others may turn a tool on, or let it run."""
+    return {effect: "deny" if getattr(said, effect) == "deny" else None for effect in WORDED}
+
+
+def floors(said: Settings | CallerSettings | EffectWords) -> EffectWords:
+    """The words that still make something stricter where they turn nothing on: a host that would run a call asks
+    first, or shows it."""
+    words: dict[str, Any] = {effect: getattr(said, effect) for effect in WORDED}
+    return EffectWords(**{effect: word for effect, word in words.items() if word in ("ask", "dry-run")})
+
+
+def _stated(tools: dict[str, EffectWords]) -> Mapping[str, EffectWords]:
+    return MappingProxyType({pattern: words for pattern, words in tools.items() if words != NO_WORDS})
 
 
 def _path(default: str, said: str) -> str:
@@ -187,7 +211,6 @@ def _host(said: HostSettings, least: Mode) -> HostSettings:
         mode=None if said.mode is None else stricter(said.mode, least),
         unknown_tool=None if said.unknown_tool == "pass" else said.unknown_tool,
         unknown_argument="refuse" if said.unknown_argument == "refuse" else None,
-        ask=said.ask,
         on_failure=None if least == "block" else said.on_failure,
         deadline=default.deadline,  # after a shorter one a call may pass unjudged, and so may one that a host awaits
     )
@@ -223,7 +246,6 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
     },
     Settings: {
         "preset": _take_as_is,  # its limits count by themselves
-        "dry_run": _either,
         "rounds": min,
         "repeats": _limit,
         "repeatable": _common,
@@ -242,7 +264,6 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
     Limits: {"all": narrow, "caller": narrow, "tools": _table(Window())},
     Window: {"minute": _limit, "hour": _limit, "burst": _limit},
     Asking: {
-        "effects": _both,
         "tools": _both,
         "expires": min,
         "confidence": max,
@@ -300,7 +321,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
 #
 # Nothing is listed by hand here: it is what the file says and `tighten` has not taken over, whatever that is.
 
-_NO_KEYS = ("standing", "source", "digest", "version", "within", "pack", "name", "preset")
+_NO_KEYS = ("standing", "source", "digest", "version", "within", "pack", "name", "preset", "least", "least_of_tools")
 """Fields that are no keys of a file, or that permit nothing."""
 _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
     Policy: {
@@ -339,7 +360,13 @@ _MEANINGS = (
     (("policy", "records"), "shows callers the records of others"),
     (("policy", "limits"), "allows more calls"),
     (("policy", "repeatable"), "lets tools be called in a loop"),
-    (("policy", "dry_run"), "lets tools write and execute"),
+    (("policy", "write"), "turns on tools that write"),
+    (("policy", "execute"), "turns on tools that execute"),
+    (("policy", "network"), "turns on tools that use the network"),
+    (("policy", "tools"), "turns on these tools"),
+    (("callers", "*", "write"), "turns on tools that write"),
+    (("callers", "*", "execute"), "turns on tools that execute"),
+    (("callers", "*", "network"), "turns on tools that use the network"),
     (("code", "largest_file"), "opens larger files"),
     (("code", "structure"), "adds the structure to every read"),
     (("cache",), "keeps more results, or keeps them longer"),

@@ -103,7 +103,7 @@ class Request(Struct, frozen=True):
     """Digest of what the call touches: its files, or whatever the tool declares."""
     scopes: tuple[Scope, ...] = ()
     own: bool = False
-    """A function of this very program that declares to read only."""
+    """A function of this program."""
     permit: str = ""
     """The rule that permits it where no list names it: it is the tool of a host, or of a server of the policy's."""
     called: tuple[str, ...] = ()
@@ -147,10 +147,10 @@ class Request(Struct, frozen=True):
     @property
     def side_effects(self) -> bool:
         """Whether running it can do more than read."""
-        return not self.effects <= _READING
+        return not self.effects <= READING
 
 
-_READING: frozenset[Effect] = frozenset[Effect](("read",))
+READING: frozenset[Effect] = frozenset[Effect](("read",))
 
 
 class Mark(Struct, frozen=True):

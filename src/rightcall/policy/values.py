@@ -14,6 +14,7 @@ from rightcall.base.globs import GlobFault, check_pattern, is_pattern
 from rightcall.base.text import regex, render_json
 from rightcall.catalog.toml import KeyPath, Reader, Source, Table, word
 from rightcall.policy.commands import CommandRules, UrlRules
+from rightcall.policy.effects import WORDED, EffectWord, EffectWords
 from rightcall.policy.settings import (
     PRESETS,
     Asking,
@@ -28,7 +29,6 @@ from rightcall.policy.settings import (
     StageName,
     Window,
 )
-from rightcall.types import Effect
 
 Readers = Mapping[str, Reader]
 Record = TypeVar("Record", bound=Struct)
@@ -243,13 +243,15 @@ TABLES = ("policy", "callers", "audit")
 def read_settings(source: Source, document: Table) -> Settings:
     """What these tables say, the defaults where they say nothing."""
     policy = source.table(("policy",), document.get("policy", {}))
-    source.keys(("policy",), policy, (*_POLICY, "limits", "approval", "budgets", "paths", "commands", "urls"))
+    _refuse_folded(source, policy)
+    source.keys(("policy",), policy, (*_POLICY, "tools", "limits", "approval", "budgets", "paths", "commands", "urls"))
     plain = {key: _POLICY[key](source, ("policy", key), value) for key, value in policy.items() if key in _POLICY}
     settings = Settings(**plain)
     limits = _limits(source, ("policy", "limits"), policy.get("limits", {}), PRESETS[settings.preset])
     budgets, budgets_of_tools = _budgets(source, ("policy", "budgets"), policy.get("budgets", {}))
     return Settings(
         **plain,
+        tools=_tool_words(source, ("policy", "tools"), policy.get("tools", {})),
         limits=limits,
         budgets=budgets,
         budgets_of_tools=budgets_of_tools,
@@ -260,6 +262,41 @@ def read_settings(source: Source, document: Table) -> Settings:
         callers=_callers(source, ("callers",), document.get("callers", {}), limits.caller, budgets),
         audit=laid_over(source, ("audit",), document.get("audit", {}), _AUDIT, Audit()),
     )
+
+
+def _tool_words(source: Source, path: KeyPath, value: Any) -> Mapping[str, EffectWords]:
+    return MappingProxyType(
+        {
+            _tool_pattern(source, (*path, pattern), pattern): laid_over(
+                source, (*path, pattern), words, _WORDS_OF_EFFECTS, EffectWords()
+            )
+            for pattern, words in source.table(path, value).items()
+        }
+    )
+
+
+def folded_switch(value: Any) -> str:
+    """What takes the place of `dry_run`, with the same meaning."""
+    instead = '"ask" (or "allow")' if value is False else '"dry-run"'
+    return f"is no longer a key: write `write = {instead}` and `execute = {instead}` instead"
+
+
+def _refuse_folded(source: Source, policy: Table) -> None:
+    """Keys that `write`, `execute` and `network` have replaced, each with the line that takes its place."""
+    if "dry_run" in policy:
+        raise source.wrong(("policy", "dry_run"), folded_switch(policy["dry_run"]))
+    approval = source.table(("policy", "approval"), policy.get("approval", {}))
+    if "effects" in approval:
+        what = "`write`, `execute` and `network` of `[policy]` say it"
+        raise source.wrong(
+            ("policy", "approval", "effects"),
+            f'is no longer a key: {what}, such as `write = "ask"`, or `write = "allow"` to ask nobody',
+        )
+    if "never" in approval:
+        raise source.wrong(
+            ("policy", "approval", "never"),
+            'is no longer a key: write `[policy.tools."NAME"]` with `write = "allow"` instead',
+        )
 
 
 def _limits(source: Source, path: KeyPath, value: Any, preset: Limits) -> Limits:
@@ -298,6 +335,8 @@ def _callers(
 
 def _caller(source: Source, path: KeyPath, value: Any, window: Window, budgets: Budgets) -> CallerSettings:
     table = source.table(path, value)
+    if "dry_run" in table:
+        raise source.wrong((*path, "dry_run"), folded_switch(table["dry_run"]))
     for key in ("stage", "allow"):
         if "only" in table and key in table:
             raise source.wrong(
@@ -312,10 +351,11 @@ def _caller(source: Source, path: KeyPath, value: Any, window: Window, budgets: 
     return laid_over(source, path, table, readers, CallerSettings())
 
 
+_WORDS_OF_EFFECTS: Readers = dict.fromkeys(WORDED, word(EffectWord))
 _POLICY: Readers = {
     "preset": word(Preset),
     "stage": word(StageName),
-    "dry_run": Source.flag,
+    **_WORDS_OF_EFFECTS,
     "rounds": whole(1, 100),
     "repeats": whole_or_none(1000, "would refuse every call"),
     "repeatable": patterns,
@@ -326,9 +366,7 @@ _POLICY: Readers = {
 }
 _WINDOW: Readers = {key: whole(0, 1_000_000) for key in Window.__struct_fields__}
 _APPROVAL: Readers = {
-    "effects": words(Effect),
     "tools": patterns,
-    "never": patterns,
     "expires": whole(1, 7 * 86_400),
     "confidence": number(0, 1),
     "definitions": Source.flag,
@@ -349,7 +387,7 @@ _CALLER: Readers = {
     "allow": patterns,
     "only": patterns,
     "deny": patterns,
-    "dry_run": Source.flag,
+    **_WORDS_OF_EFFECTS,
     "records": word(Records),
     "rooms": exact_names,
 }

@@ -43,7 +43,6 @@ from rightcall.router.packet import (
     with_state,
 )
 from rightcall.router.review import call_of
-from rightcall.types import Effect
 
 if TYPE_CHECKING:
     from rightcall.executor.executor import Executor
@@ -204,11 +203,9 @@ def routed_note(packet: Packet, decision: str, by: str) -> Routed:
 # Running what was chosen and cleared: through the executor, like any other call, under the packet's id (T-06, T-07).
 #
 # What the policy says stands: it may refuse, ask a person, or only rehearse. The router tightens it, never the other
-# way round: it may rehearse more, it has a person asked about every write and every execution, and it has less time.
+# way round: it has less time.
 
 NOBODY = "nobody here can run it: the router knows its definition alone"
-ASKED: tuple[Effect, ...] = ("write", "execute")
-"""Effects that need a person's yes whatever the confidence, and whatever the policy asks for (T-06)."""
 DRY_RUN = "it was a dry run: nothing was changed"
 _MOST_OUTPUT = 50_000
 """Bytes of a result that a packet carries as data; of a larger one it has what a model would be shown."""
@@ -236,21 +233,11 @@ async def execute(packet: Packet, executor: "Executor | None", settings: RouterS
             step=str(max(packet.tool_routing.reinjection_count, 0) + 1),
             approval=packet.tool_routing.approval,
             wait=wait,
-            rehearse=rehearsed_effects(settings),
-            ask=ASKED,
             seconds=budget.seconds_left,
         )
     except (CallError, StoreError) as error:
         return refuse_packet(packet, str(error), taken)
     return _after(packet, outcome, taken)
-
-
-def rehearsed_effects(settings: RouterSettings) -> tuple[Effect, ...]:
-    """Effects that the router only rehearses, whatever the policy allows."""
-    allowed: tuple[tuple[Effect, bool], ...] = (
-        ("write", settings.allow_write_tools), ("execute", settings.allow_execute_tools),
-    )  # fmt: skip
-    return tuple(effect for effect, may in allowed if not may)
 
 
 def refuse_packet(packet: Packet, why: str, taken: Taken) -> Packet:

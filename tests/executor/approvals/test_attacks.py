@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall.errors import AnswerError
-from rightcall.policy.settings import Asking
+from rightcall.policy.effects import EffectWords
 from rightcall.policy.types import HOUR, Grant
 from rightcall.record.admission import give_grant
 from support.approvals import PERSON, SETTINGS, Desk, request_of, say
@@ -296,9 +296,9 @@ def test_a_grant_covers_nothing_but_what_it_names(where: dict[str, Any], attempt
 
 
 @pytest.mark.promise("P-10")
-def test_an_uncertain_repair_asks_even_where_the_tool_never_asks() -> None:
+def test_an_uncertain_repair_asks_even_where_the_tool_is_allowed() -> None:
     desk = Desk()
-    lax = replace(SETTINGS, approval=Asking(never=("file/save",)))
+    lax = replace(SETTINGS, tools={"file/save": EffectWords(write="allow")})
     granted(desk)
     assert desk.try_(settings=lax, repaired=True, confidence=0.5).decision.rule == "approval:confidence"
     assert desk.try_(settings=lax).decision.kind == "allow"

@@ -19,7 +19,7 @@ from support.approvals import PERSON
 
 pytestmark = pytest.mark.promise("P-06")
 
-POLICY = {"policy": {"allow": ["*"], "dry_run": False}, "callers": {"teacher": {}, "helper": {}}}
+POLICY = {"policy": {"allow": ["*"], "write": "ask", "execute": "ask"}, "callers": {"teacher": {}, "helper": {}}}
 CALL = {"name": "save", "arguments": {"path": "a.txt", "text": "new", "mode": 1}}
 
 

@@ -13,7 +13,7 @@ from rightcall import Executor, Outcome
 
 pytestmark = pytest.mark.promise("P-06", "W-05")
 
-POLICY = {"policy": {"stage": "full", "dry_run": False}}
+POLICY = {"policy": {"stage": "full", "write": "ask", "execute": "ask"}}
 SAVE = {"name": "file/save", "arguments": {"path": "experimental/a.md", "content": "new\n"}}
 EDIT = {
     "name": "code/edit",
@@ -201,7 +201,7 @@ def test_what_is_shown_and_what_is_approved_are_one_state(tmp_path: Path) -> Non
         shown.append(content[0])
         return content[0]
 
-    with Executor.open_sync(tmp_path, {"policy": {"allow": ["commit"], "dry_run": False}}, store="memory") as executor:
+    with Executor.open_sync(tmp_path, {"policy": {"write": "ask"}}, store="memory") as executor:
 
         @executor.tool(effects=["write"], state=lambda _: content[0], preview=preview)
         def commit() -> str:
@@ -217,7 +217,7 @@ def test_what_is_shown_and_what_is_approved_are_one_state(tmp_path: Path) -> Non
 
 def test_what_changes_all_the_time_is_not_even_asked_about(tmp_path: Path) -> None:
     ticks = iter(range(1000))
-    with Executor.open_sync(tmp_path, {"policy": {"allow": ["commit"], "dry_run": False}}, store="memory") as executor:
+    with Executor.open_sync(tmp_path, {"policy": {"write": "ask"}}, store="memory") as executor:
 
         @executor.tool(effects=["write"], state=lambda _: next(ticks), preview=lambda _: "a diff")
         def commit() -> None: ...

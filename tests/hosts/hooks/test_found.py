@@ -170,7 +170,7 @@ def test_definitions_that_somebody_planted_permit_nothing(policy: Path) -> None:
     """What stands in the cache changes how arguments are put right; it decides on nothing, and says no effect."""
     policy.write_text(
         'version = 1\n[policy]\ndeny = ["files/write"]\n[policy.approval]\ntools = ["send"]\n'
-        '[gate.hosts.claude-code]\nask = ["write"]\n'
+        '[callers.claude-code]\nwrite = "ask"\n'
     )
     hooks = Hooks(Hook("claude", str(policy), str(policy.parent), "block", found=True), every_tool=False)
     harmless = {"readOnlyHint": True, "destructiveHint": False}

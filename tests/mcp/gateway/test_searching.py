@@ -270,7 +270,7 @@ def test_the_policy_decides_on_the_call_within_and_not_on_the_one_around_it() ->
 def asking_rules() -> dict[str, Any]:
     undeclared = rules()
     del undeclared["servers"]["notes"]["effects"]
-    return undeclared | {"policy": {"dry_run": False}}
+    return undeclared | {"policy": {"write": "ask", "execute": "ask"}}
 
 
 WISH = {"name": "tools_run", "arguments": {"name": "notes_send_mail", "arguments": {"text": "hello"}}}

@@ -109,10 +109,10 @@ def test_a_name_that_only_resembles_a_hidden_tool_is_answered_with_names_that_th
 
 
 @pytest.mark.promise("P-06")
-@pytest.mark.parametrize("asking", [["write", "execute"], []], ids=["asks", "asks nobody"])
-def test_a_tool_that_no_server_has_is_refused_and_no_question_whatever_is_allowed(asking: list[str]) -> None:
+@pytest.mark.parametrize("asking", ["ask", "allow"])
+def test_a_tool_that_no_server_has_is_refused_and_no_question_whatever_is_allowed(asking: str) -> None:
     async def main() -> tuple[str, list[Any], list[Any], Any]:
-        rules = policy("git", policy={"allow": ["*"], "dry_run": False, "approval": {"effects": asking}})
+        rules = policy("git", policy={"allow": ["*"], "write": asking, "execute": asking})
         async with gateway_of(rules, git=ScriptedLink(git)) as gateway:
             client = await greeted(gateway)
             answer = await asked(client, "tools/call", name="nobodys", arguments={"text": "x"})

@@ -61,7 +61,7 @@ def test_a_servers_tool_that_nobody_described_is_judged_by_the_names_of_its_argu
 @pytest.mark.promise("P-16")
 def test_the_executor_denies_and_asks(tmp_path: Path) -> None:
     ran: list[str] = []
-    policy = {"version": 1, "policy": {"dry_run": False, "allow": ["sh"], "approval": {"effects": []}}}
+    policy = {"version": 1, "policy": {"write": "allow", "execute": "allow", "allow": ["sh"]}}
     with Executor.open_sync(tmp_path, policy, store="memory") as executor:
 
         @executor.tool(effects=["execute"], commands=["command"])
@@ -303,7 +303,7 @@ SPREAD = [
 def test_a_command_is_found_with_its_words_and_its_folder_wherever_they_stand(
     tmp_path: Path, arguments: dict[str, Any], rule: str
 ) -> None:
-    policy = {"policy": {"paths": {"deny": ["private/**"]}, "approval": {"effects": []}}}
+    policy = {"policy": {"paths": {"deny": ["private/**"]}}}
     tools = [{"name": "do", "parameters": {"type": "object"}}]
     with Door.open("gateway", policy, tools=tools, root=tmp_path, store="memory") as door:
         assert door.judge("do", arguments).decision.rule == rule
@@ -314,7 +314,7 @@ def test_an_executor_keeps_commands_away_from_our_own_files_outside_its_root(tmp
     root, kept = tmp_path / "project", tmp_path / "kept"
     root.mkdir()
     kept.mkdir()
-    (kept / "my.toml").write_text('version = 1\n[policy]\nallow = ["sh"]\n[policy.approval]\neffects = []\n')
+    (kept / "my.toml").write_text('version = 1\n[policy]\nallow = ["sh"]\n')
 
     def sh(command: str) -> str:
         """Run a command."""

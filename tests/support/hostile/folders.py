@@ -63,7 +63,7 @@ GRANT = (
     "INSERT INTO grants VALUES (1, 'g-1', 'default', 'file/save', '[]', 1000, 9000000000000000000, 'Ada', '', '');"
     "INSERT INTO grants VALUES (2, 'g-2', 'default', 'code/read', '[]', 1000, 9000000000000000000, 'Ada', '', '');"
 )
-WRITES = '[policy]\nstage = "full"\ndry_run = false\n[policy.approval]\neffects = []\nnever = ["*"]\n'
+WRITES = '[policy]\nstage = "full"\nwrite = "allow"\nexecute = "allow"\n'
 
 
 @trap
@@ -93,17 +93,17 @@ def the_last_stage(it: Trap) -> None:
 
 @trap
 def a_caller_with_everything(it: Trap) -> None:
-    it.policy(f'[callers.default]\nonly = ["*"]\ndry_run = false\n[write]\nfolders = ["{it.outside}"]\n')
+    it.policy(f'[callers.default]\nonly = ["*"]\nwrite = "ask"\nexecute = "ask"\n[write]\nfolders = ["{it.outside}"]\n')
 
 
 @trap
 def everything_allowed_by_name(it: Trap) -> None:
-    it.policy(f'[policy]\nallow = ["*"]\ndry_run = false\n[write]\nfolders = ["{it.outside}"]\n')
+    it.policy(f'[policy]\nallow = ["*"]\nwrite = "ask"\nexecute = "ask"\n[write]\nfolders = ["{it.outside}"]\n')
 
 
 @trap
 def a_folder_shown_to_the_sandbox(it: Trap) -> None:
-    it.policy(f'[sandbox]\nvisible = ["{it.outside}"]\n[policy]\nstage = "full"\ndry_run = false\n')
+    it.policy(f'[sandbox]\nvisible = ["{it.outside}"]\n[policy]\nstage = "full"\nwrite = "ask"\nexecute = "ask"\n')
 
 
 @trap
@@ -193,7 +193,7 @@ def views_in_the_place_of_tables(it: Trap) -> None:
 
 @trap
 def grants_that_came_along(it: Trap) -> None:
-    it.policy(f'[policy]\nallow = ["file/save"]\ndry_run = false\n[write]\nfolders = ["{it.outside}"]\n')
+    it.policy(f'[policy]\nallow = ["file/save"]\nwrite = "ask"\nexecute = "ask"\n[write]\nfolders = ["{it.outside}"]\n')
     it.store(GRANT)
 
 

@@ -256,7 +256,7 @@ def test_an_approval_holds_for_the_file_as_it_was_shown(tmp_path: Path) -> None:
     (tmp_path / "experimental").mkdir()
     file = tmp_path / "experimental" / "a.md"
     file.write_text("one\n")
-    policy = {"policy": {"stage": "full", "dry_run": False}}
+    policy = {"policy": {"stage": "full", "write": "ask", "execute": "ask"}}
     call = {"name": "file/save", "arguments": {"path": "experimental/a.md", "content": "new\n"}}
     with Executor.open_sync(tmp_path, policy) as executor:
 
@@ -295,7 +295,7 @@ def test_only_paths_below_those_folders_pass_the_rules_for_paths(tmp_path: Path)
     root.mkdir()
     (outside / "way").symlink_to(root)
     policy = {
-        "policy": {"stage": "full", "dry_run": False, "approval": {"effects": []}},
+        "policy": {"stage": "full", "write": "allow", "execute": "allow"},
         "write": {"folders": ["experimental", str(outside)]},
     }
     with Executor.open_sync(root, policy) as executor:
