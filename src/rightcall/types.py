@@ -53,7 +53,9 @@ class Call(Struct, frozen=True, gc=False):
 
 
 class Repair(Struct, frozen=True):
-    """One change: where, from what, to what, by which strategy and rule, and how sure (0 to 1, 1 is certain)."""
+    """One change: where, from what, to what, by which strategy and rule, how sure (0 to 1, 1 is certain), and why in
+    words. `before` is what was given, or the place in the text that was not JSON; `after` is the value that took its
+    place, None where an argument was left out."""
 
     path: str
     before: Any
@@ -61,6 +63,7 @@ class Repair(Struct, frozen=True):
     strategy: StrategyName
     rule: str
     confidence: float = 1.0
+    note: str = ""
 
 
 class Problem(Struct, frozen=True):

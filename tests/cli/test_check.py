@@ -54,7 +54,7 @@ def test_json_output_is_one_object_with_every_field(run: Runner) -> None:
     assert record["ok"] is True
     assert (record["name"], record["arguments"]) == ("get_weather", {"city": "Oslo", "days": 3})
     assert record["found"]["arguments"] == {"city": "Oslo", "days": "3"}
-    assert {"path", "before", "after", "strategy", "rule", "confidence"} == set(record["repairs"][0])
+    assert {"path", "before", "after", "strategy", "rule", "confidence", "note"} == set(record["repairs"][0])
     assert record["mode"] == "block"
 
 

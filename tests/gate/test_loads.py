@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cases import Case, exact, table
-from rightcall import Parsed, Unreadable, loads
+from rightcall import Gate, Parsed, Unreadable, loads
 from support.every import every
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}
@@ -149,3 +149,17 @@ def test_nothing_is_evaluated_while_a_text_is_read(text: str, monkeypatch: pytes
         with contextlib.suppress(Unreadable):
             loads(text)
     assert used == []
+
+
+@pytest.mark.promise("N-12")
+def test_a_repair_has_the_value_in_after_and_the_reason_in_note() -> None:
+    (comma,) = loads('{"first": 1, "second": [2],}').repairs
+    assert (comma.after, comma.note) == ({"first": 1, "second": [2]}, "a surplus comma dropped")
+    (twice,) = [one for one in loads('{"a": {"b": 1, "b": 2}}').repairs if one.rule == "duplicate_key"]
+    assert (twice.path, twice.after, twice.note) == ("a.b", 2, "given twice: the last one kept")
+    tool = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    repairs = Gate([tool]).check("T", "{'n': '5', 'colour': 'red'}").repairs
+    assert {repair.rule: repair.after for repair in repairs if repair.rule in ("number_text", "dropped_argument")} == {
+        "number_text": 5, "dropped_argument": None,
+    }  # fmt: skip
+    assert all(repair.note for repair in repairs)

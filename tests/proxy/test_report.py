@@ -109,7 +109,7 @@ def test_a_repaired_call_is_recorded_with_what_was_written_and_every_repair(sett
     assert body.emission == "{'path':'a.py', 'limit':'5'}"
     assert [(one["path"], one["before"], one["after"], one["rule"]) for one in body.repairs] == [
         ("", "read_file", "Read", "tool_alias"),
-        ("", "{'path':'a.py', 'limit':'5'}", "single quotes read as double quotes", "single_quotes"),
+        ("", "{'path':'a.py', 'limit':'5'}", {"path": "a.py", "limit": "5"}, "single_quotes"),
         ("path", "path", "file_path", "alias"),
         ("limit", "5", 5, "number_text"),
     ]

@@ -264,6 +264,8 @@ def _repair(repair: Mapping[str, Any]) -> str:
     sure = repair.get("confidence")
     how = confidence(float(sure)) if isinstance(sure, (int, float)) else "?"
     place = _word(repair.get("path") or "(the call)")
+    note = repair.get("note")
+    change += f" ({_word(note)})" if note else ""
     return f"{place}  {change}  [{_word(repair.get('rule'))}, {_word(repair.get('strategy'))}, {how}]"
 
 

@@ -100,7 +100,7 @@ def run(options: Namespace) -> int:
         tools = load_functions(options.tools)
         with (
             closing(open_store(options, create=True)) as store,
-            Executor.open_sync(options.root, policy_file(options), tools=tools, store=store) as executor,
+            Executor.open_sync(options.root, policy_file(options), tools=tools, store=store, code=True) as executor,
         ):
             call = {"name": options.tool, "arguments": written}
             words = {"context": options.context, "step": options.step, "approval": options.approval}
@@ -386,7 +386,9 @@ def _tool(known: Namespace) -> "Tool":
     from rightcall.executor.executor import Executor
 
     with redirect_stdout(sys.stderr):  # what a module prints when it is loaded must not mix with what we print
-        executor = Executor.open(known.root, policy_file(known), tools=load_functions(known.tools), store="memory")
+        executor = Executor.open(
+            known.root, policy_file(known), tools=load_functions(known.tools), store="memory", code=True
+        )
         match = executor.gate.catalog.find(known.tool)
         if match.kind in ("typo", "none") and executor.has_servers:  # it may be a tool of a server
             executor.start()

@@ -229,6 +229,7 @@ def repair_record(repair: Repair) -> dict[str, Any]:
         "strategy": repair.strategy,
         "rule": repair.rule,
         "confidence": repair.confidence,
+        "note": repair.note,
     }
 
 
@@ -443,7 +444,7 @@ def repair_lines(repairs: tuple[Repair, ...]) -> list[str]:
 def change(repair: Repair) -> str:
     """What was done, in words where a text was read leniently, otherwise as before and after."""
     if repair.rule in RULES:  # the reader's repairs quote the place in the text, which stands above in full
-        return str(repair.after)
+        return repair.note
     if repair.rule == "dropped_argument":
         return f"{brief(repair.before)} left out: unknown argument"
     return f"{brief(repair.before)} → {brief(repair.after)}"

@@ -369,7 +369,7 @@ def kept_repairs(repairs: Iterable[Repair], arguments: Any, redactor: Redactor) 
 def _plain_repair(repair: Repair) -> dict[str, Any]:
     return {
         "path": repair.path, "before": repair.before, "after": repair.after, "strategy": repair.strategy,
-        "rule": repair.rule, "confidence": repair.confidence,
+        "rule": repair.rule, "confidence": repair.confidence, "note": repair.note,
     }  # fmt: skip
 
 

@@ -143,17 +143,20 @@ class Executor:
         cls, root: str | os.PathLike[str] = ".", policy: PolicySource = None, *, tools: Iterable[Any] = (),
         store: StoreSource = None, clock: Clock | None = None, ask: Ask | None = None, packs: Iterable[str] = (),
         provider: str | None = None, on_event: Callable[[Event], object] | None = None, on_stage: OnStage | None = None,
-        code: bool = True, servers: bool = True,
+        code: bool | None = None, servers: bool = True,
     ) -> Self:  # fmt: skip
         """`async with Executor.open(root, policy) as ex:` Raises PolicyError or ToolError at once, StoreError on
-        entering. `code` False leaves out the tools that ship with us, `servers` False those of the policy's servers,
+        entering. `code` True adds the tools that ship with us to `tools`; without `tools` they are there unless it
+        is False. `servers` False leaves out those of the policy's servers,
         which are started by the first call or listing that needs them."""
         if ask is not None and not callable(ask):
             raise ConfigError(f"`ask` is called with an approval, so it must be a function, not {type(ask).__name__}")
         laid_over = (packs,) if isinstance(packs, str) else tuple(packs)
         gate = {"packs": laid_over, "provider": provider, "on_event": on_event}
+        given = listed(tools)
+        ours = not given if code is None else code
         opened = cls.__new__(cls)
-        opened._set_up(root, policy, tools, ExecutorSetup(store, clock, ask, on_stage, gate, code, servers))
+        opened._set_up(root, policy, given, ExecutorSetup(store, clock, ask, on_stage, gate, ours, servers))
         return opened
 
     @classmethod

@@ -84,7 +84,7 @@ def _read_text(text: str, shape: Shape | None, strategies: frozenset[StrategyNam
             read = read_value(text, shape or ANY, max_depth=policy.max_depth)
     except Unreadable as error:
         return _unreadable(Problem(fault_code(str(error)), "", f"The arguments could not be read: {error}"))
-    repairs, forbidden = repairs_of(read.marks, text, strategies=strategies)
+    repairs, forbidden = repairs_of(read.marks, text, strategies=strategies, value=read.value)
     refused = tuple(Problem("unreadable", "", f"disabled by the policy: {rule.what}") for rule in forbidden)
     return ArgumentsRead(
         read.value, repairs, (*refused, *_faults(read)), bool(read.cut), not refused, read.cut == "value", read.callee
@@ -216,7 +216,7 @@ def _validate(tool: Tool, value: Any, log: Log) -> None:
         return
     unsure = min(log.repairs, key=lambda repair: repair.confidence, default=None)
     if unsure is not None and unsure.confidence < CERTAIN:
-        what = unsure.after if unsure.rule in RULES else f"{unsure.path} by the rule {unsure.rule}"
+        what = unsure.note if unsure.rule in RULES else f"{unsure.path} by the rule {unsure.rule}"
         log.problem("unreadable", unsure.path, f"The arguments are ambiguous ({what})")
 
 
@@ -298,6 +298,7 @@ def _inner_call(call: Any, path: str, batch: Batch, terms: Terms, log: Log, dept
             repair.strategy,
             repair.rule,
             repair.confidence,
+            repair.note,
         )
         for repair in verdict.repairs
     )
@@ -342,7 +343,7 @@ def _without_tool(name: str, arguments: Any, terms: Terms, call_id: str | None) 
         faults = (Problem("type", "", "the arguments must be an object"),)
     unsure = min(found.repairs, key=lambda repair: repair.confidence, default=None)
     if not faults and unsure is not None and unsure.confidence < CERTAIN:
-        faults = (Problem("unreadable", "", f"The arguments are ambiguous ({unsure.after})"),)
+        faults = (Problem("unreadable", "", f"The arguments are ambiguous ({unsure.note})"),)
     value = arguments if is_object(arguments) else found.value
     call = Call(name, value, call_id)
     if not faults:

@@ -171,7 +171,7 @@ class Stream:
         """Arguments that took the lenient reader: what it did, under the strategies that the policy allows."""
         tool = self._tools.match(take.name).tool if self._tools.known else None
         allowed = self._strategies(tool)
-        repairs, forbidden = repairs_of(take.marks, take.source, strategies=allowed)
+        repairs, forbidden = repairs_of(take.marks, take.source, strategies=allowed, value=take.arguments)
         refused = (Problem("unreadable", "", f"disabled by the policy: {rule.what}") for rule in forbidden)
         twice = (
             Problem("duplicate_key", path, f"`{escaped(path, 120)}` is given twice") for path in take.duplicates[:20]

@@ -436,6 +436,7 @@ def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tup
         {
             "path": one["path"], "before": make_storable(one["before"]), "after": make_storable(one["after"]),
             "strategy": repair.strategy, "rule": repair.rule, "confidence": repair.confidence,
+            "note": repair.note,
         }
         for one, repair in zip(cast("list[dict[str, Any]]", hidden), told, strict=True)
     )  # fmt: skip

@@ -58,7 +58,8 @@ def test_a_record_says_where_and_what() -> None:
     (repair,) = loads(text).repairs
     assert repair.before in text
     assert text.index(repair.before) <= text.index(",}") < text.index(repair.before) + len(repair.before)
-    assert (repair.path, repair.after, repair.strategy) == ("", "a surplus comma dropped", "python_ast")
+    assert (repair.path, repair.after, repair.strategy) == ("", {"first": 1, "second": 2}, "python_ast")
+    assert repair.note == "a surplus comma dropped"
 
 
 @pytest.mark.promise("N-02", "N-18")

@@ -91,11 +91,12 @@ def repairs_of(
     path: str = "",
     strategies: frozenset[StrategyName] = REPAIRING,
     *,
+    value: Any = None,
     declared: bool = False,
 ) -> tuple[tuple[Repair, ...], tuple[Rule, ...]]:
-    """A record for each rule that was needed, with the place where it was needed first, under the first strategy that
-    may carry it out; and the rules that none of `strategies` may carry out. `declared`: somebody says of this one tool
-    what the text holds, so that manual repair may read it too."""
+    """A record for each rule that was needed to read `value` from `text`, with the place where it was needed first,
+    under the first strategy that may carry it out; and the rules that none of `strategies` may carry out. `declared`:
+    somebody says of this one tool what the text holds, so that manual repair may read it too."""
     repairs: list[Repair] = []
     forbidden: list[Rule] = []
     for name, at in marks.items():
@@ -106,7 +107,7 @@ def repairs_of(
             forbidden.append(rule)
         else:
             excerpt = text[max(0, at - _BEFORE) : at + _AFTER]
-            repairs.append(Repair(path, excerpt, rule.what, allowed[0], name, rule.confidence))
+            repairs.append(Repair(path, excerpt, value, allowed[0], name, rule.confidence, rule.what))
     return tuple(repairs), tuple(forbidden)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -239,9 +240,7 @@ def loads(text: str, schema: Any = None, *, max_text: int = MAX_TEXT) -> Parsed:
         value, repairs, cut, end = _read(text, shape)
     else:
         twice = duplicate_keys(text, value)
-        repairs = tuple(
-            Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in twice[:_MOST]
-        )
+        repairs = tuple(_kept_last(path, value) for path in twice[:_MOST])
     if schema is not None and len(text) > max_text:
         _check_long(value, schema)
     elif schema is not None:
@@ -276,11 +275,25 @@ def _check_long(value: Any, schema: Any) -> None:
 
 def _read(text: str, shape: Shape) -> tuple[Any, tuple[Repair, ...], bool, int]:
     read = read_value(text, shape)
-    repairs, _ = repairs_of(read.marks, text)
-    twice = tuple(
-        Repair(path, None, "the last one kept", "structure", "duplicate_key", 0.5) for path in read.duplicates[:_MOST]
-    )
+    repairs, _ = repairs_of(read.marks, text, value=read.value)
+    twice = tuple(_kept_last(path, read.value) for path in read.duplicates[:_MOST])
     return read.value, (*repairs, *twice), bool(read.cut), read.end
+
+
+_STEPS = re.compile(r"[^.\[\]]+")
+
+
+def _kept_last(path: str, value: Any) -> Repair:
+    """Of a key that is given twice."""
+    kept: Any = value
+    for step in _STEPS.findall(path):
+        if isinstance(kept, dict):
+            kept = cast("dict[str, Any]", kept).get(step)
+        elif isinstance(kept, list) and step.isdecimal() and int(step) < len(cast("list[Any]", kept)):
+            kept = cast("list[Any]", kept)[int(step)]
+        else:
+            return Repair(path, None, None, "structure", "duplicate_key", 0.5, "given twice: the last one kept")
+    return Repair(path, None, kept, "structure", "duplicate_key", 0.5, "given twice: the last one kept")
 
 
 def _fitted(value: Any, text: str, shape: Shape, repairs: tuple[Repair, ...]) -> tuple[Any, tuple[Repair, ...]]:

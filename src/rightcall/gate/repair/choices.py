@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from unicodedata import normalize
 
 from rightcall.base.json.marks import REPAIRING, repairs_of
@@ -277,6 +277,45 @@ MOST_ATTEMPTS = 2_000
 _DECLARED = frozenset({"alias", "value_alias", "tool_repair"})
 
 
+NOTES: Final[Mapping[str, str]] = {
+    "alias": "a declared alias of the name",
+    "style": "another spelling of the name",
+    "affix": "the name with a word before or behind it",
+    "typo": "a misspelt name",
+    "suffix": "the name with a word behind it",
+    "synonym": "a synonym of the name",
+    "part": "a part of the name",
+    "elimination": "the only name left for the only missing argument",
+    "flattened": "moved into the object that it belongs to",
+    "unwrapped": "taken out of its envelope",
+    "unwrapped_list": "taken out of a list of one",
+    "wrapped_in_list": "one value put into a list",
+    "split_list": "a text split into a list",
+    "text_to_value": "a text read as the value it holds",
+    "json_text": "written as JSON text, which the tool wants",
+    "null_optional": "an optional argument without a value left out",
+    "null_word": "a word for nothing read as null",
+    "value_alias": "a declared alias of the value",
+    "enum_style": "another spelling of an allowed value",
+    "enum_typo": "a misspelt allowed value",
+    "number_text": "a number written as text",
+    "number_unit": "a number written with its unit",
+    "number_word": "a number written in words",
+    "number_to_text": "a number where the tool wants text",
+    "number_to_boolean": "a number where the tool wants true or false",
+    "boolean_to_text": "true or false where the tool wants text",
+    "boolean_text": "a word for true or false",
+    "dropped_argument": "the tool has no such argument",
+    "tool_alias": "another name of the tool",
+    "tool_namespace": "the tool's name with its server or namespace",
+    "tool_style": "another spelling of the tool's name",
+    "tool_typo": "a misspelt name of the tool",
+    "tool_replaced": "the tool that replaces a deprecated one",
+    "tool_repair": "a repair that was registered for the tool",
+}
+"""Why, in words, for each rule; those of the reader have theirs in `base/json/marks.py`."""
+
+
 class Log:
     """Collects repairs and problems, and knows what is allowed: which strategies, and what to do with strangers.
 
@@ -298,7 +337,7 @@ class Log:
         self, path: str, before: Any, after: Any, rule: str, confidence: float, strategy: StrategyName | None = None
     ) -> None:
         known: StrategyName = strategy or ("manual_repair" if rule in _DECLARED else "structure")
-        self.repairs.append(Repair(path, before, after, known, rule, confidence))
+        self.repairs.append(Repair(path, before, after, known, rule, confidence, NOTES.get(rule, "")))
 
     @property
     def led(self) -> bool:
@@ -319,7 +358,7 @@ class Log:
     def read(self, path: str, text: str, read: Read, *, declared: bool = False) -> bool:
         """Note what the lenient reader needed for a text; false if that is not allowed. `declared`: a pack or the
         policy says of this tool that there is such a text."""
-        repairs, forbidden = repairs_of(read.marks, text, path, self.strategies, declared=declared)
+        repairs, forbidden = repairs_of(read.marks, text, path, self.strategies, value=read.value, declared=declared)
         self.repairs.extend(() if forbidden else repairs)
         return not forbidden
 
