@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, help="the folder of the development corpora")
     chosen = parser.parse_args()
-    data = Data(chosen.corpora, ranks=False)
+    data = Data(chosen.corpora, index=False)
     IMAGES.mkdir(exist_ok=True)
     sure, right = own_tools(data)
     live = np.array([row["source"] == "bfcl_v4_live_multiple" for row in data.own])

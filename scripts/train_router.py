@@ -41,13 +41,13 @@ RANKING_STRENGTH = 0.05
 BENCHMARKS = 2
 """How often more each request of the benchmarks counts in the ranking than one of ours: there are fewer."""
 TEXT = {"strength": 0.1, "rare": 1.0}
-SHIFTS = (0.15, 0.1)
+SHIFTS = (0.4, 0.0)
 """Log odds from which on a tool is needed, beside a handful of tools and beside more: for as many mistakes of one kind
 as of the other, in cross-validation on the benchmarks, and on our own sets."""
 LEAST_FILLED = BY_WORDS.index("least_filled")
-BENCHMARK_WEIGHT, MADE_WEIGHT, NEAR_MISS_WEIGHT = 4.5, 1.35, 1.0
-"""What a request of the benchmarks, one made of those, and one whose right tool was taken away counts beside one of
-ours when it is learned whether a tool is needed: there are fewer."""
+BENCHMARK_WEIGHT, MADE_WEIGHT = 4.5, 1.35
+"""What a request of the benchmarks, and one made of those, counts beside one of ours when it is learned whether a tool
+is needed: there are fewer."""
 ASK_AMONG_BFCL = 0.1
 """What a request of BFCL counts beside one of When2Call when it is learned whether a value is missing."""
 MADE_FROM = (
@@ -61,9 +61,9 @@ def expected(row: dict[str, Any]) -> set[str]:
 
 
 class Data:
-    """The requests as numbers; those of rankings by our sets and by the index only where these are learned."""
+    """The requests as numbers."""
 
-    def __init__(self, folder: Path, ranks: bool = True) -> None:
+    def __init__(self, folder: Path, index: bool = True) -> None:
         self.ranker = Ranker()
         needs, selections = lines(folder, "needs_tool"), lines(folder, "select_tool")
         ours = read_sets(FOLDER)
@@ -71,14 +71,13 @@ class Data:
         self.own = [row for row in selections if not isinstance(row["tools"], str) and len(row["tools"]) > 1]
         self.own_rows = [self.compared(row["text"], row["tools"])[1] for row in self.own]
         self.own_right = [np.array([tool["name"] in expected(row) for tool in row["tools"]]) for row in self.own]
+        self.said = self.rows_of([one.without_examples() for one in self.sets])
+        shown = [one for one in self.sets if all(tool.examples for tool in one.tools)]
+        self.shown = self.rows_of(shown + read_own_sets())
         self.needs = [row for row in needs if row["tools"]]
-        self.right_names: dict[str, set[str]] = {row["text"]: expected(row) for row in self.own}
         self.alone = [row for row in needs if row["source"].startswith("metatool")]
         self.more_positive = [row["text"] for row in selections if row["source"].startswith("metatool")]
-        if ranks:
-            self.said = self.rows_of([one.without_examples() for one in self.sets])
-            shown = [one for one in self.sets if all(tool.examples for tool in one.tools)]
-            self.shown = self.rows_of(shown + read_own_sets())
+        if index:
             self.many_rows, self.many_right, self.many_ids = self.indexed(selections, lines(folder, "tool_catalogue"))
 
     def rows_of(self, sets: list[ToolSet]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -148,7 +147,7 @@ class Case(NamedTuple):
 
 def cases(data: Data) -> list[Case]:
     """The corpora's own, and the same with tools that are described in a few words, and with requests cut short: people
-    write both. And talk that needs no tool, beside tools; and requests beside their tools without the right one."""
+    write both. And talk that needs no tool, beside tools."""
     real = [
         Case(row["text"], row["tools"], row["needs_tool"], row.get("label4") == "request_for_info",
              row["source"].startswith("bfcl"), row["text"], BENCHMARK_WEIGHT)
@@ -172,19 +171,7 @@ def cases(data: Data) -> list[Case]:
         for number, text in enumerate(talk * 2)
         for tools in [chosen.choice(several)]
     ]
-    return real + made + small_sets(data.sets) + near_misses(real, data.right_names)
-
-
-def near_misses(real: list[Case], right_names: dict[str, set[str]]) -> list[Case]:
-    """Requests of the benchmarks beside their own tools, without those that are right: the others are of the same
-    field, share its words and do something else."""
-    made: list[Case] = []
-    for case in real:
-        right = right_names.get(case.text, set()) if case.bfcl and case.call else set[str]()
-        others = [tool for tool in case.tools if tool["name"] not in right] if right else []
-        if 0 < len(others) < len(case.tools):
-            made.append(case._replace(tools=others, call=False, weight=NEAR_MISS_WEIGHT, made=True))
-    return made
+    return real + made + small_sets(data.sets)
 
 
 def small_sets(sets: list[ToolSet]) -> list[Case]:
@@ -330,7 +317,7 @@ def main() -> None:
     options = parser.parse_args()
     table = vectors.Pieces(options.vectors.read_bytes())
     vectors.table = ranking.table = lambda: table
-    data = Data(options.corpora, ranks=not options.intent)
+    data = Data(options.corpora, index=not options.intent)
     learned = json.loads((WEIGHTS / "learned.json").read_text(encoding="utf-8")) if options.intent else ranked(data)
     needs = Needs(data, Linear(learned["few"]["weights"]))
     figures.intent(needs, NeedModel)

@@ -12,7 +12,7 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 
-TREES = 240
+TREES = 120
 """Few, since each costs a microsecond of every request."""
 NO_TOOL_WEIGHT = 2.0
 """A request that needs no tool counts so much: there are half as many, and a call for nothing is the worse mistake."""
@@ -93,8 +93,8 @@ def held_out_words(words: Sequence[Sequence[str]], labels: np.ndarray) -> np.nda
 
 def trees(numbers: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> lightgbm.Booster:
     settings = {
-        "objective": "binary", "learning_rate": 0.06, "num_leaves": 15, "min_data_in_leaf": 15, "verbose": -1,
-        "feature_fraction": 0.25, "bagging_fraction": 0.6, "bagging_freq": 1, "lambda_l2": 5, "num_threads": 2,
+        "objective": "binary", "learning_rate": 0.09, "num_leaves": 15, "min_data_in_leaf": 15, "verbose": -1,
+        "feature_fraction": 0.4, "bagging_fraction": 0.8, "bagging_freq": 1, "lambda_l2": 5, "num_threads": 2,
         "seed": 1, "deterministic": True,
     }  # fmt: skip
     counted = np.where(labels, 1.0, NO_TOOL_WEIGHT) * (1.0 if weights is None else weights)

@@ -104,7 +104,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     )
 
 
-SURELY_NONE, SURELY_CALL = (0.013, 0.095), 0.6
+SURELY_NONE, SURELY_CALL = (0.01, 0.095), 0.6
 """Below the first a "none" is sure, beside a handful of tools and beside more; from the second on a "call". Between
 them it is too close to tell. A tool that is missed is not noticed, so "none" has to be surer than "call", which a model
 selects and another reviews."""
