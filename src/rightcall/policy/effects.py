@@ -80,7 +80,8 @@ def strictest(*words: EffectWord | None) -> EffectWord | None:
     >>> strictest("ask", None, "allow"), strictest(None)
     ('ask', None)
     """
-    return max((word for word in words if word is not None), key=EFFECT_WORDS.index, default=None)
+    stated: list[EffectWord] = [word for word in words if word is not None]
+    return max(stated, key=EFFECT_WORDS.index, default=None)
 
 
 def words_of(
@@ -150,17 +151,17 @@ def _of_tools(words: Words, effect: Effect, names: tuple[str, ...], others: tupl
     about = [one for one in words.tools if one.effect == effect]
     each: list[EffectWord | None] = []
     for name in names:
-        own = strictest(*(one.word for one in about if not one.tightens and matches(one.pattern, name)))
-        each.append(own or words.usual.get(effect))
-    near = (one.word for one in about if any(hits(one.pattern, name) for name in (*names, *others)))
+        own: list[EffectWord] = [one.word for one in about if not one.tightens and matches(one.pattern, name)]
+        each.append(strictest(*own) or words.usual.get(effect))
+    near: list[EffectWord] = [one.word for one in about if any(hits(one.pattern, name) for name in (*names, *others))]
     return strictest(*each, *near)
 
 
 def turned_on(words: Words, tool: str, effects: frozenset[Effect]) -> Effect | None:
     """The effect whose word permits a tool without any list: everything that the tool does beyond reading has one. What
     executes may use the network as well. None where something has none, or it only reads."""
-    wanted = [effect for effect in WORDED if effect in effects]
-    on = [effect for effect in wanted if effect in words.on or _is_named(words, tool, effect)]
+    wanted: list[Effect] = [effect for effect in WORDED if effect in effects]
+    on: list[Effect] = [effect for effect in wanted if effect in words.on or _is_named(words, tool, effect)]
     missing = set(wanted) - set(on) - ({"network"} if "execute" in on else set())
     return on[0] if on and not missing else None
 

@@ -193,7 +193,8 @@ def floors(said: Settings | CallerSettings | EffectWords) -> EffectWords:
     """The words that still make something stricter where they turn nothing on: a host that would run a call asks
     first, or shows it."""
     words: dict[str, Any] = {effect: getattr(said, effect) for effect in WORDED}
-    return EffectWords(**{effect: word for effect, word in words.items() if word in ("ask", "dry-run")})
+    floor: dict[str, Any] = {effect: word for effect, word in words.items() if word in ("ask", "dry-run")}
+    return EffectWords(**floor)
 
 
 def _stated(tools: dict[str, EffectWords]) -> Mapping[str, EffectWords]:
