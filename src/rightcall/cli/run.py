@@ -206,7 +206,7 @@ def _explained(outcome: Outcome, style: Style) -> list[str]:
     lines: list[str] = []
     if outcome.call is not None:
         lines += labelled("what ran" if outcome.ok else "the call", [value_text(outcome.call.arguments)], style)
-    lines += labelled("repaired", repair_lines(outcome.repairs) or ["nothing"], style)
+    lines += labelled("repairs", repair_lines(outcome.repairs) or ["nothing"], style)
     if outcome.decision is not None:
         decided = f"{_KINDS[outcome.decision.kind]} by rule {outcome.decision.rule}"
         if outcome.decision.approval:
