@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from flit_core import wheel
-from flit_core.buildapi import (
+from flit_core import wheel  # pyright: ignore[reportMissingImports] - only there while a wheel is built
+from flit_core.buildapi import (  # pyright: ignore[reportMissingImports]
     build_editable,
     build_sdist,
     build_wheel,

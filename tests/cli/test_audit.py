@@ -103,8 +103,8 @@ record 1: code/read for teacher, success
   when             2026-01-01 12:00:00.000 UTC, ended 2026-01-01 12:00:01.000 after 12.5 ms
   context          plan 7, step 1
   arguments        {}
-  the model wrote  <tool_call>{'path': a.py}</tool_call>
-  repaired         path  "'a.py" → "a.py"  [quotes, python_ast, confidence 0.95]
+  input            <tool_call>{'path': a.py}</tool_call>
+  repairs          path  "'a.py" → "a.py"  [quotes, python_ast, confidence 0.95]
   decision         allow by stage:read-only; read by python_ast, confidence 0.95
   effects          read
   outcome          success, 40 tokens, from the cache, sandbox namespaces

@@ -31,8 +31,8 @@ def test_a_repaired_call_says_what_was_written_what_comes_out_and_why(run: Runne
     done = run("check", "get_weather", "{'city': 'Oslo', days: '3'}", "--tools", TOOLS)
     assert done.code == 0
     assert done.out.startswith("✓ get_weather may run, repaired")
-    assert "the model wrote  {'city': 'Oslo', days: '3'}" in done.out
-    assert 'what comes out   {"city": "Oslo", "days": 3}' in done.out
+    assert "input            {'city': 'Oslo', days: '3'}" in done.out
+    assert 'repaired         {"city": "Oslo", "days": 3}' in done.out
     assert "(the call)  single quotes read as double quotes  [single_quotes, " in done.out
     assert 'days        "3" → 3  [' in done.out
 

@@ -40,10 +40,10 @@ def test_each_call_is_shown_with_its_verdict_and_arguments_and_then_the_prose(ru
     assert (done.code, done.err) == (0, "")
     assert done.out == (
         "✓ get_weather may run, untouched\n"
-        '  what comes out   {"city": "Oslo"}\n'
+        '  arguments        {"city": "Oslo"}\n'
         "✓ get_weather may run, repaired (confidence 0.97)\n"
-        '  what comes out   {"city": "Rome", "days": 3}\n'
-        "  text left        First Oslo.\n"
+        '  repaired         {"city": "Rome", "days": 3}\n'
+        "  remaining text   First Oslo.\n"
         "\n"
         "                   Then Rome:  Bye.\n"
     )
@@ -61,8 +61,8 @@ def test_a_refused_call_ends_with_1_and_shows_the_hint(run: Runner) -> None:
 @pytest.mark.promise("R-06")
 def test_a_text_without_a_call_comes_back_and_ends_with_0(run: Runner) -> None:
     done = run("read", "It is sunny in Oslo.", "--tools", TOOLS)
-    assert (done.code, done.out) == (0, "no call found\n  text left        It is sunny in Oslo.\n")
-    assert run("read", RIGHT).out.endswith("  text left        (none)\n")
+    assert (done.code, done.out) == (0, "no call found\n  remaining text   It is sunny in Oslo.\n")
+    assert run("read", RIGHT).out.endswith("  remaining text   (none)\n")
 
 
 @pytest.mark.promise("R-08")
@@ -101,9 +101,9 @@ def test_explain_says_where_each_call_stood_in_which_format_and_what_was_repaire
     (found,) = [line for line in done.out.splitlines() if line.startswith("  found  ")]
     assert f"line 3, characters {start} to " in found
     assert found.endswith(", in the format hermes")
-    assert "  the model wrote  <tool_call>{'name': 'getWeather', 'arguments': " in done.out
+    assert "  input            <tool_call>{'name': 'getWeather', 'arguments': " in done.out
     assert '  read as          getWeather {"city": "Rome", "days": "3"}' in done.out
-    assert '  repaired         (the call)  "getWeather" → "get_weather"  [tool_style, structure, ' in done.out
+    assert '  repairs          (the call)  "getWeather" → "get_weather"  [tool_style, structure, ' in done.out
     assert 'days        "3" → 3  [number_text, structure, certain]' in done.out
     assert "  left alone       line " in done.out
     assert ": a call in quotes or code was left in the text  [quoted]" in done.out

@@ -64,7 +64,7 @@ def test_explain_says_what_was_repaired_which_rule_decided_and_how_long_each_sta
 ) -> None:
     ran = call("word_count", "{'txt': 'to be'}", "--explain")
     assert ran.code == 0, ran.err
-    for words in ("✓ word_count ran in", "repaired", "allowed by rule stage:own", "authorise", "record"):
+    for words in ("✓ word_count ran in", "repairs", "allowed by rule stage:own", "authorise", "record"):
         assert words in ran.out
 
 

@@ -86,7 +86,7 @@ def same(stated: str, printed: str) -> bool:
 STARTS = re.compile(r"(?:[A-Z_]+=\S+ )*rightcall (?:serve|proxy)\b(?!.*--help)")
 UPSTREAM = re.compile(r"--upstream https?:\S+")
 PORT = "4141"
-LAST_LINE = "Ctrl-C stops."
+LAST_LINE = "Press Ctrl-C to stop."
 
 
 class Servers(AbstractContextManager["Servers"]):

@@ -215,8 +215,8 @@ def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]
     yield "through", _as_lines("" if record.status == "proxied" else escaped(record.wire, 40))
     yield "arguments", [value_text(record.params)]
     yield "name as written", _as_lines(record.written and escaped(record.written, 200))
-    yield "the model wrote", _emission(record)
-    yield "repaired", [_repair(one) for one in record.repairs]
+    yield "input", _emission(record)
+    yield "repairs", [_repair(one) for one in record.repairs]
     yield "problems", [f"{_word(one.get('message'), 500)}  [{_word(one.get('code'))}]" for one in record.problems]
     yield "decision", [_decision(record)]
     yield "reason", text_lines(record.reason)

@@ -260,7 +260,7 @@ def _render_case(number: int, case: DemoCase, verdict: "Verdict", style: Style) 
     lines = ["", style.tint("─" * style.width, "dim"), *heading, *pair]
     lines += [headline(verdict, case.tool, style)]
     if verdict.ok:
-        lines += labelled("repaired", repair_lines(verdict.repairs), style)
+        lines += labelled("repairs", repair_lines(verdict.repairs), style)
     if verdict.hint:
         return lines + labelled("hint", harmless_lines(verdict.hint), style)
     return lines + labelled("problems", problem_lines(verdict.problems), style)

@@ -528,7 +528,7 @@ def report(reading: Reading, text: str | None, style: Style, *, explain: bool) -
     if not reading.calls:
         lines.append(style.tint("no call found", "bold"))
     lines += labelled(
-        "text left", written_lines(reading.text.strip("\r\n")) if reading.text.strip() else ["(none)"], style
+        "remaining text", written_lines(reading.text.strip("\r\n")) if reading.text.strip() else ["(none)"], style
     )
     return lines + _notes(reading.notes, text, style, explain=explain)
 
@@ -536,7 +536,7 @@ def report(reading: Reading, text: str | None, style: Style, *, explain: bool) -
 def _explained(verdict: Verdict, place: Mapping[str, Any], text: str | None, style: Style) -> list[str]:
     lines = labelled("found", [f"{where(place)}, in the format {escaped(place['format'])}"], style)
     if text is not None:
-        lines += labelled("the model wrote", written_lines(text[place["start"] : place["end"]]), style)
+        lines += labelled("input", written_lines(text[place["start"] : place["end"]]), style)
     found = verdict.found
     if verdict.ok and found is not None and found != verdict.call:
         lines += labelled("read as", [f"{escaped(found.name)} {value_text(found.arguments)}"], style)

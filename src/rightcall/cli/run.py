@@ -195,7 +195,7 @@ def report(outcome: Outcome, style: Style, where: str = "", *, explain: bool = F
     if line:
         lines += labelled("to allow it", [line], style)
     if outcome.repairs:
-        lines += labelled("repaired", repair_lines(outcome.repairs), style)
+        lines += labelled("repairs", repair_lines(outcome.repairs), style)
     if outcome.metadata.call:
         lines += labelled(
             "record", [f"{outcome.metadata.call}  (rightcall audit show {outcome.metadata.call}{where})"], style
@@ -226,7 +226,7 @@ def _explained(outcome: Outcome, style: Style) -> list[str]:
     if outcome.call is not None:
         lines += labelled("what ran" if outcome.ok else "the call", [value_text(outcome.call.arguments)], style)
     if not outcome.repairs:
-        lines += labelled("repaired", ["nothing"], style)
+        lines += labelled("repairs", ["nothing"], style)
     if outcome.decision is not None:
         decided = f"{_KINDS[outcome.decision.kind]} by rule {outcome.decision.rule}"
         if outcome.decision.approval:

@@ -528,7 +528,7 @@ def _describe_start(base: str, token: str | None, style: Style, practice: bool) 
         f"   They count once you trust the file ({command} trust) and start again.",
         f"   What passed is in the audit: {command} audit tail",
         "",
-        "Ctrl-C stops.",
+        "Press Ctrl-C to stop.",
     ]
 
 

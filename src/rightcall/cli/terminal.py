@@ -1,5 +1,5 @@
 """What the commands need to know of the terminal: colours, width, columns that line up, text that cannot harm it. And a
-verdict on it: what was written, what comes out, each repair with its reason, the problems and the hint.
+verdict on it: the input, the repaired call, each repair with its reason, the problems and the hint.
 """
 
 import json
@@ -370,7 +370,7 @@ def report(verdict: Verdict, name: str, written: str, style: Style) -> list[str]
     """Everything about one verdict, line by line."""
     return [
         headline(verdict, name, style),
-        *labelled("the model wrote", written_lines(written), style),
+        *labelled("input", written_lines(written), style),
         *outcome(verdict, style),
         *reasons(verdict, style),
         *advice(verdict, style),
@@ -382,7 +382,7 @@ def outcome(verdict: Verdict, style: Style) -> list[str]:
     """The arguments that come out; of a refused call those that were read."""
     lines: list[str] = []
     if verdict.ok and verdict.call is not None:
-        lines += labelled("what comes out", [value_text(verdict.call.arguments)], style)
+        lines += labelled("repaired" if verdict.repairs else "arguments", [value_text(verdict.call.arguments)], style)
     elif verdict.found is not None:
         lines += labelled("what was read", [value_text(verdict.found.arguments)], style)
     if verdict.truncated:
@@ -393,7 +393,7 @@ def outcome(verdict: Verdict, style: Style) -> list[str]:
 def reasons(verdict: Verdict, style: Style) -> list[str]:
     """Every repair and every problem."""
     return [
-        *labelled("repaired" if verdict.ok else "tried", repair_lines(verdict.repairs), style),
+        *labelled("repairs" if verdict.ok else "tried", repair_lines(verdict.repairs), style),
         *labelled("problems", problem_lines(verdict.problems), style),
     ]
 

@@ -407,7 +407,7 @@ def test_where_there_is_no_server_to_wrap_that_is_said(home: Path, run: Runner, 
 def test_an_unknown_host_and_a_place_that_it_has_not_are_refused(home: Path, run: Runner) -> None:
     assert "the hosts are claude-code, gemini" in run("install", "emacs", "--yes").err
     assert "no settings of its own in a project" in run("install", "claude-desktop", "--project", "--yes").err
-    assert "there is no such folder" in run("install", "gemini", "--project", "nowhere", "--yes").err
+    assert "no such folder" in run("install", "gemini", "--project", "nowhere", "--yes").err
     assert "--folder is for agent-zero" in run("install", "gemini", "--folder", ".", "--yes").err
 
 

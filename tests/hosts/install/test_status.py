@@ -111,7 +111,7 @@ def test_of_servers_it_is_told_whether_their_programs_are_there(home: Path, run:
 def test_where_nothing_is_installed_that_is_said(home: Path, run: Runner) -> None:
     done = run("status")
     assert done.code == 0
-    assert done.out.startswith("Nothing is installed.")
+    assert done.out.startswith("No integrations installed.")
 
 
 def test_settings_of_ours_that_broke_are_told_of(home: Path, run: Runner) -> None:
