@@ -200,13 +200,13 @@ def test_a_function_of_the_programs_own_keeps_its_name(tmp_path: Path) -> None:
         return "mine"
 
     settings = {"gate": {"packs": ["edit-files"]}, "policy": {**FREE, "allow": ["edit_files"]}}
-    with Executor.open_sync(tmp_path, settings, tools=[edit_files], store="memory") as ex:
+    with Executor.open_sync(tmp_path, settings, tools=[edit_files], store="memory", code=True) as ex:
         outcome = ex.run(edit([FIBONACCI]))
         offered = [one["name"] for one in ex.definitions(shape="mcp")]
     assert (outcome.tool, outcome.result) == ("edit_files", "mine")
     assert offered.count("edit_files") == 1
     limited = {**settings, "policy": {**ASKING_NOBODY, "allow": ["edit_files"]}}
-    with Executor.open_sync(tmp_path, limited, tools=[edit_files], store="memory") as ex:
+    with Executor.open_sync(tmp_path, limited, tools=[edit_files], store="memory", code=True) as ex:
         other = ex.run({**edit([FIBONACCI]), "name": "code/edit"})
     assert other.decision is not None
     assert other.decision.rule == "allowlist"

@@ -455,6 +455,21 @@ def test_a_caller_can_have_a_person_asked_where_the_policy_would_not(workshop: A
     assert shop.run("add", {"a": 1, "b": 2}, ask=["write", "execute"]).result == 3
 
 
+def test_an_executor_has_the_tools_it_was_given_and_ours_where_asked_for(tmp_path: Any) -> None:
+    def mine() -> int:
+        """Mine."""
+        return 1
+
+    def names(**options: Any) -> set[str]:
+        with Executor.open_sync(tmp_path, store="memory", **options) as executor:
+            return set(executor.gate.catalog.tools)
+
+    assert names(tools=[mine]) == {"mine"}
+    assert {"mine", "code/read"} <= names(tools=[mine], code=True)
+    assert "code/read" in names()
+    assert names(code=False) == set()
+
+
 @pytest.mark.promise("T-08")
 def test_a_caller_can_give_a_tool_less_time_and_never_more(workshop: Any) -> None:
     shop = workshop({"policy": {"budgets": {"seconds": 0.05}}})

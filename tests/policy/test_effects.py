@@ -47,7 +47,7 @@ def nothing_ran() -> None:
 def tried(policy: Any, name: str = "save", tmp_path: Path | None = None, **arguments: str) -> Any:
     given = arguments or {"text": "a"}
     root = tmp_path or Path(".")
-    with Executor.open_sync(root, policy, tools=[save, start, anything], store="memory") as executor:
+    with Executor.open_sync(root, policy, tools=[save, start, anything], store="memory", code=True) as executor:
         return executor.run({"name": name, "arguments": given})
 
 
