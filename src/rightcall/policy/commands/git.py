@@ -48,6 +48,10 @@ def git_rules(run: Run, place: Place) -> Iterator[RuleHit]:
     for word in _made_by_git(action, rest):
         if any(place.is_started_from(path) for path in run.wholes(word, place)):
             yield RuleHit("persists", f"git {action} … {word.value}")
+    if action in ("mv", "rm") and any(
+        place.holds_guard(path) for word in rest if word.value[:1] != "-" for path in run.wholes(word, place)
+    ):
+        yield RuleHit("guards", f"git {action} {rest[0].value}")
     rule = _GIT_RULES.get(action)
     if rule is not None:
         yield from rule(_Words(action, rest))

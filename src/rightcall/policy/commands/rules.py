@@ -21,7 +21,7 @@ from rightcall.policy.commands.network import (
     package_rules,
     ssh_rules,
 )
-from rightcall.policy.commands.paths import searched_for, seeks_protected
+from rightcall.policy.commands.paths import expanded, searched_for, seeks_protected
 from rightcall.policy.commands.places import Place, is_device, is_disk
 from rightcall.policy.commands.runs import (
     SECRET_NAME,
@@ -80,12 +80,46 @@ def found_in(run: Run, place: Place) -> Iterator[RuleHit]:
 
 def _may_go(run: Run, word: Word, place: Place) -> bool:
     """Whether something may be removed without a question: it is made again by a build, or temporary."""
-    if run.elsewhere:
+    if run.elsewhere or _takes_guard(run, word, place):
         return False
     beside = place.root_is_temporary and not word.value.startswith("/")  # `../other` is another project then
     return all(
         place.is_made_again(path) or (place.is_temporary(path) and not beside) for path in run.wholes(word, place)
     )
+
+
+def _takes_guard(run: Run, word: Word, place: Place) -> bool:
+    """Whether what is done to a file or a whole folder is done to something that guards these calls."""
+    if run.elsewhere:
+        return False
+    return any(
+        place.holds_guard(place.whole(folder, text))
+        for text in expanded(word, run.folders, place).texts
+        for folder in run.folders
+    )
+
+
+def _away(run: Run, place: Place) -> Iterator[RuleHit]:
+    """Programs that move, rename or close what they are given; what is made again may go, and our own program not."""
+    for word in run.operands():
+        if _takes_guard(run, word, place):
+            yield RuleHit("guards", f"{run.program} {word.value}".replace(HOLE, "…"))
+            return
+
+
+def _environments(run: Run, place: Place) -> Iterator[RuleHit]:
+    """`python -m venv --clear .venv`, `uv venv`, `pipenv --rm`: an environment is emptied, and what runs from it."""
+    values = run.values
+    if run.program in ("venv", "virtualenv"):
+        given = run.operands("--prompt -p --python") if run.has("--clear") else []
+    elif run.program == "uv" and values[:1] == ["venv"]:
+        given = run.operands("-p --python --prompt --seed")[1:] or [Word(".venv")]
+    elif values[:2] in (["env", "remove"], ["venv", "remove"], ["env", "prune"]) or values[:1] == ["--rm"]:
+        given = [Word(".venv")]
+    else:
+        return
+    if any(_takes_guard(run, word, place) for word in given):
+        yield RuleHit("guards", f"{run.program} {' '.join(values[:2])}")
 
 
 def _rm(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -203,11 +237,18 @@ def _mv(run: Run, place: Place) -> Iterator[RuleHit]:
     for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
             kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
-            obeyed = place.is_started_from(path) or place.is_guard(path)
+            obeyed = place.is_started_from(path)
             lost = fades and place.is_inside(path) and not place.is_made_again(path)  # what lies there is not kept
             if not kept or obeyed or lost or place.is_everything(path):
                 yield RuleHit("destroys", f"mv {word.value}".replace(HOLE, "…"))
                 return
+    yield from _away(run, place)
+
+
+def _ln(run: Run, place: Place) -> Iterator[RuleHit]:
+    """A link in the place of something, or a second name for it."""
+    yield from _away(run, place)
+    yield from _cp(run, place)
 
 
 def _cp(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -283,7 +324,9 @@ def _chmod(run: Run, place: Place) -> Iterator[RuleHit]:
     if any(word.inner and basename(word.value) == "rightcall" for word in targets):
         yield RuleHit("guards", f"{run.program} … rightcall")
     for word in targets:
-        if any("/.git/hooks/" in path for path in run.wholes(word, place)):
+        if _takes_guard(run, word, place):
+            yield RuleHit("guards", f"{run.program} {word.value}".replace(HOLE, "…"))
+        if any("/.git/hooks/" in path or "/.husky/" in path for path in run.wholes(word, place)):
             yield RuleHit("persists", f"{run.program} {word.value}")
         if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
             yield RuleHit("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
@@ -650,7 +693,9 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     "gmv": _mv,
     "cp": _cp,
     "install": _cp,
-    "ln": _cp,
+    "ln": _ln,
+    **dict.fromkeys(("trash", "trash-put", "gio", "rename", "prename", "setfattr"), _away),
+    **dict.fromkeys(("venv", "virtualenv", "uv", "poetry", "pipenv", "pdm", "hatch"), _environments),
     **dict.fromkeys(KILLS, _kill),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod),
     "crontab": _crontab,
