@@ -304,7 +304,8 @@ def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request 
     said, findings = here.rights.rights.paths, request.findings
     rules = path_rules(said.deny, said.allow, said.dotfiles)
     locked = here.policy.write.locked
-    guarding = guards(here.root, request.paths, locked) if request.paths and _writes_files(tool, request) else None
+    writes = bool(request.paths) and _writes_files(tool, request)
+    guarding = guards(here.root, request.paths, locked) if writes else None
     if guarding is None and request.command_paths:
         written = ((one, path) for one, path, writes in request.command_paths if writes)
         obeyed = (one for one, path in written if is_locked(path, locked) and not _is_new_folder(request.root, path))
@@ -312,7 +313,8 @@ def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request 
     if guarding is not None:
         why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
         findings = (*findings, Finding("ask", "path:guards", why))
-    held = holds_credentials(request.root, [pair for pair in request.paths if not rules.excepts(pair[1])])
+    kept = [pair for pair in request.paths if not rules.excepts(pair[1])]
+    held = holds_credentials(request.root, kept, shown=not writes)
     if held is not None:
         findings = (*findings, Finding("ask", "path:credentials", f"`{escaped(held, 200)}` holds credentials"))
     return replace(

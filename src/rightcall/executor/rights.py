@@ -419,7 +419,8 @@ _MAY_GUARD = regex(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys
 """A look at a path before anything is loaded to judge it."""
 _ODD_STARTS = (".", "/etc/", "/proc/", "/run/", "/var/", "/dev/", "/root")
 _ODD_ENDS = (
-    "_netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite",
+    "_netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite", ".tfvars",
+    ".tfvars.json",
 )  # fmt: skip
 """The same for the places of credentials."""
 
@@ -500,9 +501,9 @@ def _hints(patterns: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 _NOT_FIXED = regex(r"\{[^}]*\}|\[[^\]]*\]|[*?{}\[\]\\]+")
 
 
-def holds_credentials(root: str, paths: Iterable[tuple[str, str]]) -> str | None:
+def holds_credentials(root: str, paths: Iterable[tuple[str, str]], *, shown: bool = False) -> str | None:
     """The first path, as it is written, of a file in which a program keeps what it signs in with: what a command is
-    asked about is asked about here too. `root` is the true folder that they are below.
+    asked about is asked about here too. `root` is the true folder that they are below. `shown`: they are only read.
 
     >>> holds_credentials("/work", [("src/a.py", "src/a.py"), ("/etc/shadow", "/etc/shadow")])
     '/etc/shadow'
@@ -515,7 +516,8 @@ def holds_credentials(root: str, paths: Iterable[tuple[str, str]]) -> str | None
     place = Place.at(root)
     for written, resolved in odd:
         path = place.whole(place.root, resolved)
-        if place.holds_credentials(path if path.isascii() else _plain(path)):
+        path = path if path.isascii() else _plain(path)
+        if place.holds_credentials(path) or (shown and place.holds_values(path)):
             return written
     return None
 

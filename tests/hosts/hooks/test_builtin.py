@@ -120,6 +120,13 @@ def test_what_ci_runs_asks_by_the_policys_own_list_at_commands_too(tmp_path: Pat
     assert found == {"ops/a/b.sh": "ask", "ops/a.md": "allow"}
 
 
+def test_values_with_passwords_among_them_are_not_shown_silently(tmp_path: Path) -> None:
+    shown = judged(tmp_path, "claude", "Read", {"file_path": "infra/prod.tfvars"})
+    assert (shown.action, shown.decision.rule) == ("ask", "path:credentials")
+    written = judged(tmp_path, "claude", "Write", {"file_path": "infra/prod.tfvars", "content": ""})
+    assert written.action == judged(tmp_path, "claude", "Read", {"file_path": "a.tfvars.example"}).action == "allow"
+
+
 @pytest.mark.parametrize("path", ["src/app.py", ".gitignore", ".github-notes.md", "/tmp/notes.txt"])
 def test_other_files_are_written_without_a_question(tmp_path: Path, path: str) -> None:
     assert judged(tmp_path, "claude", "Write", {"file_path": path, "content": ""}).action == "allow"

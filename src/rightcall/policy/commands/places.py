@@ -220,6 +220,11 @@ class Place(Struct, frozen=True):
             return False  # the long expression is compiled for few
         return _CREDENTIALS.fullmatch(short) is not None or _SETTINGS.fullmatch(short) is not None
 
+    def holds_values(self, path: str) -> bool:
+        """Values for a program that is told to read them, with passwords among them by custom: shown, they are seen."""
+        last = path.rpartition("/")[2].casefold()
+        return last.endswith((".tfvars", ".tfvars.json")) and not any(one in last for one in _ONLY_LIKE_ONE)
+
     def is_started_from(self, path: str) -> bool:
         """Something runs or obeys what is written there, or it is the system's."""
         short = self._short(path)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from rightcall.base.text import regex
+from rightcall.policy.commands.emptying import link_rules
 from rightcall.policy.commands.git import git_rules
 from rightcall.policy.commands.inline import codes, interpreter
 from rightcall.policy.commands.launchers import RUNNING
@@ -16,6 +17,7 @@ from rightcall.policy.commands.network import (
     PACKAGING,
     bucket_rules,
     copy_rules,
+    is_known_image,
     lookup_rules,
     netcat_rules,
     package_rules,
@@ -46,6 +48,7 @@ from rightcall.policy.commands.verbs import (
     grpc_rules,
     httpie_rules,
     message_rules,
+    named_production,
     redis_rules,
     restore_rules,
     started_by_options,
@@ -53,7 +56,7 @@ from rightcall.policy.commands.verbs import (
     wget_rules,
 )
 from rightcall.policy.commands.words import HOLE, Word, basename, joined, unversioned
-from rightcall.policy.commands.wrappers import SHELLS, shell_code
+from rightcall.policy.commands.wrappers import SHELLS, VALUED_BY_CONTAINERS, shell_code
 
 
 def found_in(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -249,6 +252,7 @@ def _ln(run: Run, place: Place) -> Iterator[RuleHit]:
     """A link in the place of something, or a second name for it."""
     yield from _away(run, place)
     yield from _cp(run, place)
+    yield from link_rules(run, place)
 
 
 def _cp(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -269,14 +273,19 @@ def _kill(run: Run, _place: Place) -> Iterator[RuleHit]:
         elif not _AT_ONCE.isdisjoint(run.values) and {"pgrep", "pidof"}.issuperset(run.printed or ("",)):
             yield RuleHit("destroys", "kill -9 $(pgrep …)")
     elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
-        one.value in (".", ".*", "", "*") or (run.has("-f", "--full") and interpreter(one.value) is not None)
-        for one in run.operands()
+        one.value in (".", ".*", "", "*") or interpreter(one.value) is not None or one.value in _OF_MANY
+        for one in run.operands("--signal -s -t -g -o --older-than --younger-than -y")
     ):
         yield RuleHit("destroys", run.program)
     elif not _AT_ONCE.isdisjoint(run.values):  # all of a name, without a warning
         yield RuleHit("destroys", f"{run.program} -9")
 
 
+_OF_MANY = frozenset(
+    (*SHELLS, "java", "dotnet", "go", "docker", "dockerd", "containerd", "ssh", "sshd", "tmux", "screen", "systemd",
+     "postgres", "mysqld", "mongod", "chrome", "chromium", "firefox", "code", "electron")
+)  # fmt: skip
+"""Names that processes of many purposes have: what ends one of them ends all."""
 _AT_ONCE = frozenset(("-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"))
 KILLS = frozenset(("kill", "killall", "pkill", "skill", "killall5"))
 _OUR_PROCESS = regex(r"rightcall|\bclaude\b|\bcodex\b", re.IGNORECASE)
@@ -415,10 +424,33 @@ def _container(run: Run, place: Place) -> Iterator[RuleHit]:
     host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
     if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
         yield RuleHit(kind, f"{run.program} -H {host.value}")
+    yield from _of_containers(run)
     if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
         yield RuleHit("credentials", f"{run.program} inspect")
     if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
         yield RuleHit("escalates", f"{run.program} --network=host")
+
+
+def _of_containers(run: Run) -> Iterator[RuleHit]:
+    """What is done with containers by their names, with an image from anywhere, and with the settings of a project."""
+    compose = run.program.endswith("-compose") or run.values[:1] == ["compose"]
+    words = run.operands(VALUED_BY_CONTAINERS + " -f --file --project-name --profile" * compose)
+    said = [one.value for one in words if one.value not in ("compose", "container")]
+    action, names = (said[0], said[1:]) if said else ("", [])
+    if compose:
+        if action in ("config", "convert") and not run.has(*_NAMES_ONLY):
+            yield RuleHit("credentials", f"{run.program} compose {action}")
+    elif action in ("run", "create") and names and not is_known_image(names[0]):
+        yield RuleHit("network", f"{run.program} {action} {names[0]}")
+    elif action == "rm" and not (names and not run.has("-v", "--volumes", "-l") and all(map(_PASSING.search, names))):
+        yield RuleHit("destroys", f"{run.program} rm {' '.join(names[:2])}".replace(HOLE, "…"))
+    if action in ("exec", "attach", "cp") and names and (where := named_production("", names[0].partition(":")[0])):
+        yield RuleHit("publishes", f"{run.program} {action} {where[1:]}")
+
+
+_NAMES_ONLY = ("-q", "--quiet", "--services", "--volumes", "--images", "--profiles", "--hash", "--no-interpolate")
+_PASSING = regex(r"(?i:(?:^|[-_.])(?:tests?|testing|tmp|temp|e2e|ci|demo|scratch|sandbox|throwaway)(?:[-_.\d]|$))")
+"""Names of containers that are made for one try."""
 
 
 _SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
@@ -504,7 +536,8 @@ def _edits(run: Run, place: Place) -> Iterator[RuleHit]:
         word.value for name, word in options_of(run.program, run.arguments) if name in ("-c", "--cmd", "-s") and word
     ]
     told += [one[1:] for one in run.values if one.startswith("+")]
-    files = [word for word in run.operands("-c --cmd -S -u -s") if not word.value.startswith("+")]
+    valued = "-p" if run.program == "ed" else "-c --cmd -S -u -s"
+    files = [word for word in run.operands(valued) if not word.value.startswith("+")]
     if any(_EDIT_ALL.search(one) for one in (*told, run.text or "") if len(one) < 5000) and not all(
         _may_go(run, word, place) for word in files
     ):
@@ -580,6 +613,12 @@ def _rightcall(run: Run, _place: Place) -> Iterator[RuleHit]:
         return
     never = command in _NEVER or (command, action) in _NEVER_DONE
     yield RuleHit("guards", f"rightcall {command} {action}".strip(), deny=never)
+
+
+def _history(run: Run, _place: Place) -> Iterator[RuleHit]:
+    """A shell that a tool starts has none of its own; one that is asked for its last lines is somebody's."""
+    if run.values or run.program == "fc":
+        yield RuleHit("credentials", run.program)
 
 
 def _keyring(run: Run, _place: Place) -> Iterator[RuleHit]:
@@ -717,12 +756,14 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     "ps": _ps,
     "parallel": _parallel,
     **dict.fromkeys(_CONTAINERS, _container),
+    **dict.fromkeys(("docker-compose", "podman-compose"), lambda run, _place: _of_containers(run)),
     "rightcall": _rightcall,
     "openssl": _openssl,
     **dict.fromkeys(("python", "php", *_SERVES), _serves),
     **dict.fromkeys(("perl", "ruby"), _perl),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
+    **dict.fromkeys(("history", "fc"), _history),
     "xclip": _clipboard,
     "tee": _tee,
     **dict.fromkeys(("jq", "gojq", "jaq"), _jq),
