@@ -17,7 +17,7 @@ from rightcall.policy.commands.judgement import judge_command
 from rightcall.policy.commands.places import Place
 
 TABLES = Path(__file__).parent.parent / "tests" / "policy" / "commands"
-NAMES = ("commands", "second", "third", "fourth", "fifth", "held_out")
+NAMES = ("commands", "second", "third", "fourth", "fifth", "sixth", "seventh", "held_out")
 TOOL = {"name": "sh", "parameters": {"type": "object", "properties": {"command": {}}}}
 
 

@@ -2,6 +2,7 @@
 record ready to be written. No I/O, apart from following the links of paths."""
 
 import logging
+import os
 from collections.abc import Iterator
 from typing import Any, Literal, cast
 
@@ -21,6 +22,7 @@ from rightcall.executor.rights import (
     full_name,
     guards,
     holds_credentials,
+    is_locked,
     names_meant,
     own_name,
     touches,
@@ -312,11 +314,18 @@ def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request 
         return Decision("deny", "path:deny", f"No such file or folder: {escaped(touched, 200)}")
     said, findings = here.rights.rights.paths, request.findings
     rules = path_rules(said.deny, said.allow, said.dotfiles)
-    guarding = guards(here.root, request.paths) if request.paths and _writes_files(tool, request) else None
+    locked = here.policy.write.locked
+    writes = bool(request.paths) and _writes_files(tool, request)
+    guarding = guards(here.root, request.paths, locked) if writes else None
+    if guarding is None and request.command_paths:
+        written = ((one, path) for one, path, writes in request.command_paths if writes)
+        obeyed = (one for one, path in written if is_locked(path, locked) and not _is_new_folder(request.root, path))
+        guarding = next(obeyed, None)
     if guarding is not None:
         why = f"`{escaped(guarding, 200)}` decides which hooks or programs run"
         findings = (*findings, Finding("ask", "path:guards", why))
-    held = holds_credentials(request.root, [pair for pair in request.paths if not rules.excepts(pair[1])])
+    kept = [pair for pair in request.paths if not rules.excepts(pair[1])]
+    held = holds_credentials(request.root, kept, shown=not writes)
     if held is not None:
         findings = (*findings, Finding("ask", "path:credentials", f"`{escaped(held, 200)}` holds credentials"))
     return replace(
@@ -325,6 +334,12 @@ def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request 
         paths=_named_paths(request.paths, rules),
         command_paths=tuple([path for path in request.command_paths if _is_named(path[1], rules)]),
     )
+
+
+def _is_new_folder(root: str, path: str) -> bool:
+    """`mkdir -p .github/workflows`: a name without an ending that is not there yet runs nothing."""
+    plain = path.startswith(".") and "." not in os.path.basename(path)
+    return plain and not os.path.lexists(os.path.join(root, path))
 
 
 def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:

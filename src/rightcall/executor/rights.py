@@ -13,7 +13,8 @@ from typing import Any, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.files.guarded import POLICY_FILE, is_another_name, is_guarded
+from rightcall.base.files.guarded import POLICY_FILE, is_another_name, is_guarded, program_places
+from rightcall.base.globs import path_matches
 from rightcall.base.text import regex
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.packs import load_pack
@@ -413,7 +414,8 @@ _MAY_GUARD = regex(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys
 """A look at a path before anything is loaded to judge it."""
 _ODD_STARTS = (".", "/etc/", "/proc/", "/run/", "/var/", "/dev/", "/root")
 _ODD_ENDS = (
-    "_netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite",
+    "_netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite", ".tfvars",
+    ".tfvars.json",
 )  # fmt: skip
 """The same for the places of credentials."""
 
@@ -447,13 +449,21 @@ def _holds(folder: str, guarded: tuple[str, ...], base: str) -> bool:
     return not above and any(os.path.dirname(one.rstrip(os.sep)) == folder for one in guarded)
 
 
-def guards(root: str, paths: Iterable[tuple[str, str]]) -> str | None:
-    """The first path, as it is written, that decides which hooks are asked or which programs start.
+def guards(root: str, paths: Iterable[tuple[str, str]], locked: tuple[str, ...] = ()) -> str | None:
+    """The first path, as it is written, that decides which hooks are asked or which programs start; `locked` are
+    patterns of the policy for what other programs run.
 
     >>> guards("/work", [("src/a.py", "src/a.py"), (".claude/settings.json", ".claude/settings.json")])
     '.claude/settings.json'
     """
-    odd = [pair for pair in paths if any(map(_MAY_GUARD.search, pair)) and not any("\0" in one for one in pair)]
+    given = [pair for pair in paths if not any("\0" in one for one in pair)]
+    obeyed = next((written for written, resolved in given if is_locked(resolved, locked)), None)
+    if obeyed is not None:
+        return obeyed
+    odd = [
+        pair for pair in given
+        if any(map(_MAY_GUARD.search, pair)) or is_guarded(os.path.join(root, pair[1]), program_places())
+    ]  # fmt: skip
     if not odd:
         return None
     from rightcall.policy.commands.places import Place  # late: few writes need it
@@ -467,9 +477,28 @@ def guards(root: str, paths: Iterable[tuple[str, str]]) -> str | None:
     return None
 
 
-def holds_credentials(root: str, paths: Iterable[tuple[str, str]]) -> str | None:
+def is_locked(path: str, locked: tuple[str, ...]) -> bool:
+    """Whether a path below the root is one that other programs run by themselves, as `[write] locked` lists them.
+
+    >>> is_locked("ci/Jenkinsfile", ("**/Jenkinsfile*",)), is_locked("src/app.py", ("**/Jenkinsfile*",))
+    (True, False)
+    """
+    low = path.casefold()
+    return any(hint in low and path_matches(pattern, path) for pattern, hint in _hints(locked))
+
+
+@lru_cache(8)
+def _hints(patterns: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Each pattern with the longest text that a path must have in it: few patterns are compiled for one path."""
+    return tuple((one, max(_NOT_FIXED.split(one.casefold()), key=len).strip("/")) for one in patterns)
+
+
+_NOT_FIXED = regex(r"\{[^}]*\}|\[[^\]]*\]|[*?{}\[\]\\]+")
+
+
+def holds_credentials(root: str, paths: Iterable[tuple[str, str]], *, shown: bool = False) -> str | None:
     """The first path, as it is written, of a file in which a program keeps what it signs in with: what a command is
-    asked about is asked about here too. `root` is the true folder that they are below.
+    asked about is asked about here too. `root` is the true folder that they are below. `shown`: they are only read.
 
     >>> holds_credentials("/work", [("src/a.py", "src/a.py"), ("/etc/shadow", "/etc/shadow")])
     '/etc/shadow'
@@ -482,7 +511,8 @@ def holds_credentials(root: str, paths: Iterable[tuple[str, str]]) -> str | None
     place = Place.at(root)
     for written, resolved in odd:
         path = place.whole(place.root, resolved)
-        if place.holds_credentials(path if path.isascii() else _plain(path)):
+        path = path if path.isascii() else _plain(path)
+        if place.holds_credentials(path) or (shown and place.holds_values(path)):
             return written
     return None
 

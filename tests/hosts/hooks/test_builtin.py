@@ -82,6 +82,8 @@ def test_a_broad_pattern_passes(tmp_path: Path, host: str, tool: str, arguments:
         ".mcp.json", ".cursor/mcp.json", ".vscode/tasks.json", ".husky/pre-commit",
         ".cursor/hooks.json", ".git/hooks/pre-commit", "sub/.git/config", "~/.bashrc", "~/.ssh/authorized_keys",
         "{home}/.zshrc", "{home}/.profile", "x/../.claude/settings.json", "{root}/.Claude/Settings.json",
+        "Jenkinsfile", "ci/jenkinsfile.groovy", ".github/workflows/ci.yml", "{root}/.GitHub/workflows/x.yaml",
+        ".gitlab-ci.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".pre-commit-config.yaml",
     ],
 )  # fmt: skip
 def test_a_file_tool_asks_before_it_writes_what_guards_or_starts_others(
@@ -98,7 +100,34 @@ def test_a_file_tool_asks_before_it_writes_what_guards_or_starts_others(
     assert read.action == "allow" or (read.decision.rule == "path:credentials" and ".ssh" in path)
 
 
-@pytest.mark.parametrize("path", ["src/app.py", ".gitignore", ".github/workflows/ci.yml", "/tmp/notes.txt"])
+def test_what_ci_runs_asks_by_the_policys_own_list_at_commands_too(tmp_path: Path) -> None:
+    lines = (
+        "echo x > .github/workflows/ci.yml",
+        "sed -i s/a/b/ Jenkinsfile",
+        "cp x .gitlab-ci.yml",
+        "tee -a .drone.yml",
+    )
+    for line in lines:
+        assert judged(tmp_path, "claude", "Bash", {"command": line}).decision.rule == "path:guards", line
+    for line in ("cat .github/workflows/ci.yml", "mkdir -p .github/workflows", "git add .github", "echo x > src/ci.py"):
+        assert judged(tmp_path, "claude", "Bash", {"command": line}).action == "allow", line
+    rules: dict[str, Any] = {"write": {"locked": ["ops/**/*.{sh,py}"]}}
+    with Door.open("claude-code", rules, mode="block", fixed_names=True, root=tmp_path, store="memory") as door:
+        door.know(builtin_tools("claude"))
+        found = {
+            one: door.judge("Write", {"file_path": one, "content": ""}).action for one in ("ops/a/b.sh", "ops/a.md")
+        }
+    assert found == {"ops/a/b.sh": "ask", "ops/a.md": "allow"}
+
+
+def test_values_with_passwords_among_them_are_not_shown_silently(tmp_path: Path) -> None:
+    shown = judged(tmp_path, "claude", "Read", {"file_path": "infra/prod.tfvars"})
+    assert (shown.action, shown.decision.rule) == ("ask", "path:credentials")
+    written = judged(tmp_path, "claude", "Write", {"file_path": "infra/prod.tfvars", "content": ""})
+    assert written.action == judged(tmp_path, "claude", "Read", {"file_path": "a.tfvars.example"}).action == "allow"
+
+
+@pytest.mark.parametrize("path", ["src/app.py", ".gitignore", ".github-notes.md", "/tmp/notes.txt"])
 def test_other_files_are_written_without_a_question(tmp_path: Path, path: str) -> None:
     assert judged(tmp_path, "claude", "Write", {"file_path": path, "content": ""}).action == "allow"
 

@@ -25,7 +25,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.mark.promise("P-16")
-@pytest.mark.parametrize("name", ["commands", "second", "third", "fourth", "fifth", "sixth"])
+@pytest.mark.parametrize("name", ["commands", "second", "third", "fourth", "fifth", "sixth", "seventh"])
 def test_every_command_has_its_answer(desk: Desk, name: str) -> None:
     table = rows(name)
     assert len(table) >= 200
@@ -60,6 +60,36 @@ def test_everyday_lines_of_agents_keep_their_answers(desk: Desk) -> None:
     assert len(table) >= 800
     answers = [(row["command"], row["answer"], desk.judge(row["command"])[:2]) for row in table]
     assert [one for one in answers if (one[1] == "allow") != (one[2][0] == "allow")] == []
+
+
+@pytest.mark.promise("P-16")
+def test_files_that_are_enumerated_and_printed_or_left_empty_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    for name in (".env", "src/app.py", "README.md", "server.pem", "terraform.tfvars", ".git/HEAD"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+    desk = Desk(tmp_path)
+    answers = [(row["command"], row["answer"], desk.judge(row["command"])[:2]) for row in rows("enumerated")]
+    desk.door.close()
+    assert [one for one in answers if (one[1] == "allow") != (one[2][0] == "allow")] == []
+
+
+@pytest.mark.promise("P-16")
+def test_what_is_printed_whole_passes_where_no_secret_is_seen(tmp_path: Path) -> None:
+    for name in ("src/app.py", ".env.example", ".gitignore", "a/b/c/d/.env"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x\n")
+    place = Place.at(str(tmp_path))
+    for line in (
+        "find . -type f | xargs cat",
+        "ls -A | xargs cat",
+        "grep -rh '' .",
+        "rg -uu ''",
+        "tar cf - . | base64",
+    ):
+        assert judge_command(line, CommandRules(), UrlRules(), place).answer == "allow", line
 
 
 @pytest.mark.promise("P-16")

@@ -102,6 +102,21 @@ def guarded_files(policy: str | None, *databases: str | None) -> tuple[str, ...]
     return tuple(dict.fromkeys((*found, *(os.path.join(os.path.realpath(folder), "") for folder in folders))))
 
 
+def program_places() -> tuple[str, ...]:
+    """Where this very program runs from, in the form of `guarded_files`: its package, its script, and the environment
+    that it is installed in, as a whole. A call that changes these changes its own guard."""
+    return _program_at(sys.prefix, sys.base_prefix)
+
+
+@lru_cache(4)
+def _program_at(prefix: str, base: str) -> tuple[str, ...]:
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    folders = [package] if prefix == base else [package, prefix]
+    script = os.path.join(prefix, "Scripts" if sys.platform == "win32" else "bin", "rightcall")
+    named = [script, *(os.path.join(one, "") for one in folders)]
+    return tuple(dict.fromkeys((*named, *(os.path.join(os.path.realpath(one), "") for one in folders))))
+
+
 def is_guarded(path: str, guarded: Iterable[str]) -> bool:
     """Whether a whole path is one of these files, is named after one (`audit.db-wal`, `audit.db.key`), or lies in one
     of these folders. Some systems make no difference between capital and small letters, so none is made here.

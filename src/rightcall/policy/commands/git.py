@@ -48,6 +48,10 @@ def git_rules(run: Run, place: Place) -> Iterator[RuleHit]:
     for word in _made_by_git(action, rest):
         if any(place.is_started_from(path) for path in run.wholes(word, place)):
             yield RuleHit("persists", f"git {action} … {word.value}")
+    if action in ("mv", "rm") and any(
+        place.holds_guard(path) for word in rest if word.value[:1] != "-" for path in run.wholes(word, place)
+    ):
+        yield RuleHit("guards", f"git {action} {rest[0].value}")
     rule = _GIT_RULES.get(action)
     if rule is not None:
         yield from rule(_Words(action, rest))
@@ -191,6 +195,13 @@ def _git_unchecked(words: _Words) -> Iterator[RuleHit]:
         yield RuleHit("escalates", f"git {words.action} {given}", (given,))
 
 
+def runs_hooks(run: Run) -> bool:
+    """Whether the hooks of a project are run by what git is told to do."""
+    at = action_at("git", run.arguments)
+    return at >= 0 and run.values[at] in ("push", "pull", *_CHECKED)
+
+
+_CHECKED = ("commit", "merge", "rebase", "am", "revert", "cherry-pick")
 _GIT_RULES: dict[str, Callable[[_Words], Iterator[RuleHit]]] = {
     "branch": _git_branch,
     "symbolic-ref": _git_symbolic_ref,
@@ -205,5 +216,5 @@ _GIT_RULES: dict[str, Callable[[_Words], Iterator[RuleHit]]] = {
     "clone": _git_clone,
     "remote": _git_remote,
     "rm": _git_rm,
-    **dict.fromkeys(("commit", "merge", "rebase", "am", "revert", "cherry-pick"), _git_unchecked),
+    **dict.fromkeys(_CHECKED, _git_unchecked),
 }

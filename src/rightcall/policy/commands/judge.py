@@ -23,7 +23,9 @@ from rightcall.policy.commands.actions import (
     sql_files,
     sql_rules,
 )
+from rightcall.policy.commands.emptying import emptied_by, empties_in_code, is_emptied_by, may_be_lost
 from rightcall.policy.commands.expansion import ReadingBudget
+from rightcall.policy.commands.git import runs_hooks
 from rightcall.policy.commands.inline import (
     LONGEST_CODE,
     codes,
@@ -36,6 +38,19 @@ from rightcall.policy.commands.inline import (
     texts_in,
 )
 from rightcall.policy.commands.launchers import inner_of, sets_up
+from rightcall.policy.commands.listings import (
+    FINDERS,
+    WHOLE_FOLDERS,
+    compared_whole,
+    enumerated_in_code,
+    listing_of,
+    named_by,
+    packed_whole,
+    prints_all,
+    searched_whole,
+    secret_in,
+    sources_of,
+)
 from rightcall.policy.commands.network import CONNECTS, Brought, addresses, obeyed_files, recipes_in
 from rightcall.policy.commands.patches import (
     applies_patch,
@@ -67,6 +82,7 @@ from rightcall.policy.commands.paths import (
     parts,
     path_words,
     use_of,
+    with_dots,
 )
 from rightcall.policy.commands.places import Place, SeenPath, followed, is_device, is_disk
 from rightcall.policy.commands.rules import KILLS, ends_us, found_in, never_ends, seeks_us
@@ -78,6 +94,7 @@ from rightcall.policy.commands.runs import (
     Run,
     action_at,
     option_value,
+    skips_hooks,
     why_dangerous,
     writes_to,
 )
@@ -106,6 +123,7 @@ _TAKES_FOLDERS = frozenset(("cp", "gcp", "mv", "gmv", "rsync", "scp", "tar", "bs
 """What they are given they take with all that is in it, for which `folder/*` stands."""
 _PLAIN_NAME = regex(r"ver|tag|arch|^os$|sha|commit|branch|port|host|url|date|^id$|_id$", re.IGNORECASE)
 """Variables that hold what stands in many addresses."""
+_SOUGHT = regex(r"pass|secret|token|key|cred|auth|login", re.IGNORECASE)
 _CANNOT = "cannot be judged before it runs"
 
 
@@ -143,6 +161,12 @@ class Judge:
         """Programs that the line itself puts under another name."""
         self.production = ""
         """What a variable of the line says of production."""
+        self.enumerated: dict[str, list[Simple]] = {}
+        """Commands whose output a variable holds, as they are."""
+        self.dotted = False
+        """A wildcard of the line stands for hidden files too."""
+        self.unhooked = ""
+        """The variable of the line that leaves out the hooks of git."""
         self.variables: dict[str, tuple[str, ...] | None] = {
             "HOME": (place.home,), "PWD": place.folders, "TMPDIR": ("/tmp",), "IFS": (" ",), "USER": None,
         }  # fmt: skip
@@ -186,6 +210,9 @@ class Judge:
         words = list({word.value: word for word in told if word.known}.values())
         words.sort(key=lambda word: is_plain(word.value))  # of too many, those that matter
         names = [name.value for one in readers for name in one.words[1:]]
+        ends = [at for one in around for redirect in one.redirects for at in redirect.target.inner]
+        sources = [commands[at] for at in (*(at for one in (*readers, *around) for at in one.fed), *ends)]
+        self.enumerated |= dict.fromkeys(names, sources)
         self.taken |= dict.fromkeys(names, words[:_MOST_TAKEN])
         files = any(one.text is None and not one.writes for command in (*readers, *around) for one in command.redirects)
         fed = tuple(program_of(commands[at]) for one in (*readers, *around) for at in one.fed if commands[at].words)
@@ -203,6 +230,8 @@ class Judge:
     def simple(self, command: Simple, commands: list[Simple], depth: int, elsewhere: bool) -> None:
         for name, value in (*command.assigned, *exported(command)):
             self._assigned(name, value, command, depth)
+            if value.inner:
+                self.enumerated[name] = [commands[at] for at in value.inner]
             if value.inner and not _PLAIN_NAME.search(name):
                 self.carried[name] = printers(value, commands)
         text = input_of(command, commands)
@@ -222,15 +251,16 @@ class Judge:
                 )  # fmt: skip
                 if len(commands) > 1:
                     self._picked(run.program, command, commands)
+                    self._prints_named(run, self._named_in(words, commands), commands)
                 self.run(run, command, commands, depth)
                 self._notes_written(run, command)
         for redirect in command.redirects:
-            self._redirect(redirect, command, elsewhere)
+            self._redirect(redirect, command, commands, elsewhere)
 
     def _assigned(self, name: str, value: Word, command: Simple, depth: int) -> None:
         if self.commands.starter and (kind := why_dangerous(name, value.value)):
             self.add("ask", f"command:{kind}", f"`{name}` {WHY[kind]}")
-        self.production = self.production or named_production(name, value.value)
+        self._says(name, value.value)
         if name.casefold().endswith("_proxy") and (address := parsed(value.value, "http")) is not None:
             self.address(address)
         if command.words and " " in value.value and is_head(value.value.split()[0], " -"):  # `CC='rm x' make`
@@ -244,6 +274,11 @@ class Judge:
             if "/" in word.value or word.value.startswith("."):
                 self.see(word, command.folders)
 
+    def _says(self, name: str, value: str) -> None:
+        """What a variable says of the commands behind it."""
+        self.production = self.production or named_production(name, value)
+        self.unhooked = self.unhooked or (f"{name}={value[:40]}" if skips_hooks(name, value) else "")
+
     def run(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """One program, and what it starts."""
         if depth > 12:
@@ -253,6 +288,20 @@ class Judge:
         if self._means_another(run, command, commands, depth):
             return
         allowed = self._by_pattern(run)
+        self._by_line(run, command, commands, allowed)
+        self._sees(run, elsewhere=run.elsewhere)
+        self._addresses(run, allowed)
+        if applies_patch(run):
+            self._patch(run, command, commands)
+        elif self.commands.starter and is_sql_client(run):
+            self._sql_scripts(run, command, commands, allowed)
+        self._codes(run, command, commands, depth)
+        self._starts(run, command, commands, depth)
+
+    def _by_line(self, run: Run, command: Simple, commands: list[Simple], allowed: list[Pattern]) -> None:
+        """What the starter list says of a program, and of what the line does around it."""
+        if run.program == "shopt":
+            self.dotted |= "dotglob" in run.values and run.has("-s")
         if self.commands.starter:
             self._by_starter(run, allowed)
             if self.moved and run.program in ("rm", "shred", "unlink", "rimraf") and not self.moved.isdisjoint(
@@ -261,13 +310,15 @@ class Judge:
                 self._asks("destroys", f"mv … && {run.program}")
             if run.program in KILLS and ends_us(run, self.sought):
                 self._asks("guards", f"{run.program} … rightcall")
-        self._sees(run, elsewhere=run.elsewhere)
-        self._addresses(run, allowed)
-        if applies_patch(run):
-            self._patch(run, command, commands)
-        elif self.commands.starter and is_sql_client(run):
-            self._sql_scripts(run, command, commands, allowed)
-        self._codes(run, command, commands, depth)
+            if self.unhooked and run.program == "git" and runs_hooks(run):
+                self._asks("escalates", f"{self.unhooked} git")
+            for word in emptied_by(run, command, commands):
+                self._empties(word, run.folders)
+            if run.program in WHOLE_FOLDERS:
+                self._prints_whole(run, command, commands)
+
+    def _starts(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
+        """The programs and the code that a program starts."""
         inners = () if command.opened and run.program in OPENED else inner_of(run.program, run.arguments)
         for inner in (*inners, *tails(run.program, run.arguments)):
             folders = run.folders
@@ -286,7 +337,42 @@ class Judge:
                     carried=(run.fed or ("cat",)) if inner.more and run.program not in ("find", "gfind") else (),
                     listed=inner.more and (run.program in _LISTING or (bool(run.fed) and _LISTING.issuperset(run.fed))),
                 )  # fmt: skip
+                if inner.more:
+                    own = Simple([run.name, *run.arguments], [], [], run.folders)
+                    found = [own] if run.program in FINDERS else [commands[at] for at in command.fed]
+                    self._prints_named(started, found, commands)
                 self.run(started, command, commands, depth + 1)
+
+    def _named_in(self, words: list[Word], commands: list[Simple]) -> list[Simple]:
+        """The commands whose output stands in words, or in the variables among them."""
+        found = [commands[at] for word in words[1:] for at in word.inner]
+        return found + [one for word in words[1:] for name in word.names for one in self.enumerated.get(name, ())]
+
+    def _prints_named(self, run: Run, found: list[Simple], commands: list[Simple]) -> None:
+        """Files that one command enumerates and another prints: see `listings.py`."""
+        if not found or run.elsewhere or not prints_all(run):
+            return
+        for source in sources_of(found, commands):
+            program, *values = [word.value for word in source.words] or [""]
+            for word in named_by(basename(program), values):
+                self.see(word, source.folders, "reads")
+            listing = listing_of(basename(program), values)
+            if listing is not None and (name := secret_in(listing, source.folders, self.place)):
+                self._asks("credentials", f"{program} … {run.program} … {name}")
+                return
+
+    def _prints_whole(self, run: Run, command: Simple, commands: list[Simple]) -> None:
+        """Folders that are printed with all that is in them."""
+        if run.program in ("tar", "bsdtar", "gtar", "zip"):
+            at = next((n for n, one in enumerate(commands) if one is command), -1)
+            after = [program_of(one) for one in commands[at + 1 :] if at in one.fed and one.words] if at >= 0 else []
+            written = any(one.writes for one in command.redirects)
+            listing = None if written else packed_whole(run, after)
+        else:
+            listing = compared_whole(run) if run.program in ("diff", "git") else None
+            listing = listing or searched_whole(run)
+        if listing is not None and (name := secret_in(listing, run.folders, self.place)):
+            self._asks("credentials", f"{run.program} {' '.join(run.values[:3])} … {name}")
 
     def _means_another(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> bool:
         """Whether the name of a program is not that of one: nobody knows it, or it is a whole command."""
@@ -303,7 +389,7 @@ class Judge:
             self.run(same, command, commands, depth + 1)
         if run.program == "env":
             for key, equals, value in (one.partition("=") for one in run.values[:50]):
-                self.production = self.production or (named_production(key, value) if equals else "")
+                self._says(key, value) if equals else None
         if run.program in VALUED and HOLE in "".join(run.values):
             at = action_at(run.program, run.arguments)
             if at >= 0 and run.values[at].startswith(HOLE) and not command.called:
@@ -318,9 +404,12 @@ class Judge:
         sources = [at for word in command.words[1:] for at in word.inner]
         if program in ("xargs", "gxargs", "parallel"):
             sources += command.fed
-        elif program in ("grep", "egrep", "rg") and command.fed and lists_settings(commands[command.fed[-1]]):
-            if any(SECRET_NAME.search(one.value) for one in command.words[1:]):
+        elif program in ("grep", "egrep", "rg") and command.fed:
+            listed = commands[command.fed[-1]]
+            if lists_settings(listed) and any(SECRET_NAME.search(one.value) for one in command.words[1:]):
                 self._asks("credentials", "git config")
+            elif program_of(listed) == "history" and any(_SOUGHT.search(one.value) for one in command.words[1:]):
+                self._asks("credentials", f"history | {program}")
             return
         for at in sources:
             if commands[at].fed and not is_text_only(program) and (name := picks_secrets(commands[at])):
@@ -487,19 +576,27 @@ class Judge:
             self.add("ask", f"command:{found[0]}", f"`{program}`: `{found[1]}` in its code {WHY[found[0]]}")
         if self.commands.starter and (against := guards(code)):
             self.add(against, "command:guards", f"`{program}`: `rightcall` in its code {WHY['guards']}")
+        listing = enumerated_in_code(code)
+        if listing is not None and (name := secret_in(listing, folders, self.place)):
+            self._asks("credentials", f"{program} … {name}")
         if len(code) > LONGEST_CODE:
             self.unreadable(f"the code is longer than {LONGEST_CODE:,} characters")
-        written = is_written(program, code)
+        written, emptied = is_written(program, code), empties_in_code(code)
         for text in texts_in(program, code):
             if "://" in text:
                 address = parsed(text, "")
                 if address is not None:
                     self.address(address)
             elif _PATH_LIKE.fullmatch(text) or not is_plain(text):
-                self.see(Word(text), folders, "writes" if written(text) else "unknown")
+                self._in_code(text, folders, written(text), emptied)
         for text, writes in composed(program, code):
             if _PATH_LIKE.fullmatch(text) or not is_plain(text):
-                self.see(Word(text), folders, "writes" if writes else "unknown")
+                self._in_code(text, folders, writes, emptied)
+
+    def _in_code(self, text: str, folders: tuple[str, ...], writes: bool, emptied: bool) -> None:
+        self.see(Word(text), folders, "writes" if writes else "unknown")
+        if writes and emptied:
+            self._empties(Word(text), folders, seen=True)
 
     def _shell_input(self, run: Run, command: Simple, commands: list[Simple], depth: int) -> None:
         """A shell without code and script runs what it reads."""
@@ -654,6 +751,8 @@ class Judge:
 
     def see(self, word: Word, folders: tuple[str, ...], use: Use = "unknown", *, elsewhere: bool = False) -> None:
         """Note a path for the path rules, and ask about the places that the starter list knows."""
+        if self.dotted and word.glob is not None and (dotted := with_dots(word)) is not None:
+            self.see(dotted, folders, use, elsewhere=elsewhere)
         meant = expanded(word, folders, self.place)
         if meant.cut and use != "names":
             self.unreadable(f"`{word.value[:60]}` may match more files than RightCall checks")
@@ -670,6 +769,8 @@ class Judge:
                     self._note(written, whole, use == "writes", HOLE in text or HOLE in folder, elsewhere)
                     if self.linked and whole in self.linked:
                         self._note(written, self.linked[whole], use == "writes", False, elsewhere)
+        if use == "reads" and self.place.holds_values(written):
+            self._asks("credentials", written)
         for told in self._taken(word) if self.taken and HOLE in word.value else ():
             self.see(told, folders, use, elsewhere=elsewhere)
         if (tail := _tail_of(word)) is not None and use != "names":
@@ -709,7 +810,7 @@ class Judge:
             elif not (unknown or place.may_be_filled(path) or is_device(path)):
                 self.add("ask", "command:outside", f"`{shown}` is outside the project, and is written to")
 
-    def _redirect(self, redirect: Redirect, command: Simple, elsewhere: bool) -> None:
+    def _redirect(self, redirect: Redirect, command: Simple, commands: list[Simple], elsewhere: bool) -> None:
         if redirect.text is not None:
             self._here_text(redirect, command)
             return
@@ -720,16 +821,17 @@ class Judge:
         self.see(target, command.folders, "writes" if redirect.writes else "reads", elsewhere=elsewhere)
         if redirect.writes and never_ends(command) and not is_device(target.value):
             self._asks("destroys", f"{command.words[0].value} > {target.value}".replace(HOLE, "…"))
-        empties = redirect.operator in (">", ">|", "&>") and (
-            not command.words
-            or [word.value for word in command.words] in ([":"], ["true"], ["cat", "/dev/null"])
-            or (printed(command, {}) == "" and command.words[0].value in ("echo", "printf"))
-        )
-        if empties and self.commands.starter and not elsewhere:
-            for folder in command.folders:
-                path = self.place.whole(folder, target.value)
-                if not (self.place.is_made_again(path) or self.place.is_temporary(path) or is_device(path)):
-                    self._asks("destroys", f"> {target.value}".replace(HOLE, "…"))
+        if not elsewhere and is_emptied_by(redirect, command, commands):
+            self._empties(target, command.folders)
+
+    def _empties(self, word: Word, folders: tuple[str, ...], *, seen: bool = False) -> None:
+        """A file is left empty; `seen`: only one that has something in it counts, since code makes new ones so."""
+        for folder in folders:
+            path = self.place.whole(folder, word.value)
+            if not (self.place.is_made_again(path) or self.place.is_temporary(path) or is_device(path)) and (
+                not seen or may_be_lost(path)
+            ):
+                self._asks("destroys", f"> {word.value}".replace(HOLE, "…"))
 
     def _here_text(self, redirect: Redirect, command: Simple) -> None:
         if not self.commands.starter or not command.words or redirect.operator != "<<<":

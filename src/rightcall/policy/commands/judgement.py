@@ -22,7 +22,8 @@ _LINE = regex(r"[A-Za-z0-9_./ -]+(?:(?: && |; ?| \| )[A-Za-z0-9_./ -]+)*")
 _JOINT = regex(r"( && | \| |; ?)")
 _TELLING = (
     "key", "token", "secret", "pass", "cred", "kube", "appsettings", "history", ".p8", "adminsdk", "wallet", "login",
-    "cookies", "shadow", "netrc", "deploy", "wp-config", "rightcall", "..", "/.", " .", "--help", "--version", "//",
+    "cookies", "shadow", "netrc", "deploy", "wp-config", "rightcall", "tfvars", "..", "/.", " .", "--help",
+    "--version", "//",
 )  # fmt: skip
 """What a rule may know more of, wherever it stands in a line."""
 _ODD_FOLDERS = ("/etc", "/proc", "/run", "/var", "/dev", "/root", "/private", "/sys", "/usr", "/bin", "/opt", "/lib")

@@ -427,6 +427,7 @@ def _powershell(arguments: list[Word]) -> Iterator[Inner]:
         option = word.value.casefold().lstrip("-/")
         named = word.value[:1] in "-/" and bool(option)
         if named and (option in ("ec", "e") or ("encodedcommand".startswith(option) and option.startswith("en"))):
+            yield Inner(code=Word(HOLE))  # nobody who is asked can read it
             yield Inner(code=_decoded(arguments[at + 1 :]), language="powershell")
             return
         if named and "command".startswith(option):

@@ -517,6 +517,8 @@ def package_rules(run: Run, place: Place) -> Iterator[RuleHit]:
         yield RuleHit("network", f"{run.program} {source}")
     elif _fetches(run, operands, action) and (name := _package(run)) and not _is_known(name, run, place):
         yield RuleHit("network", f"{run.program} {name}")
+    elif run.program in _NODE and (name := _global_package(run, operands, action, place)):
+        yield RuleHit("network", f"{run.program} {action} -g {name}")
     elif run.program == "go" and action in ("install", "run"):
         for module in operands[1 : 2 if action == "run" else None]:
             if _MODULE.fullmatch(module.value):
@@ -527,6 +529,46 @@ def package_rules(run: Run, place: Place) -> Iterator[RuleHit]:
         and any(_OURS.fullmatch(one) for one in run.values if not one.startswith("-"))
     ):
         yield RuleHit("guards", f"{run.program} … rightcall")
+
+
+_IMAGE_OWNERS_TEXT = """
+    library bitnami grafana prom localstack selenium hashicorp apache confluentinc cypress minio nvidia pytorch
+    tensorflow rocm amazon google jenkins gitlab sonarsource redis rabbitmq elasticsearch kibana opensearchproject
+    timescale postgis pgvector qdrant neo4j keycloak vault traefik caddy nginxinc testcontainers mailhog axllent
+    wiremock mockserver stoplight openapitools swaggerapi hadolint koalaman aquasec trufflesecurity returntocorp
+    semgrep astral-sh puppeteer browserless microsoft dotnet ubuntu debian alpine rockylinux jupyter continuumio
+    condaforge ollama vllm huggingface portainer linuxserver homebrew actions github super-linter open-telemetry otel
+    jaegertracing openzipkin victoriametrics clickhouse cockroachdb mongodb mysql mariadb cassandra scylladb gradle
+    maven composer wordpress drupal"""
+_IMAGE_OWNERS = frozenset(_IMAGE_OWNERS_TEXT.split())
+_PUBLIC = regex(r"docker\.io|index\.docker\.io|registry-1\.docker\.io|ghcr\.io|quay\.io|gcr\.io")
+
+
+def is_known_image(image: str) -> bool:
+    """An image of one's own or of somebody everybody knows. Anybody may put one under a name of their own into a public
+    registry; what has no owner in its name is official, or was built here.
+
+    >>> [is_known_image(one) for one in ("postgres:16", "grafana/grafana", "someone/tool", "registry.corp.example/app")]
+    [True, True, False, True]
+    """
+    parts = image.partition("@")[0].split("/")
+    if HOLE in image or len(parts) == 1:
+        return True
+    host = parts[0] if re.search(r"[.:]|^localhost$", parts[0]) else ""
+    if host and not _PUBLIC.fullmatch(host):
+        return True
+    owner = parts[1 if host else 0]
+    return owner in _IMAGE_OWNERS or (bool(host) and len(parts) == 2) or host == "gcr.io"
+
+
+def _global_package(run: Run, operands: list[Word], action: str, place: Place) -> str:
+    """A package that is put where every project's programs lie, and that not everybody knows."""
+    everywhere = run.has("-g", "--global") or action == "global"
+    named = operands[2:] if action == "global" else operands[1:]
+    if not everywhere or not {"install", "i", "add"}.intersection(word.value for word in operands[:2]):
+        return ""
+    plain = (re.sub(r"(?<=.)@[^/]*$", "", word.value) for word in named if HOLE not in word.value)
+    return next((one for one in plain if one[:1] not in "./" and not _is_known(one, run, place)), "")
 
 
 def _foreign(run: Run, operands: list[Word], action: str) -> str | None:
@@ -584,7 +626,7 @@ def _package(run: Run) -> str:
 
 def _is_known(name: str, run: Run, place: Place) -> bool:
     """Known to everybody, or installed in the project. Any other may be a name that somebody mistyped."""
-    if name in _WELL_KNOWN or name == "rightcall" or _OF_WELL_KNOWN.fullmatch(name):
+    if name in _WELL_KNOWN or name in ("rightcall", "npm") or _OF_WELL_KNOWN.fullmatch(name):
         return True
     return "/" not in name and any(
         os.path.exists(os.path.join(folder, "node_modules", ".bin", name)) for folder in (*run.folders, place.root)

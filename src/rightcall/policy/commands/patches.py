@@ -15,7 +15,7 @@ from rightcall.base.text import regex
 from rightcall.policy.commands.paths import found_words
 from rightcall.policy.commands.runs import SECRET_NAME, Run, action_at, option_value
 from rightcall.policy.commands.shell import Simple, printed
-from rightcall.policy.commands.words import HOLE, Word, basename
+from rightcall.policy.commands.words import HOLE, WILD, Word, basename
 
 _APPLIES = frozenset(("patch", "gpatch", "apply_patch", "applypatch", "git apply", "git am"))
 _LOOKS = frozenset(("--stat", "--numstat", "--summary", "--check", "--dry-run", "--show-current-patch", "--help"))
@@ -436,4 +436,4 @@ def handed_on(source: Simple, variables: dict[str, tuple[str, ...] | None]) -> l
     if program in ("ls", "gls"):  # the names that it is given, or those in a folder
         return [*(word for word in source.words[1:] if not word.value.startswith("-")), Word(HOLE)]
     text = printed(source, variables)
-    return [Word(one) for one in text.split()] if text is not None else []
+    return [Word(one, one if WILD.search(one) else None) for one in text.split()] if text is not None else []

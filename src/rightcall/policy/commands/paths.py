@@ -398,6 +398,15 @@ def expanded(word: Word, folders: tuple[str, ...], place: Place) -> Meant:
     return Meant(found, cut)
 
 
+def with_dots(word: Word) -> Word | None:
+    """The hidden names that a wildcard stands for where a shell is told so (`shopt -s dotglob`)."""
+    top, slash, last = (word.glob or "").rpartition("/")
+    if not last.startswith(("*", "?")):
+        return None
+    glob = f"{top}{slash}.{last.removeprefix('?')}"
+    return Word(glob, glob)
+
+
 _MOST_FOLDERS = 300
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from rightcall.base.files.guarded import follow
+from rightcall.base.files.guarded import follow, is_guarded, program_places
 from rightcall.base.files.rules import is_source
 from rightcall.base.text import regex
 from rightcall.policy.commands.words import HOLE, WILD
@@ -89,7 +89,7 @@ _STARTS = regex(
     r"|~/\.gnupg(/.*)?|~/\.aws(/.*)?|~/\.kube(/.*)?|~/\.docker(/.*)?|~/\.local/(bin|share/(applications|systemd))(/.*)?"
     r"|~/bin(/.*)?|(.*/)?\.git/(?!commit_editmsg|merge_msg).*|(.*/)?\.git|(.*/)?authorized_keys2?"
     r"|(.*/)?sitecustomize\.py"
-    r"|(.*/)?usercustomize\.py|(.*/)?\.envrc"
+    r"|(.*/)?usercustomize\.py|(.*/)?site-packages/[^/]+\.pth|(.*/)?\.envrc"
     r"|(.*/)?\.mcp\.json|(.*/)?\.[^/]+/([^/]+/)?mcp(_config|_settings)?\.json|(.*/)?claude_desktop_config\.json"
     r"|(.*/)?\.vscode/(tasks|launch|settings)\.json|(.*/)?\.husky/.*"
 )  # fmt: skip
@@ -103,7 +103,9 @@ _GUARDS = regex(
     r"|config\.toml"
     r"|hooks(\.json)?(/.*)?|managed-settings\.json)|(.*/)?\.claude\.json|(.*/)?managed-settings\.json"
     r"|(.*/)?\.codex/(hooks\.json|requirements\.toml)"
+    r"|(.*/)?(bin|scripts)/rightcall(\.exe)?|(.*/)?site-packages/rightcall([-.][^/]*)?(/.*)?"
 )  # fmt: skip
+_HOLDS_GUARDS = regex(r"(.*/)?\.(claude|gemini|codex|cursor|husky)")
 _OWN_PLACES = regex(r"/proc/(?:self|thread-self|[0-9]+|\$\$)(?:/task/[0-9]+)?/(cwd|root)(?=/|$)")
 """The folder and the root of a process, which is the command's own or one of its parents'."""
 _ODD_STARTS = ("~/.", "~/library", "~/snap", "/etc", "/proc", "/run", "/var", "/dev")
@@ -218,6 +220,11 @@ class Place(Struct, frozen=True):
             return False  # the long expression is compiled for few
         return _CREDENTIALS.fullmatch(short) is not None or _SETTINGS.fullmatch(short) is not None
 
+    def holds_values(self, path: str) -> bool:
+        """Values for a program that is told to read them, with passwords among them by custom: shown, they are seen."""
+        last = path.rpartition("/")[2].casefold()
+        return last.endswith((".tfvars", ".tfvars.json")) and not any(one in last for one in _ONLY_LIKE_ONE)
+
     def is_started_from(self, path: str) -> bool:
         """Something runs or obeys what is written there, or it is the system's."""
         short = self._short(path)
@@ -232,8 +239,17 @@ class Place(Struct, frozen=True):
         return name == "rightcall.toml" and above and not os.path.islink(path)
 
     def is_guard(self, path: str) -> bool:
-        """Our own settings, or those in which a host says which hooks it asks."""
-        return _GUARDS.fullmatch(self._short(path)) is not None
+        """Our own settings and our own program, or those in which a host says which hooks it asks."""
+        return _GUARDS.fullmatch(self._short(path)) is not None or is_guarded(path, program_places())
+
+    def holds_guard(self, path: str) -> bool:
+        """The same, and a folder in which one lies: what is removed, moved or replaced as a whole takes it along."""
+        if self.is_guard(path) or _HOLDS_GUARDS.fullmatch(self._short(path)) is not None:
+            return True
+        within = f"{path.casefold().rstrip('/')}/"
+        return any(one.casefold().startswith(within) for one in program_places()) or any(
+            os.path.lexists(f"{path}/{one}") for one in ("bin/rightcall", "Scripts/rightcall.exe")
+        )
 
     def is_everything(self, path: str) -> bool:
         """The root of the system, the home folder, or all in them; a folder of the system; a whole disk."""

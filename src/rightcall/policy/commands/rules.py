@@ -20,12 +20,14 @@ from rightcall.policy.commands.actions import (
     grpc_rules,
     httpie_rules,
     message_rules,
+    named_production,
     redis_rules,
     restore_rules,
     started_by_options,
     verb_rules,
     wget_rules,
 )
+from rightcall.policy.commands.emptying import link_rules
 from rightcall.policy.commands.git import git_rules
 from rightcall.policy.commands.inline import codes, interpreter
 from rightcall.policy.commands.launchers import RUNNING
@@ -33,12 +35,13 @@ from rightcall.policy.commands.network import (
     PACKAGING,
     bucket_rules,
     copy_rules,
+    is_known_image,
     lookup_rules,
     netcat_rules,
     package_rules,
     ssh_rules,
 )
-from rightcall.policy.commands.paths import searched_for, seeks_protected
+from rightcall.policy.commands.paths import expanded, searched_for, seeks_protected
 from rightcall.policy.commands.places import Place, is_device, is_disk
 from rightcall.policy.commands.runs import (
     SECRET_NAME,
@@ -53,7 +56,7 @@ from rightcall.policy.commands.runs import (
 from rightcall.policy.commands.shell import Simple
 from rightcall.policy.commands.starter import programs
 from rightcall.policy.commands.words import HOLE, Word, basename, joined, unversioned
-from rightcall.policy.commands.wrappers import SHELLS, shell_code
+from rightcall.policy.commands.wrappers import SHELLS, VALUED_BY_CONTAINERS, shell_code
 
 
 def found_in(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -80,12 +83,46 @@ def found_in(run: Run, place: Place) -> Iterator[RuleHit]:
 
 def _may_go(run: Run, word: Word, place: Place) -> bool:
     """Whether something may be removed without a question: it is made again by a build, or temporary."""
-    if run.elsewhere:
+    if run.elsewhere or _takes_guard(run, word, place):
         return False
     beside = place.root_is_temporary and not word.value.startswith("/")  # `../other` is another project then
     return all(
         place.is_made_again(path) or (place.is_temporary(path) and not beside) for path in run.wholes(word, place)
     )
+
+
+def _takes_guard(run: Run, word: Word, place: Place) -> bool:
+    """Whether what is done to a file or a whole folder is done to something that guards these calls."""
+    if run.elsewhere:
+        return False
+    return any(
+        place.holds_guard(place.whole(folder, text))
+        for text in expanded(word, run.folders, place).texts
+        for folder in run.folders
+    )
+
+
+def _away(run: Run, place: Place) -> Iterator[RuleHit]:
+    """Programs that move, rename or close what they are given; what is made again may go, and our own program not."""
+    for word in run.operands():
+        if _takes_guard(run, word, place):
+            yield RuleHit("guards", f"{run.program} {word.value}".replace(HOLE, "…"))
+            return
+
+
+def _environments(run: Run, place: Place) -> Iterator[RuleHit]:
+    """`python -m venv --clear .venv`, `uv venv`, `pipenv --rm`: an environment is emptied, and what runs from it."""
+    values = run.values
+    if run.program in ("venv", "virtualenv"):
+        given = run.operands("--prompt -p --python") if run.has("--clear") else []
+    elif run.program == "uv" and values[:1] == ["venv"]:
+        given = run.operands("-p --python --prompt --seed")[1:] or [Word(".venv")]
+    elif values[:2] in (["env", "remove"], ["venv", "remove"], ["env", "prune"]) or values[:1] == ["--rm"]:
+        given = [Word(".venv")]
+    else:
+        return
+    if any(_takes_guard(run, word, place) for word in given):
+        yield RuleHit("guards", f"{run.program} {' '.join(values[:2])}")
 
 
 def _rm(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -203,11 +240,19 @@ def _mv(run: Run, place: Place) -> Iterator[RuleHit]:
     for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
             kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
-            obeyed = place.is_started_from(path) or place.is_guard(path)
+            obeyed = place.is_started_from(path)
             lost = fades and place.is_inside(path) and not place.is_made_again(path)  # what lies there is not kept
             if not kept or obeyed or lost or place.is_everything(path):
                 yield RuleHit("destroys", f"mv {word.value}".replace(HOLE, "…"))
                 return
+    yield from _away(run, place)
+
+
+def _ln(run: Run, place: Place) -> Iterator[RuleHit]:
+    """A link in the place of something, or a second name for it."""
+    yield from _away(run, place)
+    yield from _cp(run, place)
+    yield from link_rules(run, place)
 
 
 def _cp(run: Run, place: Place) -> Iterator[RuleHit]:
@@ -228,14 +273,19 @@ def _kill(run: Run, _place: Place) -> Iterator[RuleHit]:
         elif not _AT_ONCE.isdisjoint(run.values) and {"pgrep", "pidof"}.issuperset(run.printed or ("",)):
             yield RuleHit("destroys", "kill -9 $(pgrep …)")
     elif run.has("-u", "-U", "--euid", "--uid", "-g", "--user") or any(
-        one.value in (".", ".*", "", "*") or (run.has("-f", "--full") and interpreter(one.value) is not None)
-        for one in run.operands()
+        one.value in (".", ".*", "", "*") or interpreter(one.value) is not None or one.value in _OF_MANY
+        for one in run.operands("--signal -s -t -g -o --older-than --younger-than -y")
     ):
         yield RuleHit("destroys", run.program)
     elif not _AT_ONCE.isdisjoint(run.values):  # all of a name, without a warning
         yield RuleHit("destroys", f"{run.program} -9")
 
 
+_OF_MANY = frozenset(
+    (*SHELLS, "java", "dotnet", "go", "docker", "dockerd", "containerd", "ssh", "sshd", "tmux", "screen", "systemd",
+     "postgres", "mysqld", "mongod", "chrome", "chromium", "firefox", "code", "electron")
+)  # fmt: skip
+"""Names that processes of many purposes have: what ends one of them ends all."""
 _AT_ONCE = frozenset(("-9", "-KILL", "-SIGKILL", "KILL", "SIGKILL"))
 KILLS = frozenset(("kill", "killall", "pkill", "skill", "killall5"))
 _OUR_PROCESS = regex(r"rightcall|\bclaude\b|\bcodex\b", re.IGNORECASE)
@@ -283,7 +333,9 @@ def _chmod(run: Run, place: Place) -> Iterator[RuleHit]:
     if any(word.inner and basename(word.value) == "rightcall" for word in targets):
         yield RuleHit("guards", f"{run.program} … rightcall")
     for word in targets:
-        if any("/.git/hooks/" in path for path in run.wholes(word, place)):
+        if _takes_guard(run, word, place):
+            yield RuleHit("guards", f"{run.program} {word.value}".replace(HOLE, "…"))
+        if any("/.git/hooks/" in path or "/.husky/" in path for path in run.wholes(word, place)):
             yield RuleHit("persists", f"{run.program} {word.value}")
         if any(not place.is_inside(path) and not place.is_temporary(path) for path in run.wholes(word, place)):
             yield RuleHit("destroys" if run.has("-R", "--recursive") else "persists", f"{run.program} {word.value}")
@@ -372,10 +424,33 @@ def _container(run: Run, place: Place) -> Iterator[RuleHit]:
     host = run.option("-H", "--host") if run.values[:1] and run.values[0].startswith(("-H", "--host")) else None
     if host is not None and (kind := why_dangerous("DOCKER_HOST", host.value)):
         yield RuleHit(kind, f"{run.program} -H {host.value}")
+    yield from _of_containers(run)
     if "inspect" in run.values[:2] and any("Env" in one for one in run.values):
         yield RuleHit("credentials", f"{run.program} inspect")
     if any(re.fullmatch(r"--(?:net|network|pid|ipc|uts|userns)=host", one) for one in run.values):
         yield RuleHit("escalates", f"{run.program} --network=host")
+
+
+def _of_containers(run: Run) -> Iterator[RuleHit]:
+    """What is done with containers by their names, with an image from anywhere, and with the settings of a project."""
+    compose = run.program.endswith("-compose") or run.values[:1] == ["compose"]
+    words = run.operands(VALUED_BY_CONTAINERS + " -f --file --project-name --profile" * compose)
+    said = [one.value for one in words if one.value not in ("compose", "container")]
+    action, names = (said[0], said[1:]) if said else ("", [])
+    if compose:
+        if action in ("config", "convert") and not run.has(*_NAMES_ONLY):
+            yield RuleHit("credentials", f"{run.program} compose {action}")
+    elif action in ("run", "create") and names and not is_known_image(names[0]):
+        yield RuleHit("network", f"{run.program} {action} {names[0]}")
+    elif action == "rm" and not (names and not run.has("-v", "--volumes", "-l") and all(map(_PASSING.search, names))):
+        yield RuleHit("destroys", f"{run.program} rm {' '.join(names[:2])}".replace(HOLE, "…"))
+    if action in ("exec", "attach", "cp") and names and (where := named_production("", names[0].partition(":")[0])):
+        yield RuleHit("publishes", f"{run.program} {action} {where[1:]}")
+
+
+_NAMES_ONLY = ("-q", "--quiet", "--services", "--volumes", "--images", "--profiles", "--hash", "--no-interpolate")
+_PASSING = regex(r"(?i:(?:^|[-_.])(?:tests?|testing|tmp|temp|e2e|ci|demo|scratch|sandbox|throwaway)(?:[-_.\d]|$))")
+"""Names of containers that are made for one try."""
 
 
 _SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
@@ -461,7 +536,8 @@ def _edits(run: Run, place: Place) -> Iterator[RuleHit]:
         word.value for name, word in options_of(run.program, run.arguments) if name in ("-c", "--cmd", "-s") and word
     ]
     told += [one[1:] for one in run.values if one.startswith("+")]
-    files = [word for word in run.operands("-c --cmd -S -u -s") if not word.value.startswith("+")]
+    valued = "-p" if run.program == "ed" else "-c --cmd -S -u -s"
+    files = [word for word in run.operands(valued) if not word.value.startswith("+")]
     if any(_EDIT_ALL.search(one) for one in (*told, run.text or "") if len(one) < 5000) and not all(
         _may_go(run, word, place) for word in files
     ):
@@ -537,6 +613,12 @@ def _rightcall(run: Run, _place: Place) -> Iterator[RuleHit]:
         return
     never = command in _NEVER or (command, action) in _NEVER_DONE
     yield RuleHit("guards", f"rightcall {command} {action}".strip(), deny=never)
+
+
+def _history(run: Run, _place: Place) -> Iterator[RuleHit]:
+    """A shell that a tool starts has none of its own; one that is asked for its last lines is somebody's."""
+    if run.values or run.program == "fc":
+        yield RuleHit("credentials", run.program)
 
 
 def _keyring(run: Run, _place: Place) -> Iterator[RuleHit]:
@@ -650,7 +732,9 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     "gmv": _mv,
     "cp": _cp,
     "install": _cp,
-    "ln": _cp,
+    "ln": _ln,
+    **dict.fromkeys(("trash", "trash-put", "gio", "rename", "prename", "setfattr"), _away),
+    **dict.fromkeys(("venv", "virtualenv", "uv", "poetry", "pipenv", "pdm", "hatch"), _environments),
     **dict.fromkeys(KILLS, _kill),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _chmod),
     "crontab": _crontab,
@@ -672,12 +756,14 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     "ps": _ps,
     "parallel": _parallel,
     **dict.fromkeys(_CONTAINERS, _container),
+    **dict.fromkeys(("docker-compose", "podman-compose"), lambda run, _place: _of_containers(run)),
     "rightcall": _rightcall,
     "openssl": _openssl,
     **dict.fromkeys(("python", "php", *_SERVES), _serves),
     **dict.fromkeys(("perl", "ruby"), _perl),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
+    **dict.fromkeys(("history", "fc"), _history),
     "xclip": _clipboard,
     "tee": _tee,
     **dict.fromkeys(("jq", "gojq", "jaq"), _jq),

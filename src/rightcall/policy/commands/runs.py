@@ -284,8 +284,16 @@ _LOADED = frozenset(
      "ZDOTDIR", "PS4", "BASH_FUNC_X")
 )  # fmt: skip
 """What they name is loaded or run by other programs."""
-_GUARDED_BY = frozenset(("RIGHTCALL_POLICY", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"))
-"""They say where our own policy lies, and where a host looks for its hooks."""
+_GUARDED_BY = frozenset(
+    ("RIGHTCALL_POLICY", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH")
+)
+"""They say where our own policy and state lie, and where a host looks for its hooks."""
+_UNHOOKED = {
+    "HUSKY": ("0", "false"), "LEFTHOOK": ("0", "false"), "HUSKY_SKIP_HOOKS": None, "LEFTHOOK_EXCLUDE": None,
+    "LEFTHOOK_SKIP": None, "SKIP": None, "PRE_COMMIT_ALLOW_NO_CONFIG": None, "OVERCOMMIT_DISABLE": None,
+    "SKIP_SIMPLE_GIT_HOOKS": None,
+}  # fmt: skip
+"""Variables by which the hooks of git are left out, with the values that say so; None: any but those that say no."""
 _REGISTRIES = regex(
     r"(?:PIP|UV)_(?:EXTRA_)?(?:DEFAULT_)?INDEX(?:_URL)?|PIP_FIND_LINKS|(?:NPM|YARN|BUN|PNPM)_(?:CONFIG_)?\w*REGISTRY\w*"
     r"|GOPROXY|GEM_HOST|BUNDLE_MIRROR\w*|CARGO_REGISTR\w*_INDEX|CONDA_CHANNELS|POETRY_REPOSITORIES_\w+",
@@ -302,6 +310,18 @@ _UNCHECKED = {
 _EVERYBODYS = regex(r"/(?:tmp|var/tmp|dev/shm)(?:/|$)")
 """Where anybody may put a program under the name of another."""
 _OWN_BINS = regex(r"(?:\./)?(?:node_modules/\.bin|\.?venv/bin|vendor/bin)/?")
+
+
+def skips_hooks(name: str, value: str) -> bool:
+    """Whether a variable before git leaves out the checks of a project, as `--no-verify` does.
+
+    >>> skips_hooks("HUSKY", "0"), skips_hooks("HUSKY", "1"), skips_hooks("SKIP", "mypy,ruff")
+    (True, False, True)
+    """
+    if name not in _UNHOOKED:
+        return False
+    told = _UNHOOKED[name]
+    return value.casefold() in told if told is not None else value.casefold() not in ("", "0", "false")
 
 
 def why_dangerous(name: str, value: str) -> str:

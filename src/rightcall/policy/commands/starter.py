@@ -71,18 +71,19 @@ _LISTS: dict[Kind, str] = {
         docker volume|image|container|network|builder|buildx prune
         docker volume|image|network|secret|config|stack|service|swarm|node|context|plugin rm|remove
         docker rmi
-        docker rm
-        docker container rm|kill
+        docker container kill
         docker kill
         docker compose down -v|--volumes|--rmi
         docker compose rm
         docker-compose down -v|--volumes|--rmi
         docker-compose rm
         docker swarm leave
-        podman system|volume|image|container|pod|network prune|reset|rm
-        podman rm|rmi|kill
+        podman system|volume|image|pod|network prune|reset|rm
+        podman container prune|reset
+        fuser -k|--kill
+        podman rmi|kill
         podman stop|restart|pause -a|--all
-        nerdctl rm|rmi|system|volume
+        nerdctl rmi|system|volume
         crictl rm|rmi|rmp
         vagrant destroy
         multipass delete|purge
@@ -468,7 +469,8 @@ _LISTS: dict[Kind, str] = {
         cmdkey|vaultcmd /list|/listcreds
         get-childitem|get-item|get-content env:*|Env:*|ENV:*
         get-credential|get-secret|convertfrom-securestring *
-        history|fc
+        systemctl show-environment
+        keyctl print|pipe|read
         tcpdump|tshark|wireshark|ettercap|dsniff|ngrep|bettercap *
         pbpaste|wl-paste|get-clipboard|screencapture|scrot|xwd
         xsel -o|--output

@@ -61,7 +61,7 @@ def prefix(valued: str = "", operands: int = 0, *, more: bool = False, elsewhere
     return Prefix(frozenset(valued.split()), operands, more, elsewhere)
 
 
-_CONTAINER = (
+VALUED_BY_CONTAINERS = (
     "-e -u -w -v -p -l -m -h -c -a --env --user --workdir --env-file --name --volume --publish --network --net --mount "
     "--entrypoint --platform --label --memory --cpus --hostname --add-host --restart --log-driver --gpus --ip --expose "
     "--tmpfs --shm-size --ulimit --device --cap-add --cap-drop --security-opt --pull --pid --ipc --userns "
@@ -164,14 +164,14 @@ RUNNERS: dict[tuple[str, str], Prefix] = {
     ("foreman", "run"): prefix("-e -f -p"),
     ("heroku", "run"): prefix("-a --app -r --remote -s --size", elsewhere=True),
     ("fly", "ssh"): prefix("-a --app -C", 1, elsewhere=True),
-    ("docker", "exec"): prefix(_CONTAINER, 1, elsewhere=True),
-    ("docker", "run"): prefix(_CONTAINER, 1, elsewhere=True),
-    ("podman", "exec"): prefix(_CONTAINER, 1, elsewhere=True),
-    ("podman", "run"): prefix(_CONTAINER, 1, elsewhere=True),
-    ("nerdctl", "exec"): prefix(_CONTAINER, 1, elsewhere=True),
-    ("nerdctl", "run"): prefix(_CONTAINER, 1, elsewhere=True),
-    ("docker-compose", "exec"): prefix(_CONTAINER, 1, elsewhere=True),
-    ("docker-compose", "run"): prefix(_CONTAINER, 1, elsewhere=True),
+    ("docker", "exec"): prefix(VALUED_BY_CONTAINERS, 1, elsewhere=True),
+    ("docker", "run"): prefix(VALUED_BY_CONTAINERS, 1, elsewhere=True),
+    ("podman", "exec"): prefix(VALUED_BY_CONTAINERS, 1, elsewhere=True),
+    ("podman", "run"): prefix(VALUED_BY_CONTAINERS, 1, elsewhere=True),
+    ("nerdctl", "exec"): prefix(VALUED_BY_CONTAINERS, 1, elsewhere=True),
+    ("nerdctl", "run"): prefix(VALUED_BY_CONTAINERS, 1, elsewhere=True),
+    ("docker-compose", "exec"): prefix(VALUED_BY_CONTAINERS, 1, elsewhere=True),
+    ("docker-compose", "run"): prefix(VALUED_BY_CONTAINERS, 1, elsewhere=True),
     ("lxc", "exec"): prefix("--env --user --group --cwd", 1, elsewhere=True),
     ("git", "bisect run"): prefix(),
     ("perf", "stat"): prefix("-e -o -r"),
