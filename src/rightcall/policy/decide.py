@@ -586,6 +586,8 @@ def _by_id(request: Request, facts: Facts, id: str) -> Decision:
     approval = facts.approval(id)
     if approval is None or approval.kind != "call":
         return _refused("unknown", f"Unknown approval '{escaped(id, 40)}'")
+    if approval.status == "used" and approval.caller == request.caller:
+        return _by_status(approval)
     if approval.binding != binding(request):
         return _refused(
             "mismatch",

@@ -188,10 +188,13 @@ LONGEST = 4096
 """Characters; no system opens a longer path, and following it would hold up everybody else."""
 _MOST = 64
 """Readings of one path. A real one has a few; what has more was made to have them."""
-_ORDINARY = re.compile(r"[A-Za-z0-9_+=,#()/.-]*[A-Za-z0-9_+=,#()/-]")
+_ORDINARY = re.compile(r"[A-Za-z0-9_+=,()/.-]*[A-Za-z0-9_+=,()/-]")
 _ADDRESS = r"(?i:file:)(?://[^/\\?#]*)?([^?#]*)"  # these are compiled when first needed, which is hardly ever
 _ENCODED = rb"%([0-9A-Fa-f]{2})"
 _VARIABLE = r"(?a:(?:\A|/)(?:\$\w+|\$\{\w+\}|%\w+%)(?=/|\Z))"
+_FIRST_VARIABLE = r"(?a:(?:\$\w+|\$\{\w+\}|%\w+%)/+)"
+_LINK = r"!?\[[^\]]*\]\(\s*<?([^)>]+)>?\s*\)"
+_EDITOR = r"[A-Za-z][A-Za-z0-9+.-]*://(?:file|open|vscode-remote/[^/]+)(/.*)"
 _PROCESS = r"/proc/(?:self|thread-self|[0-9]+)(?:/task/[0-9]+)?/(cwd|root|exe|(?:fd|map_files|ns)/[^/]+)"
 _MOST_LINKS = 40
 """As the system counts."""
@@ -380,6 +383,24 @@ def _expanded(path: str) -> str:
     return os.path.expandvars(os.path.expanduser(path)) if path[:1] == "~" or re.search(_VARIABLE, path) else path
 
 
+def _from_here(path: str) -> str:
+    """`$PWD/x`: a variable may stand for the folder that paths count from, whatever it is here."""
+    found = re.match(_FIRST_VARIABLE, path) if path[:1] in "$%" else None
+    return path if found is None else path[found.end() :]
+
+
+def _unmarked(path: str) -> str:
+    """Without what points into a file (`x#L1`, `x?raw=1`) and what is around a link to one (`[x](y)`)."""
+    linked = re.fullmatch(_LINK, path, re.DOTALL) if path[:1] in "[!" else None
+    return linked[1] if linked is not None else re.sub(r"[?#][^/]*\Z", "", path)
+
+
+def _opened_by_editor(path: str) -> str:
+    """`vscode://file/srv/x` is `/srv/x`."""
+    found = re.fullmatch(_EDITOR, path, re.DOTALL) if "://" in path else None
+    return path if found is None else found[1]
+
+
 def _addressed(path: str) -> str:
     """`file:///srv/x?y` is `/srv/x`."""
     found = re.fullmatch(_ADDRESS, path.partition("#")[0].partition("?")[0]) if path[:5].lower() == "file:" else None
@@ -417,7 +438,10 @@ def _in_plain_signs(path: str) -> str:
     return as_signs(path)
 
 
-_WAYS = (_bare, _expanded, _addressed, _decoded, _separated, _trimmed, _in_plain_signs)
+_WAYS = (
+    _bare, _expanded, _from_here, _addressed, _opened_by_editor, _unmarked, _decoded, _separated, _trimmed,
+    _in_plain_signs,
+)  # fmt: skip
 
 
 # ── whole ──

@@ -342,7 +342,7 @@ def _failed(options: Options, why: str) -> str:
     try:
         from rightcall.hosts.hooks.wires import answer_unjudged
 
-        return answer_unjudged(options.host, options.policy, options.mode, why, found=options.found)
+        return answer_unjudged(options.host, options.policy, options.mode, why, found=options.found, late=True)
     except BaseException:  # noqa: BLE001 - not even that works: the host has to do with the exit code
         if options.mode in ("observe", "warn"):
             return ""

@@ -158,6 +158,7 @@ def denies_unjudged(on_failure: str | None, mode: str | None) -> bool:
 
 CANNOT_JUDGE = "RightCall could not judge this call, so it was not made. Do not repeat it; tell the user."
 """What the model reads when a call is denied because nobody could judge it. Why is for the operator."""
+JUDGED_TOO_LATE = "RightCall did not judge this call in time, so it was not made. You can send the same call again."
 
 
 # ── built-in tools ──
@@ -428,8 +429,11 @@ def cannot_judge(why: str) -> str:
     return f"RightCall could not judge this call, so it was not made: {why.rstrip('. ')}."
 
 
-def answer_unjudged(host: str, policy: str | None, mode: str | None, why: str, *, found: bool = False) -> str:
-    """What is to be printed; empty to let the call pass. `found`: nobody named the policy, it lay in the project."""
+def answer_unjudged(
+    host: str, policy: str | None, mode: str | None, why: str, *, found: bool = False, late: bool = False
+) -> str:
+    """What is to be printed; empty to let the call pass. `found`: nobody named the policy, it lay in the project.
+    `late`: judging it took too long, which says nothing of the call."""
     if found and policy is not None and _leads_out(policy):
         policy = None  # somebody else's file, of which nothing is read
     if not (found and mode not in _MILD) and not _denies(host, policy, mode):
@@ -437,7 +441,7 @@ def answer_unjudged(host: str, policy: str | None, mode: str | None, why: str, *
     import json
 
     tell_operator(why)
-    return json.dumps(WIRES[host].deny(CANNOT_JUDGE))
+    return json.dumps(WIRES[host].deny(JUDGED_TOO_LATE if late else CANNOT_JUDGE))
 
 
 def tell_operator(why: str) -> None:
