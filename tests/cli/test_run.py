@@ -70,7 +70,7 @@ def test_explain_says_what_was_repaired_which_rule_decided_and_how_long_each_sta
 
 def test_the_repairs_that_were_made_are_shown_without_being_asked_for(call: Callable[..., Done], folder: Path) -> None:
     ran = call("word_count", "{'txt': 'to be'}")
-    assert "repaired         (the call)  single quotes read as double quotes" in ran.out
+    assert "repairs          (the call)  single quotes read as double quotes" in ran.out
     assert '"txt" → "text"' in ran.out
     assert "stages" not in ran.out
 

@@ -60,7 +60,6 @@ def test_settings_of_our_own_tools_are_named_where_others_run() -> None:
     rows: tuple[tuple[dict[str, Any], str, str, dict[str, Any]], ...] = (
         ({"policy": {"rounds": 1}}, "`[policy]` `rounds`", "Read", {"file_path": "a"}),
         ({"write": {"folders": ["out"]}}, "`[write]`", "Write", {"file_path": "src/a", "content": "x"}),
-        ({"write": {"locked": ["src/**"]}}, "`[write]`", "Write", {"file_path": "src/a", "content": "x"}),
         ({"write": {"protected": ["stable"]}}, "`[write]`", "Bash", {"command": "git commit -m x"}),
         ({"web": {"sites": ["example.com"]}}, "`[web]`", "WebFetch", {"url": "https://example.org/", "prompt": "x"}),
         ({"code": {"largest_file": 1000}}, "`[code]`", "Read", {"file_path": "a"}),
@@ -71,6 +70,12 @@ def test_settings_of_our_own_tools_are_named_where_others_run() -> None:
         for host in ("claude-code", "codex", "wrap", "gateway", "langchain"):
             assert [one for one in rules(policy, host) if one.startswith(rule)], (policy, host)
             assert not [one for one in rules({"version": 1}, host) if one.startswith(rule)], (rule, host)
+
+
+def test_files_that_run_code_in_ci_ask_where_others_write_them_too() -> None:
+    policy: dict[str, Any] = {"write": {"locked": ["src/**"]}}
+    assert at_hook(policy, "Write", {"file_path": "src/a", "content": "x"}).action == "ask"
+    assert at_hook({"version": 1}, "Write", {"file_path": "Jenkinsfile", "content": "x"}).action == "ask"
 
 
 def test_a_host_that_cannot_ask_denies() -> None:

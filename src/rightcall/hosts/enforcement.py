@@ -164,7 +164,7 @@ GAPS: tuple[Gap, ...] = (
         lambda policy, _: policy.settings.rounds != DEFAULT_POLICY.settings.rounds,
     ),
     Gap(
-        "`[write]` (`folders`, `locked`, `protected`, …)", _OTHERS,
+        "`[write]` (`folders`, `protected`, …)", _OTHERS,
         f"{_OWN_TOOLS}; `[policy.paths]` `deny` and `[policy.commands]` hold there too",
         lambda policy, _: policy.write != DEFAULT_POLICY.write,
     ),

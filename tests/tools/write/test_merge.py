@@ -213,12 +213,14 @@ def test_what_a_person_approves_and_merges_at_once_is_what_was_shown(project: Pr
 def test_checks_that_cannot_be_started_are_told_in_the_record(project: Project) -> None:
     before = project.tip()
     project.with_settings(check=Check(command=("no-such-program",)))
-    with pytest.raises(ToolFailure, match="program not found: no-such-program"):
+    with pytest.raises(ToolFailure, match="`no-such-program` was not found"):
         project.merge(caller="helper")
     unmerged(project, before)
     said = project.record().discussion[-1]
     assert (said.by, said.kind) == ("helper", "check")
-    assert said.text.startswith("The checks could not be run: The check command cannot be run: program not found:")
+    assert said.text.startswith(
+        "The checks could not be run: The check command cannot be run: `no-such-program` was not found"
+    )
     assert project.record().checks == ()
 
 
