@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 from msgspec.structs import replace
 
+from rightcall.base.globs import matches
 from rightcall.base.text import render_json
 from rightcall.catalog.packs import available_packs, is_pack_path
 from rightcall.catalog.rules import check_tool, pack_tools, read_tool, strategies
@@ -361,11 +362,18 @@ def _command_servers(source: Source, path: KeyPath, value: Any) -> tuple[str, ..
 
 
 def _effects(source: Source, path: KeyPath, value: Any) -> tuple[tuple[str, tuple[Effect, ...]], ...]:
-    """A list holds for all tools; a table says it by pattern."""
+    """A list holds for all tools; a table says it by pattern, and the first that fits counts."""
     if not isinstance(value, Mapping):
         return (("*", _WORDS_SERVERS(source, path, value)),)
-    table = source.table(path, value)
-    return tuple((pattern, _WORDS_SERVERS(source, (*path, pattern), item)) for pattern, item in table.items())
+    found: list[tuple[str, tuple[Effect, ...]]] = []
+    for pattern, item in source.table(path, value).items():
+        first = next((earlier for earlier, _ in found if matches(earlier, pattern)), None)
+        if first is not None:
+            raise source.wrong(
+                (*path, pattern), f"never counts: {render_json(first)} comes before it and covers it. Put it first"
+            )
+        found.append((pattern, _WORDS_SERVERS(source, (*path, pattern), item)))
+    return tuple(found)
 
 
 def _prefix(source: Source, path: KeyPath, value: Any) -> str:

@@ -298,7 +298,7 @@ class Gateway:
         found: dict[str, Any] = {"tools": {"listChanged": True}}
         is_open = any(one.is_new for one in self._upstreams.values())
         for name in ("prompts", "resources", "completions", "logging"):
-            if self.with_capability(name) or (is_open and name in ("prompts", "resources")):
+            if self.with_capability(name) or (is_open and name != "logging"):
                 found[name] = {"listChanged": True} if name in ("prompts", "resources") else {}
         able = [_capabilities(one)["resources"] for one in self._able()]
         if "resources" in found and (is_open or any(one.get("subscribe") for one in able)):
