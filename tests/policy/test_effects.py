@@ -210,3 +210,23 @@ def test_the_line_to_add_is_named(rule: str, name: str, effects: list[str], says
 def test_the_words_have_an_order() -> None:
     assert strictest("allow", "dry-run", "ask") == "dry-run"
     assert strictest("deny", "dry-run") == "deny"
+
+
+@pytest.mark.promise("P-01")
+def test_a_stage_of_the_callers_own_is_not_widened_by_the_words_for_everybody(tmp_path: Path) -> None:
+    policy = {
+        "policy": {"stage": "full", "write": "allow", "execute": "allow", "tools": {"save": {"write": "allow"}}},
+        "callers": {"default": {"stage": "read-only"}},
+    }
+    saved = {"path": "experimental/a.md", "content": "a"}
+    assert tried(policy, "file/save", tmp_path, **saved).decision.rule == "allowlist"
+    assert tried(policy, "code/execute/python", tmp_path, code="1").decision.rule == "allowlist"
+    assert tried(policy).decision.rule == "allowlist"
+    policy["callers"]["default"]["write"] = "allow"
+    assert tried(policy, "file/save", tmp_path, **saved).ok
+
+
+@pytest.mark.promise("P-01")
+def test_a_word_for_an_effect_that_a_tool_does_not_have_permits_nothing() -> None:
+    policy = {"policy": {"tools": {"web/fetch": {"write": "dry-run"}}}}
+    assert tried(policy, "web/fetch", url="https://example.com/").decision.rule == "allowlist"

@@ -55,7 +55,7 @@ def test_a_server_is_read_with_everything_that_is_said_of_it(tmp_path: Path) -> 
         ({"command": ["x"], "effects": {"a": "read"}}, "must be a list of texts"),
         ({"command": ["x"], "effects": {"*": ["read"], "save": ["write"]}}, "never counts"),
         ({"command": ["x"], "timeout": 0}, "timeout"),
-        ({"command": ["x"], "dry_run": True}, 'write `[policy.tools."s/*"]` with `write = "dry-run"`'),
+        ({"command": ["x"], "dry_run": True}, 'write `[policy.tools."s/*"]` with `write`, `execute` and'),
         ({"command": ["x"], "commnad": ["y"]}, "did you mean"),
         (3, "must be a table"),
     ],

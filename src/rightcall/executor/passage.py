@@ -337,9 +337,13 @@ def _with_paths_judged(here: Here, tool: Equipped, request: Request) -> Request 
 
 
 def _is_new_folder(root: str, path: str) -> bool:
-    """`mkdir -p .github/workflows`: a name without an ending that is not there yet runs nothing."""
-    plain = path.startswith(".") and "." not in os.path.basename(path)
-    return plain and not os.path.lexists(os.path.join(root, path))
+    """`mkdir -p .github/workflows`: a folder for such files that is not there yet runs nothing."""
+    return path in _CI_FOLDERS and not os.path.lexists(os.path.join(root, path))
+
+
+_CI_FOLDERS = frozenset(
+    (".github", ".github/workflows", ".github/actions", ".gitlab", ".circleci", ".buildkite", ".woodpecker", ".tekton")
+)
 
 
 def _unoffered(here: Here, inner: tuple[str, ...]) -> Decision | None:

@@ -61,13 +61,20 @@ def denied(request: Request, _facts: Facts) -> Decision | None:
 def allowed(request: Request, _facts: Facts) -> Decision | None:
     """The tool must be on a list, and so must every tool that a batch would run; a call in it that names none, or more
     than one, is on no list. Who permits all tools of a host or a server permits them in a batch too."""
-    rule = permission(request.rights, request.tool, own=request.effects if request.own else None) or request.permit
+    rule = _permitted(request, request.tool, own=request.effects if request.own else None) or request.permit
     if not rule:
         return _not_allowed("allowlist", request.tool)
     for tool in request.inner:
-        if not tool or not (permission(request.rights, tool) or request.permit):
+        if not tool or not (_permitted(request, tool) or request.permit):
             return _not_allowed("allowlist", tool)
     return Decision("allow", rule)
+
+
+def _permitted(request: Request, tool: str, own: frozenset[Effect] | None = None) -> str | None:
+    """A word that turns on a tool permits no effect that has none."""
+    rule = permission(request.rights, tool, own=own)
+    by_word = rule is not None and rule.startswith("allow:") and not request.effects <= READING
+    return None if by_word and not turned_on(request.rights.words, tool, request.effects) else rule
 
 
 def denial(rights: Rights, tool: str) -> str | None:

@@ -70,6 +70,8 @@ class Words(Struct, frozen=True):
     on: frozenset[Effect] = frozenset()
     """Effects that somebody gave a word that turns tools on."""
     tools: tuple[ToolWord, ...] = ()
+    naming: bool = True
+    """Whether a word for one tool turns that tool on."""
 
 
 NO_WORDS = EffectWords()
@@ -92,9 +94,10 @@ def words_of(
     unset: EffectWord | None,
     least: EffectWords = NO_WORDS,
     least_of_tools: Mapping[str, EffectWords] = MappingProxyType({}),
+    staged: bool = False,
 ) -> Words:
     """The words of one caller. `unset` counts for writing and executing where nobody has said anything; `least` only
-    makes things stricter."""
+    makes things stricter. `staged`: the caller has a stage of its own, so that only its own words turn tools on."""
     usual: dict[Effect, EffectWord] = {}
     on: set[Effect] = set()
     for effect in WORDED:
@@ -102,12 +105,13 @@ def words_of(
         word = strictest(said or (unset if effect != "network" else None), _word(least, effect))
         if word is not None:
             usual[effect] = word
-        if said not in (None, "deny"):
+        if (_word(caller, effect) if staged else said) not in (None, "deny"):
             on.add(effect)
     return Words(
         MappingProxyType(usual),
         frozenset(on),
         (*_tool_words(tools, caller, least), *_tool_words(least_of_tools, NO_WORDS, NO_WORDS, tightens=True)),
+        naming=not staged,
     )
 
 
@@ -167,7 +171,7 @@ def turned_on(words: Words, tool: str, effects: frozenset[Effect]) -> Effect | N
 
 
 def _is_named(words: Words, tool: str, effect: Effect) -> bool:
-    return any(
+    return words.naming and any(
         one.effect == effect and not one.tightens and one.word != "deny" and matches(one.pattern, tool)
         for one in words.tools
     )
@@ -176,7 +180,7 @@ def _is_named(words: Words, tool: str, effect: Effect) -> bool:
 def shipped_on(words: Words) -> Mapping[str, str]:
     """Our own tools that the words turn on, each with the rule that permits it."""
     found = {tool: f"allow:{effect}" for effect in WORDED if effect in words.on for tool in _TURNED_ON.get(effect, ())}
-    for one in words.tools:
+    for one in words.tools if words.naming else ():
         if not one.tightens and one.word != "deny" and "*" not in one.pattern:
             found.setdefault(one.pattern, f"allow:{one.effect}")
     return found

@@ -339,7 +339,10 @@ def _server(source: Source, path: KeyPath, name: str, value: Any, folder: str) -
     table = source.table(path, value)
     if "dry_run" in table:
         place = f'`[policy.tools."{name}/*"]`'
-        raise source.wrong((*path, "dry_run"), f'is no longer a key: write {place} with `write = "dry-run"` instead')
+        raise source.wrong(
+            (*path, "dry_run"),
+            f'is no longer a key: write {place} with `write`, `execute` and `network` = "dry-run" instead',
+        )
     server = laid_over(source, path, table, _SERVER, Server(name))
     if bool(server.command) == bool(server.url):
         raise source.wrong(

@@ -456,7 +456,7 @@ def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-r
     stage = own.stage or settings.stage
     words = words_of(
         _said(settings), _said(own), settings.tools, unset=unset, least=_least(settings.least, own.least),
-        least_of_tools=settings.least_of_tools,
+        least_of_tools=settings.least_of_tools, staged=own.stage is not None,
     )  # fmt: skip
     given = dict.fromkeys(settings.allow, "policy:allow") | dict.fromkeys(own.allow, "caller:allow")
     given = {tool: rule for tool, rule in shipped_on(words).items() if tool not in STAGES[stage]} | given

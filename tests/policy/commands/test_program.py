@@ -11,6 +11,7 @@ from rightcall.executor.door import Door
 from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_command
+from rightcall.policy.commands.listings import Listing, secret_in
 from rightcall.policy.commands.places import Place
 from support.command_lines import Desk
 
@@ -105,3 +106,13 @@ def test_a_file_tool_asks_before_it_writes_the_running_package(tmp_path: Path) -
         door.know(builtin_tools("claude"))
         asked = door.judge("Edit", {"file_path": str(package / "types.py"), "old_string": "a", "new_string": "b"})
         assert (asked.action, asked.decision.rule) == ("ask", "path:guards")
+
+
+def test_no_expression_of_a_model_keeps_the_judge_busy(tmp_path: Path) -> None:
+    """Python's expressions hold everything up while they search, also the clock of a hook."""
+    (tmp_path / "credentials.json").write_text("{}")
+    for pattern in ("(.|.|.|.|.|.)*!", ".*.*.*.*.*.*.*.*.*.*!", "a{99999999999999}", "(", "[x"):
+        listing = Listing((".",), hidden=True, depth=1, fits=pattern)
+        assert secret_in(listing, [str(tmp_path)], Place.at(str(tmp_path))) == "credentials.json"
+    listing = Listing((".",), hidden=True, depth=1, fits="readme")
+    assert secret_in(listing, [str(tmp_path)], Place.at(str(tmp_path))) == ""

@@ -92,7 +92,9 @@ def process(arguments: list[str], settled: Callable[[], None] = _nothing) -> int
         options = read_options(arguments)
     except Usage as wrong:
         return _tell_misuse(arguments, wrong)
-    watch = Watch(DEADLINE, lambda: _failed(options, f"it took longer than {watch.seconds:g} seconds"), settled)
+    watch = Watch(
+        DEADLINE, lambda: _failed(options, f"it took longer than {watch.seconds:g} seconds", late=True), settled
+    )
     try:
         return watch.say(_answer(options, watch))
     except Unanswered as late:
@@ -338,11 +340,11 @@ def _read() -> bytes:
     return b"".join(pieces)[:MOST_BYTES]
 
 
-def _failed(options: Options, why: str) -> str:
+def _failed(options: Options, why: str, *, late: bool = False) -> str:
     try:
         from rightcall.hosts.hooks.wires import answer_unjudged
 
-        return answer_unjudged(options.host, options.policy, options.mode, why, found=options.found, late=True)
+        return answer_unjudged(options.host, options.policy, options.mode, why, found=options.found, late=late)
     except BaseException:  # noqa: BLE001 - not even that works: the host has to do with the exit code
         if options.mode in ("observe", "warn"):
             return ""

@@ -36,7 +36,7 @@ _PUTS = regex(
 def prints_nothing(command: Simple, commands: list[Simple]) -> bool:
     """Whether what a command prints is known to be nothing."""
     if not command.words:
-        return any(not one.writes and one.target.value == _NOTHING for one in command.redirects) or not command.fed
+        return True
     program, *values = [word.value for word in command.words]
     if program in _SILENT:
         return True

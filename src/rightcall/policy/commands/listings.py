@@ -120,12 +120,14 @@ def named_by(program: str, values: Sequence[str]) -> list[Word]:
     return [Word(one) for one in plain if one and not is_plain(one)]
 
 
+_SIMPLE = regex(r"\^?(?:[\w. @%+=:,~-]|\\[.\-])+\$?")
+"""Expressions without repetitions and choices."""
+
+
 def secret_in(listing: Listing, folders: Sequence[str], place: Place) -> str:
     """The first name of something secret that a listing has in it, as far as that can be seen; "" for none."""
-    try:
-        fits = re.compile(listing.fits, re.IGNORECASE) if listing.fits else None
-    except re.error:
-        return ""
+    simple = listing.fits and _SIMPLE.fullmatch(listing.fits)  # another could run for ever: it may find any name
+    fits = re.compile(listing.fits, re.IGNORECASE) if simple else None
     left = _MOST_NAMES
     for folder in folders:
         todo = [(place.whole(folder, start), 1) for start in listing.starts if HOLE not in start]

@@ -539,9 +539,12 @@ _IMAGE_OWNERS_TEXT = """
     semgrep astral-sh puppeteer browserless microsoft dotnet ubuntu debian alpine rockylinux jupyter continuumio
     condaforge ollama vllm huggingface portainer linuxserver homebrew actions github super-linter open-telemetry otel
     jaegertracing openzipkin victoriametrics clickhouse cockroachdb mongodb mysql mariadb cassandra scylladb gradle
-    maven composer wordpress drupal"""
+    maven composer wordpress drupal distroless google-containers cloud-builders kaniko-project"""
 _IMAGE_OWNERS = frozenset(_IMAGE_OWNERS_TEXT.split())
-_PUBLIC = regex(r"docker\.io|index\.docker\.io|registry-1\.docker\.io|ghcr\.io|quay\.io|gcr\.io")
+_PUBLIC = regex(
+    r"(?:(?:index\.|registry-1\.)?docker\.io|registry\.hub\.docker\.com|ghcr\.io|quay\.io|(?:[\w.-]+\.)?gcr\.io"
+    r"|public\.ecr\.aws|registry\.gitlab\.com|[\w.-]+\.pkg\.dev)(?::\d+)?"
+)
 
 
 def is_known_image(image: str) -> bool:
@@ -558,7 +561,7 @@ def is_known_image(image: str) -> bool:
     if host and not _PUBLIC.fullmatch(host):
         return True
     owner = parts[1 if host else 0]
-    return owner in _IMAGE_OWNERS or (bool(host) and len(parts) == 2) or host == "gcr.io"
+    return owner in _IMAGE_OWNERS or (bool(host) and len(parts) == 2)
 
 
 def _global_package(run: Run, operands: list[Word], action: str, place: Place) -> str:

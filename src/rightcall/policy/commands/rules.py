@@ -240,7 +240,7 @@ def _mv(run: Run, place: Place) -> Iterator[RuleHit]:
     for word in operands if into is not None else operands[:-1]:
         for path in run.wholes(word, place):
             kept = (place.is_inside(path) and not place.is_above(path)) or place.is_temporary(path)
-            obeyed = place.is_started_from(path)
+            obeyed = place.is_started_from(path) or place.is_guard(path)
             lost = fades and place.is_inside(path) and not place.is_made_again(path)  # what lies there is not kept
             if not kept or obeyed or lost or place.is_everything(path):
                 yield RuleHit("destroys", f"mv {word.value}".replace(HOLE, "…"))
@@ -442,15 +442,11 @@ def _of_containers(run: Run) -> Iterator[RuleHit]:
             yield RuleHit("credentials", f"{run.program} compose {action}")
     elif action in ("run", "create") and names and not is_known_image(names[0]):
         yield RuleHit("network", f"{run.program} {action} {names[0]}")
-    elif action == "rm" and not (names and not run.has("-v", "--volumes", "-l") and all(map(_PASSING.search, names))):
-        yield RuleHit("destroys", f"{run.program} rm {' '.join(names[:2])}".replace(HOLE, "…"))
     if action in ("exec", "attach", "cp") and names and (where := named_production("", names[0].partition(":")[0])):
         yield RuleHit("publishes", f"{run.program} {action} {where[1:]}")
 
 
 _NAMES_ONLY = ("-q", "--quiet", "--services", "--volumes", "--images", "--profiles", "--hash", "--no-interpolate")
-_PASSING = regex(r"(?i:(?:^|[-_.])(?:tests?|testing|tmp|temp|e2e|ci|demo|scratch|sandbox|throwaway)(?:[-_.\d]|$))")
-"""Names of containers that are made for one try."""
 
 
 _SCRIPTS = (".sh", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".ps1")
@@ -615,12 +611,6 @@ def _rightcall(run: Run, _place: Place) -> Iterator[RuleHit]:
     yield RuleHit("guards", f"rightcall {command} {action}".strip(), deny=never)
 
 
-def _history(run: Run, _place: Place) -> Iterator[RuleHit]:
-    """A shell that a tool starts has none of its own; one that is asked for its last lines is somebody's."""
-    if run.values or run.program == "fc":
-        yield RuleHit("credentials", run.program)
-
-
 def _keyring(run: Run, _place: Place) -> Iterator[RuleHit]:
     if run.values[:1] not in ([], ["--help"], ["--list-backends"], ["diagnose"]):
         yield RuleHit("credentials", "keyring")
@@ -763,7 +753,6 @@ _RULES: dict[str, Callable[[Run, Place], Iterator[RuleHit]]] = {
     **dict.fromkeys(("perl", "ruby"), _perl),
     **dict.fromkeys(("vercel", "now", "surge"), _vercel),
     "keyring": _keyring,
-    **dict.fromkeys(("history", "fc"), _history),
     "xclip": _clipboard,
     "tee": _tee,
     **dict.fromkeys(("jq", "gojq", "jaq"), _jq),

@@ -71,19 +71,19 @@ _LISTS: dict[Kind, str] = {
         docker volume|image|container|network|builder|buildx prune
         docker volume|image|network|secret|config|stack|service|swarm|node|context|plugin rm|remove
         docker rmi
-        docker container kill
+        docker rm
+        docker container rm|kill
         docker kill
         docker compose down -v|--volumes|--rmi
         docker compose rm
         docker-compose down -v|--volumes|--rmi
         docker-compose rm
         docker swarm leave
-        podman system|volume|image|pod|network prune|reset|rm
-        podman container prune|reset
+        podman system|volume|image|container|pod|network prune|reset|rm
         fuser -k|--kill
-        podman rmi|kill
+        podman rm|rmi|kill
         podman stop|restart|pause -a|--all
-        nerdctl rmi|system|volume
+        nerdctl rm|rmi|system|volume
         crictl rm|rmi|rmp
         vagrant destroy
         multipass delete|purge
@@ -469,6 +469,7 @@ _LISTS: dict[Kind, str] = {
         cmdkey|vaultcmd /list|/listcreds
         get-childitem|get-item|get-content env:*|Env:*|ENV:*
         get-credential|get-secret|convertfrom-securestring *
+        history|fc
         systemctl show-environment
         keyctl print|pipe|read
         tcpdump|tshark|wireshark|ettercap|dsniff|ngrep|bettercap *
