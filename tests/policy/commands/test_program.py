@@ -64,7 +64,8 @@ def test_the_environment_that_rightcall_runs_from_is_not_changed_silently(desk: 
 
 def test_an_environment_with_the_program_in_it_is_one_that_a_hook_may_run_from(tmp_path: Path) -> None:
     """Whoever judges may run from elsewhere, as `rightcall policy command` of another installation does."""
-    environment(tmp_path, "env"), (tmp_path / "venv").mkdir()
+    environment(tmp_path, "env")
+    (tmp_path / "venv").mkdir()
     place = Place.at(str(tmp_path))
     lines = {
         "rm -rf env/bin": "ask", "mv env x": "ask", "echo x > env/bin/rightcall": "ask", "ln -sfn /tmp/x env": "ask",
