@@ -88,15 +88,20 @@ def word_on(effect: str, rules: Any, caller: Any, names: list[str]) -> str:
 def turned_on(rules: Any, caller: Any, tool: str, effects: Any) -> str | None:
     """The effect by whose word a function of the program runs without being on a list."""
     wanted = [effect for effect in ("write", "execute", "network") if effect in effects]
-    tables = rules.get("tools", {})
+    tables = {} if "stage" in caller else rules.get("tools", {})
     on = [
         effect
         for effect in wanted
-        if (caller.get(effect) or rules.get(effect) or "deny") != "deny"
+        if word_of(rules, caller, effect) != "deny"
         or any(like(one, tool) and word_in(table, effect, caller) != "deny" for one, table in tables.items())
     ]
     missing = [one for one in wanted if one not in on and not (one == "network" and "execute" in on)]
     return on[0] if on and not missing else None
+
+
+def word_of(rules: Any, caller: Any, effect: str) -> str:
+    """What turns tools on: where a caller has a stage of its own, only its own words."""
+    return caller.get(effect) or ("" if "stage" in caller else rules.get(effect)) or "deny"
 
 
 def word_in(table: Any, effect: str, caller: Any) -> str:
@@ -133,7 +138,8 @@ def why_listed(rules: Any, caller: Any, request: Any, tool: str | None = None) -
     if name in STAGES[stage]:
         return f"stage:{stage}"
     by_word = shipped_on(rules, caller, name)
-    if by_word:
+    reads = set(request["effects"]) <= {"read"}
+    if by_word and (reads or turned_on(rules, caller, name, request["effects"])):
         return by_word
     # patterns, in the order policy then caller; one named by both is the caller's
     for one in [*rules.get("allow", []), *caller.get("allow", [])]:
@@ -149,9 +155,9 @@ def why_listed(rules: Any, caller: Any, request: Any, tool: str | None = None) -
 
 def shipped_on(rules: Any, caller: Any, name: str) -> str | None:
     for effect, tools in TURNED_ON.items():
-        if name in tools and (caller.get(effect) or rules.get(effect) or "deny") != "deny":
+        if name in tools and word_of(rules, caller, effect) != "deny":
             return f"allow:{effect}"
-    for one, table in rules.get("tools", {}).items():
+    for one, table in ({} if "stage" in caller else rules.get("tools", {})).items():
         for effect in ("write", "execute", "network"):
             if one == name and word_in(table, effect, caller) != "deny":
                 return f"allow:{effect}"

@@ -61,20 +61,16 @@ def denied(request: Request, _facts: Facts) -> Decision | None:
 def allowed(request: Request, _facts: Facts) -> Decision | None:
     """The tool must be on a list, and so must every tool that a batch would run; a call in it that names none, or more
     than one, is on no list. Who permits all tools of a host or a server permits them in a batch too."""
-    rule = _permitted(request, request.tool, own=request.effects if request.own else None) or request.permit
+    rule = permission(
+        request.rights, request.tool, own=request.effects if request.own else None, effects=request.effects
+    )
+    rule = rule or request.permit
     if not rule:
         return _not_allowed("allowlist", request.tool)
     for tool in request.inner:
-        if not tool or not (_permitted(request, tool) or request.permit):
+        if not tool or not (permission(request.rights, tool, effects=request.effects) or request.permit):
             return _not_allowed("allowlist", tool)
     return Decision("allow", rule)
-
-
-def _permitted(request: Request, tool: str, own: frozenset[Effect] | None = None) -> str | None:
-    """A word that turns on a tool permits no effect that has none."""
-    rule = permission(request.rights, tool, own=own)
-    by_word = rule is not None and rule.startswith("allow:") and not request.effects <= READING
-    return None if by_word and not turned_on(request.rights.words, tool, request.effects) else rule
 
 
 def denial(rights: Rights, tool: str) -> str | None:
@@ -94,11 +90,16 @@ def is_outside(rights: Rights, tool: str) -> bool:
     return rights.within is not None and not any(matches(pattern, tool) for pattern in rights.within)
 
 
-def permission(rights: Rights, tool: str, *, own: frozenset[Effect] | None = None) -> str | None:
+def permission(
+    rights: Rights, tool: str, *, own: frozenset[Effect] | None = None, effects: frozenset[Effect] = READING
+) -> str | None:
     """The rule that permits a tool, as long as nothing denies it. `own`: what it does, for a function of this program:
-    such a one needs no list where it only reads, or where what it does has a word of its own."""
+    such a one needs no list where it only reads, or where what it does has a word of its own. `effects`: what the call
+    does; a word that turned the tool on permits none that has no word."""
     if tool in rights.listed:
-        return rights.origin.get(tool) or f"stage:{rights.stage}"
+        rule = rights.origin.get(tool) or f"stage:{rights.stage}"
+        if effects <= READING or not rule.startswith("allow:") or turned_on(rights.words, tool, effects):
+            return rule
     for pattern in rights.patterns:
         if matches(pattern, tool):
             return rights.origin[pattern]
@@ -593,8 +594,6 @@ def _by_id(request: Request, facts: Facts, id: str) -> Decision:
     approval = facts.approval(id)
     if approval is None or approval.kind != "call":
         return _refused("unknown", f"Unknown approval '{escaped(id, 40)}'")
-    if approval.status == "used" and approval.caller == request.caller:
-        return _by_status(approval)
     if approval.binding != binding(request):
         return _refused(
             "mismatch",
