@@ -172,7 +172,7 @@ def test_a_host_that_sends_nothing_is_answered_in_time(work: Path) -> None:
             assert process.stdout is not None
             said.append(process.stdout.read())
             assert process.wait(60) == 0
-    assert "could not judge this call" in reason(json.decode(said[0]))
+    assert "did not judge this call in time" in reason(json.decode(said[0]))
     assert said[1] == b""
 
 
