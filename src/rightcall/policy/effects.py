@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Final, Literal, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.base.globs import hits, matches
 from rightcall.base.text import regex
@@ -94,10 +95,9 @@ def words_of(
     unset: EffectWord | None,
     least: EffectWords = NO_WORDS,
     least_of_tools: Mapping[str, EffectWords] = MappingProxyType({}),
-    staged: bool = False,
 ) -> Words:
     """The words of one caller. `unset` counts for writing and executing where nobody has said anything; `least` only
-    makes things stricter. `staged`: the caller has a stage of its own, so that only its own words turn tools on."""
+    makes things stricter."""
     usual: dict[Effect, EffectWord] = {}
     on: set[Effect] = set()
     for effect in WORDED:
@@ -105,14 +105,19 @@ def words_of(
         word = strictest(said or (unset if effect != "network" else None), _word(least, effect))
         if word is not None:
             usual[effect] = word
-        if (_word(caller, effect) if staged else said) not in (None, "deny"):
+        if said not in (None, "deny"):
             on.add(effect)
     return Words(
         MappingProxyType(usual),
         frozenset(on),
         (*_tool_words(tools, caller, least), *_tool_words(least_of_tools, NO_WORDS, NO_WORDS, tightens=True)),
-        naming=not staged,
     )
+
+
+def narrow_to(caller: EffectWords, words: Words) -> Words:
+    """For a caller with a stage of its own: only its own words turn tools on."""
+    own = frozenset[Effect](effect for effect in WORDED if _word(caller, effect) not in (None, "deny"))
+    return replace(words, on=own, naming=False)
 
 
 def _tool_words(

@@ -373,7 +373,8 @@ def _effects(source: Source, path: KeyPath, value: Any) -> tuple[tuple[str, tupl
         first = next((earlier for earlier, _ in found if matches(earlier, pattern)), None)
         if first is not None:
             raise source.wrong(
-                (*path, pattern), f"never counts: {render_json(first)} comes before it and covers it. Put it first"
+                (*path, pattern),
+                f"never counts, because {render_json(first)} comes first and covers it: move this entry up",
             )
         found.append((pattern, _WORDS_SERVERS(source, (*path, pattern), item)))
     return tuple(found)

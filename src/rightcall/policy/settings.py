@@ -18,7 +18,16 @@ from msgspec.structs import replace
 from rightcall.base.globs import hits, is_pattern, matches
 from rightcall.catalog.tool import PackTool
 from rightcall.policy.commands import CommandRules, UrlRules
-from rightcall.policy.effects import NO_WORDS, EffectWord, EffectWords, Words, shipped_on, strictest, words_of
+from rightcall.policy.effects import (
+    NO_WORDS,
+    EffectWord,
+    EffectWords,
+    Words,
+    narrow_to,
+    shipped_on,
+    strictest,
+    words_of,
+)
 from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool
 
 # ── sandbox, writes, code, cache, web ──
@@ -456,8 +465,10 @@ def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-r
     stage = own.stage or settings.stage
     words = words_of(
         _said(settings), _said(own), settings.tools, unset=unset, least=_least(settings.least, own.least),
-        least_of_tools=settings.least_of_tools, staged=own.stage is not None,
+        least_of_tools=settings.least_of_tools,
     )  # fmt: skip
+    if own.stage is not None:
+        words = narrow_to(_said(own), words)
     given = dict.fromkeys(settings.allow, "policy:allow") | dict.fromkeys(own.allow, "caller:allow")
     given = {tool: rule for tool, rule in shipped_on(words).items() if tool not in STAGES[stage]} | given
     if own.only is not None:
