@@ -342,13 +342,14 @@ def test_what_a_server_does_not_complete_is_refused_in_its_words() -> None:
 
 
 @pytest.mark.promise("H-34")
-def test_a_server_that_tells_no_news_of_a_resource_says_so_to_each_who_asks() -> None:
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_server_that_tells_no_news_of_a_resource_says_so_to_each_who_asks(*, at_once: bool) -> None:
     link = ScriptedLink(library())
 
     async def main() -> list[Any]:
         async with gateway_of(policy("a"), a=link) as gateway:
-            clients = [await greeted(gateway), await greeted(gateway)]
-            return [await asked(one, "resources/subscribe", uri="b://1") for one in clients]
+            asking = [asked(await greeted(gateway), "resources/subscribe", uri="b://1") for _ in range(2)]
+            return await asyncio.gather(*asking) if at_once else [await one for one in asking]
 
     words = {"code": -32050, "message": "not now: resources/subscribe", "data": {"at": 7}}
     assert asyncio.run(main()) == [words, words]
