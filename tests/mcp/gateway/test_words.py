@@ -371,8 +371,8 @@ def test_a_client_that_asks_for_news_while_the_server_still_thinks_hears_its_wor
                 for _ in range(100):  # turns of the loop: more than either needs to come as far as it can
                     await asyncio.sleep(0)
                 assert not asking[1].done()
-                id = link.said("resources/subscribe")[number]["id"]
-                link.say({"id": id, "error": {"code": -32050, "message": "no news"}})
+                asking_it = link.said("resources/subscribe")[number]["id"]
+                link.say({"id": asking_it, "error": {"code": -32050, "message": "no news"}})
             return await asyncio.gather(*asking)
 
     assert asyncio.run(main()) == [{"code": -32050, "message": "no news"}] * 2
