@@ -495,7 +495,7 @@ def hide_tools(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Righ
     return (
         verdict
         if problems == verdict.problems
-        else replace(verdict, problems=problems, hint=hint(found.tool, problems))
+        else replace(verdict, problems=problems, hint=hint(found.tool, problems, given=verdict.found))
     )
 
 
@@ -592,7 +592,7 @@ def _invalid(written: Written, found: Equipped, toolbox: Toolbox, rights: Rights
     told = verdict.hint
     called = as_written(written, found.tool.name)
     if told and called in found.tool.rules.names:
-        told = hint(replace(found.tool, name=called), verdict.problems)
+        told = hint(replace(found.tool, name=called), verdict.problems, given=verdict.found)
     problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
     return Decision("deny", "validation", f"Validation failed: {problems}", told)
 

@@ -60,8 +60,9 @@ def as_it_was(verdict: Verdict, tool: Equipped, mode: Mode) -> Verdict:
     problems = tuple(_problems(verdict))
     found = verdict.found
     warned = mode == "warn" and found is not None and type(found.arguments) is dict
+    told = hint(tool.tool, problems, given=found)
     return replace(
-        verdict, ok=warned, call=found, repairs=(), problems=problems, hint=hint(tool.tool, problems),
+        verdict, ok=warned, call=found, repairs=(), problems=problems, hint=told,
         strategy="failed", mode="warn" if warned else "block", retry=True,
     )  # fmt: skip
 
