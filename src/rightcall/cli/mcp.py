@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import found_policy, policy_file
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, found_policy, policy_file
 from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:

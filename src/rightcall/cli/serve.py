@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rightcall.base.http.answers import is_loopback
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import REDACTED, escaped, render_json
-from rightcall.cli.options import database_of, number_within, policy_file
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, database_of, number_within, policy_file
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy

@@ -34,7 +34,7 @@ from rightcall.router.lexical import (
     tool_texts,
     why,
 )
-from rightcall.router.written import shipped_examples, with_written
+from rightcall.router.packets import shipped_examples, with_written
 
 if TYPE_CHECKING:
     from rightcall.router.ranking import Ranker

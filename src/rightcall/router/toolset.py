@@ -23,9 +23,9 @@ from rightcall.policy.settings import Policy
 from rightcall.policy.watch import load_policy
 from rightcall.router.index import FOUND, MOST_FOUND, PARAMETERS, FollowingIndex, Hit, describe_hit, texts_of
 from rightcall.router.lexical import ToolText, tool_texts
+from rightcall.router.packets import with_written
 from rightcall.router.ranking import FEW, Ranker
 from rightcall.router.ranking import FOUND as FOUND_OF_MANY
-from rightcall.router.written import with_written
 from rightcall.tools.functions import LocalTool
 
 if TYPE_CHECKING:

@@ -28,7 +28,9 @@ from rightcall.mcp.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     PREFIX,
+    RELATED,
     SERVER_GONE,
+    STATUS_NEW,
     SUBSCRIPTION_KEY,
     VERSION_KEY,
     Answer,
@@ -45,7 +47,6 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.tasks import RELATED, STATUS_NEW
 from rightcall.mcp.upstream.session import ASKING, Agreed, Session, SessionExpired
 from rightcall.mcp.upstream.upstream import Upstream, headers_for
 

@@ -23,8 +23,6 @@ from rightcall.policy.commands.actions import (
     sql_files,
     sql_rules,
 )
-from rightcall.policy.commands.emptying import emptied_by, empties_in_code, is_emptied_by, may_be_lost
-from rightcall.policy.commands.expansion import ReadingBudget
 from rightcall.policy.commands.git import runs_hooks
 from rightcall.policy.commands.inline import (
     LONGEST_CODE,
@@ -42,8 +40,12 @@ from rightcall.policy.commands.listings import (
     FINDERS,
     WHOLE_FOLDERS,
     compared_whole,
+    emptied_by,
+    empties_in_code,
     enumerated_in_code,
+    is_emptied_by,
     listing_of,
+    may_be_lost,
     named_by,
     packed_whole,
     prints_all,
@@ -102,7 +104,7 @@ from rightcall.policy.commands.shell import OPENED, STDIN, LineReader, Redirect,
 from rightcall.policy.commands.starter import WHY, listed
 from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import Address, first_url_hit, parsed
-from rightcall.policy.commands.words import HOLE, WILD, UnreadableLine, Word, basename, spelled
+from rightcall.policy.commands.words import HOLE, WILD, ReadingBudget, UnreadableLine, Word, basename, spelled
 from rightcall.policy.commands.wrappers import SHELLS, Inner, Pattern, assigned_code, first_hit, shell_code
 from rightcall.policy.types import Finding
 
