@@ -38,7 +38,7 @@ from rightcall.cli.terminal import (
     text_lines,
     value_text,
 )
-from rightcall.executor.present.messages import Outcome
+from rightcall.executor.messages import Outcome
 
 EXAMPLES = """\
 examples:

@@ -382,7 +382,7 @@ def lines_and_log(stream: TextIO) -> Generator[Lines]:
 def open_endpoint(options: Namespace, tell: Callable[[str], None]) -> Endpoint:
     """The gateway and its endpoint. Without an audit it remembers in memory only."""
     from rightcall.mcp.gateway.shared import SharedGateway
-    from rightcall.mcp.upstream.links import open_link
+    from rightcall.mcp.links import open_link
     from rightcall.server.mcp import Endpoint
 
     return Endpoint(SharedGateway(open_door(options), open_link, news=tell))

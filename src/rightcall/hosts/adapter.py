@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from rightcall.base.json.marks import is_object
 from rightcall.errors import AnswerError
-from rightcall.executor.present.messages import summarise
+from rightcall.executor.messages import summarise
 from rightcall.gate.recover.native import finish_word
 from rightcall.policy.settings import DEFAULT_POLICY
 from rightcall.record.admission import Reply, answer

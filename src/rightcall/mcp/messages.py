@@ -14,7 +14,7 @@ from msgspec import DecodeError, Raw, Struct, json
 from msgspec.json import Decoder, decode, encode
 
 from rightcall.base.json.strict import duplicate_keys
-from rightcall.executor.present.messages import GENEROUS
+from rightcall.executor.messages import GENEROUS
 
 ABSENT: Final = Raw()
 NULL: Final = Raw(b"null")

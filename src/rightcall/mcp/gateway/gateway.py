@@ -58,8 +58,8 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.upstream.session import Cause, Session, spawn
-from rightcall.mcp.upstream.upstream import STARTING, Hello, Opening, Upstream
+from rightcall.mcp.session import Cause, Session, spawn
+from rightcall.mcp.upstream import STARTING, Hello, Opening, Upstream
 from rightcall.policy.settings import Server
 from rightcall.policy.types import Approval
 from rightcall.record.notes import remember_tools

@@ -17,8 +17,8 @@ from rightcall.base.text import escaped
 from rightcall.mcp.gateway.forward import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.gateway.names import Clash, Table, ToolEntry, clash_words, read_entries
 from rightcall.mcp.messages import EXTENSION, Answer, mapping, value
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, Upstream, listed_tools, own_request
+from rightcall.mcp.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream import Hello, Upstream, listed_tools, own_request
 from rightcall.policy.settings import Server
 
 # ── looking at a server ──

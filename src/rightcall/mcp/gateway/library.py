@@ -49,8 +49,8 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Exchange
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, ListRefused, Upstream, listed
+from rightcall.mcp.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream import Hello, ListRefused, Upstream, listed
 from rightcall.types import Rules
 
 if TYPE_CHECKING:

@@ -42,8 +42,8 @@ from rightcall.mcp.messages import (
     with_warning,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow
-from rightcall.mcp.upstream.upstream import Upstream
+from rightcall.mcp.session import ServerGone, ServerSlow
+from rightcall.mcp.upstream import Upstream
 
 MOST: Final = 10_000
 MOST_OF_ONE: Final = 1_000

@@ -17,7 +17,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.errors import StoreError
-from rightcall.executor.present.messages import error_content
+from rightcall.executor.messages import error_content
 from rightcall.executor.rights import full_name
 from rightcall.mcp.approvals import Approver, Held, Questions, Said
 from rightcall.mcp.messages import (
