@@ -11,7 +11,7 @@ from msgspec import Struct
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import load_pack
 from rightcall.executor.rights import own_arguments
-from rightcall.gate.offering import has_required
+from rightcall.gate.gate import has_required
 from rightcall.policy.effects import WORDED
 from rightcall.policy.settings import DEFAULT_POLICY, CallerSettings, HostSettings, Policy
 

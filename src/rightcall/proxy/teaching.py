@@ -23,7 +23,7 @@ from rightcall.catalog.tool import Tool
 from rightcall.executor.messages import neutral
 from rightcall.executor.prompt import signature
 from rightcall.gate.examples import example
-from rightcall.gate.offering import functions
+from rightcall.gate.gate import functions
 from rightcall.proxy.wires.common import (
     Asked,
     Object,

@@ -47,7 +47,7 @@ from rightcall.router.vectors import (
 )
 
 if TYPE_CHECKING:
-    from rightcall.router.index import Hit
+    from rightcall.router.toolset import Hit
 
 
 # ── compare ──

@@ -23,7 +23,27 @@ from rightcall.policy.commands.actions import (
     sql_files,
     sql_rules,
 )
-from rightcall.policy.commands.git import runs_hooks
+from rightcall.policy.commands.git import (
+    applies_patch,
+    as_words,
+    exported,
+    fed_files,
+    handed_on,
+    input_of,
+    is_narrowed,
+    list_of,
+    lists_settings,
+    patched_by,
+    picks_secrets,
+    printers,
+    program_of,
+    read_small,
+    reads_names,
+    replaced_by,
+    runs_hooks,
+    told_by,
+    written_text,
+)
 from rightcall.policy.commands.inline import (
     LONGEST_CODE,
     codes,
@@ -54,26 +74,6 @@ from rightcall.policy.commands.listings import (
     sources_of,
 )
 from rightcall.policy.commands.network import CONNECTS, Brought, addresses, obeyed_files, recipes_in
-from rightcall.policy.commands.patches import (
-    applies_patch,
-    as_words,
-    exported,
-    fed_files,
-    handed_on,
-    input_of,
-    is_narrowed,
-    list_of,
-    lists_settings,
-    patched_by,
-    picks_secrets,
-    printers,
-    program_of,
-    read_small,
-    reads_names,
-    replaced_by,
-    told_by,
-    written_text,
-)
 from rightcall.policy.commands.paths import (
     MOST_PATHS,
     Use,
