@@ -513,7 +513,7 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
     if policy is None:
         return []
-    from rightcall.hosts.enforcement import unenforced
+    from rightcall.hosts.adapter import unenforced
     from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
 

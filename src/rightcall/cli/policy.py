@@ -37,7 +37,7 @@ from rightcall.cli.options import (
 from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
-from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
+from rightcall.hosts.adapter import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
 from rightcall.policy.effects import EFFECT_DOES, WORDED, EffectWord
 from rightcall.policy.reader import read_policy
