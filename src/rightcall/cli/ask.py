@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from rightcall.cli.routing import Desk
     from rightcall.executor.executor import Executor
-    from rightcall.executor.present.messages import Outcome
+    from rightcall.executor.messages import Outcome
     from rightcall.gate.gate import Gate
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopResult

@@ -17,8 +17,8 @@ from rightcall.base.text import escaped
 from rightcall.cli.persons import Row, chart, signs_for, spell_out, spelled_lines
 from rightcall.cli.terminal import Style, Tint, fold, many, table, visible_width
 from rightcall.errors import ToolFailure
-from rightcall.executor.present import views
-from rightcall.executor.present.messages import view_of
+from rightcall.executor import views
+from rightcall.executor.messages import view_of
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.sandbox.charts import LIBRARY
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import found_policy, policy_file
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, found_policy, policy_file
 from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -67,8 +66,8 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
     from rightcall.executor.door import Door
     from rightcall.executor.executor import Executor
     from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
+    from rightcall.mcp.links import open_link
     from rightcall.mcp.serving import StdioServer
-    from rightcall.mcp.upstream.links import open_link
 
     own = None if options.no_code else CodeTools()
     policy = policy_file(options)
@@ -256,7 +255,7 @@ def _learning_options(words: list[str]) -> Namespace:
 def _learn(options: Namespace) -> int:
     from rightcall.cli.terminal import say
     from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
-    from rightcall.mcp.upstream.links import learn_tools
+    from rightcall.mcp.links import learn_tools
     from rightcall.policy.watch import load_policy
     from rightcall.record.memory import found_folder, open_store, store_path
     from rightcall.record.notes import remember_tools

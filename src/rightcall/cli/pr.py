@@ -16,6 +16,7 @@ from rightcall.base.text import escaped, leaves_out
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import diff_lines, listing, story, summary, view_pull, whole
 from rightcall.cli.options import (
+    SHARED,
     database_of,
     given_text,
     json_option,
@@ -28,7 +29,6 @@ from rightcall.cli.options import (
     subcommands,
     whole_number,
 )
-from rightcall.cli.parser import SHARED
 from rightcall.cli.persons import (
     agrees,
     at_a_terminal,

@@ -16,6 +16,7 @@ from rightcall.base.files.guarded import POLICY_FILE, packets_folder
 from rightcall.base.text import cut_counted, escaped, estimate
 from rightcall.cli.options import (
     EXAMPLE_URL,
+    SHARED,
     InputError,
     database_of,
     load_tools,
@@ -26,7 +27,6 @@ from rightcall.cli.options import (
     read_argument,
     redactor_of,
 )
-from rightcall.cli.parser import SHARED
 from rightcall.cli.requests import (
     alternative_lines,
     approval_ways,

@@ -15,7 +15,9 @@ from rightcall.catalog.tool import Tool
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import code_lines
 from rightcall.cli.options import (
+    SHARED,
     InputError,
+    Parser,
     json_option,
     load_tools,
     open_store,
@@ -24,7 +26,6 @@ from rightcall.cli.options import (
     read_argument,
     store_options,
 )
-from rightcall.cli.parser import SHARED, Parser
 from rightcall.cli.terminal import (
     Style,
     call_record,
@@ -37,7 +38,7 @@ from rightcall.cli.terminal import (
     text_lines,
     value_text,
 )
-from rightcall.executor.present.messages import Outcome
+from rightcall.executor.messages import Outcome
 
 EXAMPLES = """\
 examples:

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.options import InputError, json_option, policy_file, policy_of, subcommands
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, InputError, json_option, policy_file, policy_of, subcommands
 from rightcall.cli.terminal import Style, tell
 from rightcall.errors import PolicyError, ToolFailure
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings

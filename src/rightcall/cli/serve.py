@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rightcall.base.http.answers import is_loopback
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import REDACTED, escaped, render_json
-from rightcall.cli.options import database_of, number_within, policy_file
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, database_of, number_within, policy_file
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
@@ -383,7 +382,7 @@ def lines_and_log(stream: TextIO) -> Generator[Lines]:
 def open_endpoint(options: Namespace, tell: Callable[[str], None]) -> Endpoint:
     """The gateway and its endpoint. Without an audit it remembers in memory only."""
     from rightcall.mcp.gateway.shared import SharedGateway
-    from rightcall.mcp.upstream.links import open_link
+    from rightcall.mcp.links import open_link
     from rightcall.server.mcp import Endpoint
 
     return Endpoint(SharedGateway(open_door(options), open_link, news=tell))

@@ -18,8 +18,8 @@ from rightcall.base.json.marks import used
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import cut_counted, escaped, render_json
 from rightcall.errors import CallError, StoreError
-from rightcall.executor.present.messages import LONGEST as LONGEST_SUMMARY
-from rightcall.executor.present.messages import Content, Outcome, error_content, mark_as_data, short
+from rightcall.executor.messages import LONGEST as LONGEST_SUMMARY
+from rightcall.executor.messages import Content, Outcome, error_content, mark_as_data, short
 from rightcall.executor.request import TOO_MANY_PATHS
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, inner_calls, names_of
 from rightcall.gate.examples import hint, unknown_tool_hint

@@ -15,7 +15,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told, stubborn_hint
-from rightcall.executor.present.messages import error_content
+from rightcall.executor.messages import error_content
 from rightcall.executor.request import UNREADABLE, Ground, Occasion, attempt_request, build_request, canonical
 from rightcall.executor.rights import (
     DoorRights,

@@ -35,8 +35,17 @@ from rightcall.executor.calls import (
     make_storable,
     redact_text,
 )
-from rightcall.gate.gate import Counter, Gate, statistics
-from rightcall.gate.offering import arguments_of, describe_fault, functions, name_of, readable, suited
+from rightcall.gate.gate import (
+    Counter,
+    Gate,
+    arguments_of,
+    describe_fault,
+    functions,
+    name_of,
+    readable,
+    statistics,
+    suited,
+)
 from rightcall.gate.stream import Stream
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.proxy.teaching import is_copied

@@ -11,8 +11,8 @@ from msgspec import json
 
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.mcp.links import ProcessLink
 from rightcall.mcp.serving import Client
-from rightcall.mcp.upstream.links import ProcessLink
 from rightcall.policy.watch import load_policy
 from rightcall.proxy.gates import Options
 from rightcall.record.memory import MemoryStore

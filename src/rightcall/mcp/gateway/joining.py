@@ -16,10 +16,9 @@ from rightcall.base.globs import matches
 from rightcall.base.text import escaped
 from rightcall.mcp.gateway.forward import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.gateway.names import Clash, Table, ToolEntry, clash_words, read_entries
-from rightcall.mcp.messages import Answer, mapping, value
-from rightcall.mcp.tasks import EXTENSION
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, Upstream, listed_tools, own_request
+from rightcall.mcp.messages import EXTENSION, Answer, mapping, value
+from rightcall.mcp.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream import Hello, Upstream, listed_tools, own_request
 from rightcall.policy.settings import Server
 
 # ── looking at a server ──
