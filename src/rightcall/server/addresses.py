@@ -316,3 +316,19 @@ def tell_upstream(host: str, fault: Fault) -> HttpError:
     """With what the user may check."""
     advice = _ADVICE.get(fault.code) or _ADVICE.get(fault.kind)
     return HttpError(host, fault, f": {advice}" if advice else "")
+
+
+PROBE: Final = HttpLimits(connect_seconds=3.0, first_byte_seconds=3.0, between_seconds=3.0)
+"""How long an upstream may take to show that it is there."""
+
+
+async def probe(url: str) -> int:
+    """The status with which an upstream answers, whatever it is: without a key most say no, and are there all the same.
+    Raises HttpError where none comes."""
+    upstream = Upstream(url, PROBE)
+    try:
+        incoming = await upstream.send("GET", "/v1/models", [(b"accept", b"application/json")])
+        incoming.release()
+        return incoming.status
+    finally:
+        await upstream.aclose()
