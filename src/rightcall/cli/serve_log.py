@@ -1,8 +1,8 @@
 """The lines that a server writes for people on standard error: each call, what was repaired or why it was left alone,
 and whether the upstream answers. And its log.
 
-    2026-11-17 08:31:07 repaired weather (llama3.2): days "3" → 3 [number]
-    2026-11-17 08:31:09 left     weather (llama3.2): `city` is missing
+    2026-11-17 08:31:07 repaired weather (llama3.2): days "3" → 3 [number_text]
+    2026-11-17 08:31:09 left     weather (llama3.2): `city` is missing; passed on unchanged
 
     say ─▶ queue, bounded ─▶ one thread ─▶ the terminal
 

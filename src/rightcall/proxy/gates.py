@@ -363,12 +363,9 @@ def render_header(
     return " ".join(f"{word}={count}" for word, count in counts.items() if count) or None
 
 
-def render_comment(
-    did: Iterable[Did], *, retries: int = 0, taught: bool = False, ran: int = 0, observe: bool = False
-) -> bytes:
+def render_comment(words: str | None) -> bytes:
     """The same as a comment in a stream of server-sent events, which clients skip; empty when nothing was done. Lines
     of JSON know no comments: it has no place there."""
-    words = render_header(did, retries=retries, taught=taught, ran=ran, observe=observe)
     return b"" if words is None else b": rightcall %s\n\n" % words.encode("ascii")
 
 

@@ -190,6 +190,8 @@ def with_headers(send: Send, more: Iterable[Header]) -> Send:
 
 OWN = b"x-rightcall"
 """The beginning of the headers that are between the client and us."""
+REPORT: Final = b"x-rightcall-report"
+"""With it a client asks to find in the answer itself, as the field `rightcall`, what was done to it."""
 
 _SLASHES = re.compile(r"[/\\]")  # some servers take the other one for it
 _OF_ONE_HOP = frozenset(
