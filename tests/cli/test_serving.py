@@ -169,7 +169,7 @@ def test_the_log_is_on_standard_error_with_quiet_too(
     serve_nothing(monkeypatch, lambda: log.error("rightcall: the audit is read-only"))
     result = run("proxy", "--upstream", "http://127.0.0.1:1", "--root", str(tmp_path), "--quiet", "--no-audit")
     assert result.code == 0
-    assert result.err.splitlines()[0].endswith(" error    the audit is read-only")
+    assert " error    the audit is read-only\n" in result.err
     assert log.handlers == before
 
 
@@ -226,8 +226,10 @@ def test_what_serve_prints_can_be_pasted(tmp_path: Path, run: Runner, monkeypatc
     at = lines.index("   [gate.hosts.proxy]")
     assert lines[at + 1] == '   mode = "observe"'
     assert ".venv/bin/rightcall trust" in lines[at + 2]
-    assert lines[at + 3].endswith(" .venv/bin/rightcall audit tail")
-    assert any(".venv/bin/rightcall serve --upstream" in line for line in lines)
+    assert f"trust {tmp_path}/rightcall.toml)" in lines[at + 2]
+    assert lines[at + 3].endswith(f" .venv/bin/rightcall audit tail --root {tmp_path}")
+    serves = [line for line in lines if ".venv/bin/rightcall serve --upstream" in line]
+    assert serves[0].endswith(f" --root {tmp_path}")
 
 
 def test_commands_are_shown_as_this_one_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,15 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
+from shlex import quote
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.http.answers import HttpError, is_loopback
 from rightcall.base.secrets import Redactor
-from rightcall.cli.options import database_of, number_within, policy_file
+from rightcall.base.text import escaped
+from rightcall.cli.options import database_of, follow_up, number_within, places, policy_file
 from rightcall.cli.parser import SHARED
 from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
 from rightcall.cli.terminal import Style, json_text, say, style_for
@@ -122,7 +125,7 @@ def serve_upstream(
         try:
             if gateway and policy.current.servers:
                 endpoint = open_endpoint(options, lines.say)
-            watcher = None if options.quiet else teller(lines, _redactor(policy, recording))
+            watcher = None if options.quiet else teller(lines, _redactor(policy, recording), places(options))
             parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
 
@@ -327,7 +330,7 @@ def run(options: Namespace) -> int:
         return serve_upstream(
             options,
             options.upstream,
-            lambda base, token, style: _describe_start(base, token, style, False),
+            lambda base, token, style: _describe_start(options, base, token, style),
             gateway=True,
         )
     try:
@@ -338,14 +341,16 @@ def run(options: Namespace) -> int:
     with running(practice_app()) as (host, port):
         upstream = f"http://{host}:{port}"
         return serve_upstream(
-            options, upstream, lambda base, token, style: _describe_start(base, token, style, True), gateway=True
+            options, upstream, lambda base, token, style: _describe_start(options, base, token, style), gateway=True
         )
 
 
-def _describe_start(base: str, token: str | None, style: Style, practice: bool) -> list[str]:
+def _describe_start(options: Namespace, base: str, token: str | None, style: Style) -> list[str]:
+    practice = options.upstream is None
     url = base_url(base, token)
     model = "the practice model, which breaks its calls on purpose" if practice else "your upstream"
-    command = program()
+    own = follow_up("serve --upstream http://localhost:11434", options, program())
+    file = "" if options.root == "." else f" {escaped(quote(os.path.join(options.root, POLICY_FILE)))}"
     first = (
         f"   curl -si {url}/v1/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
         if practice
@@ -361,12 +366,12 @@ def _describe_start(base: str, token: str | None, style: Style, practice: bool) 
         "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
         first,
         f"2. The base URL for a client: {style.tint(f'{url}/v1', 'bold')} (Anthropic's and Ollama's: {url})",
-        f"   In front of your own model: {command} serve --upstream http://localhost:11434",
-        "3. Two lines for rightcall.toml here, so that nothing is changed but everything told:",
+        f"   In front of your own model: {own}",
+        "3. Two lines for your rightcall.toml, so that nothing is changed but everything told:",
         "   [gate.hosts.proxy]",
         '   mode = "observe"',
-        f"   They count once you trust the file ({command} trust) and start again.",
-        f"   What passed is in the audit: {command} audit tail",
+        f"   They count once you trust the file ({program()} trust{file}) and start again.",
+        f"   What passed is in the audit: {follow_up('audit tail', options, program())}",
         "",
         "Press Ctrl-C to stop.",
     ]

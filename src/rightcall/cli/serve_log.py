@@ -205,13 +205,13 @@ _RIGHT = Verdict(True, None)
 _FAULTS = {
     "internal": "in RightCall itself",
     "refused": "refused: it cannot be passed on",
-    "paused": "refused: all calls are paused; `rightcall resume` lets them run again",
+    "paused": "refused: all calls are paused; `rightcall resume{}` lets them run again",
 }
 """Faults that are none of the upstream's."""
 
 
-def teller(lines: Lines, redactor: Callable[[], Redactor]) -> Callable[[Facts], None]:
-    """Tells people what was done. `redactor` gives the one of this moment."""
+def teller(lines: Lines, redactor: Callable[[], Redactor], where: str = "") -> Callable[[Facts], None]:
+    """Tells people what was done. `redactor` gives the one of this moment; `where` are options for further commands."""
     from rightcall.server.recording import weight_of
 
     def tell(facts: Facts) -> None:
@@ -221,7 +221,7 @@ def teller(lines: Lines, redactor: Callable[[], Redactor]) -> Callable[[Facts], 
         calls = [_without_arguments(one) for one in facts.did[:_MOST]]
         told = _Told(
             lines.form.now(), facts.wire, facts.model[:400], facts.caller, facts.stream, facts.observe, calls,
-            len(facts.did) - _MOST, fault,
+            len(facts.did) - _MOST, fault, where,
         )  # fmt: skip
         lines.make(lambda: _render(told, lines.form, redactor()), sum(map(weight_of, calls)))
 
@@ -240,6 +240,7 @@ class _Told(Struct, frozen=True):
     did: list[Did]
     more: int
     fault: str
+    where: str
 
 
 def _without_arguments(did: Did) -> Did:
@@ -256,10 +257,10 @@ def _render(told: _Told, form: Form, redactor: Redactor) -> str:
         _entry(one, body, told, form) for one, body in zip(told.did, notes(told.did, redactor, came), strict=True)
     ]
     if told.more > 0:
-        text = f"{told.more} more calls in this answer; `rightcall audit tail` lists them"
+        text = f"{told.more} more calls in this answer; `rightcall audit tail{told.where}` lists them"
         entries.append(form.entry(told.when, "note", f"… and {text}", {"more_calls": told.more}))
     if told.fault:
-        text = _FAULTS.get(told.fault) or f"upstream {told.fault}"
+        text = _FAULTS.get(told.fault, f"upstream {told.fault}").format(told.where)
         fields = {"fault": told.fault, "wire": told.wire, "model": escaped(told.model, 200)}
         entries.append(form.entry(told.when, "failed", f"request {text}", fields))
     return "\n".join(entries)
