@@ -12,7 +12,7 @@ from rightcall.cli.options import TAKES, follow_up, pointed
 from rightcall.cli.parser import actions_of, flags, parser_of
 from support.cli import Runner, write_trusted
 
-PRINTED = re.compile(r"`(rightcall [^`]+)`|(?:^|[:(] *)(rightcall [a-z][^`\n)]*)", re.MULTILINE)
+PRINTED = re.compile(r"`(rightcall [^`]+)`|(?:^|  |[:(] *)(rightcall [a-z][^`\n)]*)", re.MULTILINE)
 PLACES = ("policy", "root", "store")
 
 
