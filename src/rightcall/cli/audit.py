@@ -133,7 +133,7 @@ def _show(store: "Looking", options: Namespace) -> int:
     view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
         raise ConfigError(f"unknown record {seq}; run `rightcall audit tail` to see the last calls")
-    tell(options, record_of_view(view), lambda style: whole(view, style))
+    tell(options, record_of_view(view), lambda style: whole(view, style, places(options)))
     return OK
 
 

@@ -335,7 +335,7 @@ def put_in(options: Namespace) -> int:
         f"Wrote {len(written)} files; no file of Agent Zero was changed. Start it again to take them up.",
         "Calls are repaired where that is certain, and warned about otherwise.",
         'To refuse them instead, in rightcall.toml:  [gate.hosts.agent-zero]  mode = "block"',
-        f"Undo it with:     rightcall uninstall agent-zero --folder {escaped(folder)}",
+        f"Undo it with:     rightcall uninstall agent-zero --folder {escaped(shlex.quote(folder))}",
     )
     return OK
 

@@ -50,7 +50,7 @@ def run(options: Namespace) -> int:
 
     if options.no_code and not options.servers:
         raise ConfigError("--no-code leaves nothing to serve: it goes with --servers")
-    from rightcall.cli.serve import lines_and_log
+    from rightcall.cli.serve_log import lines_and_log
 
     source, target = protocol_files()
     with (
@@ -132,7 +132,7 @@ def arguments_wrap(parser: ArgumentParser) -> None:
 
 
 def run_wrap(options: Namespace) -> int:
-    from rightcall.cli.serve import lines_and_log
+    from rightcall.cli.serve_log import lines_and_log
     from rightcall.executor.door import Door
     from rightcall.mcp.gateway.names import server_name
     from rightcall.mcp.wrap.wrap import Pump

@@ -462,9 +462,34 @@ def store_options(parser: ArgumentParser) -> None:
     group.add_argument("--store", metavar="FILE", help=SHARED["--store"])
 
 
+_PLACES: Final = ("policy", "root", "store")
+
+TAKES: Final[dict[str, tuple[str, ...]]] = {
+    "check": ("policy",), "install": ("policy",), "read": ("policy",), "tools": ("policy",), "wrap": ("policy",),
+    "mcp": ("policy", "root"), "policy command": ("policy", "root"), "proxy": ("policy", "root"),
+    "sandbox": ("policy", "root"), "serve": ("policy", "root"), "init": ("root",), "warm": ("root",),
+    "approvals": _PLACES, "ask": _PLACES, "audit": _PLACES, "doctor": _PLACES, "grants": _PLACES, "pause": _PLACES,
+    "policy explain": _PLACES, "policy quarantine": _PLACES, "pr": _PLACES, "requests": _PLACES, "resume": _PLACES,
+    "route": _PLACES, "run": _PLACES, "stats": _PLACES, "token": _PLACES, "undo": _PLACES,
+}  # fmt: skip
+"""Which of these options a command takes. One that is not here takes none of them, or names a file of its own."""
+
+
+def follow_up(command: str, options: Namespace, program: str = "rightcall") -> str:
+    """A command line to paste: with the policy, root and store of this one, as far as it takes them.
+
+    >>> follow_up("audit tail", Namespace(policy=None, root="my project", store=None))
+    "rightcall audit tail --root 'my project'"
+    """
+    words = command.split()
+    takes = TAKES.get(" ".join(words[:2])) or TAKES.get(words[0] if words else "", ())
+    missing = tuple(name for name in takes if f"--{name}" not in words)
+    return f"{program} {command}{repeat_options(options, missing)}"
+
+
 def places(options: Namespace) -> str:
-    """The options that say where policy and store are, as they were given: for commands that are printed."""
-    return repeat_options(options, ("policy", "root", "store"))
+    """The options that say where policy and store are, as they were given: for commands that take all of them."""
+    return repeat_options(options, _PLACES)
 
 
 def repeat_options(options: Namespace, names: tuple[str, ...]) -> str:
@@ -479,15 +504,12 @@ def _was_given(name: str, value: object) -> bool:
     return isinstance(value, str) and value != "" and (name, value) != ("root", ".")
 
 
-_OF_STORE = re.compile(
-    r"`rightcall (?:approvals|audit|grants|policy quarantine|pr|requests|resume|run|token|undo)\b[^`]*"
-)
+_COMMAND = re.compile(r"`rightcall ([a-z][^`]*)`")
 
 
 def pointed(text: str, options: Namespace) -> str:
-    """A text of ours whose commands lead to the same policy and store when they are pasted."""
-    where = places(options)
-    return _OF_STORE.sub(lambda found: found[0] + ("" if " --store " in found[0] else where), text) if where else text
+    """A text of ours whose commands, in backticks, lead to the same policy and store when they are pasted."""
+    return _COMMAND.sub(lambda found: f"`{follow_up(found[1], options)}`", text) if places(options) else text
 
 
 def policy_file(options: Namespace) -> "str | FoundPolicy | None":

@@ -10,6 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
+from shlex import quote
 from statistics import median
 from time import perf_counter
 from typing import Any, Literal, get_args
@@ -207,7 +208,9 @@ def _policys(options: Namespace) -> SandboxSettings:
         if others < 1:
             raise
         more = f"{others} more mistakes are" if others > 1 else "one more mistake is"
-        raise PolicyError(f"{error}\n{more} in it: `rightcall policy check {file}` lists them all") from error
+        raise PolicyError(
+            f"{error}\n{more} in it: `rightcall policy check {quote(os.fspath(file))}` lists them all"
+        ) from error
 
 
 class _Program:
