@@ -220,6 +220,14 @@ def subcommands(parser: ArgumentParser, **more: Any) -> tuple[Callable[[str, str
     return action, actions.choices
 
 
+def missing_package(missing: ImportError) -> Exception:
+    """What to say where the extra is not installed; an error of our own stays what it is."""
+    name = (missing.name or "").partition(".")[0]
+    if name in ("", "rightcall"):
+        return missing
+    return ConfigError(f"the server needs {name}, which is not installed: pip install 'rightcall[serve]'")
+
+
 # ── files of tools ──
 # What `--tools` accepts: a JSON, JSON lines or TOML file, or `module:attribute` for tools written in Python.
 
@@ -341,7 +349,7 @@ def _was_given(name: str, value: object) -> bool:
 
 
 _OF_STORE = re.compile(
-    r"`rightcall (?:approvals|audit|grants|policy quarantine|pr|requests|resume|run|token|undo)\b[^`]*"
+    r"`rightcall (?:approvals|audit|console|grants|people|policy quarantine|pr|requests|resume|run|token|undo)\b[^`]*"
 )
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rightcall.base.http.answers import is_loopback
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import REDACTED, escaped, render_json
-from rightcall.cli.options import database_of, number_within, policy_file
+from rightcall.cli.options import database_of, missing_package, number_within, policy_file
 from rightcall.cli.parser import SHARED
 from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
@@ -30,6 +30,7 @@ from rightcall.record.tables import Store
 if TYPE_CHECKING:
     from rightcall.executor.door import Door
     from rightcall.policy.watch import PolicyInForce
+    from rightcall.server.app import Service
     from rightcall.server.mcp import Endpoint
     from rightcall.server.own_tools import OwnTools
     from rightcall.server.recording import Facts, Recording
@@ -89,6 +90,8 @@ def serving_options(parser: ArgumentParser) -> None:
     record.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
     record.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
     record.add_argument("--no-audit", action="store_true", help="Do not record calls")
+    console = parser.add_argument_group("Console")
+    console.add_argument("--no-console", action="store_true", help="Do not start the console in the browser")
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
     parser.add_argument("--json", action="store_true", help="Print address and token as one JSON object")
 
@@ -125,11 +128,12 @@ def serve_upstream(
             watcher = None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording))
             parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
-            return serve(
-                service.app, address=(options.host, options.port), metrics=service.metrics,
-                on_ready=lambda host, port: _ready(options, host, port, token, tell, mcp=endpoint is not None),
-                on_stopping=lambda running: _stopping(running, endpoint, lines.say),
-            )  # fmt: skip
+            with _console(options, recording, policy, service) as told:
+                return serve(
+                    service.app, address=(options.host, options.port), metrics=service.metrics,
+                    on_ready=lambda *at: _ready(options, at, token, tell, told, mcp=endpoint is not None),
+                    on_stopping=lambda running: _stopping(running, endpoint, lines.say),
+                )  # fmt: skip
         finally:
             if recording is not None:
                 _stop(recording)
@@ -196,19 +200,37 @@ def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[]
     return lambda: Redactor(key, policy.current.settings.audit.redact)
 
 
+@contextmanager
+def _console(
+    options: Namespace, recording: Recording | None, policy: PolicyInForce, service: Service
+) -> Generator[list[str]]:
+    """The console beside the server, on the same store; without an audit there is nothing to show."""
+    if recording is None:
+        yield []
+        return
+    from rightcall.cli.console import console_beside
+
+    with console_beside(options, recording.store, policy, service.state) as told:
+        yield told
+
+
 def _ready(
-    options: Namespace, host: str, port: int, token: str | None, tell: Callable[[str, str | None, Style], list[str]],
-    *, mcp: bool,
+    options: Namespace, address: tuple[str, int], token: str | None,
+    tell: Callable[[str, str | None, Style], list[str]], console: list[str], *, mcp: bool,
 ) -> None:  # fmt: skip
+    host, port = address
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
     base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if options.json:
         joined = {"mcp": f"{base_url(base, token)}/mcp"} if mcp else {}
+        if console:
+            joined["console"] = options.console_address
         say(json_text({"url": base_url(base, token), "address": base, "token": token, **joined}))
     else:
         say(*tell(base, token, style_for(sys.stdout)))
         if mcp:
             say(f"MCP clients find the servers of your policy, joined, at {base_url(base, token)}/mcp")
+        say(*console)
     sys.stdout.flush()
 
 
@@ -223,14 +245,6 @@ def _stop(recording: Recording) -> None:
     recording.stop(timeout=1.0)
     if left := recording.state.waiting:
         logging.getLogger("rightcall").error("%d records of calls could not be written before the end", left)
-
-
-def missing_package(missing: ImportError) -> Exception:
-    """What to say where the extra is not installed; an error of our own stays what it is."""
-    name = (missing.name or "").partition(".")[0]
-    if name in ("", "rightcall"):
-        return missing
-    return ConfigError(f"the server needs {name}, which is not installed: pip install 'rightcall[serve]'")
 
 
 def base_url(base: str, token: str | None) -> str:
@@ -469,7 +483,6 @@ EXAMPLES = """\
 examples:
   rightcall serve
   rightcall serve --upstream http://localhost:11434
-  rightcall serve --upstream http://localhost:8080 --policy rightcall.toml --port 0 --json
 """
 
 _BODY = """{"model": "rightcall-practice", "messages": [{"role": "user", "content": "Weather in Bern, 3 days?"}],
@@ -540,7 +553,6 @@ passes byte for byte. Keys of the upstream pass through and are never stored."""
 EXAMPLES_PROXY = """\
 examples:
   rightcall proxy --upstream http://localhost:11434
-  rightcall proxy --upstream http://localhost:8080 --port 4242 --no-auth --retry 1
   rightcall proxy --upstream https://api.anthropic.com --mode observe
 """
 
