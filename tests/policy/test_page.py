@@ -25,6 +25,7 @@ from rightcall.policy.settings import (
     CallerSettings,
     Check,
     CodeSettings,
+    ConsoleSettings,
     Limits,
     Paths,
     RouterSettings,
@@ -57,6 +58,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[write]", WriteSettings, ("write",)),
     ("[write.check]", Check, ("write", "check")),
     ("[web]", WebSettings, ("web",)),
+    ("[console]", ConsoleSettings, ("console",)),
 ]
 TABLES = {
     "limits",

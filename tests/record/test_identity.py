@@ -157,7 +157,7 @@ def test_what_another_store_permitted_does_not_count_once_it_is_adopted(
     another_with_all_its_files(database)
     not_opened(database, "replaced", found=found)
     with closing(SqliteStore(database, adopting=("anna", ""))):
-        assert "grants and tokens that were in it do not count" in caplog.text
+        assert "grants, tokens and people that were in it do not count" in caplog.text
     with closing(SqliteStore(database, found=True)) as store:
         assert store.look(lambda tables: tables.all_grants()) == []
 

@@ -15,7 +15,7 @@ from rightcall.errors import StoreError
 from rightcall.policy.types import Facts, Pause
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import WRITES, Store, Tables
-from support.stores import BODY, OpenSqlite, add, approval, grant, numbers, records, token
+from support.stores import BODY, OpenSqlite, add, approval, credential, grant, numbers, records, token
 
 T = TypeVar("T")
 WRITING: dict[str, Callable[[Tables], Any]] = {
@@ -33,11 +33,13 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
     "put_pause": lambda tables: tables.put_pause(Pause("anna", "now")),
     "put_token": lambda tables: tables.put_token(token("t1", note="other")),
     "drop_token": lambda tables: tables.drop_token("t1"),
+    "put_credential": lambda tables: tables.put_credential(credential("p1", may="look")),
+    "drop_credential": lambda tables: tables.drop_credential("p1"),
 }
 READING = {
-    "all_grants", "answered", "approval", "approvals", "belonging", "changes", "definition", "entries", "entry",
-    "grants", "head", "is_open", "newest", "nth_last", "overdue", "own_pause", "paused", "running", "scopes", "tokens",
-    "waiting", "wall",
+    "all_grants", "answered", "approval", "approvals", "belonging", "changes", "credentials", "definition", "entries",
+    "entry", "grants", "head", "is_open", "newest", "nth_last", "overdue", "own_pause", "paused", "running", "scopes",
+    "tokens", "waiting", "wall",
 }  # fmt: skip
 
 
@@ -48,7 +50,7 @@ def state(store: Store) -> list[Any]:
             list(tables.entries()), tables.head(), tables.running(), tables.belonging(1), tables.scopes(""),
             tables.nth_last("all", 1), tables.changes(), tables.definition("ping"), tables.definition("pong"),
             tables.approvals(), tables.answered("b" * 64), tables.all_grants(), tables.waiting("teacher", 0),
-            tables.overdue(2**62), tables.paused(), tables.tokens(),
+            tables.overdue(2**62), tables.paused(), tables.tokens(), tables.credentials(),
         ]
     )  # fmt: skip
 
@@ -69,6 +71,7 @@ def full(store: Store) -> Store:
         tables.put_grant(grant("g2"))
         tables.put_token(token("t1"))
         tables.put_token(token("t2"))
+        tables.put_credential(credential("p1"))
 
     store.transact(everything)
     return store

@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from rightcall.errors import StoreError, StoreFault
-from rightcall.policy.types import MINUTE, Approval, Grant, Token
+from rightcall.policy.types import MINUTE, Approval, Credential, Grant, Token
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import (
@@ -180,6 +180,11 @@ def grant(id: str = "g1", **changes: Any) -> Grant:
 
 def token(id: str, **changes: Any) -> Token:
     made = Token(id, "teacher", f"digest of {id}", "", "ann", "2026-01-01 00:00:00.000")
+    return replace(made, **changes)
+
+
+def credential(id: str, **changes: Any) -> Credential:
+    made = Credential(id, "person", "ann", "approve", f"digest of {id}", "", "ann", "2026-01-01 00:00:00.000")
     return replace(made, **changes)
 
 

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "demo": "Show how RightCall repairs, checks and runs broken calls",
     "init": "Write a policy file with every key, its default and its meaning",
     "doctor": "Check this machine and say what to do next; with --upstream, measure a model",
+    "console": "Open the console in the browser, or print a login link",
     "docs": "Print a page of the documentation, or list the pages",
     "proxy": "Run a proxy that repairs a model's tool calls",
     "serve": "Run the server: proxy, health and metrics; without an upstream, a practice model",
@@ -39,6 +40,7 @@ COMMANDS: Final = {
     "trust": "Trust a policy file that RightCall found in a folder",
     "approvals": "Approve or deny the calls that wait for a person",
     "grants": "Permit certain calls of a caller in advance",
+    "people": "Add, list and revoke the people who may open the console",
     "token": "Create, list and revoke the tokens of HTTP clients",
     "pause": "Stop every tool call in all processes on the store",
     "resume": "Let tool calls run again after `pause`",
@@ -60,7 +62,7 @@ COMMANDS: Final = {
 _HOMES: Final = {
     "wrap": "mcp", "proxy": "serve", "uninstall": "install", "tools": "packs", "formats": "packs",
     "grants": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
-    "hook": "mcp", "status": "install", "docs": "help", "completion": "help", "warm": "init",
+    "hook": "mcp", "status": "install", "docs": "help", "completion": "help", "warm": "init", "people": "console",
 }  # fmt: skip
 """Commands that share a module with another: what is theirs there ends with their name (`run_wrap`, `HELP_WRAP`)."""
 

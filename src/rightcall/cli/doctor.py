@@ -80,7 +80,7 @@ def _measure(options: Namespace) -> int:
         from rightcall.doctor.doctor import Examination, Settings
         from rightcall.doctor.questions import QUICK, STEPS
     except ImportError as missing:
-        from rightcall.cli.serve import missing_package
+        from rightcall.cli.options import missing_package
 
         raise missing_package(missing) from missing
 

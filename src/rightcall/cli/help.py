@@ -30,10 +30,10 @@ LONGEST: Final = 30
 """Lines of a `--help`: what fits a small terminal."""
 
 GROUPS: Final = {
-    "Start": ("demo", "init", "doctor", "docs"),
+    "Start": ("demo", "init", "doctor", "console", "docs"),
     "Connect": ("proxy", "serve", "mcp", "wrap", "install", "uninstall", "status"),
     "Calls": ("read", "check", "run", "tools", "packs", "formats"),
-    "Control": ("policy", "trust", "approvals", "grants", "token", "pause", "resume", "audit", "stats"),
+    "Control": ("policy", "trust", "approvals", "grants", "people", "token", "pause", "resume", "audit", "stats"),
     "Requests": ("ask", "route", "requests"),
     "Code": ("sandbox", "pr", "undo"),
 }
@@ -48,6 +48,7 @@ PAGES: Final = {
     "check": "concepts/repair.md", "tools": "reference/packs.md", "packs": "reference/packs.md",
     "formats": "reference/formats.md", "policy": "operate/policy.md", "init": "operate/policy.md",
     "trust": "concepts/policy-order.md", "approvals": "operate/approve.md", "grants": "operate/approve.md",
+    "console": "operate/console.md", "people": "operate/console.md",
     "audit": "operate/audit.md", "stats": "operate/stats.md", "route": "concepts/routing.md",
     "ask": "concepts/routing.md", "requests": "reference/routing.md", "sandbox": "reference/sandbox.md",
     "pr": "reference/writes.md", "undo": "reference/undo.md", "run": "reference/executor.md",

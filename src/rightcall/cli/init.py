@@ -349,6 +349,21 @@ networks = []
 # A SearXNG-compatible server; without it `web/search` is unavailable.
 search = ""
 
+# ── The console in the browser, which `rightcall serve` starts ──────────────────────────────────────────────
+
+[console]
+enabled = true
+host = "127.0.0.1"
+# 0: any free port.
+port = 4142
+# The address people use from elsewhere, such as "https://console.example.org".
+public_url = ""
+# Files (PEM) for HTTPS, which an address other than this machine's own needs.
+certificate = ""
+private_key = ""
+# true: serve other addresses without TLS, behind your own proxy that has TLS.
+plain_http = false
+
 # ── What is recorded ─────────────────────────────────────────────────────────────────────────────────────────
 
 [audit]

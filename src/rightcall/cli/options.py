@@ -359,6 +359,14 @@ def subcommands(parser: ArgumentParser, **more: Any) -> tuple[Callable[[str, str
     return action, actions.choices
 
 
+def missing_package(missing: ImportError) -> Exception:
+    """What to say where the extra is not installed; an error of our own stays what it is."""
+    name = (missing.name or "").partition(".")[0]
+    if name in ("", "rightcall"):
+        return missing
+    return ConfigError(f"the server needs {name}, which is not installed: pip install 'rightcall[serve]'")
+
+
 # ── files of tools ──
 # What `--tools` accepts: a JSON, JSON lines or TOML file, or `module:attribute` for tools written in Python.
 

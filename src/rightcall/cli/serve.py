@@ -9,7 +9,8 @@ import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from shlex import quote
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.http.answers import HttpError, is_loopback
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
-from rightcall.cli.options import SHARED, database_of, follow_up, number_within, places, policy_file
+from rightcall.cli.options import SHARED, database_of, follow_up, missing_package, number_within, places, policy_file
 from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
 from rightcall.cli.terminal import Style, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from rightcall.executor.door import Door
     from rightcall.policy.watch import PolicyInForce
+    from rightcall.server.app import Service
     from rightcall.server.mcp import Endpoint
     from rightcall.server.own_tools import OwnTools
     from rightcall.server.recording import Recording
@@ -90,6 +92,8 @@ def serving_options(parser: ArgumentParser) -> None:
     record.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
     record.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
     record.add_argument("--no-audit", action="store_true", help="Do not record calls")
+    console = parser.add_argument_group("Console")
+    console.add_argument("--no-console", action="store_true", help="Do not start the console in the browser")
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
     parser.add_argument("--json", action="store_true", help="Print address, token and each line of the log as JSON")
 
@@ -127,16 +131,17 @@ def serve_upstream(
             watcher = None if options.quiet else teller(lines, _redactor(policy, recording), places(options))
             parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
+            with _console(options, recording, policy, service) as told:
 
-            def ready(host: str, port: int) -> None:
-                _ready(options, host, port, token, tell, mcp=endpoint is not None)
-                if options.upstream is not None:
-                    check_upstream(url, lines, quiet=options.quiet)
+                def ready(host: str, port: int) -> None:
+                    _ready(options, (host, port), token, tell, told, mcp=endpoint is not None)
+                    if options.upstream is not None:
+                        check_upstream(url, lines, quiet=options.quiet)
 
-            return serve(
-                service.app, address=(options.host, options.port), metrics=service.metrics, on_ready=ready,
-                on_stopping=lambda running: _stopping(running, endpoint, lines.say),
-            )  # fmt: skip
+                return serve(
+                    service.app, address=(options.host, options.port), metrics=service.metrics, on_ready=ready,
+                    on_stopping=lambda running: _stopping(running, endpoint, lines.say),
+                )  # fmt: skip
         finally:
             if recording is not None:
                 _stop(recording)
@@ -230,19 +235,37 @@ def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[]
     return lambda: Redactor(key, policy.current.settings.audit.redact)
 
 
+@contextmanager
+def _console(
+    options: Namespace, recording: Recording | None, policy: PolicyInForce, service: Service
+) -> Generator[list[str]]:
+    """The console beside the server, on the same store; without an audit there is nothing to show."""
+    if recording is None:
+        yield []
+        return
+    from rightcall.cli.console import console_beside
+
+    with console_beside(options, recording.store, policy, service.state) as told:
+        yield told
+
+
 def _ready(
-    options: Namespace, host: str, port: int, token: str | None, tell: Callable[[str, str | None, Style], list[str]],
-    *, mcp: bool,
+    options: Namespace, address: tuple[str, int], token: str | None,
+    tell: Callable[[str, str | None, Style], list[str]], console: list[str], *, mcp: bool,
 ) -> None:  # fmt: skip
+    host, port = address
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
     base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     if options.json:
         joined = {"mcp": f"{base_url(base, token)}/mcp"} if mcp else {}
+        if console:
+            joined["console"] = options.console_address
         say(json_text({"url": base_url(base, token), "address": base, "token": token, **joined}))
     else:
         say(*tell(base, token, style_for(sys.stdout)))
         if mcp:
             say(f"MCP clients find the servers of your policy, joined, at {base_url(base, token)}/mcp")
+        say(*console)
     sys.stdout.flush()
 
 
@@ -257,14 +280,6 @@ def _stop(recording: Recording) -> None:
     recording.stop(timeout=1.0)
     if left := recording.state.waiting:
         logging.getLogger("rightcall").error("%d records of calls could not be written before the end", left)
-
-
-def missing_package(missing: ImportError) -> Exception:
-    """What to say where the extra is not installed; an error of our own stays what it is."""
-    name = (missing.name or "").partition(".")[0]
-    if name in ("", "rightcall"):
-        return missing
-    return ConfigError(f"the server needs {name}, which is not installed: pip install 'rightcall[serve]'")
 
 
 def base_url(base: str, token: str | None) -> str:
@@ -311,7 +326,6 @@ EXAMPLES = """\
 examples:
   rightcall serve
   rightcall serve --upstream http://localhost:11434
-  rightcall serve --upstream http://localhost:8080 --policy rightcall.toml --port 0 --json
 """
 
 _BODY = """{"model": "rightcall-practice", "messages": [{"role": "user", "content": "Weather in Bern, 3 days?"}],
@@ -384,7 +398,6 @@ passes byte for byte. Keys of the upstream pass through and are never stored."""
 EXAMPLES_PROXY = """\
 examples:
   rightcall proxy --upstream http://localhost:11434
-  rightcall proxy --upstream http://localhost:8080 --port 4242 --no-auth --retry 1
   rightcall proxy --upstream https://api.anthropic.com --mode observe
 """
 

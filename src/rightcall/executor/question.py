@@ -310,9 +310,9 @@ def view(
 ) -> View:
     wide = max(LEAST_WIDTH, width)
     paper = Paper(wide - _MARGIN, None if full else _LONGEST_TEXT, ascii_only)
-    details, value = _details(approval.details), _value(approval.canonical)
+    details, value = details_of(approval), value_of(approval.canonical)
     cut_off = is_cut_off(approval)
-    head = list(_head(approval, details, _folder(value), now, paper))
+    head = list(_head(approval, details, folder_of(value), now, paper))
     body = [*_call(approval, value, paper), *_changes(approval, before, paper), *_beside(details, paper)]
     complete = not any(isinstance(line, Hidden) for line in body)
     lines = [*head, *body, *_warnings(approval, value, paper), *_end(approval, complete, cut_off, paper)]
@@ -321,7 +321,7 @@ def view(
 
 def is_cut_off(approval: Approval) -> bool:
     """Whether the tool itself could not show all that it would do: no view of it is whole."""
-    return leaves_out(_details(approval.details).get("preview"))
+    return leaves_out(details_of(approval).get("preview"))
 
 
 def time_left(expires_at: int, now: int) -> str:
@@ -347,7 +347,7 @@ def state_of(approval: Approval, now: int) -> str:
     return approval.status
 
 
-def _folder(value: Any) -> str:
+def folder_of(value: Any) -> str:
     """Where a call would run, if not in the root."""
     return str(cast("dict[str, Any]", value).get("folder", "")) if isinstance(value, dict) else ""
 
@@ -386,7 +386,7 @@ def _call(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
         yield from _labelled(what, "no longer kept: it was answered or used, or it expired", paper)
         return
     size = f"{len(approval.canonical):,} characters as JSON"
-    shown = _arguments(value, approval)
+    shown = arguments_of(value, approval)
     if isinstance(shown, (dict, list)):
         items = cast("dict[str, Any] | list[Any]", shown)
         yield from _labelled(what, f"{len(items)} ({size} in all)" if items else "none", paper)
@@ -397,7 +397,7 @@ def _call(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
     yield from paper.margined(cut(rows, None if paper.longest is None else _LONGEST_PART, paper))
 
 
-def _arguments(value: Any, approval: Approval) -> Any:
+def arguments_of(value: Any, approval: Approval) -> Any:
     """The arguments alone where the head says the rest, otherwise everything."""
     if (
         approval.kind == "call"
@@ -450,12 +450,13 @@ def _repair(repair: Any, paper: Paper) -> Iterator[str]:
     yield from value_rows(f"{label} by", {name: item for name, item in said.items() if item is not None}, paper)
 
 
-def _details(text: str) -> dict[str, Any]:
-    found = _value(text)
+def details_of(approval: Approval) -> dict[str, Any]:
+    """What was noted beside the call."""
+    found = value_of(approval.details)
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {"details": found}
 
 
-def _value(text: str) -> Any:
+def value_of(text: str) -> Any:
     """What a JSON text says; itself where it is none, since nothing is left unshown."""
     try:
         return read(text)
@@ -464,18 +465,24 @@ def _value(text: str) -> Any:
 
 
 def _warnings(approval: Approval, value: Any, paper: Paper) -> Iterator[str]:
-    told = [
-        *_foreign("the caller's name", approval.caller),
-        *_foreign("the context's name", approval.context or ""),
-        *_foreign("the folder's name", _folder(value)),
-        *_foreign(f"the {'server' if approval.kind == 'server' else 'tool'}'s name", approval.tool),
-        *(f"the {approval.kind} has {found}" for found in suspicions("\n".join(texts_in(_arguments(value, approval))))),
-    ]
+    told = warnings_of(approval, value)
     if told:
         yield from _labelled("look closely", "", paper)
     for one in told:
         for number, row in enumerate(folded(one, paper.width)):
             yield f"  {' ' if number else '!'} {row}"
+
+
+def warnings_of(approval: Approval, value: Any) -> list[str]:
+    """What a person should know of the letters in a question, in plain ASCII. `value` is what its call says."""
+    texts = "\n".join(texts_in(arguments_of(value, approval)))
+    return [
+        *_foreign("the caller's name", approval.caller),
+        *_foreign("the context's name", approval.context or ""),
+        *_foreign("the folder's name", folder_of(value)),
+        *_foreign(f"the {'server' if approval.kind == 'server' else 'tool'}'s name", approval.tool),
+        *(f"the {approval.kind} has {found}" for found in suspicions(texts)),
+    ]
 
 
 def _foreign(what: str, name: str) -> Iterator[str]:
@@ -485,10 +492,15 @@ def _foreign(what: str, name: str) -> Iterator[str]:
         yield from (f"{what} has {found}" for found in suspicions(name))
 
 
+def fits_digest(approval: Approval) -> bool:
+    """Whether what is shown is what the digest is of: otherwise somebody has changed the store."""
+    return sha256(approval.canonical.encode("utf-8", "surrogatepass")).hexdigest() == approval.digest
+
+
 def _end(approval: Approval, complete: bool, cut_off: bool, paper: Paper) -> Iterator[str]:
     if not approval.canonical:
         return
-    if sha256(approval.canonical.encode("utf-8", "surrogatepass")).hexdigest() != approval.digest:
+    if not fits_digest(approval):
         yield from _labelled(
             "digest", "NOT the digest of what is shown: somebody has changed the store. Deny it.", paper
         )

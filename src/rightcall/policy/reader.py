@@ -24,6 +24,7 @@ from rightcall.policy.settings import (
     CacheSettings,
     Check,
     CodeSettings,
+    ConsoleSettings,
     HostSettings,
     IntentMode,
     LeastTier,
@@ -89,6 +90,27 @@ def _endpoint(source: Source, path: KeyPath, value: Any) -> str:
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise source.wrong(path, "must have no user, password, query or fragment: name scheme, host, port and path")
     return text.rstrip("/")
+
+
+def _file(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if text and (not text.startswith("/") or "\0" in text):
+        raise source.wrong(path, f'must be a whole path, such as "/etc/rightcall/console.pem", not {render_json(text)}')
+    return text
+
+
+def _public(source: Source, path: KeyPath, value: Any) -> str:
+    text = _endpoint(source, path, value)
+    if text.count("/") > 2:
+        raise source.wrong(path, 'must be scheme, host and port alone, such as "https://console.example.org"')
+    return text
+
+
+def _host_name(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if not text or any(not (one.isalnum() or one in ".:-_") for one in text) or not text.isascii():
+        raise source.wrong(path, f'must be an address, such as "127.0.0.1" or "0.0.0.0", not {render_json(text)}')
+    return text
 
 
 def _check(source: Source, path: KeyPath, value: Any) -> Check:
@@ -191,12 +213,22 @@ _WEB: Readers = {
     "networks": _networks,
     "search": _endpoint,
 }
+_CONSOLE: Readers = {
+    "enabled": Source.flag,
+    "host": _host_name,
+    "port": whole(0, 65535),
+    "public_url": _public,
+    "certificate": _file,
+    "private_key": _file,
+    "plain_http": Source.flag,
+}
 _SECTIONS: dict[str, tuple[Readers, Any]] = {
     "sandbox": (_SANDBOX, SandboxSettings()),
     "write": (_WRITE, WriteSettings()),
     "code": (_CODE, CodeSettings()),
     "cache": (_CACHE, CacheSettings()),
     "web": (_WEB, WebSettings()),
+    "console": (_CONSOLE, ConsoleSettings()),
 }
 """The tables that stand for themselves, and what holds where they say nothing."""
 

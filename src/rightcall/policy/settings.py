@@ -151,6 +151,25 @@ class WebSettings(Struct, frozen=True):
     """Address of a SearXNG-compatible server; empty: there is no `web/search`."""
 
 
+class ConsoleSettings(Struct, frozen=True):
+    """`[console]`: the pages in the browser, where they listen and how they are reached."""
+
+    enabled: bool = True
+    """Whether `rightcall serve` starts them."""
+    host: str = "127.0.0.1"
+    port: int = 4142
+    """0: any that is free."""
+    public_url: str = ""
+    """Under which people reach it from elsewhere, such as https://console.example.org; empty: as it listens."""
+    certificate: str = ""
+    """A file with the certificate chain (PEM); with it the pages are served by HTTPS."""
+    private_key: str = ""
+    """The file with its key."""
+    plain_http: bool = False
+    """Whether an address other than this machine's own may be served without TLS: behind a proxy of yours that has
+    it."""
+
+
 # ── the router ──
 # `[router]` of the policy file: how a request finds its tool, how sure one must be, and which models are asked.
 #
@@ -637,6 +656,8 @@ class Policy(Struct, frozen=True):
     """`[cache]`: the results that an executor keeps."""
     web: WebSettings = WebSettings()
     """`[web]`: what the tools that fetch may reach."""
+    console: ConsoleSettings = ConsoleSettings()
+    """`[console]`: the pages in the browser."""
     version: int = VERSION
     source: str = "default policy"
     digest: str = "e3b0c44298fc1c14"

@@ -29,6 +29,7 @@ from rightcall.policy.settings import (
     CacheSettings,
     CallerSettings,
     CodeSettings,
+    ConsoleSettings,
     HostSettings,
     Limits,
     Paths,
@@ -244,6 +245,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "code": narrow,
         "cache": narrow,
         "web": narrow,
+        "console": narrow,
     },
     Settings: {
         "preset": _take_as_is,  # its limits count by themselves
@@ -314,6 +316,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "ports": _common,
         "sites": _nothing_else,
     },
+    ConsoleSettings: {"enabled": _only_both},  # where it listens and under which name opens it to others
 }
 
 
@@ -328,6 +331,7 @@ _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
     Policy: {
         "settings": ("policy",), "servers": ("servers",), "router": ("router",), "sandbox": ("sandbox",),
         "write": ("write",), "code": ("code",), "cache": ("cache",), "web": ("web",),
+        "console": ("console",),
     },
     Settings: {"callers": ("callers",), "audit": ("audit",), "budgets_of_tools": ("policy", "budgets", "tools")},
 }  # fmt: skip
@@ -350,6 +354,7 @@ _MEANINGS = (
     (("web", "search"), "sends searches to a server"),
     (("web", "networks"), "lets tools reach addresses that are not part of the public internet"),
     (("web",), "lets tools fetch more"),
+    (("console",), "opens the console to others, or shows it elsewhere"),
     (("audit", "path"), "keeps the audit log outside the folder"),
     (("gate", "packs"), "loads rules from a file"),
     (("policy", "stage"), "allows more tools"),

@@ -242,6 +242,27 @@ class Token(Struct, frozen=True):
     note: str = ""
 
 
+May = Literal["look", "approve"]
+"""What a person may do in the console: read everything, or also answer approvals."""
+
+
+class Credential(Struct, frozen=True):
+    """What lets a person into the console: their own credential, a login link that counts once, or the session that
+    one of them began. The secret itself is kept nowhere."""
+
+    id: str
+    kind: Literal["person", "link", "session"]
+    person: str
+    may: May
+    digest: str
+    """SHA-256 of the secret; empty for a person who comes in by links alone."""
+    expires: str
+    """UTC, as the audit writes it; empty for never."""
+    by: str
+    made: str
+    """UTC."""
+
+
 class Facts(Protocol):
     """What a policy may ask of the shared tables, inside the transaction in which the decision is recorded."""
 

@@ -198,12 +198,14 @@ class Reply(NamedTuple):
     reason: str = ""
     hide: Hide = unsaid
     """Says what the record keeps of the reason."""
+    through: str = ""
+    """Where the person was, if not at a terminal."""
 
 
 def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, callers: Collection[str] = ()) -> Approval:
     """A person answers. `expires` is how many seconds the answer holds; `callers` are the names that the policy knows
     as callers, who cannot answer."""
-    said, by, digest, reason, hide = reply
+    said, by, digest, reason, hide, through = reply
     approval = approval_of(tables, id)
     answerable(approval, now)
     if said == "approved" or digest:
@@ -221,8 +223,9 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     tables.put_approval(answered)
     why = hide(reason) if reason else ""
     body = AnswerBody(
-        id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why, now, answered.expires_at
-    )
+        id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why, now, answered.expires_at,
+        through,
+    )  # fmt: skip
     tables.append("answer", 0, encode(body))
     return answered
 

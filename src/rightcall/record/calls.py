@@ -6,6 +6,7 @@ begin, refused, waiting, proxied ─┬─▶ CallRecord ─▶ snapshot, as des
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Final, Literal, get_args
 
 from msgspec import DecodeError, Struct
@@ -101,6 +102,14 @@ class CallFilter(Struct, frozen=True):
     step: str | None = None
     since: str | None = None
     """A time in UTC."""
+    until: str | None = None
+    model: str | None = None
+    decision: str | None = None
+    rule: str | None = None
+    repair: str | None = None
+    """A rule or strategy of a repair; `any` for every repaired call, `none` for those that fitted as they were."""
+    text: str | None = None
+    """Somewhere in its record, in any case of letters."""
 
     def has(self, record: CallRecord) -> bool:
         return (
@@ -109,11 +118,31 @@ class CallFilter(Struct, frozen=True):
             and (self.status is None or record.status == self.status)
             and (self.context is None or record.context == self.context)
             and (self.step is None or record.step == self.step)
+            and (self.until is None or record.timestamp < self.until)
+            and (self.model is None or record.model == self.model)
+            and (self.decision is None or record.decision == self.decision)
+            and (self.rule is None or record.rule == self.rule)
+            and (self.repair is None or self._has_repair(record))
+            and (self.text is None or self.text.casefold() in _words_of(record))
         )
+
+    def _has_repair(self, record: CallRecord) -> bool:
+        repaired = bool(record.repairs) or record.strategy != "direct"
+        if self.repair in ("any", "none"):
+            return repaired is (self.repair == "any")
+        used = {str(one.get(key)) for one in record.repairs for key in ("rule", "strategy")}
+        return self.repair == record.strategy or self.repair in used
 
     def may_have(self, body: bytes) -> bool:
         """A quick look, before the record is read: every name that is asked for stands in it."""
-        return all(encode(name) in body for name in (self.caller, self.tool, self.context, self.step) if name)
+        names = (self.caller, self.tool, self.context, self.step, self.model, self.rule)
+        return all(encode(name) in body for name in names if name)
+
+
+def _words_of(record: CallRecord) -> str:
+    parts = (record.params, record.emission, record.repairs)
+    told = (record.caller, record.tool, record.written, record.reason, record.error, record.summary, record.rule)
+    return "\n".join((*(encode(one).decode() for one in parts), *(one or "" for one in told))).casefold()
 
 
 _ANY_CALL = CallFilter()
@@ -134,6 +163,71 @@ def find_calls(
             record = joined(entry, _end_of(tables, entry), running)
             if wanted.has(record):
                 found.append(record)
+    return found
+
+
+LOOKED_THROUGH = 20_000
+"""Records that one page of calls is searched in: a fraction of a second; the next page goes on behind them."""
+_PAGE = 1000
+
+
+class CallPage(Struct, frozen=True):
+    """Some calls, the newest first, and where older ones begin."""
+
+    calls: list[CallRecord]
+    before: int | None
+    """The number that the next page is asked for with; None where there is nothing older."""
+
+
+def page_of_calls(
+    tables: Tables, wanted: CallFilter = _ANY_CALL, *, before: int | None = None, limit: int = 50
+) -> CallPage:
+    """The calls of that kind with a number below `before`. Only so many records are looked through at a time: a page
+    may have few calls, or none, and still say where to go on."""
+    last = tables.head()[0]
+    end = last if before is None else min(last, before - 1)
+    lowest = max(0, end - LOOKED_THROUGH)
+    found: list[CallRecord] = []
+    running, ends = frozenset(tables.running()), dict[int, AuditEntry]()
+    while end > lowest and len(found) < limit:
+        first = max(lowest, end - _PAGE)
+        entries = [one for one in islice(tables.entries(first), end - first) if one.seq <= end]
+        if entries and wanted.since is not None and all(one.at < wanted.since for one in entries):
+            return CallPage(found, None)
+        end = first
+        for entry in reversed(entries):
+            if entry.kind == "end":
+                ends[entry.call] = entry
+            elif entry.kind in CALLS and (wanted.since is None or entry.at >= wanted.since):
+                if not wanted.may_have(entry.body):
+                    continue
+                record = joined(entry, ends.get(entry.seq) or _end_of(tables, entry), running)
+                if wanted.has(record):
+                    found.append(record)
+                    if len(found) >= limit:
+                        end = entry.seq - 1
+                        break
+    oldest = next(tables.entries(), None)
+    more = oldest is not None and oldest.seq <= end
+    return CallPage(found, end + 1 if more else None)
+
+
+def calls_since(tables: Tables, after: int, wanted: CallFilter = _ANY_CALL, *, limit: int = 50) -> list[CallRecord]:
+    """The calls of that kind of which something was recorded above this number: new ones, and those that have ended.
+    The newest first, and no more than `limit`."""
+    last = tables.head()[0]
+    numbers = dict.fromkeys(
+        entry.call if entry.kind == "end" else entry.seq
+        for entry in tables.entries(max(after, last - LOOKED_THROUGH // 4))
+        if entry.kind == "end" or entry.kind in CALLS
+    )
+    found: list[CallRecord] = []
+    for number in sorted(numbers, reverse=True):
+        record = call(tables, number)
+        if record is not None and wanted.has(record) and (wanted.since is None or record.timestamp >= wanted.since):
+            found.append(record)
+            if len(found) >= limit:
+                break
     return found
 
 

@@ -35,20 +35,20 @@ _WORD = "known_to:"
 _PRESENT = "SELECT 1 FROM meta WHERE name = ?"
 _SUPER_JOURNAL = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 """How a rollback journal ends that names a further file, which SQLite would open, and delete."""
-_PERMISSIONS = "approvals, grants and tokens"
+_PERMISSIONS = "approvals, grants, tokens and people"
 _NAME_IT = "If it is yours, name it: --store FILE, or --policy FILE for its policy."
 
 
 class Since:
     """What came with a store does not count where it would permit something: rows numbered up to here."""
 
-    __slots__ = ("approvals", "grants", "tokens")
+    __slots__ = ("approvals", "credentials", "grants", "tokens")
 
-    def __init__(self, approvals: int = 0, grants: int = 0, tokens: int = 0) -> None:
-        self.take(approvals, grants, tokens)
+    def __init__(self) -> None:
+        self.take()
 
-    def take(self, approvals: int, grants: int, tokens: int) -> None:
-        self.approvals, self.grants, self.tokens = approvals, grants, tokens
+    def take(self, approvals: int = 0, credentials: int = 0, grants: int = 0, tokens: int = 0) -> None:
+        self.approvals, self.credentials, self.grants, self.tokens = approvals, credentials, grants, tokens
 
 
 class Origin:
@@ -79,7 +79,7 @@ class Origin:
     def hide(self, connection: sqlite3.Connection) -> None:
         """For whoever only reads: nothing is taken over, so nothing counts that this user has not begun."""
         if self._found and not self._is_known(connection):
-            self.since.take(_ALL, _ALL, _ALL)
+            self.since.take(_ALL, _ALL, _ALL, _ALL)
             warn(f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} in it do not count")
 
     def begin(self, connection: sqlite3.Connection) -> None:

@@ -15,7 +15,7 @@ from rightcall.base.globs import quoted
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
 from rightcall.policy.trust import places_of, stop_at
-from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Grant, Mark, Pause, Token
+from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Token
 from rightcall.record.admission import sweep
 from rightcall.record.tables import (
     START,
@@ -73,6 +73,7 @@ class MemoryTables:
         self._pause: Pause | None = None
         self._stops = places_of()
         self._tokens: dict[str, Token] = {}
+        self._credentials: dict[str, Credential] = {}
 
     # A work is over
 
@@ -349,6 +350,17 @@ class MemoryTables:
 
     def tokens(self) -> list[Token]:
         return list(self._tokens.values())
+
+    # People
+
+    def put_credential(self, credential: Credential) -> None:
+        self._put(self._credentials, credential.id, credential)
+
+    def drop_credential(self, id: str) -> None:
+        self._drop(self._credentials, id)
+
+    def credentials(self) -> list[Credential]:
+        return list(self._credentials.values())
 
 
 RECORDS = 50_000

@@ -140,7 +140,7 @@ def is_locked(error: sqlite3.Error) -> bool:
 #     audit        the records, chained; only ever added to
 #     windows      starts per scope, numbered, for limits and repeats; kept for an hour
 #     running      calls that have begun, each with the run (process) it is in
-#     approvals, grants, definitions, tokens
+#     approvals, grants, definitions, tokens, credentials
 #     meta         few words: the last record once all are pruned, changes, the boot the times belong to
 
 APPLICATION = 0x52434C31
@@ -232,7 +232,14 @@ CREATE TABLE tokens (
 );
 """
 
-STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS)
+_CREDENTIALS = """
+CREATE TABLE credentials (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, person TEXT NOT NULL, may TEXT NOT NULL,
+    digest TEXT NOT NULL, expires TEXT NOT NULL, "by" TEXT NOT NULL, made TEXT NOT NULL
+);
+"""
+
+STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS, _CREDENTIALS)
 """What leads from each version to the next; an empty file is version 0."""
 
 VERSION = len(STEPS)

@@ -16,7 +16,17 @@ from msgspec import json
 from msgspec.structs import astuple, replace
 
 from rightcall.policy.trust import places_of, put_stop, stop_at
-from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Grant, Mark, Pause, Token, refused_scope
+from rightcall.policy.types import (
+    HOUR,
+    Approval,
+    ApprovalStatus,
+    Credential,
+    Grant,
+    Mark,
+    Pause,
+    Token,
+    refused_scope,
+)
 from rightcall.record.identity import PrivateTexts
 from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link
 
@@ -164,6 +174,8 @@ _PUT_APPROVAL = _upsert("approvals", Approval.__struct_fields__)
 _PUT_GRANT = _upsert("grants", Grant.__struct_fields__)
 _TOKENS = f"SELECT {_columns(Token.__struct_fields__)} FROM tokens WHERE n > ? ORDER BY n"
 _PUT_TOKEN = _upsert("tokens", Token.__struct_fields__)
+_CREDENTIALS = f"SELECT {_columns(Credential.__struct_fields__)} FROM credentials WHERE n > ? ORDER BY n"
+_PUT_CREDENTIAL = _upsert("credentials", Credential.__struct_fields__)
 _ANSWERED = (
     f"{_APPROVALS} WHERE binding = ? AND n > ? AND status IN ('approved', 'denied', 'waiting')"
     " ORDER BY CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END, n DESC LIMIT 1"
@@ -514,6 +526,18 @@ class SqliteTables:
 
     def tokens(self) -> list[Token]:
         return [Token(*row) for row in self._do(_TOKENS, (self._since.tokens,)).fetchall()]
+
+    # People
+
+    def put_credential(self, credential: Credential) -> None:
+        self._do(_PUT_CREDENTIAL, astuple(credential))
+
+    def drop_credential(self, id: str) -> None:
+        self.withdraws = True
+        self._do("DELETE FROM credentials WHERE id = ?", (id,))
+
+    def credentials(self) -> list[Credential]:
+        return [Credential(*row) for row in self._do(_CREDENTIALS, (self._since.credentials,)).fetchall()]
 
     # A few words of the store's own
 

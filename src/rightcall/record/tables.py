@@ -13,7 +13,17 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct, json
 
-from rightcall.policy.types import Approval, ApprovalStatus, DecisionKind, Facts, Grant, Pause, Status, Token
+from rightcall.policy.types import (
+    Approval,
+    ApprovalStatus,
+    Credential,
+    DecisionKind,
+    Facts,
+    Grant,
+    Pause,
+    Status,
+    Token,
+)
 
 # ── entries ──
 # What the records of the audit hold, by kind, as JSON. Everything a model wrote is redacted before it comes here.
@@ -151,6 +161,8 @@ class AnswerBody(Struct, frozen=True, omit_defaults=True):
     now: int = 0
     until: int = 0
     """When it was answered, and until when the answer holds, by the monotonic clock."""
+    through: str = ""
+    """Where the person was, if not at a terminal: `console`."""
 
 
 class NoteBody(Struct, frozen=True, omit_defaults=True):
@@ -399,11 +411,19 @@ class Tables(Facts, Protocol):
         """Oldest first, expired ones too."""
         ...
 
+    def put_credential(self, credential: Credential) -> None: ...
+
+    def drop_credential(self, id: str) -> None: ...
+
+    def credentials(self) -> list[Credential]:
+        """Of the people who may open the console: oldest first, expired ones too."""
+        ...
+
 
 WRITES = frozenset(
     (
         "append", "remove_through", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval", "put_grant",
-        "drop_grant", "put_pause", "put_token", "drop_token",
+        "drop_grant", "put_pause", "put_token", "drop_token", "put_credential", "drop_credential",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

@@ -115,24 +115,24 @@ def has_expired(token: Token, now: str) -> bool:
     return bool(token.expires) and token.expires <= now
 
 
-def check_caller(name: str, others: Collection[str] = ()) -> None:
+def check_caller(name: str, others: Collection[str] = (), what: str = "caller") -> None:
     """Raises ConfigError for a name that could be taken for another: hidden characters, mixed alphabets, or a spelling
-    of one of `others` that only looks the same."""
+    of one of `others` that only looks the same. `what` has that name."""
     shown = escaped(name, LONGEST_CALLER)
     if not 0 < len(name) <= LONGEST_CALLER or name != name.strip() or not name.isprintable() or "*" in name:
         raise ConfigError(
-            f"invalid caller '{shown}': expected 1 to {LONGEST_CALLER} printable characters, without `*` and without "
+            f"invalid {what} '{shown}': expected 1 to {LONGEST_CALLER} printable characters, without `*` and without "
             "blanks around them"
         )
     odd = next(suspicions(name), "")
     if odd or has_unseen(name) or normalize("NFKC", name) != name or not skeleton(name):
         why = odd or "it has characters that cannot be seen, or that only look like letters"
-        raise ConfigError(f"invalid caller '{ascii(name)[1:-1]}': {why}")
+        raise ConfigError(f"invalid {what} '{ascii(name)[1:-1]}': {why}")
     own = skeleton(name)
     near = next((one for one in others if one != name and skeleton(one) == own), None)
     if near is not None:
         raise ConfigError(
-            f"invalid caller '{shown}': it can be mistaken for the caller '{escaped(near, LONGEST_CALLER)}'; "
+            f"invalid {what} '{shown}': it can be mistaken for the {what} '{escaped(near, LONGEST_CALLER)}'; "
             "use that spelling, or a name that differs in more than case, signs or look-alike letters"
         )
 

@@ -155,6 +155,8 @@ class Service(Struct, frozen=True):
     app: ASGIApp
     proxy: Proxy
     metrics: Metrics
+    state: Callable[[], Mapping[str, Any]]
+    """How it is at the moment, as `/health` tells it."""
 
 
 class Parts(Struct, frozen=True):
@@ -232,7 +234,7 @@ def assemble(
         Entrance(access, callers), metrics, Health(about, state), proxy=under_the_policy_of_now,
         beside={} if mcp is None else {"/mcp": mcp}, span=span,
     )  # fmt: skip
-    return Service(app, proxy, metrics)
+    return Service(app, proxy, metrics, state)
 
 
 class _Rules:

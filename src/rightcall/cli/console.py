@@ -1,0 +1,284 @@
+"""Open the console in the browser on a store: calls as they happen, approvals to answer, and the audit log. It needs no
+server beside it; `rightcall serve` starts it by itself."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
+
+from rightcall.base.letters import visible
+from rightcall.cli import OK
+from rightcall.cli.options import (
+    existing_place,
+    json_option,
+    look_into,
+    missing_package,
+    number_within,
+    open_store,
+    places,
+    pointed,
+    policy_file,
+    policy_of,
+    store_options,
+    subcommands,
+)
+from rightcall.cli.persons import at_a_terminal, login_name, person_option, render_name, who
+from rightcall.cli.terminal import Style, say, table, tell
+from rightcall.console.people import (
+    LINK_SECONDS,
+    add_person,
+    local_person,
+    make_link,
+    people,
+    revoke_person,
+)
+from rightcall.errors import ConfigError
+from rightcall.policy.settings import ConsoleSettings, Policy
+from rightcall.policy.types import Credential
+from rightcall.policy.watch import PolicyInForce
+from rightcall.record.browse import moment
+from rightcall.record.tables import Store
+
+if TYPE_CHECKING:
+    from rightcall.console.access import Address
+
+EXAMPLES = """\
+examples:
+  rightcall console
+  rightcall console --store .rightcall/audit.db --port 0
+  rightcall console link --as ann
+"""
+
+
+def arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "wanted", nargs="?", choices=("open", "link"), default="open", metavar="link",
+        help="Print a login link for a console that runs already",
+    )  # fmt: skip
+    parser.add_argument("--as", dest="person", metavar="NAME", help="Log in as this person (default: your user name)")
+    console_options(parser)
+    parser.add_argument("--json", action="store_true", help="Print address and login link as one JSON object")
+    store_options(parser)
+
+
+def console_options(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--port", metavar="N", type=number_within(0, 65535),
+        help=f"Listen on this port (default: the policy's, else {ConsoleSettings().port}; 0: a free one)",
+    )  # fmt: skip
+
+
+def run(options: Namespace) -> int:
+    settings = policy_of(options).console
+    if options.port is not None:
+        settings = replace(settings, port=options.port)
+    with closing(open_store(options)) as store:
+        if options.wanted == "link":
+            return _link(store, options, settings)
+        try:
+            from rightcall.console.app import Console, check_settings, serve_console
+        except ImportError as missing:
+            raise missing_package(missing) from missing
+        check_settings(settings)
+        policy = PolicyInForce(policy_file(options))
+        console = Console(store, in_force(policy), options.root)
+        return serve_console(console, settings, lambda address: _ready(store, options, address))
+
+
+def in_force(policy: PolicyInForce) -> Callable[[], Policy]:
+    """The policy of each moment; an edit that is wrong changes nothing."""
+
+    def current() -> Policy:
+        found = policy.changed()
+        if isinstance(found, Policy):
+            policy.take(found)
+        return policy.current
+
+    return current
+
+
+def _link(store: Store, options: Namespace, settings: ConsoleSettings) -> int:
+    from rightcall.console.access import Address
+
+    if not settings.port and not settings.public_url:
+        raise ConfigError("the console listens on any free port: pass the one it printed as `--port N`")
+    address = Address(settings.host, settings.port, settings.public_url, tls=bool(settings.certificate))
+    url = login_url(store, options, address, options.person)
+    if url is None:
+        raise ConfigError(_nobody(options))
+    tell(options, {"url": url, "seconds": LINK_SECONDS}, lambda _: [url])
+    return OK
+
+
+def _ready(store: Store, options: Namespace, address: "Address") -> None:
+    """The link is a key: it is printed where somebody reads it, and not into a log."""
+    link = login_url(store, options, address, options.person) if at_a_terminal() else None
+    if options.json:
+        from rightcall.cli.terminal import json_text
+
+        say(json_text({"address": address.origin, "link": link}))
+    else:
+        say(*told(link, address, options))
+        say("Press Ctrl-C to stop.")
+    sys.stdout.flush()
+
+
+def told(link: str | None, address: "Address", options: Namespace) -> list[str]:
+    """Where the console is, and how to come in."""
+    if link is not None:
+        return [f"Console: {link}", f"  The link logs you in once, within {LINK_SECONDS // 60} minutes."]
+    why = pointed("`rightcall console link` prints a login link", options) + (
+        "" if address.port == ConsoleSettings().port else f" (with --port {address.port})"
+    )
+    return [f"Console: {address.origin}", f"  {why}."]
+
+
+def login_url(store: Store, options: Namespace, address: "Address", person: str | None = None) -> str | None:
+    """A link for a person, or for the user of this machine, who is the first person of a store. None where there are
+    people and this user is not among them. Raises ConfigError for a person who is not known."""
+    callers = tuple(policy_of(options).settings.callers)
+    user = login_name()
+
+    def work(tables: Any) -> str | None:
+        if person is None and local_person(tables, user, callers) is None:
+            return None
+        return make_link(tables, person or user, user)
+
+    secret = store.transact(work)
+    return None if secret is None else f"{address.origin}/enter/{secret}"
+
+
+def _nobody(options: Namespace) -> str:
+    user = login_name()
+    return (
+        f"{user!r} is not among the people of this console. Name one with `--as NAME`, or run "
+        f"`rightcall people add {user}{places(options)}`"
+    )
+
+
+@contextmanager
+def console_beside(
+    options: Namespace, store: Store, policy: PolicyInForce, state: Callable[[], Mapping[str, Any]]
+) -> Generator[list[str]]:
+    """The console of a server, while the `with` lasts; yields what to tell of it. Beside a server on any free port,
+    and where somebody else has the usual one, it takes any free port too."""
+    settings = policy.current.console
+    if not settings.enabled or options.no_console:
+        yield []
+        return
+    from rightcall.console.app import Console, check_settings, console_running
+
+    if settings.port == ConsoleSettings().port and (options.port == 0 or not _is_free(settings)):
+        settings = replace(settings, port=0)
+    check_settings(settings)
+    console = Console(store, lambda: policy.current, options.root, state)
+    with console_running(console, settings) as address:
+        link = login_url(store, options, address) if at_a_terminal() and not options.json else None
+        options.console_address = address.origin
+        yield told(link, address, options)
+
+
+def _is_free(settings: ConsoleSettings) -> bool:
+    from rightcall.server.app import bind
+
+    try:
+        bind(settings.host, settings.port).close()
+    except ConfigError:
+        return False
+    return True
+
+
+# ── people ──
+
+HELP_PEOPLE = """\
+Add, list and revoke the people who may open the console. Each has a credential of their own: the store keeps only its
+hash, so it is shown once. Revoking a person ends their sessions and open pages at once."""
+
+EXAMPLES_PEOPLE = """\
+examples:
+  rightcall people add ann
+  rightcall people add bob --may look
+  rightcall people list
+  rightcall people revoke ann
+"""
+
+_RIGHTS: Final = ("approve", "look")
+
+
+def arguments_people(parser: ArgumentParser) -> None:
+    action, _ = subcommands(parser)
+    add = action("add", "Add a person, or give one a new credential, and print it once")
+    add.add_argument("name", metavar="NAME", help="Name of the person, which every answer is recorded with")
+    add.add_argument("--may", choices=_RIGHTS, default="approve", help="approve or look (default: approve)")
+    lists = action("list", "List the people, without their credentials")
+    revoke = action("revoke", "Revoke a person: credential, links and sessions")
+    revoke.add_argument("name", metavar="NAME", help="Name of the person, from `list`")
+    for one in (add, revoke):
+        person_option(one)
+    for one in (add, lists, revoke):
+        json_option(one)
+        store_options(one)
+
+
+def run_people(options: Namespace) -> int:
+    if options.action == "list":
+        with closing(look_into(options)) as looking:
+            return _list(looking.look(lambda tables: (people(tables), tables.credentials())), options)
+    if options.action == "add":
+        existing_place(options)
+    with closing(open_store(options, create=options.action == "add")) as store:
+        return (_add if options.action == "add" else _revoke)(store, options)
+
+
+def _add(store: Store, options: Namespace) -> int:
+    callers, by = tuple(policy_of(options).settings.callers), who(options)
+    made, text = store.transact(lambda tables: add_person(tables, options.name, options.may, by, callers=callers))
+    lines = [
+        f"{visible(made.person)} may {_may(made)} in the console. The credential is shown only now:",
+        "",
+        f"  {text}",
+        "",
+        f"Log in with it, or with a link: rightcall console link --as {visible(made.person)}{places(options)}",
+        f"Revoke it with `rightcall people revoke {visible(made.person)}{places(options)}`.",
+    ]
+    tell(options, _record(made) | {"credential": text}, lambda _: lines, guarded=True)
+    return OK
+
+
+def _may(one: Credential) -> str:
+    return "look and answer approvals" if one.may == "approve" else "look"
+
+
+def _list(found: tuple[list[Credential], list[Credential]], options: Namespace) -> int:
+    known, rows = found
+    sessions = {one.person: sum(row.kind == "session" and row.person == one.person for row in rows) for one in known}
+    record = {"people": [_record(one) | {"sessions": sessions[one.person]} for one in known]}
+    nothing = [pointed("No people. Add one with `rightcall people add NAME`.", options)]
+
+    def lines(style: Style) -> list[str]:
+        cells = [
+            [render_name(one.person), one.may, moment(one.made)[:16], render_name(one.by), str(sessions[one.person])]
+            for one in known
+        ]
+        return [*table(["person", "may", "added (UTC)", "by", "sessions"], cells, style, left=4), _people(known)]
+
+    tell(options, record, lambda style: lines(style) if known else nothing, guarded=True)
+    return OK
+
+
+def _people(known: list[Credential]) -> str:
+    return "1 person" if len(known) == 1 else f"{len(known)} people"
+
+
+def _revoke(store: Store, options: Namespace) -> int:
+    gone = store.transact(lambda tables: revoke_person(tables, options.name, who(options)))
+    said = f"{render_name(gone.person)} is revoked: credential, links and sessions do not count any more."
+    tell(options, {"revoked": gone.person}, lambda _: [said], guarded=True)
+    return OK
+
+
+def _record(one: Credential) -> dict[str, Any]:
+    return {"person": one.person, "may": one.may, "made": moment(one.made), "by": one.by}

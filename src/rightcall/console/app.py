@@ -1,0 +1,191 @@
+"""The console as an application: its middleware in order, its routes, and how it is started and stopped.
+
+It has a port, and so an origin, of its own: what an upstream sends through the proxy can never speak as a page of the
+console.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import ssl
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rightcall.base.http.answers import ServeLimits, is_loopback
+from rightcall.base.text import escaped
+from rightcall.console.access import Address, Doorway, Headers, Hosts, Origins
+from rightcall.console.events import Pulse, stream
+from rightcall.console.page import Site, render, serve_file
+from rightcall.console.pages import PAGES
+from rightcall.errors import ConfigError, StoreError
+from rightcall.policy.settings import ConsoleSettings, Policy
+from rightcall.record.tables import Store
+from rightcall.server.app import Running, bind
+
+log = logging.getLogger("rightcall")
+
+_GRACE: Final = 2.0
+"""Seconds that requests may go on at a stop."""
+_LIMITS: Final = ServeLimits(body_bytes=1_000_000, connections=500, grace_seconds=_GRACE)
+
+
+class Console(Struct, frozen=True):
+    """What it is opened on."""
+
+    store: Store
+    policy: Callable[[], Policy]
+    root: str = "."
+    state: Callable[[], Mapping[str, Any]] = dict
+    """How the server is that runs beside it."""
+
+
+def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
+    """Every route stands behind the four middlewares, in this order; see `access.py`."""
+    pulse = Pulse(console.store)
+    site = Site(console.store, console.policy, address, pulse, PAGES, console.root, console.state)
+    app = Starlette(
+        routes=[
+            *(route for page in PAGES for route in page.routes),
+            Route("/events", stream),
+            Route("/static/{digest}/{name}", serve_file),
+        ],
+        middleware=[
+            Middleware(Hosts, address=address),
+            Middleware(Headers),
+            Middleware(Origins, address=address),
+            Middleware(Doorway, store=console.store, address=address),
+        ],
+        exception_handlers={HTTPException: _http_error, StoreError: _store_error, 500: _fault},
+    )
+    app.state.site = site
+    return app
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    title, text = _TOLD.get(status, ("That did not work", "Go back and try again."))
+    return render(request, "message", status, title=title, text=text, back=("/", "Overview"))
+
+
+_TOLD: Final = {
+    404: ("Page not found", "There is nothing at this address. It may belong to records that were pruned."),
+    405: ("Not possible here", "This address is not used in this way. Go back and use the buttons of the page."),
+    413: ("Too much", "The form was too large. Shorten the text and send it again."),
+}
+
+
+async def _store_error(request: Request, error: Exception) -> Response:
+    told = escaped(str(error), 500)
+    return render(request, "message", 503, title="The audit log cannot be read", text=told, back=("/", "Try again"))
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    del error  # logged by the server with its place
+    text = "The console failed to make this page. The log of the server says why."
+    return render(request, "message", 500, title="Something went wrong", text=text, back=("/", "Overview"))
+
+
+# ── running ──
+
+
+class ConsoleServer(Running):
+    """One console on one bound socket, with TLS where the settings name a certificate."""
+
+    def __init__(self, app: Starlette, bound: Any, settings: ConsoleSettings, on_ready: Callable[[str, int], None]):
+        super().__init__(app, bound, _LIMITS, on_ready=on_ready)
+        self.config.headers = []  # the application sets its own: these are pages
+        if settings.certificate:
+            self.config.ssl_certfile, self.config.ssl_keyfile = settings.certificate, settings.private_key or None
+        self.bound = bound
+        self._pulse: Pulse = app.state.site.pulse
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self._pulse.stop()
+        await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
+
+def check_settings(settings: ConsoleSettings) -> None:
+    """What is wrong is said before anything is opened. Raises ConfigError."""
+    if not settings.certificate and not is_loopback(settings.host) and not settings.plain_http:
+        raise ConfigError(
+            f"[console] host = {escaped(settings.host, 60)!r} would serve the console to others without TLS. Set "
+            "`certificate` and `private_key`, or `plain_http = true` behind your own proxy that has TLS"
+        )
+    for name in ("certificate", "private_key"):
+        path = getattr(settings, name)
+        if path and not os.path.isfile(path):
+            raise ConfigError(f"[console] {name}: no such file: {escaped(path, 200)}")
+    if settings.certificate:
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(settings.certificate, settings.private_key or None)
+        except (ssl.SSLError, OSError) as why:
+            raise ConfigError(f"[console] certificate cannot be used: {why}") from None
+
+
+def serve_console(console: Console, settings: ConsoleSettings, ready: Callable[[Address], None]) -> int:
+    """Serves until a signal comes, and returns the exit code."""
+    with _prepared(console, settings, ready) as server:
+        server.run(sockets=[server.bound])
+    return 128 + server.heard if server.heard is not None else 0
+
+
+@contextmanager
+def console_running(console: Console, settings: ConsoleSettings) -> Generator[Address]:
+    """Serves in a thread of its own for as long as the `with` lasts; yields where it is reached."""
+    found: list[Address] = []
+    failures: list[BaseException] = []
+    started = threading.Event()
+
+    def ready(address: Address) -> None:
+        found.append(address)
+        started.set()
+
+    with _prepared(console, settings, ready) as server:
+
+        def work() -> None:
+            try:
+                server.run(sockets=[server.bound])
+            except BaseException as failure:  # noqa: BLE001  told to whoever started it
+                failures.append(failure)
+            finally:
+                started.set()
+
+        thread = threading.Thread(target=work, name="rightcall-console", daemon=True)
+        thread.start()
+        started.wait()
+        try:
+            if failures:
+                raise failures[0]
+            yield found[0]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@contextmanager
+def _prepared(
+    console: Console, settings: ConsoleSettings, ready: Callable[[Address], None]
+) -> Generator[ConsoleServer]:
+    check_settings(settings)
+    bound = bind(settings.host, settings.port)
+    port = bound.getsockname()[1]
+    address = Address(settings.host, port, settings.public_url, tls=bool(settings.certificate))
+    app = build_app(console, lambda: address)
+    try:
+        yield ConsoleServer(app, bound, settings, lambda _host, _port: ready(address))
+    finally:
+        bound.close()

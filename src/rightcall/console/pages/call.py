@@ -1,0 +1,208 @@
+"""One call, from what the model wrote to what it read: each step beside the one before, and the record that proves
+it."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from json import dumps
+from shlex import quote
+from typing import Any, Final
+
+from msgspec import DecodeError, Struct, json
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rightcall.console.page import Page, look, not_found, render
+from rightcall.console.pages.live import Row, row_of
+from rightcall.console.questions import Row as ValueRow
+from rightcall.console.questions import TextLine, json_lines, rows, text_lines
+from rightcall.policy.types import Approval
+from rightcall.record.calls import CallRecord, call, neighbours
+from rightcall.record.tables import START, AuditEntry, Tables
+
+_MOST_TEXT: Final = 200_000
+"""Characters of one text that a page shows at first; the raw record has all of it."""
+
+
+_LONGEST_COMMAND: Final = 4000
+
+
+class Change(Struct, frozen=True):
+    """One repair."""
+
+    path: str
+    before: list[TextLine]
+    after: list[TextLine]
+    rule: str
+    strategy: str
+    confidence: float | None
+    note: str
+
+
+class Moment(Struct, frozen=True):
+    """One bar of the timing: its start and its length from 0 to 100, and what it took."""
+
+    name: str
+    start: float
+    length: float
+    milliseconds: float
+
+
+class Chained(Struct, frozen=True):
+    """A record of the chain."""
+
+    entry: AuditEntry
+    before: str
+    body: list[TextLine]
+
+
+class CallView(Struct, frozen=True, kw_only=True):
+    call: CallRecord
+    written: list[TextLine]
+    """What the model wrote, where it is not the call itself."""
+    arguments: list[ValueRow]
+    changes: list[Change]
+    result: list[TextLine]
+    approval: Approval | None
+    timing: list[Moment]
+    chain: list[Chained]
+    near: list[Row]
+    command: str
+
+
+async def show(request: Request) -> Response:
+    number: int = request.path_params["number"]
+    found = await look(request, lambda tables: read_view(tables, number))
+    if found is None:
+        return await _show_record(request, number)
+    return render(request, "call", view=found)
+
+
+async def _show_record(request: Request, number: int) -> Response:
+    """A record of another kind."""
+    entry = await look(request, lambda tables: _chained(tables, tables.entry(number)))
+    if entry is None:
+        return not_found(request, f"No record {number}", "It was never written, or it was pruned.")
+    return render(request, "record", chained=entry)
+
+
+async def show_raw(request: Request) -> Response:
+    """The records of a call as they stand in the chain, byte by byte."""
+    number: int = request.path_params["number"]
+
+    def work(tables: Tables) -> list[AuditEntry]:
+        entry = tables.entry(number)
+        return [] if entry is None else [entry, *tables.belonging(number)]
+
+    entries = await look(request, work)
+    lines = [
+        {"seq": one.seq, "kind": one.kind, "call": one.call, "at": one.at, "hash": one.hash.hex(), "body": _body(one)}
+        for one in entries
+    ]
+    text = b"".join(json.encode(one) + b"\n" for one in lines)
+    return Response(text, 200 if entries else 404, media_type="application/x-ndjson")
+
+
+def read_view(tables: Tables, number: int) -> CallView | None:
+    found = call(tables, number)
+    if found is None:
+        return None
+    entry = tables.entry(found.id)
+    chain = [_chained(tables, one) for one in (entry, *tables.belonging(found.id))]
+    asked = None if found.approval is None else tables.approval(found.approval)
+    return CallView(
+        call=found,
+        written=_written(found),
+        arguments=[row for name, item in _items(found.params) for row in rows(name, item)],
+        changes=[_change(one) for one in found.repairs],
+        result=text_lines((found.summary or "")[:_MOST_TEXT]) if found.summary else [],
+        approval=asked,
+        timing=list(_timing(found, asked)),
+        chain=[one for one in chain if one is not None],
+        near=[row_of(one) for one in neighbours(tables, found)],
+        command=_command(found),
+    )
+
+
+def _items(params: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(params, Mapping):
+        yield from ((json.encode(str(name)).decode(), item) for name, item in params.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - what a record holds
+    elif params is not None:
+        yield "arguments", params
+
+
+def _written(found: CallRecord) -> list[TextLine]:
+    if found.emission is None:
+        return []
+    if isinstance(found.emission, str):
+        return text_lines(found.emission[:_MOST_TEXT])
+    return json_lines(json.format(json.encode(found.emission)).decode()[:_MOST_TEXT])
+
+
+def _change(repair: Mapping[str, Any]) -> Change:
+    sure = repair.get("confidence")
+    return Change(
+        str(repair.get("path") or ""), _value_lines(repair.get("before")), _value_lines(repair.get("after")),
+        str(repair.get("rule") or ""), str(repair.get("strategy") or ""),
+        float(sure) if isinstance(sure, int | float) else None, str(repair.get("note") or ""),
+    )  # fmt: skip
+
+
+def _value_lines(value: Any) -> list[TextLine]:
+    if isinstance(value, str) and "\n" in value:
+        return text_lines(value)
+    return json_lines(json.encode(value).decode())
+
+
+def _timing(found: CallRecord, asked: Approval | None) -> Iterator[Moment]:
+    """Waiting for a person, then running; nothing where neither is known."""
+    ran = found.execution_time
+    waited = 0.0
+    if asked is not None and asked.answered and found.id == asked.used_by:
+        waited = max(0.0, _milliseconds(asked.answered) - _milliseconds(asked.asked))
+    whole = waited + (ran or 0.0)
+    if whole <= 0:
+        return
+    if waited:
+        yield Moment("waited for approval", 0, round(100 * waited / whole, 2), waited)
+    if ran is not None:
+        yield Moment("ran", round(100 * waited / whole, 2), max(0.5, round(100 * ran / whole, 2)), ran)
+
+
+def _milliseconds(at: str) -> float:
+    try:
+        return datetime.fromisoformat(at).timestamp() * 1000
+    except ValueError:
+        return 0.0
+
+
+def _chained(tables: Tables, entry: AuditEntry | None) -> Chained | None:
+    if entry is None:
+        return None
+    previous = tables.entry(entry.seq - 1)
+    before = START if entry.seq == 1 else None if previous is None else previous.hash
+    body = json.format(json.encode(_body(entry))).decode()
+    return Chained(entry, "pruned" if before is None else before.hex(), json_lines(body[:_MOST_TEXT]))
+
+
+def _body(entry: AuditEntry) -> Any:
+    try:
+        return json.decode(entry.body)
+    except DecodeError:  # somebody else wrote it
+        return entry.body.decode("utf-8", "backslashreplace")
+
+
+def _command(found: CallRecord) -> str:
+    """The call as a command that makes it again, under the policy: plain ASCII, so that what is copied is what is
+    seen. Empty for names that are not, and for very long arguments."""
+    arguments = dumps(found.params)
+    plain = all(one.isascii() and one.isprintable() and one for one in (found.caller, found.tool))
+    if not plain or len(arguments) > _LONGEST_COMMAND:
+        return ""
+    return f"rightcall run --as {quote(found.caller)} {quote(found.tool)} {quote(arguments)}"
+
+
+PAGE = Page(
+    "call", "A call", "call", "",
+    [Route("/calls/{number:int}", show), Route("/calls/{number:int}/raw", show_raw)],
+)  # fmt: skip

@@ -1,0 +1,106 @@
+"""Calls as they happen. The filter stands in the address, so that a view can be shared and reloaded; older calls come
+in pages that begin where the last one ended."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rightcall.base.letters import visible
+from rightcall.base.text import cut_end, render_json
+from rightcall.console.page import Page, look, render
+from rightcall.console.questions import json_visible
+from rightcall.record.calls import CallFilter, CallPage, CallRecord, calls_since, page_of_calls
+from rightcall.record.tables import Tables, written
+
+LIMIT: Final = 50
+FIELDS: Final = ("caller", "tool", "model", "status", "decision", "rule", "repair", "context", "text", "period")
+STATUSES: Final = ("success", "failed", "refused", "waiting", "pending", "interrupted", "proxied")
+DECISIONS: Final = ("allow", "ask", "deny", "dry_run", "passed")
+REPAIRS: Final = ("any", "none")
+PERIODS: Final = {"15m": "15 minutes", "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
+_SECONDS: Final = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
+_LONGEST: Final = 500
+_DETAIL: Final = 160
+
+
+class Wanted(Struct, frozen=True):
+    """The filter as the address has it."""
+
+    said: dict[str, str]
+    before: int | None
+    after: int | None
+
+    def query(self, **more: Any) -> str:
+        return urlencode(self.said | {name: value for name, value in more.items() if value is not None})
+
+    def filter(self, now: str) -> CallFilter:
+        said = dict(self.said)
+        seconds = _SECONDS.get(said.pop("period", ""), 0)
+        start = datetime.strptime(now, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC) - timedelta(seconds=seconds)
+        return CallFilter(**said, since=written(start.timestamp()) if seconds else None)
+
+
+def wanted_of(request: Request) -> Wanted:
+    asked = request.query_params
+    said = {name: asked[name][:_LONGEST] for name in FIELDS if asked.get(name)}
+    if said.get("period", "15m") not in PERIODS:
+        del said["period"]
+    return Wanted(said, _number(asked.get("before")), _number(asked.get("after")))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 18 else None
+
+
+async def show(request: Request) -> Response:
+    wanted = wanted_of(request)
+
+    def work(tables: Tables) -> tuple[CallPage, list[str], list[str]]:
+        page = page_of_calls(tables, wanted.filter(tables.wall()), before=wanted.before, limit=LIMIT)
+        near = page.calls if not wanted.said else page_of_calls(tables, limit=LIMIT).calls
+        return page, sorted({one.caller for one in near}), sorted({one.tool for one in near})
+
+    page, callers, tools = await look(request, work)
+    return render(
+        request, "live", calls=[row_of(one) for one in page.calls], wanted=wanted, older=page.before,
+        callers=callers, tools=tools, statuses=STATUSES, decisions=DECISIONS, repairs=REPAIRS, periods=PERIODS,
+    )  # fmt: skip
+
+
+async def show_new(request: Request) -> Response:
+    """The rows of calls that were recorded or have ended since, for a page that is open."""
+    wanted = wanted_of(request)
+    after = wanted.after or 0
+    found = await look(request, lambda tables: calls_since(tables, after, wanted.filter(tables.wall()), limit=LIMIT))
+    response = render(request, "live_rows", calls=[row_of(one) for one in found])
+    response.headers["x-rightcall-head"] = str(request.state.glance.head)
+    return response
+
+
+class Row(Struct, frozen=True):
+    """One call in a list."""
+
+    call: CallRecord
+    repairs: int
+    detail: str
+
+
+def row_of(call: CallRecord) -> Row:
+    return Row(call, len(call.repairs), detail_of(call))
+
+
+def detail_of(call: CallRecord) -> str:
+    """What a line has room for, spelled out: why it did not go well, else the arguments."""
+    if call.status in ("failed", "refused", "interrupted", "damaged"):
+        return visible(cut_end(call.error or call.reason, _DETAIL))
+    if call.status == "proxied" and call.rule == "proxy:left":
+        return visible(cut_end(call.reason, _DETAIL))
+    return json_visible(render_json(call.params, _DETAIL))
+
+
+PAGE = Page("live", "Live", "live", "/live", [Route("/live", show), Route("/live/rows", show_new)])

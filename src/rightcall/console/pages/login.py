@@ -1,0 +1,87 @@
+"""Coming in and going out: a login link that counts once, a person's own credential, and the end of a session.
+
+A link is opened by GET, which shows a button and touches nothing: whatever previews links must not use one up. The
+button posts to the same address, so that the secret never stands in a page.
+"""
+
+import logging
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from rightcall.base.text import escaped
+from rightcall.console.access import local_path, visitor_of
+from rightcall.console.page import Page, read_form, render, site_of
+from rightcall.console.people import SESSION_SECONDS, enter, leave
+from rightcall.policy.types import Credential
+
+log = logging.getLogger("rightcall")
+
+_USED: Final = "This link does not work any more: it counts once, and for ten minutes. Run `rightcall console link`."
+_WRONG: Final = "That credential is wrong or revoked. Ask whoever runs this console, or use a login link."
+
+
+async def show_login(request: Request) -> Response:
+    """The form; whoever is logged in goes on at once."""
+    target = local_path(request.query_params.get("next", "/"))
+    if "rightcall.visitor" in request.scope:
+        return RedirectResponse(target, 303)
+    # A strict cookie does not come with a link from another site: asked for again by this page itself, it does.
+    again = request.headers.get("sec-fetch-site") == "cross-site"
+    return render(request, "login", target=target, problem="", again=str(request.url.path) if again else "")
+
+
+async def log_in(request: Request) -> Response:
+    """With a person's own credential."""
+    form = await read_form(request)
+    target, secret = local_path(form.one("next")), form.one("credential").strip()
+    found = await site_of(request).store.atransact(lambda tables: enter(tables, secret, "person"))
+    if found is None:
+        log.warning("console: a login with a wrong credential")
+        return render(request, "login", 401, target=target, problem=_WRONG, again="")
+    return _entered(request, *found, target)
+
+
+async def show_link(request: Request) -> Response:
+    return render(request, "enter")
+
+
+async def use_link(request: Request) -> Response:
+    secret: str = request.path_params["secret"]
+    found = await site_of(request).store.atransact(lambda tables: enter(tables, secret, "link"))
+    if found is None:
+        return render(request, "login", 401, target="/", problem=_USED, again="")
+    return _entered(request, *found, "/")
+
+
+def _entered(request: Request, session: Credential, secret: str, target: str) -> Response:
+    address = site_of(request).address()
+    response = RedirectResponse(target, 303)
+    response.set_cookie(
+        address.cookie, secret, max_age=SESSION_SECONDS, path="/", httponly=True, samesite="strict",
+        secure=address.secure,
+    )  # fmt: skip
+    log.info("console: %s logged in", escaped(session.person, 100))
+    return response
+
+
+async def log_out(request: Request) -> Response:
+    session = visitor_of(request).session
+    await site_of(request).store.atransact(lambda tables: leave(tables, session))
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(site_of(request).address().cookie, path="/", httponly=True, samesite="strict")
+    return response
+
+
+PAGE = Page(
+    "login", "Log in", "person", "",
+    [
+        Route("/login", show_login, methods=["GET"]),
+        Route("/login", log_in, methods=["POST"]),
+        Route("/enter/{secret}", show_link, methods=["GET"]),
+        Route("/enter/{secret}", use_link, methods=["POST"]),
+        Route("/logout", log_out, methods=["POST"]),
+    ],
+)  # fmt: skip

@@ -1,0 +1,120 @@
+"""The first page: what needs a person, what happened, and whether the record is sound."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, get_args
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rightcall.console.page import Page, look, render, site_of
+from rightcall.executor.question import time_left
+from rightcall.policy.types import Approval
+from rightcall.record.analytics import Analytics, read_analytics
+from rightcall.record.calls import SLOTS, CallRecord, Period, page_of_calls
+from rightcall.record.tables import Store, Tables
+
+_RECENT: Final = 8
+_MOST_WAITING: Final = 5
+_MOST_ROWS: Final = 6
+PERIODS: Final = {"1hour": "Last hour", "1day": "Last 24 hours", "1week": "Last 7 days"}
+
+
+class Waiting(Struct, frozen=True):
+    approval: Approval
+    left: str
+
+
+class Bar(Struct, frozen=True):
+    """One bar of a chart: its height from 0 to 100, and what it says."""
+
+    height: float
+    value: int
+    label: str
+
+
+class Share(Struct, frozen=True):
+    """One line of a ranking, with its part of the largest from 0 to 100."""
+
+    name: str
+    value: int
+    part: float
+    link: str = ""
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    figures: Analytics
+    waiting: list[Waiting]
+    recent: list[CallRecord]
+    saved: int
+    """Calls that would have failed as they were written, and were repaired."""
+    bars: list[Bar]
+    refusals: list[Share]
+    tools: list[Share]
+    servers: list[tuple[str, dict[str, Any]]]
+    audit: dict[str, Any] | None
+
+
+async def show(request: Request) -> Response:
+    asked = request.query_params.get("period")
+    period: Period = next((one for one in get_args(Period) if one == asked), "1day")
+    site = site_of(request)
+    state = dict(site.state())
+    found = await look(request, lambda tables: read_overview(tables, site.store, period, state))
+    return render(request, "overview", overview=found, period=period, periods=PERIODS)
+
+
+def read_overview(tables: Tables, store: Store, period: Period, state: dict[str, Any]) -> Overview:
+    now = store.clock.now()
+    figures = read_analytics(tables, period=period, now=tables.wall())
+    waits = [one for one in tables.approvals("waiting") if one.expires_at > now][:_MOST_WAITING]
+    servers: dict[str, Any] = state.get("mcp") or {}
+    return Overview(
+        figures=figures,
+        waiting=[Waiting(one, time_left(one.expires_at, now)) for one in waits],
+        recent=page_of_calls(tables, limit=_RECENT).calls,
+        saved=sum(times for name, times in figures.repairs.items() if name not in ("direct", "failed")),
+        bars=_bars(figures),
+        refusals=shares(figures.refusals.items(), "rule"),
+        tools=shares(((name, one.calls) for name, one in figures.tool_breakdown.items()), "tool"),
+        servers=sorted(servers.items()),
+        audit=state.get("audit"),
+    )
+
+
+def _bars(figures: Analytics) -> list[Bar]:
+    most = max((*figures.timeline, 1))
+    _, length = SLOTS[figures.period]
+    count = len(figures.timeline)
+    unit = int(length.total_seconds())
+    return [
+        Bar(round(100 * value / most, 1), value, _ago((count - at) * unit, unit))
+        for at, value in enumerate(figures.timeline)
+    ]
+
+
+def _ago(seconds: int, unit: int) -> str:
+    """When a slot began, in the unit of its length.
+
+    >>> _ago(3600, 300), _ago(7200, 3600), _ago(86400 * 3, 86400)
+    ('60 min ago', '2 h ago', '3 d ago')
+    """
+    if unit < 3600:
+        return f"{seconds // 60} min ago"
+    return f"{seconds // 3600} h ago" if unit < 86_400 else f"{seconds // 86_400} d ago"
+
+
+def shares(counted: Iterable[tuple[str, int]], filter_name: str) -> list[Share]:
+    """The largest few, each with a link to its calls."""
+    from urllib.parse import urlencode
+
+    ranked: Sequence[tuple[str, int]] = sorted(counted, key=lambda one: (-one[1], one[0]))[:_MOST_ROWS]
+    most = max((value for _, value in ranked), default=1) or 1
+    return [
+        Share(name, value, round(100 * value / most, 1), f"/live?{urlencode({filter_name: name})}")
+        for name, value in ranked
+    ]
+
+
+PAGE = Page("overview", "Overview", "home", "/", [Route("/", show)])

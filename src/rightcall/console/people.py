@@ -1,0 +1,177 @@
+"""The people who may open the console: adding and revoking them, the links and credentials they come in with, and the
+sessions that these begin.
+
+    rightcall people add ─▶ credential ─┐
+                                        ├─▶ session (a cookie; only its hash is kept)
+    rightcall console link ─▶ link ─────┘   a link counts once, and for a few minutes
+
+Every row belongs to a person. Revoking a person removes all of them, and with the next look nothing of them counts.
+A token of a caller is none of these: an agent cannot come in, and so cannot approve its own calls.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from hmac import compare_digest
+from secrets import token_hex, token_urlsafe
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from rightcall.base.text import escaped
+from rightcall.errors import ConfigError
+from rightcall.policy.types import Credential, May
+from rightcall.record.notes import note_change
+from rightcall.record.tables import Tables
+from rightcall.server.access import check_caller
+
+PREFIX: Final = "rcp_"
+"""How every credential of a person begins, so that secret scanners and our own redaction know one."""
+LINK_SECONDS: Final = 600
+"""How long a login link counts."""
+SESSION_SECONDS: Final = 14 * 86_400
+"""How long somebody stays logged in."""
+MOST_PEOPLE: Final = 200
+MOST_SESSIONS: Final = 50
+"""Of one person; the oldest ends first."""
+_MOST_LINKS: Final = 20
+_LONGEST_SECRET: Final = 200
+
+
+def add_person(
+    tables: Tables, name: str, may: May, by: str, *, callers: Collection[str] = (), secret: bool = True
+) -> tuple[Credential, str]:
+    """A person, and the credential to come in with (shown once; empty without a `secret`: by links alone). Whoever is
+    there already gets a new credential and this right. Raises ConfigError."""
+    known = people(tables)
+    check_caller(name, [*callers, *(one.person for one in known)], "person")
+    if name in callers:
+        raise ConfigError(f"invalid person '{escaped(name, 100)}': the policy has a caller of that name; use another")
+    old = next((one for one in known if one.person == name), None)
+    if old is None and len(known) >= MOST_PEOPLE:
+        raise ConfigError(f"{MOST_PEOPLE} people exist already; revoke some with `rightcall people revoke NAME`")
+    if old is not None:
+        _drop(tables, (one for one in tables.credentials() if one.person == name))
+    text = PREFIX + token_urlsafe(32) if secret else ""
+    made = Credential(token_hex(4), "person", name, may, _digest(text) if text else "", "", by, tables.wall())
+    tables.put_credential(made)
+    note_change(tables, "person added", by, {"person": name, "may": may})
+    return made, text
+
+
+def revoke_person(tables: Tables, name: str, by: str) -> Credential:
+    """End everything of a person: credential, links, sessions, and open streams with them. Raises ConfigError."""
+    found = [one for one in tables.credentials() if one.person == name]
+    person = next((one for one in found if one.kind == "person"), None)
+    if person is None:
+        raise ConfigError(f"unknown person '{escaped(name, 100)}'; `rightcall people list` shows all people")
+    _drop(tables, found)
+    note_change(tables, "person revoked", by, {"person": name, "may": person.may})
+    return person
+
+
+def people(tables: Tables) -> list[Credential]:
+    """Oldest first."""
+    return [one for one in tables.credentials() if one.kind == "person"]
+
+
+def person_named(tables: Tables, name: str) -> Credential | None:
+    return next((one for one in people(tables) if one.person == name), None)
+
+
+def local_person(tables: Tables, name: str, callers: Collection[str] = ()) -> Credential | None:
+    """Whoever sits at this machine's terminal: the first person of a store is its own user. None where there are
+    others and this one is not among them."""
+    known = people(tables)
+    if not known:
+        return add_person(tables, name, "approve", name, callers=callers, secret=False)[0]
+    return next((one for one in known if one.person == name), None)
+
+
+def make_link(tables: Tables, name: str, by: str) -> str:
+    """The secret of a login link for a person, which counts once and only for a while. Raises ConfigError."""
+    person = person_named(tables, name)
+    if person is None:
+        shown = escaped(name, 100)
+        raise ConfigError(f"unknown person '{shown}'; add them with `rightcall people add {shown}`")
+    _sweep(tables)
+    links = [one for one in tables.credentials() if one.kind == "link" and one.person == name]
+    _drop(tables, links[: max(0, len(links) - _MOST_LINKS + 1)])
+    text = token_urlsafe(32)
+    tables.put_credential(_made(tables, person, "link", text, LINK_SECONDS, by))
+    note_change(tables, "login link made", by, {"person": name})
+    return text
+
+
+def enter(tables: Tables, secret: str, kind: str) -> tuple[Credential, str] | None:
+    """A new session for who comes with a link (which is used up) or with their own credential, and its secret; None
+    where the secret is wrong, used, expired or revoked."""
+    found = _found(tables, secret, kind)
+    person = None if found is None else person_named(tables, found.person)
+    if found is None or person is None:
+        return None
+    if kind == "link":
+        tables.drop_credential(found.id)
+    _sweep(tables)
+    sessions = [one for one in tables.credentials() if one.kind == "session" and one.person == person.person]
+    _drop(tables, sessions[: max(0, len(sessions) - MOST_SESSIONS + 1)])
+    text = token_urlsafe(32)
+    session = _made(tables, person, "session", text, SESSION_SECONDS, person.person)
+    tables.put_credential(session)
+    note_change(tables, "logged in", person.person, {"person": person.person, "with": kind})
+    return session, text
+
+
+def session_of(tables: Tables, secret: str) -> Credential | None:
+    """The session that a cookie means, with what its person may do at this moment."""
+    found = _found(tables, secret, "session")
+    person = None if found is None else person_named(tables, found.person)
+    return None if found is None or person is None else replace(found, may=person.may)
+
+
+def leave(tables: Tables, session: Credential) -> None:
+    tables.drop_credential(session.id)
+    note_change(tables, "logged out", session.person, {"person": session.person})
+
+
+def live_sessions(tables: Tables) -> frozenset[str]:
+    """The ids of the sessions that count now."""
+    now, rows = tables.wall(), tables.credentials()
+    known = {one.person for one in rows if one.kind == "person"}
+    return frozenset(
+        one.id for one in rows if one.kind == "session" and one.person in known and not _has_expired(one, now)
+    )
+
+
+def _found(tables: Tables, secret: str, kind: str) -> Credential | None:
+    """Every row is compared: how long it takes tells nothing."""
+    if not 0 < len(secret) <= _LONGEST_SECRET or not secret.isascii():
+        return None
+    now, digest = tables.wall(), _digest(secret)
+    found = [one for one in tables.credentials() if compare_digest(one.digest, digest)]
+    return next((one for one in found if one.kind == kind and one.digest and not _has_expired(one, now)), None)
+
+
+def _made(tables: Tables, person: Credential, kind: Any, text: str, seconds: int, by: str) -> Credential:
+    now = tables.wall()
+    moment = datetime.strptime(now, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC) + timedelta(seconds=seconds)
+    expires = moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return Credential(token_hex(8), kind, person.person, person.may, _digest(text), expires, by, now)
+
+
+def _sweep(tables: Tables) -> None:
+    now = tables.wall()
+    _drop(tables, [one for one in tables.credentials() if _has_expired(one, now)])
+
+
+def _drop(tables: Tables, rows: Iterable[Credential]) -> None:
+    for one in list(rows):
+        tables.drop_credential(one.id)
+
+
+def _has_expired(one: Credential, now: str) -> bool:
+    return bool(one.expires) and one.expires <= now
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

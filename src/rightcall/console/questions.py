@@ -1,0 +1,268 @@
+"""A question to a person, laid out for a page: everything that the terminal shows (`executor/question.py`), and under
+the same rule. What the caller wrote stands in numbered lines inside its own box, spelled out; nothing is left out,
+and the digest that an answer needs is there only where that is so (P-06).
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, Literal, cast
+
+from msgspec import Struct
+
+from rightcall.base.letters import right_to_left_words, visible
+from rightcall.executor.question import (
+    DEEPEST,
+    Number,
+    Paper,
+    arguments_of,
+    changes,
+    compact,
+    details_of,
+    fits_digest,
+    folder_of,
+    is_cut_off,
+    named_items,
+    size_of,
+    state_of,
+    value_of,
+    warnings_of,
+)
+from rightcall.policy.types import SECOND, Approval
+
+_PAPER: Final = Paper(10_000)
+_EMPTY: Final = 3
+"""Empty lines in a row that are drawn; more are counted, so that nothing is pushed out of sight."""
+_BLANKS: Final = re.compile(" {41,}")
+_EFFECTS: Final = {
+    "write": "change files", "execute": "run a program", "network": "use the network", "read": "read",
+    "send": "send something", "destroy": "delete something",
+}  # fmt: skip
+_LONG: Final = 60
+"""Characters of a text that stands beside its label; a longer one gets lines of its own."""
+
+
+class Piece(Struct, frozen=True):
+    """A part of a line; `ours`: not from the value, such as how many blanks stand there."""
+
+    text: str
+    ours: bool = False
+
+
+class TextLine(Struct, frozen=True):
+    """One line of a text. `number` is 0 for a line of ours."""
+
+    number: int
+    pieces: list[Piece]
+    words: str = ""
+    """Those that are written from the right, once more as they are."""
+    mark: Literal["", "+", "-"] = ""
+    """Of a difference: whether the line is new or gone."""
+
+
+class Row(Struct, frozen=True):
+    """A value behind its label: a short text, or lines."""
+
+    label: str
+    depth: int
+    value: str = ""
+    lines: list[TextLine] = []
+    note: str = ""
+    """How long the text is."""
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """All that a page shows of one approval."""
+
+    approval: Approval
+    sentence: str
+    state: str
+    is_waiting: bool
+    seconds_left: int
+    folder: str
+    rule: str
+    why: str
+    effects: str
+    confidence: str
+    arguments: list[Row]
+    size: int
+    changes: list[TextLine]
+    """Of a changed definition or server, against what was known."""
+    repairs: list[Row]
+    preview: list[Row]
+    besides: list[Row]
+    warnings: list[str]
+    digest: str
+    """Empty where not everything is shown, or where it is not the digest of what is: then there is no yes."""
+    obstacle: str
+    """Why it cannot be approved from here."""
+
+
+def lay_out(approval: Approval, before: str, now: int) -> Question:
+    """`before` is the definition that a changed one replaces, where it is known."""
+    details, value = details_of(approval), value_of(approval.canonical)
+    left = max(0, (approval.expires_at - now) // SECOND)
+    waits = approval.status == "waiting" and approval.expires_at > now
+    rule, _, why = approval.why.partition(": ")
+    effects = [str(one) for one in _listed(details.pop("effects", ()))]
+    confidence = details.pop("confidence", None)
+    repairs, preview = details.pop("repairs", None), details.pop("preview", None)
+    obstacle = _obstacle(approval)
+    return Question(
+        approval=approval,
+        sentence=_sentence(approval, value, effects),
+        state=state_of(approval, now),
+        is_waiting=waits,
+        seconds_left=left,
+        folder=folder_of(value),
+        rule=visible(rule),
+        why=visible(why),
+        effects=visible(", ".join(effects)),
+        confidence="" if confidence is None else visible(str(confidence)),
+        arguments=list(_rows_of(arguments_of(value, approval), "as it is")) if approval.canonical else [],
+        size=len(approval.canonical),
+        changes=_difference(before, approval) if approval.kind != "call" and approval.canonical else [],
+        repairs=[row for one in _listed(repairs or ()) for row in rows("repair", one)],
+        preview=list(rows("", preview, is_diff=True)) if preview else [],
+        besides=list(_rows_of(details, "")) if details else [],
+        warnings=warnings_of(approval, value),
+        digest="" if obstacle else approval.digest,
+        obstacle=obstacle,
+    )
+
+
+def _obstacle(approval: Approval) -> str:
+    if not approval.canonical:
+        return "The call is no longer kept, so it cannot be approved. Deny it, then the call can be made again."
+    if not fits_digest(approval):
+        return "The digest is not that of what is shown: somebody has changed the store. Deny it."
+    if is_cut_off(approval):
+        return "The preview leaves something out, so an approval would cover what is not shown. Deny it."
+    return ""
+
+
+def _sentence(approval: Approval, value: Any, effects: list[str]) -> str:
+    """What will happen, in one sentence."""
+    tool, caller = visible(approval.tool), visible(approval.caller)
+    if approval.kind == "server":
+        return f"The server {tool} is reached in another way than before; accept the change for all callers."
+    if approval.kind == "definition":
+        return f"The definition of {tool} has changed; accept the new one for all callers."
+    words = [_EFFECTS.get(one, one) for one in effects if one != "read"]
+    can = f" It can {' and '.join(map(visible, words))}." if words else ""
+    given = arguments_of(value, approval)
+    count = len(cast("dict[str, Any]", given)) if isinstance(given, dict) else 1
+    which = "this argument" if count == 1 else f"these {count} arguments"
+    how = f"with exactly {which}" if count else "without arguments"
+    return f"{caller} wants to run {tool} once, {how}.{can}"
+
+
+def _difference(before: str, approval: Approval) -> list[TextLine]:
+    found: list[TextLine] = []
+    for row in changes(before, approval.canonical, _PAPER):
+        mark = row[0] if row[:2] in ("+ ", "- ") else ""
+        pieces = [Piece(row[2:] if mark else row.strip(" ─"), ours=not mark)]
+        found.append(TextLine(len(found) + 1, pieces, mark=cast('Literal["", "+", "-"]', mark)))
+    return found
+
+
+def rows(label: str, value: Any, depth: int = 0, *, is_diff: bool = False) -> Iterator[Row]:
+    """A label (already spelled out) and its value, with everything below it."""
+    if isinstance(value, (dict, list)) and value:
+        items = cast("dict[str, Any] | list[Any]", value)
+        if depth >= DEEPEST:
+            text = compact(items)
+            yield Row(label, depth, lines=text_lines(text), note=f"deeper levels, as JSON: {size_of(text)}")
+            return
+        if label:
+            yield Row(label, depth, note=f"{len(items)} {'entry' if len(items) == 1 else 'entries'}")
+        for name, item in named_items(items, _PAPER):
+            yield from rows(name, item, depth + bool(label), is_diff=is_diff)
+    elif isinstance(value, str) and not isinstance(value, Number):
+        if "\n" not in value and len(value) <= _LONG:
+            yield Row(label, depth, value=_PAPER.quoted(value))
+        else:
+            yield Row(label, depth, lines=text_lines(value, is_diff=is_diff), note=size_of(value))
+    else:
+        yield Row(label, depth, value=compact(value))
+
+
+def _rows_of(value: Any, label: str) -> Iterator[Row]:
+    if isinstance(value, (dict, list)):
+        for name, item in named_items(cast("dict[str, Any]", value), _PAPER):
+            yield from rows(name, item)
+    else:
+        yield from rows(label, value)
+
+
+def text_lines(text: str, *, is_diff: bool = False) -> list[TextLine]:
+    """All lines of a text, numbered. Many empty ones, and many blanks, are counted instead of drawn."""
+    found: list[TextLine] = []
+    empty = 0
+    for number, line in enumerate((*text.split("\n"), None), 1):
+        if line == "":
+            empty += 1
+            continue
+        if empty > _EMPTY:
+            found.append(TextLine(0, [Piece(f"{empty:,} empty lines", ours=True)]))
+        else:
+            found += [TextLine(number - back, []) for back in range(empty, 0, -1)]
+        empty = 0
+        if line is not None:
+            found.append(TextLine(number, _pieces(line), " · ".join(right_to_left_words(line)), _mark(line, is_diff)))
+    return found
+
+
+def _pieces(line: str) -> list[Piece]:
+    found: list[Piece] = []
+    at = 0
+    for gap in _BLANKS.finditer(line):
+        found += [Piece(visible(line[at : gap.start()]))] if gap.start() > at else []
+        found.append(Piece(f"{gap.end() - gap.start():,} blanks", ours=True))
+        at = gap.end()
+    return [*found, Piece(visible(line[at:]))] if at < len(line) else found
+
+
+def json_lines(text: str) -> list[TextLine]:
+    """The same of a JSON text: its own escapes stay as they are, and what hides is spelled as one."""
+    return [TextLine(number, [Piece(json_visible(line))]) for number, line in enumerate(text.split("\n"), 1)]
+
+
+def json_visible(text: str) -> str:
+    """
+    >>> json_visible('{"a\\n": "b\u202e"}')
+    '{"a\\\\n": "b\\\\u202e"}'
+    """
+    return "\\".join(visible(f"{part}.")[:-1] for part in text.split("\\"))
+
+
+def _mark(line: str, is_diff: bool) -> Literal["", "+", "-"]:
+    if not is_diff or line.startswith(("+++", "---")):
+        return ""
+    return "+" if line.startswith("+") else "-" if line.startswith("-") else ""
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
+
+
+def plain_arguments(approval: Approval) -> dict[str, Any]:
+    """The arguments that a grant can be bound to exactly: short values; no text with `*`, which would be a pattern."""
+    given = arguments_of(_decoded(approval.canonical), approval)
+    if approval.kind != "call" or not isinstance(given, dict) or is_cut_off(approval):
+        return {}
+    return {
+        name: value
+        for name, value in cast("dict[str, Any]", given).items()
+        if value is None
+        or isinstance(value, bool | int | float)
+        or (isinstance(value, str) and "*" not in value and "\n" not in value and len(value) <= 200)
+    }
+
+
+def _decoded(text: str) -> Any:
+    import json  # with the numbers as a grant compares them
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

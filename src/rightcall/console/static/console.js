@@ -1,0 +1,81 @@
+/** What every page does: local times, one event stream, parts that refresh themselves, and keys. */
+
+import { follow } from "./events.js";
+import { listenToKeys } from "./keys.js";
+import { Live } from "./live.js";
+import { countDown, localise } from "./times.js";
+
+const list = document.querySelector("[data-live]");
+const live = list ? new Live(list) : null;
+const link = document.getElementById("link");
+const words = { live: "live", gone: "server is gone", over: "logged out" };
+let known = { head: Number(document.body.dataset.head), waiting: Number(document.body.dataset.waiting) };
+
+localise();
+countDown();
+setInterval(() => localise(), 30000);
+listenToKeys({ pause: () => live?.pause(!live.paused) });
+
+follow((kind, value) => {
+  if (kind === "link") return showLink(value);
+  const before = known;
+  known = value;
+  showWaiting(value.waiting);
+  live?.news(value.head);
+  if (value.waiting !== before.waiting) refresh("waiting");
+  if (value.head !== before.head) refresh("head");
+});
+
+function showLink(state) {
+  if (state === "over") return location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  link.dataset.state = state;
+  link.querySelector("span").textContent = words[state];
+  document.getElementById("gone").hidden = state !== "gone";
+}
+
+function showWaiting(count) {
+  document.getElementById("badge").hidden = count === 0;
+  document.getElementById("badge-count").textContent = count;
+  document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
+}
+
+/** Asks for this page again and puts the parts that have changed in place; not while somebody is in one of them. */
+const due = new Set();
+let waiting = false;
+async function refresh(what) {
+  due.add(what);
+  if (waiting) return;
+  waiting = true;
+  await new Promise((done) => setTimeout(done, 250));
+  waiting = false;
+  const parts = [...document.querySelectorAll("[data-refresh]")].filter((one) => due.has(one.dataset.refresh));
+  due.clear();
+  if (!parts.length || document.hidden) return;
+  try {
+    const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+    if (!answer.ok || answer.redirected) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of parts) {
+      const fresh = page.getElementById(part.id);
+      if (!fresh || part.contains(document.activeElement) || part.querySelector("details[open]:not([data-open])")) continue;
+      const node = document.adoptNode(fresh);
+      localise(node);
+      if (node.innerHTML === part.innerHTML) continue;
+      part.replaceWith(node);
+      countDown(node);
+    }
+  } catch {
+    // the server is gone: the stream says so
+  }
+}
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.lastChild.textContent = "Copied";
+  });
+}
+for (const form of document.querySelectorAll("[data-answer]")) {
+  form.addEventListener("submit", () => setTimeout(() => form.querySelectorAll("button").forEach((one) => (one.disabled = true))));
+}

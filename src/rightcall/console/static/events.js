@@ -1,0 +1,63 @@
+/**
+ * One event stream for all tabs of this browser: whichever tab holds the lock listens and tells the others.
+ * A hidden tab lets go of it, so that nothing is open while nobody looks.
+ *
+ * tell("state", {head, waiting, paused})   something was recorded, or waits
+ * tell("link", "live" | "gone" | "over")   whether the server is there; over: this session has ended
+ */
+
+const CHANNEL = "rightcall";
+
+export function follow(tell) {
+  const channel = "BroadcastChannel" in self ? new BroadcastChannel(CHANNEL) : null;
+  const pass = (kind, value) => {
+    tell(kind, value);
+    channel?.postMessage([kind, value]);
+  };
+  if (channel) channel.onmessage = (message) => tell(...message.data);
+
+  let release = null;
+  const listen = () => new Promise((done) => {
+    const stream = new EventSource("/events");
+    stream.addEventListener("state", (event) => {
+      pass("link", "live");
+      pass("state", JSON.parse(event.data));
+    });
+    stream.addEventListener("over", () => {
+      stream.close();
+      pass("link", "over");
+    });
+    stream.onerror = () => {
+      pass("link", "gone");
+      if (stream.readyState === EventSource.CLOSED) setTimeout(again, 2000);
+    };
+    const again = () => {
+      stop();
+      start();
+    };
+    const stop = release = () => {
+      stream.close();
+      release = null;
+      done();
+    };
+  });
+
+  const start = () => {
+    if (release || document.hidden) return;
+    if (!navigator.locks) {  // plain HTTP on another machine: each tab has its own
+      listen();
+      return;
+    }
+    const giveUp = new AbortController();
+    release = () => {
+      giveUp.abort();
+      release = null;
+    };
+    navigator.locks.request(CHANNEL, { signal: giveUp.signal }, () => (document.hidden ? null : listen())).catch(() => {});
+  };
+
+  document.addEventListener("visibilitychange", () => (document.hidden ? release?.() : start()));
+  addEventListener("pagehide", () => release?.());
+  addEventListener("pageshow", start);
+  start();
+}
