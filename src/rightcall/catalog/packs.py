@@ -82,7 +82,11 @@ def load_pack(name_or_path: str | os.PathLike[str]) -> Pack:
             "A pack of your own is given by its path, which ends in .toml"
         )
     file = os.path.join(_HOME, f"{name}.toml")
-    return _shipped(name, _text(file), file)
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return _shipped(name, opened.read(), file)
+    except (OSError, UnicodeDecodeError):  # read again, for an error that says what is wrong
+        return _shipped(name, _text(file), file)
 
 
 def pack_digests(names: Iterable[object]) -> dict[str, str]:

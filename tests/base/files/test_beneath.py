@@ -122,14 +122,11 @@ def failing(number: int, times: int = 10_000):
     """A system call that fails that often, and then opens the root folder."""
     left = [times]
 
-    def call(*_: object) -> int:
-        import ctypes
-
+    def call(*_: object) -> tuple[int, int]:
         left[0] -= 1
         if left[0] < 0:
-            return os.open("/", os.O_RDONLY)
-        ctypes.set_errno(number)
-        return -1
+            return os.open("/", os.O_RDONLY), 0
+        return -1, number
 
     return call
 

@@ -10,16 +10,16 @@ Linux does it in one system call, `openat2`. Where the kernel has none (or a san
 opened from the one before it with O_NOFOLLOW, which comes to the same.
 """
 
-import ctypes
 import errno
 import os
 import re
 import signal
 import stat
 import sys
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from struct import pack
 from types import TracebackType
 from typing import Any, Self
 from unicodedata import normalize
@@ -42,10 +42,6 @@ O_PATH = getattr(os, "O_PATH", 0)
 _OPEN = "/proc/self/fd"
 _PLAIN = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _STEP = (O_PATH or os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class _How(ctypes.Structure):
-    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
 def open_beneath(folder: int, path: str, flags: int = os.O_RDONLY) -> int:
@@ -86,15 +82,14 @@ def open_anywhere(folder: int, path: str) -> int:
 
 
 def _openat2(folder: int, path: str, flags: int, resolve: int) -> int:
-    how = _How(flags, 0, resolve)
+    how = pack("=QQQ", flags, 0, resolve)
     name = os.fsencode(path)
     if b"\0" in name:
         raise OSError(errno.EINVAL, "a name holds a NUL byte")
     for _ in range(_TRIES_BENEATH):
-        found = _syscall(_OPENAT2, folder, name, ctypes.byref(how), ctypes.sizeof(how))
+        found, number = _syscall(_OPENAT2, folder, name, how, len(how))
         if found >= 0:
             return found
-        number = ctypes.get_errno()
         if number not in (errno.EAGAIN, errno.EINTR):
             raise OSError(number, os.strerror(number))
     raise OSError(errno.EAGAIN, "the folders above change all the time")
@@ -138,14 +133,24 @@ def _probe() -> bool:
 
 
 _known: bool | None = None
-if sys.platform == "win32":  # the tools that open files are for other systems; importing must not fail here
 
-    def _syscall(*_: object) -> int:
-        raise OSError(errno.ENOSYS, "no openat2 on this system")
-else:
-    _syscall = ctypes.CDLL(None, use_errno=True).syscall
-    _syscall.restype = ctypes.c_long
-    _syscall.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+
+def _syscall(*arguments: object) -> tuple[int, int]:
+    """What the kernel answers, and the number of its error."""
+    import ctypes  # late: an executor opens without it
+
+    found = _kernel()(*arguments)
+    return found, ctypes.get_errno()
+
+
+@lru_cache(1)
+def _kernel() -> Callable[..., int]:
+    import ctypes
+
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    call.restype = ctypes.c_long
+    call.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t)
+    return call
 
 
 # ── resolve ──
