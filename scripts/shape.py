@@ -262,6 +262,7 @@ def start_rows() -> Iterator[Row]:
         small.mkdir()
         (small / "main.py").write_text("print('hello')\n")
         env = {**os.environ, "HOME": home, "XDG_STATE_HOME": home, "PYTHONPATH": str(SOURCE.parent)}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)  # a start of the package as it is installed: compiled
         command = [sys.executable, "-c", OPENING, str(small)]
         turns = [subprocess.run(command, env=env, capture_output=True, text=True, check=True) for _ in range(TURNS)]
     figures = [tuple(map(float, turn.stdout.split())) for turn in turns]
