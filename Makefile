@@ -94,7 +94,7 @@ pictures: $(VENV)/.dev ## draw the pictures of the README from real commands
 	@$(BIN)/python scripts/pictures.py
 
 test-docs: $(VENV)/.dev ## run every example and command of README and docs, build the site, and check their links
-	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py tests/test_site.py $(ARGS)
+	@$(BIN)/python -m pytest -m "" tests/test_docs.py tests/test_promises.py tests/test_site.py $(ARGS)
 
 second-tries: $(MODEL)/.installed ## how often a second try succeeds after a hint, with scripted models and a real one [ARGS='--base COMMIT']
 	@$(MODEL)/bin/python scripts/second_tries.py $(ARGS)

@@ -58,7 +58,12 @@ def of_language(*languages: str) -> list[Block]:
 
 def pages_with(*languages: str) -> pytest.MarkDecorator:
     found = [page for page in PAGES if any(block.language in languages for block in read(page))]
-    return pytest.mark.parametrize("page", found, ids=name_of)
+    return pytest.mark.parametrize("page", [pytest.param(page, marks=marks_of(page)) for page in found], ids=name_of)
+
+
+def marks_of(page: Path) -> list[pytest.MarkDecorator]:
+    """The pages that are looked up have most of the commands, and take most of the time."""
+    return [pytest.mark.long] if (ROOT / "docs" / "reference") in page.parents else []
 
 
 @pytest.fixture
