@@ -90,8 +90,12 @@ def _named_import(node: ast.AST) -> str | None:
     return None
 
 
-@lru_cache
 def own_imports(tree: Path = SOURCE) -> list[Import]:
+    return _read_imports(tree)
+
+
+@lru_cache
+def _read_imports(tree: Path) -> list[Import]:
     gc.disable()  # it would go through the trees of all files again and again, which takes longer than reading them
     try:
         return [found for file in sorted(tree.rglob("*.py")) for found in imports_of(file, tree)]
