@@ -92,7 +92,9 @@ def test_a_link_anywhere_in_the_path_is_an_error(
 def test_a_pipe_without_a_writer_opens_at_once(folder: int, walk: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if walk:
         monkeypatch.setattr(sight, "_known", False)
-    os.close(open_beneath(folder, "pipe"))
+    opened = open_beneath(folder, "pipe")
+    assert stat.S_ISFIFO(os.fstat(opened).st_mode)
+    os.close(opened)
 
 
 def test_nothing_stays_open_when_a_walk_fails(folder: int, monkeypatch: pytest.MonkeyPatch) -> None:

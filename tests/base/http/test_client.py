@@ -344,7 +344,8 @@ def test_an_idle_connection_is_closed_after_a_while() -> None:
     async def test() -> None:
         async with asking([answer(b"1")], idle_seconds=0.02) as (upstream, server):
             await whole(upstream)
-            await server.hung_up.wait()
+            assert await asyncio.wait_for(server.hung_up.wait(), 5)
+            assert len(server.requests) == 1
 
     run(test)
 
