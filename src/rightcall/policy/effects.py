@@ -139,7 +139,8 @@ def _tool_words(
     for pattern, words in tools.items():
         for effect in WORDED:
             said = _word(words, effect)
-            word = said and strictest(said, *(_word(one, effect) for one in stricter))
+            others: list[EffectWord | None] = [_word(one, effect) for one in stricter]
+            word = said and strictest(said, *others)
             if word:
                 yield ToolWord(pattern, effect, word, tightens)
 
