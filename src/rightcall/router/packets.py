@@ -260,7 +260,7 @@ def to_json(packet: Packet) -> bytes:
     data = encode(_record(packet, gatherer))
     if gatherer.full or len(data) > MOST_BYTES:
         raise PacketError(
-            f"saved request {escaped(packet.header.packet_id, 60)} is larger than {MOST_BYTES:,} bytes, the most that is saved"
+            f"request {escaped(packet.header.packet_id, 60)} is larger than {MOST_BYTES:,} bytes and is not saved"
         )
     return data
 
