@@ -186,7 +186,7 @@ $(BENCH)/bin/python: | python
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@printf %s "-- installing rightcall and the packages it needs "
-	@$(call showing,$(BIN)/pip install $(filter-out --quiet,$(PIP_QUIET)) $(PINNED) --editable '.[all]')
+	@$(call showing,$(BIN)/pip install $(filter-out --quiet,$(PIP_QUIET)) $(PINNED) --editable '.[code,serve]')
 	@$(BIN)/python -m compileall -q src # an editable package is else compiled anew at every start where caches are off
 	@touch $@
 

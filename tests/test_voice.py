@@ -19,6 +19,7 @@ DONE = (
 BANNED = re.compile(
     r"\bis no (?!longer)|\bstands\b|known are|looked at|\bcame of\b|come out right|put right|of yours|\bthe very\b"
     r"|\bon whose behalf\b|\bcut off\b|\bwhat the model wrote\b|\bthe model's server\b"
+    r"|\b(?:a|another|every|its|no|saved|that|the|this|unknown) packets?\b"
 )
 FIXED = (
     "⚠️ Invalid ", "Missing required fields: ", " Example: ", "' is not whitelisted for AI use",

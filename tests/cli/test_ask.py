@@ -130,7 +130,7 @@ def test_a_call_that_needs_a_person_waits_for_that_person(
     assert list(commands) == ["show", "approve", "deny", "resume"]
     kept = done.json["packet"]["header"]["packet_id"]
     assert commands["resume"] == f"rightcall ask --resume {kept} --as ada"
-    assert ask("--resume", kept).err.startswith("error: `caller`: this packet is of 'ada'")
+    assert ask("--resume", kept).err.startswith("error: `caller`: this request is of 'ada'")
     digest = run(*commands["show"].split()[1:], "--json").json["digest"]
     assert run(*commands["approve"].split()[1:], "--digest", digest, "--by", "anna").code == 0
     server.play(says(NONE, "It says: Design."))
@@ -198,8 +198,8 @@ def test_without_a_model_an_example_says_how_to_name_one(run: Runner, folder: Pa
     [
         ([], "no request was given; pass your question"),
         ([" "], "an empty request was given"),
-        (["--resume", "last"], "no packets in"),
-        (["--resume", "pabc"], 'unknown packet "pabc"'),
+        (["--resume", "last"], "no saved requests in"),
+        (["--resume", "pabc"], 'unknown request "pabc"'),
         (["--resume", "last", "yes", "--session", "s"], "--session is for a new request"),
         (["hi", "--model", "m"], "--model needs `--upstream URL`"),
         (["hi", "--upstream", "nonsense"], "`url` must be an address"),

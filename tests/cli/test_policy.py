@@ -434,3 +434,16 @@ def test_a_command_line_without_quotes_is_told_to_be_quoted(run: Runner) -> None
         done = run("policy", "command", *words)
         assert done.code == 2
         assert f"rightcall policy command '{' '.join(words)}'" in done.err
+
+
+def test_a_command_line_comes_from_a_file_or_from_standard_input(run: Runner, tmp_path: Path) -> None:
+    file = tmp_path / "line.txt"
+    file.write_text("git push --force\n")
+    typed = run("policy", "command", "git push --force", "--json", "--root", str(tmp_path))
+    for given in (
+        run("policy", "command", f"@{file}", "--json", "--root", str(tmp_path)),
+        run("policy", "command", "-", "--json", "--root", str(tmp_path), stdin="git push --force\n"),
+    ):
+        assert given == typed
+    assert typed.json["answer"] == "ask"
+    assert run("policy", "command", f"@{tmp_path}/none", "--root", str(tmp_path)).code == 2

@@ -69,6 +69,7 @@ def test_requests_are_listed_and_shown_without_harm(run: Runner, project: Projec
 @pytest.mark.promise("W-02")
 def test_a_piped_diff_is_the_exact_patch(run: Runner, project: Project) -> None:
     patch = run("pr", "diff", "1").out
+    assert run("pr", "diff", "1", "--json").json["diff"] == patch
     assert project.status() == ""
     subprocess.run(["git", "apply", "--index", "-"], input=patch.encode(), cwd=project.root, check=True)
     assert project.git("write-tree") == project.git("rev-parse", "fix^{tree}")
@@ -191,6 +192,8 @@ def test_neither_lists_nor_stories_hide_a_blank_letter(run: Runner, project: Pro
 @pytest.mark.promise("W-02")
 def test_a_request_is_closed_and_exported(run: Runner, project: Project) -> None:
     done = run("pr", "export", "1", "--out", "out")
+    told = run("pr", "export", "1", "--out", "again", "--json").json
+    assert told["commands"] == done.out.replace("out", "again").splitlines()
     assert done.code == 0
     assert done.out.splitlines()[1].startswith("gh pr create --head fix --base main --title ")
     assert sorted(os.listdir("out")) == ["body.md", "series.mbox", "title.txt"]

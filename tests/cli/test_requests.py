@@ -87,7 +87,7 @@ def test_the_story_is_told_from_the_request_to_the_answer(packet: Any, store: Pa
     assert (
         told_without_digests
         == f"""\
-packet {made.header.packet_id}: waiting
+request {made.header.packet_id}: waiting
   request          show me docs/design.md
                    please
   from             ada, session s1, 2026-01-01 12:00:00.000 UTC
@@ -254,7 +254,7 @@ def test_packets_are_listed_with_state_and_request(packet: Any, store: PacketSto
 
 
 def test_without_packets_the_folder_is_named(packet: Any, store: PacketStore) -> None:
-    assert packet("list").out == f"No packet is saved in {store.folder}.\n"
+    assert packet("list").out == f"No request is saved in {store.folder}.\n"
     assert packet("list", "--json").json == {"packets": []}
     assert not os.path.exists(store.folder)
 
@@ -297,9 +297,9 @@ def test_those_that_wait_for_a_person_are_pruned_only_when_that_is_said(packet: 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["show", "../../etc/passwd"], 'unknown packet "../../etc/passwd" in '),
-        (["show", "last"], "no packets in "),
-        (["remove", "p1"], 'unknown packet "p1" in '),
+        (["show", "../../etc/passwd"], 'unknown request "../../etc/passwd" in '),
+        (["show", "last"], "no saved requests in "),
+        (["remove", "p1"], 'unknown request "p1" in '),
         (["prune"], "--older-than"),
         (["prune", "--older-than=-1d"], "invalid value '-1d' for `--older-than`: expected 30m, 12h, 30d or 4w"),
         (["prune", "--older-than", "soon"], "invalid value 'soon' for `--older-than`"),

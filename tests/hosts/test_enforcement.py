@@ -9,6 +9,7 @@ from rightcall.executor.door import Door
 from rightcall.hosts.adapter import GAPS, hosts_named, table_lines, unenforced
 from rightcall.hosts.hooks.wires import CODEX, builtin_tools
 from rightcall.policy.settings import HOSTS
+from rightcall.policy.tightening import tighten
 from rightcall.policy.watch import load_policy
 from support.cli import ROOT, Runner
 
@@ -86,6 +87,10 @@ def test_a_host_that_cannot_ask_denies() -> None:
     assert told is not None
     assert told["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert any("`ask`" in one for one in rules(policy, "codex"))
+    for said in ({"policy": {"write": "ask"}}, {"policy": {"tools": {"Bash": {"execute": "ask"}}}},
+                 {"callers": {"codex": {"write": "ask"}}}):  # fmt: skip
+        for policy in (load_policy(said), tighten(load_policy(said))):
+            assert any('= "ask"' in one.rule for one in unenforced(policy, "codex")), "also of a file that was found"
     assert not any("`ask`" in one for one in rules({"version": 1}, "codex"))
 
 

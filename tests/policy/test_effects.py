@@ -91,7 +91,10 @@ def test_a_tool_has_the_strictest_word_of_all_that_it_does() -> None:
 @pytest.mark.parametrize(
     ("everybody", "caller", "tools", "word"),
     [
-        ("deny", "ask", {}, "ask"),
+        ("ask", "allow", {}, "allow"),
+        ("deny", "ask", {}, "deny"),
+        ("deny", "allow", {"save": "allow"}, "deny"),
+        ("deny", None, {"save": "allow"}, "deny"),
         ("allow", "deny", {}, "deny"),
         ("ask", None, {"save": "allow"}, "allow"),
         ("allow", None, {"s*": "ask"}, "ask"),
@@ -101,6 +104,7 @@ def test_a_tool_has_the_strictest_word_of_all_that_it_does() -> None:
         ("allow", None, {"SAVE": "deny"}, "deny"),
     ],
 )
+@pytest.mark.promise("P-01")
 def test_the_words_of_callers_and_tools(everybody: str, caller: str | None, tools: dict[str, str], word: str) -> None:
     policy = {"policy": {"write": everybody, "tools": {name: {"write": one} for name, one in tools.items()}}}
     said = load_policy(policy | {"callers": {"c": {"write": caller}} if caller else {}})

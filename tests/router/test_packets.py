@@ -235,16 +235,16 @@ def changed(**fields: Any) -> bytes:
         (b"", "is damaged, no JSON"),
         (b'{"version": 1, "header"', "is damaged, no JSON"),
         (to_json(GOOD).replace(b'"x"', b'"\xff"'), "is damaged, no JSON"),
-        (b"[" * 100_000, "is damaged, no JSON|not a packet"),
+        (b"[" * 100_000, "is damaged, no JSON|not a saved request"),
         (b'{"version":1,"content":' + b"[" * 100_000, "is damaged, no JSON"),
-        (b"[1]", "not a packet: Expected `object`"),
+        (b"[1]", "not a saved request: Expected `object`"),
         (b"{}", "has no `version`"),
         (changed(version="1"), "has no `version`"),
         (changed(version=True), "has no `version`"),
         (changed(version=2), "is of version 2, saved by a newer RightCall; this one reads version 1"),
-        (changed(header=3), r"not a packet: Expected `object`, got `int` - at `\$.header`"),
-        (changed(tool_routing={"execution_status": "ran"}), "not a packet: Invalid enum value 'ran'"),
-        (changed(header={"packet_id": "../../x"}), '"../../x" is not a packet\'s id'),
+        (changed(header=3), r"not a saved request: Expected `object`, got `int` - at `\$.header`"),
+        (changed(tool_routing={"execution_status": "ran"}), "not a saved request: Invalid enum value 'ran'"),
+        (changed(header={"packet_id": "../../x"}), '"../../x" is not the id of a saved request'),
         (b" " * (MOST_BYTES + 1), "is larger than 10,000,000 bytes"),
     ],
 )
@@ -261,9 +261,9 @@ def test_what_is_no_packet_is_refused_with_file_and_reason(store: PacketStore, d
 @pytest.mark.parametrize("id", ["", "..", "../x", "a/b", "p" + "0" * 15, "P" + "0" * 16, "p" + "0" * 16 + "\n", 3])
 def test_an_id_that_is_none_reaches_no_file(store: PacketStore, id: Any) -> None:
     for work in (store.load, store.remove):
-        with pytest.raises(PacketError, match="is not a packet's id"):
+        with pytest.raises(PacketError, match="is not the id of a saved request"):
             work(id)
-    with pytest.raises(PacketError, match="is not a packet's id"):
+    with pytest.raises(PacketError, match="is not the id of a saved request"):
         store.save(replace(GOOD, header=replace(GOOD.header, packet_id=id)))
 
 
@@ -271,7 +271,7 @@ def test_a_packet_under_anothers_name_is_refused(store: PacketStore) -> None:
     other = new_packet("y")
     store.save(GOOD)
     file_of(store, GOOD).rename(file_of(store, other))
-    with pytest.raises(PacketError, match=f"holds another packet, .*{GOOD.header.packet_id}"):
+    with pytest.raises(PacketError, match=f"holds another request, .*{GOOD.header.packet_id}"):
         store.load(other.header.packet_id)
 
 
@@ -288,7 +288,7 @@ def test_a_link_and_a_pipe_are_no_packets(store: PacketStore, tmp_path: Path) ->
 
 def test_packets_are_listed_newest_first_and_found_by_their_beginning(store: PacketStore) -> None:
     assert store.list() == []
-    with pytest.raises(PacketError, match=r"no packets in .* yet"):
+    with pytest.raises(PacketError, match=r"no saved requests in .* yet"):
         store.find("last")
     first, second = new_packet("  one\ntwo"), new_packet("three")
     store.save(second)
@@ -300,19 +300,19 @@ def test_packets_are_listed_newest_first_and_found_by_their_beginning(store: Pac
     assert [one.id for one in store.list(1)] == [second.header.packet_id]
     assert store.find("last") == second.header.packet_id
     assert store.find(first.header.packet_id[:-1]) == first.header.packet_id
-    with pytest.raises(PacketError, match='"p" is the beginning of 2 packets, such as'):
+    with pytest.raises(PacketError, match='"p" is the beginning of 2 requests, such as'):
         store.find("p")
     for name in ("", "q", "../x"):
-        with pytest.raises(PacketError, match=r"unknown packet|no packets in"):
+        with pytest.raises(PacketError, match=r"unknown request|no saved requests in"):
             store.find(name)
 
 
 def test_a_removed_packet_is_gone(store: PacketStore) -> None:
     store.save(GOOD)
     store.remove(GOOD.header.packet_id)
-    with pytest.raises(PacketError, match=r"unknown packet|no packets in"):
+    with pytest.raises(PacketError, match=r"unknown request|no saved requests in"):
         store.load(GOOD.header.packet_id)
-    with pytest.raises(PacketError, match=r"unknown packet|no packets in"):
+    with pytest.raises(PacketError, match=r"unknown request|no saved requests in"):
         store.remove(GOOD.header.packet_id)
 
 

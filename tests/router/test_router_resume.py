@@ -383,7 +383,7 @@ def test_a_packet_goes_on_in_its_own_callers_name_alone(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     packet = forged()
     packet = replace(packet, header=replace(packet.header, caller="admin"))
-    with pytest.raises(ConfigError, match="this packet is of 'admin'"):
+    with pytest.raises(ConfigError, match="this request is of 'admin'"):
         resumed(shop, packet, [])
 
 

@@ -36,8 +36,7 @@ def loose(name: str) -> str:
 
 def verdict(policy: dict[str, Any], request: dict[str, Any], world: dict[str, Any]) -> tuple[str, str]:
     """(kind, rule) of the decision."""
-    rules = policy.get("policy", {})
-    caller = policy.get("callers", {}).get(request["caller"], {})
+    rules, caller = as_denied(policy.get("policy", {}), policy.get("callers", {}).get(request["caller"], {}))
     objection = (
         denied(rules, caller, request)
         or not_listed(rules, caller, request)
@@ -56,6 +55,18 @@ def verdict(policy: dict[str, Any], request: dict[str, Any], world: dict[str, An
         return "dry_run", "dry_run"
     listed = f"allow:{effect}" if word == "allow" else str(why_listed(rules, caller, request))
     return person(rules, request, world, effect if word == "ask" else None) or ("allow", listed)
+
+
+def as_denied(rules: Any, caller: Any) -> tuple[Any, Any]:
+    """What everybody is denied, no word of a caller or of a tool permits."""
+    for effect in ("write", "execute", "network"):
+        if rules.get(effect) == "deny":
+            caller = {key: "deny" if key == effect else value for key, value in caller.items()}
+            tools = rules.get("tools", {})
+            rules = rules | {
+                "tools": {one: table | {effect: "deny"} if effect in table else table for one, table in tools.items()}
+            }
+    return rules, caller
 
 
 STRICTNESS = ["", "allow", "ask", "dry-run", "deny"]

@@ -126,9 +126,9 @@ def _text(options: Namespace) -> str:
         empty = "an empty request" if options.words else "no request"
         raise InputError(f'{empty} was given; pass your question, such as: rightcall ask "where do we compute taxes?"')
     if options.go_on and (options.route or options.resume is not None):
-        raise InputError("--continue goes on with a session; a packet of --route goes on with --resume ID")
+        raise InputError("--continue goes on with a session; a request of --route goes on with --resume ID")
     if options.resume is not None and options.session:
-        raise InputError("--session is for a new request; a packet that goes on stays in its own")
+        raise InputError("--session is for a new request; a request that goes on stays in its own")
     refuse_too_long(text, policy_of(options).router)
     return text
 

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import SHARED, InputError, Looking, json_option
 from rightcall.cli.persons import YES, agrees, at_a_terminal, read_word
-from rightcall.cli.terminal import Style, hang, say, tell
+from rightcall.cli.terminal import Style, hang, say, say_json, tell
 from rightcall.errors import ConfigError, StoreError
 from rightcall.hosts import agent_zero_install
 from rightcall.hosts.agent_zero_install import note
@@ -142,8 +142,31 @@ def _ends_here(options: Namespace, question: str) -> int | None:
     return None if _may_write(options, question) else REFUSED
 
 
+Work = Callable[[Namespace], int]
+
+
+def _answered(options: Namespace, work: Work) -> int:
+    """What a command for hosts did. With --json that is one object, and what people read goes to standard error."""
+    files: list[dict[str, Any]] = []
+    options.files = files
+    if not options.json:
+        return work(options)
+    with redirect_stdout(sys.stderr):
+        code = work(options)
+    say_json({"host": options.host, "ok": code == OK, "dry_run": options.dry_run, "files": files})
+    return code
+
+
+def _note_file(
+    options: Namespace, path: str | Path, change: str, *, done: bool = False, backup: str | None = None
+) -> None:
+    """What becomes of a file: `write`, `remove` or `none`, and whether that is done."""
+    options.files.append({"file": str(path), "change": change, "done": done, "backup": backup})
+
+
 def write_options(parser: ArgumentParser) -> None:
-    """--yes, --dry-run."""
+    """--yes, --dry-run, --json."""
+    json_option(parser)
     parser.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     parser.add_argument("--dry-run", action="store_true", help=SHARED["--dry-run"])
 
@@ -181,6 +204,10 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    return _answered(options, _install)
+
+
+def _install(options: Namespace) -> int:
     host = host_named(options.host)
     if host.kind == "files":
         return put_in(options)
@@ -191,15 +218,19 @@ def run(options: Namespace) -> int:
     path = place_of(host, options)
     change = planned_install(host, path, wish, read_manifest(state))
     if change.is_none:
+        _note_file(options, change.path, "none")
         return _nothing(change, wish)
     say_difference(change)
     if (ended := _ends_here(options, "write this? [y/N] ")) is not None:
+        _note_file(options, change.path, "write")
         return ended
     with hold_lock(state):
         fresh = planned_install(host, path, wish, read_manifest(state))
         if fresh.is_none:
+            _note_file(options, change.path, "none")
             return _nothing(fresh, wish)
         done = install(_same(change, fresh), state)
+    _note_file(options, change.path, "write", done=True, backup=done.backup)
     say(*_describe_install(change, done, wish, place_words(options)))
     if host.name == "codex" and not options.yes:
         _offer_trust(change.path)
@@ -327,10 +358,14 @@ def put_in(options: Namespace) -> int:
         what = "new" if file.now == "absent" else "instead of an older one of ours"
         say(f"  + {escaped(os.path.relpath(file.path, folder))}  ({what}, {len(file.content):,} bytes)")
     if (ended := _ends_here(options, "write these files? [y/N] ")) is not None:
+        for file in files:
+            _note_file(options, file.path, "write")
         return ended
     with hold_lock(state):
         written = agent_zero_install.install(folder)
         write_manifest(state, read_manifest(state).with_record(Record(_NAME, folder, "", created=True)))
+    for file in files:
+        _note_file(options, file.path, "write", done=True)
     say(
         f"Wrote {len(written)} files; no file of Agent Zero was changed. Start it again to take them up.",
         "Calls are repaired where that is certain, and warned about otherwise.",
@@ -362,6 +397,8 @@ def _take_out(folder: str, options: Namespace, state: str) -> int:
     with hold_lock(state):
         removed = agent_zero_install.uninstall(folder)
         write_manifest(state, read_manifest(state).without(_NAME, folder))
+    for file in removed:
+        _note_file(options, file, "remove", done=True)
     if removed:
         say(f"Removed {len(removed)} files.")
     return OK
@@ -387,6 +424,10 @@ def arguments_uninstall(parser: ArgumentParser) -> None:
 
 
 def run_uninstall(options: Namespace) -> int:
+    return _answered(options, _uninstall)
+
+
+def _uninstall(options: Namespace) -> int:
     host = host_named(options.host)
     if host.kind == "files":
         return take_out(options)
@@ -407,18 +448,23 @@ def _files_of(host: Host, state: str) -> tuple[str, ...]:
 
 def _take_out_uninstall(host: Host, path: str, options: Namespace, state: str) -> int:
     change = planned_removal(host, path, read_manifest(state))
+    word = "none" if change.is_none else "remove" if change.after is None else "write"
     if change.is_none and change.record is None:
+        _note_file(options, path, word)
         say(f"{host.title}: {escaped(path)} has nothing of rightcall; nothing was changed.")
         return OK
     if not change.is_none:
         say_difference(change)
         if (ended := _ends_here(options, "write this? [y/N] ")) is not None:
+            _note_file(options, path, word)
             return ended
     elif options.dry_run:
+        _note_file(options, path, word)
         return OK
     with hold_lock(state):
         fresh = planned_removal(host, path, read_manifest(state))
         done = uninstall(change if change.before != fresh.before else fresh, state)
+    _note_file(options, path, word, done=True, backup=done.backup)
     say(*_describe_removal(change, done))
     return OK
 

@@ -28,6 +28,7 @@ from rightcall.cli.options import (
     InputError,
     Parser,
     bounded_lines,
+    given_text,
     json_option,
     policy_file,
     standard_input,
@@ -132,8 +133,8 @@ def _explain_arguments(parser: ArgumentParser) -> None:
 def _command_arguments(parser: ArgumentParser) -> None:
     parser.usage = "rightcall policy command [COMMAND] [--url] [--policy FILE] [--root DIR] [--json]"
     parser.add_argument(
-        "command", nargs="?", metavar="COMMAND",
-        help='Quoted command line; without it JSON lines: {"command": "…"}, {"url": "…"} or a text',
+        "command", nargs="?", metavar="COMMAND", type=given_text,
+        help='Quoted command line; @FILE reads a file, - standard input; without it JSON lines: {"command": "…"}, …',
     )  # fmt: skip
     parser.add_argument("--url", action="store_true", help="COMMAND is a URL")
     parser.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])

@@ -39,7 +39,7 @@ from rightcall.cli.persons import (
     spelled_lines,
     who,
 )
-from rightcall.cli.terminal import Style, harmless_lines, many, say, style_for, table, tell, wrap
+from rightcall.cli.terminal import Style, harmless_lines, many, say, say_json, style_for, table, tell, wrap
 from rightcall.errors import ConfigError, ToolFailure
 from rightcall.policy.settings import Policy
 from rightcall.record.admission import person
@@ -291,7 +291,7 @@ def arguments(parser: ArgumentParser) -> None:
     lists.add_argument("--all", action="store_true", help="Also show merged and closed ones")
     json_option(lists)
     json_option(action("show", "Show one pull request: commits, reviews, checks, discussion"))
-    action("diff", "Show the changes; piped, the exact patch")
+    json_option(action("diff", "Show the changes; piped, the exact patch"))
     action("comment", "Add a comment", acts=True).add_argument(
         "text", type=given_text, metavar="TEXT", help="Comment; @FILE reads a file, - standard input"
     )
@@ -323,6 +323,7 @@ def arguments(parser: ArgumentParser) -> None:
     for name in ("comment", "approve", "reject", "close", "merge"):
         json_option(every[name])
     export = action("export", "Write files for a forge's command line, and print the command")
+    json_option(export)
     export.add_argument("--to", choices=FORGES, default=FORGES[0], help="Export for this forge (default: %(default)s)")
     export.add_argument("--out", metavar="DIR", help="Write into this new folder (default: pull-request-ID)")
     for one in every.values():
@@ -368,7 +369,10 @@ def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
 
 def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
     span = span_of(desk, pull_of(desk, options.id))
-    if sys.stdout.isatty():
+    if options.json:
+        patch = exact_diff(span.writer, span.old, span.new).decode("utf-8", "backslashreplace")
+        say_json({"id": options.id, "old": span.old, "new": span.new, "diff": patch}, guarded=True)
+    elif sys.stdout.isatty():
         say(*diff_lines(shown_diff(span.writer, span.old, span.new, _MOST_DIFF), style_for(sys.stdout)))
     else:
         sys.stdout.flush()
@@ -379,7 +383,8 @@ def _diff(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 def _export(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
     record = pull_of(desk, options.id)
     folder = options.out or f"pull-request-{record.id}"
-    say(*export(desk, record, options.to, folder))
+    lines = export(desk, record, options.to, folder)
+    tell(options, {"id": record.id, "to": options.to, "folder": folder, "commands": lines}, lambda _: lines)
     sys.stderr.write(f"rightcall: its files are in {harmless_lines(folder)[0]}; nothing was sent\n")
     return OK
 

@@ -124,7 +124,7 @@ def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
 
 def _list(store: "PacketStore", options: Namespace) -> int:
     found = PacketStore(store.folder, _redactor(options)).list(options.limit)
-    nothing = [f"No packet is saved in {escaped(store.folder)}."]
+    nothing = [f"No request is saved in {escaped(store.folder)}."]
     tell(options, {"packets": to_builtins(found)}, lambda style: listing(found, style) if found else nothing)
     return OK
 
@@ -236,7 +236,7 @@ def story(packet: "Packet", threshold: float, secret_names: Iterable[str], style
     are the options that a command needs to find it again."""
     packet = story_of(packet, Redactor(os.urandom(32), secret_names))
     state = packet.status.state
-    lines = [style.tint(f"packet {escaped(packet.header.packet_id, 60)}: {state}", _STATES[state], "bold")]
+    lines = [style.tint(f"request {escaped(packet.header.packet_id, 60)}: {state}", _STATES[state], "bold")]
     for label, texts in _sections(packet, threshold, where):
         lines += labelled(label, texts, style)
     return lines

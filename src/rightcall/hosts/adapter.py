@@ -439,7 +439,10 @@ def _always(_policy: Policy, _host: str) -> bool:
 
 def _asks(policy: Policy, host: str) -> bool:
     settings = policy.settings
-    tables = (settings, settings.callers.get(host) or CallerSettings(), *settings.tools.values())
+    own = settings.callers.get(host) or CallerSettings()
+    said = (settings, own, *settings.tools.values())
+    found = (settings.least, own.least, *settings.least_of_tools.values())  # what an untrusted file says
+    tables = (*said, *found)
     asked = any(getattr(table, effect) == "ask" for table in tables for effect in WORDED)
     return asked or bool(settings.approval.tools) or any(server.ask for server in policy.servers.values())
 

@@ -5,8 +5,8 @@
     [policy.tools."notes/add"]
     write = "allow"
 
-The word of a caller or of a tool takes the place of everybody's; where both have one, the stricter counts. A tool with
-several effects has the strictest of their words.
+The word of a caller or of a tool takes the place of everybody's, unless that is `deny`: a denial beats every permission
+(P-01). Where both have one, the stricter counts. A tool with several effects has the strictest of their words.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -100,8 +100,9 @@ def words_of(
     makes things stricter."""
     usual: dict[Effect, EffectWord] = {}
     on: set[Effect] = set()
+    denied = _denials(everybody)
     for effect in WORDED:
-        said = _word(caller, effect) or _word(everybody, effect)
+        said = _word(denied, effect) or _word(caller, effect) or _word(everybody, effect)
         word = strictest(said or (unset if effect != "network" else None), _word(least, effect))
         if word is not None:
             usual[effect] = word
@@ -110,23 +111,36 @@ def words_of(
     return Words(
         MappingProxyType(usual),
         frozenset(on),
-        (*_tool_words(tools, caller, least), *_tool_words(least_of_tools, NO_WORDS, NO_WORDS, tightens=True)),
+        (
+            *_tool_words(tools, (denied, caller, least)),
+            *_tool_words(least_of_tools, (), tightens=True),
+        ),
     )
+
+
+def _denials(said: EffectWords) -> EffectWords:
+    """Only what is denied."""
+
+    def denial(word: EffectWord | None) -> EffectWord | None:
+        return word if word == "deny" else None
+
+    return EffectWords(denial(said.write), denial(said.execute), denial(said.network))
 
 
 def narrow_to(caller: EffectWords, words: Words) -> Words:
     """For a caller with a stage of its own: only its own words turn tools on."""
     own = frozenset[Effect](effect for effect in WORDED if _word(caller, effect) not in (None, "deny"))
-    return replace(words, on=own, naming=False)
+    return replace(words, on=own & words.on, naming=False)
 
 
 def _tool_words(
-    tools: Mapping[str, EffectWords], caller: EffectWords, least: EffectWords, *, tightens: bool = False
+    tools: Mapping[str, EffectWords], stricter: tuple[EffectWords, ...], *, tightens: bool = False
 ) -> Iterator[ToolWord]:
     for pattern, words in tools.items():
         for effect in WORDED:
             said = _word(words, effect)
-            word = said and strictest(said, _word(caller, effect), _word(least, effect))
+            others: list[EffectWord | None] = [_word(one, effect) for one in stricter]
+            word = said and strictest(said, *others)
             if word:
                 yield ToolWord(pattern, effect, word, tightens)
 

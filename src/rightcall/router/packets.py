@@ -260,7 +260,7 @@ def to_json(packet: Packet) -> bytes:
     data = encode(_record(packet, gatherer))
     if gatherer.full or len(data) > MOST_BYTES:
         raise PacketError(
-            f"packet {escaped(packet.header.packet_id, 60)} is larger than {MOST_BYTES:,} bytes, the most that is saved"
+            f"request {escaped(packet.header.packet_id, 60)} is larger than {MOST_BYTES:,} bytes and is not saved"
         )
     return data
 
@@ -268,11 +268,11 @@ def to_json(packet: Packet) -> bytes:
 def from_json(data: bytes, source: str = "packet") -> Packet:
     """The packet that was saved as this. Raises PacketError, which names the `source`, for anything else."""
     if len(data) > MOST_BYTES:
-        raise PacketError(f"{source}: is larger than {MOST_BYTES:,} bytes, the most that a packet can have")
+        raise PacketError(f"{source}: is larger than {MOST_BYTES:,} bytes, the most that a saved request can have")
     try:
         version = _stamps.decode(data).version
         if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise PacketError(f"{source}: has no `version`, as every saved packet has, but {render_json(version, 40)}")
+            raise PacketError(f"{source}: has no `version`, as every saved request has, but {render_json(version, 40)}")
         if version > PACKET_VERSION:
             raise PacketError(
                 f"{source}: is of version {render_json(version, 40)}, saved by a newer RightCall; "
@@ -280,11 +280,11 @@ def from_json(data: bytes, source: str = "packet") -> Packet:
             )
         packet = _packets.decode(data)
     except ValidationError as fault:
-        raise PacketError(f"{source}: not a packet: {escaped(str(fault), 300)}") from None
+        raise PacketError(f"{source}: not a saved request: {escaped(str(fault), 300)}") from None
     except (DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise PacketError(f"{source}: is damaged, no JSON: {escaped(str(fault), 300)}") from None
     if not is_packet_id(packet.header.packet_id):
-        raise PacketError(f"{source}: {render_json(packet.header.packet_id, 60)} is not a packet's id")
+        raise PacketError(f"{source}: {render_json(packet.header.packet_id, 60)} is not the id of a saved request")
     return packet
 
 
@@ -368,12 +368,12 @@ class PacketStore:
         try:
             data = read(path, MOST_BYTES)
         except FileNotFoundError:
-            raise PacketError(f"unknown packet {id} in {self.folder}") from None
+            raise PacketError(f"unknown request {id} in {self.folder}") from None
         except OSError as fault:
             raise PacketError(f"{path}: cannot be read: {fault.strerror or fault}") from None
         packet = from_json(data, path)
         if packet.header.packet_id != id:
-            raise PacketError(f"{path}: holds another packet, {render_json(packet.header.packet_id, 60)}")
+            raise PacketError(f"{path}: holds another request, {render_json(packet.header.packet_id, 60)}")
         return packet
 
     def find(self, name: str) -> str:
@@ -381,16 +381,16 @@ class PacketStore:
         ids = self.ids()
         if name == LAST:
             if not ids:
-                raise PacketError(f"no packets in {self.folder} yet")
+                raise PacketError(f"no saved requests in {self.folder} yet")
             return ids[0]
         found = [one for one in ids if name and one.startswith(name)]
         if not found:
             raise PacketError(
-                f"unknown packet {render_json(name, 60)} in {self.folder}; `rightcall requests list` shows them"
+                f"unknown request {render_json(name, 60)} in {self.folder}; `rightcall requests list` shows them"
             )
         if len(found) > 1:
             raise PacketError(
-                f"{render_json(name, 60)} is the beginning of {len(found)} packets, such as {found[0]} and {found[1]}"
+                f"{render_json(name, 60)} is the beginning of {len(found)} requests, such as {found[0]} and {found[1]}"
             )
         return found[0]
 
@@ -403,7 +403,7 @@ class PacketStore:
         try:
             os.unlink(path)
         except FileNotFoundError:
-            raise PacketError(f"unknown packet {id} in {self.folder}") from None
+            raise PacketError(f"unknown request {id} in {self.folder}") from None
         except OSError as fault:
             raise PacketError(f"{path}: cannot be removed: {fault.strerror or fault}") from None
 
@@ -475,7 +475,7 @@ class PacketStore:
     def _path(self, id: str) -> str:
         if not is_packet_id(id):
             raise PacketError(
-                f"{render_json(id, 60)} is not a packet's id, which is `p` and 16 small letters and digits"
+                f"{render_json(id, 60)} is not the id of a saved request, which is `p` and 16 small letters and digits"
             )
         return os.path.join(self.folder, id + _END)
 

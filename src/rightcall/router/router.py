@@ -200,7 +200,7 @@ class Router:
         from rightcall.router.trip import Trip, resume_trip
 
         if packet.header.caller != (caller or self.caller):
-            raise ConfigError(f"`caller`: this packet is of {packet.header.caller!r:.60}; go on in that caller's name")
+            raise ConfigError(f"`caller`: this request is of {packet.header.caller!r:.60}; go on in that caller's name")
         trip = Trip(self, packet)
         return AnswerStream(trip, resume_trip(trip, said, by))
 

@@ -128,7 +128,7 @@ class Trip:
         made: Any = getattr(self.router, name)(self.packet)
         given = await made if isawaitable(made) else made
         if not isinstance(given, Packet):
-            raise TypeError(f"the step `{name}` must return a packet, not {type(given).__name__}")
+            raise TypeError(f"the step `{name}` must return a Packet, not {type(given).__name__}")
         self.packet = given
 
     async def save(self) -> None:
@@ -142,7 +142,7 @@ class Trip:
         try:
             self.router.packets.save(self.packet)
         except (RightCallError, OSError) as error:
-            log.warning("packet %s could not be saved: %s", self.packet.header.packet_id, error)
+            log.warning("request %s could not be saved: %s", self.packet.header.packet_id, error)
 
     def why_no_more(self) -> str | None:
         """Why no further tool may run; None as long as one may."""
@@ -173,7 +173,7 @@ class Trip:
             try:
                 await self.router.note(self.packet, decision, self.by)
             except RightCallError as error:  # nothing has run, and nothing will
-                log.warning("the decision on packet %s is not recorded: %s", self.packet.header.packet_id, error)
+                log.warning("the decision on request %s is not recorded: %s", self.packet.header.packet_id, error)
 
     def _decision(self) -> str:
         routing = self.packet.tool_routing

@@ -586,3 +586,17 @@ def test_what_cannot_be_written_is_named_by_its_path(home: Path, settings: Path,
     assert done.code == 2
     assert str(lock) in done.err
     assert settings.read_bytes() == MINE
+
+
+def test_as_json_the_files_are_told_and_nothing_else_is_on_standard_output(home: Path, run: Runner) -> None:
+    words = ("claude-code", "--json", "--yes")
+    file = str(home / ".claude" / "settings.json")
+    planned = run("install", "claude-code", "--json", "--dry-run")
+    expected = {"file": file, "change": "write", "done": False, "backup": None}
+    assert planned.json == {"host": "claude-code", "ok": True, "dry_run": True, "files": [expected]}
+    assert "Nothing was written" in planned.err
+    assert run("install", *words).json["files"][0] == expected | {"done": True}
+    assert run("install", *words).json["files"][0]["change"] == "none"
+    (taken,) = run("uninstall", *words).json["files"]
+    assert (taken["file"], taken["change"], taken["done"]) == (file, "remove", True)
+    assert run("uninstall", *words).json["files"][0]["change"] == "none"
