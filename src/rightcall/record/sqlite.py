@@ -77,6 +77,10 @@ class _Reader(NamedTuple):
         self.connection.execute("SELECT 1 FROM meta LIMIT 1").fetchall()  # from here on it sees one state
         self.tables.refresh()
 
+    def close(self) -> None:
+        self.tables.close()
+        self.connection.close()
+
 
 class Readers:
     def __init__(
@@ -115,7 +119,7 @@ class Readers:
         try:
             patiently(reader.begin, deadline)
         except sqlite3.Error as error:
-            reader.connection.close()
+            reader.close()
             raise fault_of(error, self._path) from error
         return reader
 
@@ -125,12 +129,12 @@ class Readers:
             reader = self._idle.pop()
             if reader.file == file:
                 return reader
-            reader.connection.close()
+            reader.close()
         return None
 
     def _connect(self, file: tuple[int, int], deadline: float) -> _Reader:
         connection = connect_reader(self._path, deadline, self._origin if self._alone else None)
-        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
+        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since, alone=self._alone)
         return _Reader(connection, tables, file)
 
     def _give_back(self, reader: _Reader) -> None:
@@ -142,7 +146,7 @@ class Readers:
     def close(self) -> None:
         self._closed = True
         while self._idle:
-            self._idle.pop().connection.close()
+            self._idle.pop().close()
 
 
 # ── chores ──
@@ -233,6 +237,10 @@ def _nanoseconds(wall: str) -> int:
 _ANY_NUMBER = 2**30
 
 
+def _nobody(_head: int) -> None:
+    """Nobody wants to know."""
+
+
 class Session:
     """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
 
@@ -257,6 +265,8 @@ class Session:
         """The last record that is known to stand there."""
         self._file: tuple[int, int] | None = None
         """Which file it is; None before it was opened for the first time."""
+        self.wrote: Callable[[int], None] = _nobody
+        """Is told the last record after each commit."""
         self.most_pages: int | None = None
         """As if the disk were full beyond so many pages."""
         self._most_told: int | None = None
@@ -309,6 +319,7 @@ class Session:
         if tables.withdraws:
             tables.withdraws = False
             self._origin.keep_head(last)
+        self.wrote(last[0])
 
     def give_up(self) -> None:
         """Nothing of this transaction happens. The next one begins with a new connection."""
@@ -331,6 +342,7 @@ class Session:
             connection.close()
             raise
         if self._open is not None:
+            self._open[1].close()
             self._open[0].close()
         self._open, self._stamp, self._file = (connection, tables), after, after.file
         self._others, self._tidied, self._most_told = -1, None, None
@@ -366,7 +378,8 @@ class Session:
 
     def close(self) -> None:
         if self._open is not None:
-            connection = self._open[0]
+            connection, tables = self._open
+            tables.close()
             with suppress(sqlite3.Error):
                 if self._stamp is not None:
                     self._identity.keep_last_head(self._last)
@@ -607,6 +620,57 @@ def _set(futures: "list[Future[None]]") -> None:
             future.set_result(None)
 
 
+# ── keeping up ──
+# A process that writes much counts it for the rollup, so that nobody who asks for figures has to wait.
+#
+#     commit, commit, commit ─▶ enough records? ─▶ a thread counts them, in steps, and ends
+#
+# The transactions that admit calls count nothing themselves. Whoever writes little, such as a hook that a host starts
+# for each call, pays nothing at all: what is left over is counted by whoever asks next.
+
+ROLL_EVERY = 5_000
+"""Records after which they are counted."""
+_SHARE = 0.25
+"""Of the time of one core, that counting takes where very many are left, as after an update from a version that kept no
+rollup."""
+
+
+class Keeper:
+    """Of one store. `look` is the store's own."""
+
+    def __init__(self, look: Callable[[Callable[[Tables], int]], int]) -> None:
+        self._look = look
+        self._counted: int | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def wrote(self, head: int) -> None:
+        """After a commit: the number of the last record. Called by one thread at a time, and never waits."""
+        if self._counted is None:
+            self._counted = head
+        if head - self._counted < ROLL_EVERY or self._stopped.is_set():
+            return
+        if self._thread is None or not self._thread.is_alive():
+            self._counted = head
+            self._thread = threading.Thread(target=self._count, name="rightcall rollup", daemon=True)
+            self._thread.start()
+
+    def _count(self) -> None:
+        with suppress(StoreError, sqlite3.Error):  # whoever asks for figures is told
+            took = 0.0
+            while not self._stopped.wait(took / _SHARE - took):
+                began = monotonic()
+                if self._look(lambda tables: tables.rollup().catch_up(tables, 0.0)) < ROLL_EVERY:
+                    return
+                took = monotonic() - began
+
+    def stop(self) -> None:
+        """What is being counted is finished first: that takes a fraction of a second."""
+        self._stopped.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+
 _EXIT_SECONDS = 2.0
 """How long the end of the program may be held up by a store that nobody closed."""
 
@@ -635,8 +699,11 @@ class SqliteStore:
             raise fault_of(error, self.path) from error
         private = PrivateTexts(self.path)
         self._session = Session(self.path, self.clock, self._runs, private, self._identity, origin)
+        keeper = Keeper(self._readers.look)
+        self._session.wrote = keeper.wrote
         self._writer = Writer(self.path, self._session, busy_seconds)
-        self._end = finalize(self, _end, self._writer, self._readers, self._runs, _EXIT_SECONDS)
+        self._parts = self._writer, self._readers, self._runs, keeper
+        self._end = finalize(self, _end, self._parts, _EXIT_SECONDS)
         _STORES.add(self)
         try:
             self.transact(_nothing)
@@ -691,7 +758,7 @@ class SqliteStore:
     def close(self) -> None:
         """Finishes what waits. Also happens by itself when the program ends, though not for long."""
         if self._end.detach() is not None:
-            _end(self._writer, self._readers, self._runs)
+            _end(self._parts)
 
     def leave(self) -> None:
         """In a forked child: connections, threads and locks are the parent's, and stay as they are."""
@@ -704,7 +771,9 @@ def _nothing(_tables: Tables) -> None:
     """Opening is a transaction like any other: what it finds wrong is said in the same words."""
 
 
-def _end(writer: Writer, readers: Readers, runs: Runs, timeout: float | None = None) -> None:
+def _end(parts: tuple[Writer, Readers, Runs, Keeper], timeout: float | None = None) -> None:
+    writer, readers, runs, keeper = parts
+    keeper.stop()
     readers.close()
     writer.close(timeout)
     runs.stop()

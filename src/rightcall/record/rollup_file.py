@@ -1,0 +1,178 @@
+"""The rollup: what was counted of the audit, in a SQLite file of its own beside it (`audit.db-rollup`), so that whoever
+asks for figures does not pass over a million records each time.
+
+    audit ─▶ catch_up, from the mark on, some thousand records in a transaction ─▶ calls, cells, messages
+                                                                                     ▼
+                                                 rollups.py, figures.py (figures), listing.py (pages)
+
+It can be deleted at any time. Where it does not know the record that the audit has at its mark, it is made anew. No
+decision is ever taken by it, and it is no part of the chain. Writers pay nothing for it inside their transactions.
+"""
+
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from math import inf
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, NamedTuple
+
+from rightcall.record.rolling import Batch, total_days
+from rightcall.record.rollup_tables import DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
+from rightcall.record.tables import Tables
+
+STEP: Final = 10_000
+"""Records that are counted in one transaction."""
+_REMEMBERED: Final = 50_000
+
+
+class Mark(NamedTuple):
+    """How far the audit was counted: the last record with its hash, and the first that still counts."""
+
+    seq: int
+    hash: bytes
+    first: int
+    generation: int
+    """Changes whenever numbers of kinds may have got another meaning."""
+
+
+class Rollup:
+    """Of one audit, for one reader at a time."""
+
+    def __init__(
+        self, path: Path | None, newest: Callable[[int], bytes | None] = lambda _seq: None, *, writable: bool = True
+    ) -> None:
+        """`newest` gives the hash of a record in the audit as it is now, also where whoever reads it sees an earlier
+        state. Without a path, or where nothing may be written, all of it is in memory."""
+        self._path = path
+        self._newest = newest
+        self._connection = opened(path) if path is not None and writable else in_memory(path)
+        self._do = self._connection.execute
+        self._ids: tuple[int, dict[Any, Any]] = -1, {}
+        self._today = ""
+        """Up to which days have a total of their own."""
+
+    def close(self) -> None:
+        self._connection.close()
+
+    __del__ = close
+
+    def ask(self, question: str, *values: Any) -> list[Any]:
+        return self._do(question, values).fetchall()
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Several questions about one state."""
+        self._do("BEGIN")
+        try:
+            yield
+        finally:
+            self._connection.rollback()
+
+    def catch_up(self, tables: Tables, seconds: float = inf) -> int:
+        """Count what has been recorded since; returns how many records are left when the time is over, or when another
+        process is at it."""
+        deadline = monotonic() + seconds
+        while True:
+            try:
+                left = self._step(tables)
+            except sqlite3.Error:
+                self._give_up()
+                return max(1, tables.head()[0] - self.mark().seq)
+            if not left or monotonic() >= deadline:
+                return left
+
+    def _give_up(self) -> None:
+        """Nothing of the step has happened. Whatever was wrong with the file, memory can be written."""
+        self._connection.rollback()
+        with suppress(sqlite3.Error):
+            self._do("BEGIN IMMEDIATE")
+            self._connection.rollback()
+            return
+        self._connection.close()
+        self._connection = in_memory(None)
+        self._do = self._connection.execute
+
+    def mark(self) -> Mark:
+        return Mark(*self._do("SELECT seq, hash, first, generation FROM mark").fetchone())
+
+    def _step(self, tables: Tables) -> int:
+        """One transaction; returns how many records are left."""
+        if self._is_through(tables, self.mark()):
+            return 0
+        self._do("BEGIN IMMEDIATE")
+        try:
+            mark = self.mark()
+            if not self._is_through(tables, mark):  # nobody was quicker
+                if not self._fits(tables, mark):
+                    mark = self._cleared(mark)
+                mark = self._taken(tables, self._pruned(tables, mark))
+                self._do("UPDATE mark SET seq = ?, hash = ?, first = ?, generation = ?", mark)
+            self._do("COMMIT")
+        except BaseException:
+            self._connection.rollback()
+            self._ids, self._today = (-1, {}), ""  # some of its numbers were not given after all
+            raise
+        return 0 if self._is_through(tables, mark) else max(1, tables.head()[0] - mark.seq)
+
+    def _is_through(self, tables: Tables, mark: Mark) -> bool:
+        return mark.seq >= tables.head()[0] and mark.first >= tables.oldest() and self._fits(tables, mark)
+
+    def _fits(self, tables: Tables, mark: Mark) -> bool:
+        """Whether it was counted from this very audit: another may have been put in its place."""
+        if not mark.seq:
+            return True
+        entry = tables.entry(mark.seq)
+        if entry is None and mark.seq > tables.head()[0]:  # another process has counted what came after this look
+            return self._newest(mark.seq) == mark.hash
+        return entry is not None and entry.hash == mark.hash
+
+    def _cleared(self, mark: Mark) -> Mark:
+        for table in TABLES:
+            self._do(f"DELETE FROM {table}")
+        return Mark(0, b"", 0, mark.generation + 1)
+
+    def _pruned(self, tables: Tables, mark: Mark) -> Mark:
+        """Forget calls whose records are gone: what they counted is taken off again, some at a time."""
+        oldest = tables.oldest()
+        if mark.first >= oldest:
+            return mark
+        gone = self.ask(f"{ROWS} WHERE seq < ? ORDER BY seq LIMIT {STEP}", oldest)
+        through = oldest if len(gone) < STEP else gone[-1][0] + 1
+        batch = Batch(self._connection, {})
+        for row in gone:
+            batch.forget(CountedRow(*row))
+        batch.write()
+        for table in ("calls", "messages", "damaged"):
+            self._do(f"DELETE FROM {table} WHERE seq < ?", (through,))
+        self._do("DELETE FROM cells WHERE calls = 0 AND waiting = 0 AND proxied = 0")
+        self._do("DELETE FROM spans WHERE rows = 0")
+        self._do("DELETE FROM times WHERE slots = ?", (NO_SLOTS,))
+        for table in ("faults", "repairs", "rules"):
+            self._do(f"DELETE FROM {table} WHERE times = 0")
+        if through < oldest:
+            return mark._replace(first=through)
+        self._do("DELETE FROM kinds WHERE id NOT IN (SELECT kind FROM calls)")
+        self._do("DELETE FROM lines WHERE NOT EXISTS (SELECT 1 FROM kinds WHERE line = lines.id)")
+        self._do("DELETE FROM contexts WHERE NOT EXISTS (SELECT 1 FROM calls WHERE context = contexts.id)")
+        self._do("DELETE FROM errors WHERE id NOT IN (SELECT error FROM faults)")
+        return mark._replace(first=oldest, generation=mark.generation + 1)
+
+    def _taken(self, tables: Tables, mark: Mark) -> Mark:
+        """Count the next records."""
+        if mark.first < tables.oldest():
+            return mark
+        known, ids = self._ids
+        if known != mark.generation or len(ids) > _REMEMBERED:
+            ids = {}
+            self._ids = mark.generation, ids
+        batch = Batch(self._connection, ids)
+        entry = None
+        for entry in islice(tables.entries(mark.seq), STEP):
+            batch.take(entry)
+        batch.write()
+        if entry is not None and entry.at[:DAY] != self._today:
+            self._today = entry.at[:DAY]
+            total_days(self._connection, self._today)
+        return mark if entry is None else mark._replace(seq=entry.seq, hash=entry.hash)
