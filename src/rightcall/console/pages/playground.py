@@ -337,9 +337,10 @@ def _rows(arguments: Any) -> list[ValueRow]:
 
 
 def _change(one: Repair) -> Change:
-    return Change(
-        one.path, value_lines(one.before), value_lines(one.after), one.rule, one.strategy, one.confidence, one.note
-    )
+    """Where the text of the whole call was repaired, `before` is a part of that text."""
+    is_text = not one.path and isinstance(one.before, str)
+    before = text_lines(one.before) if is_text else value_lines(one.before)
+    return Change(one.path, before, value_lines(one.after), one.rule, one.strategy, one.confidence, one.note)
 
 
 # ── test cases ──
