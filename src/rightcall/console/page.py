@@ -28,6 +28,7 @@ from rightcall.base.text import cut_end
 from rightcall.console.access import STATIC, Address, Visitor
 from rightcall.console.bench import Bench
 from rightcall.console.questions import json_visible
+from rightcall.console.visits import Visits
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
 from rightcall.record.browse import moment
@@ -72,7 +73,9 @@ class Site(Struct, frozen=True):
     checks: Callable[[], Mapping[str, Any]] = dict
     """What `rightcall doctor` finds on this machine; empty where it cannot look."""
     bench: Bench = field(default_factory=Bench)
-    """What screens share that try things out: the tools of the policy, and work that takes a while."""
+    """What screens share that try things out."""
+    visits: Visits = field(default_factory=Visits)
+    """Of the doctor."""
 
 
 def site_of(request: Request) -> Site:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -88,10 +88,16 @@ def keys_of(rule: str) -> tuple[tuple[str, ...], ...]:
     return next((_KEYS[one] for end in range(len(parts), 0, -1) if (one := ":".join(parts[:end])) in _KEYS), ())
 
 
-def lines_of(rule: str, lines: Mapping[KeyPath, int]) -> list[int]:
-    """The lines of a policy file that can have made a rule decide, in order."""
+def lines_of(rule: str, lines: Mapping[KeyPath, int], rows: Sequence[str]) -> list[int]:
+    """The lines of a policy file that can have made a rule decide, in order: those of its keys, and where the rule
+    names a word, those that say it."""
     wanted = keys_of(rule)
-    return sorted({line for path, line in lines.items() if any(_fits(path, one) for one in wanted)})
+    found = sorted({line for path, line in lines.items() if any(_fits(path, one) for one in wanted)})
+    head, _, rest = rule.partition(":")
+    word = rest if head == "stage" else {"deny": "deny", "allow": "allow", "approval": "ask"}.get(head, "")
+    if not word or (head != "stage" and rest not in _WORDS):
+        return found
+    return [line for line in found if f'"{word}"' in rows[line - 1]]
 
 
 def _fits(path: KeyPath, wanted: tuple[str, ...]) -> bool:
@@ -226,8 +232,8 @@ def _view(site: Site, counted: tuple[Counter[str], Counter[str]]) -> PolicyView:
     except PolicyError as fault:
         problem = "" if policy_file(policy) is None else escaped(str(fault), 500)
     keys = _keys(text) if in_force else {}
-    rules = _ruled(counted, keys)
     rows = text.split("\n")
+    rules = _ruled(counted, keys, rows)
     redactor = Redactor(site.store.key(), policy.settings.audit.redact)
     return PolicyView(
         file=policy_file(policy) or "",
@@ -248,9 +254,9 @@ def _keys(text: str) -> dict[KeyPath, int]:
         return {}
 
 
-def _ruled(counted: tuple[Counter[str], Counter[str]], keys: Mapping[KeyPath, int]) -> list[Ruled]:
+def _ruled(counted: tuple[Counter[str], Counter[str]], keys: Mapping[KeyPath, int], rows: Sequence[str]) -> list[Ruled]:
     refused, passed = counted
-    found = [Ruled(rule, refused[rule], passed[rule], lines_of(rule, keys)) for rule in {*refused, *passed}]
+    found = [Ruled(rule, refused[rule], passed[rule], lines_of(rule, keys, rows)) for rule in {*refused, *passed}]
     return sorted(found, key=lambda one: (-one.all, one.rule))
 
 
