@@ -27,7 +27,7 @@ from rightcall.base.http.answers import ServeLimits, is_loopback
 from rightcall.base.text import escaped
 from rightcall.console.access import Address, Doorway, Headers, Hosts, Origins
 from rightcall.console.events import Pulse, stream
-from rightcall.console.page import Site, render, serve_file
+from rightcall.console.page import Kept, Site, render, serve_file
 from rightcall.console.pages import PAGES
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import ConsoleSettings, Policy
@@ -59,8 +59,9 @@ def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
     """Every route stands behind the four middlewares, in this order; see `access.py`."""
     pulse = Pulse(console.store)
     site = Site(
-        console.store, console.policy, address, pulse, PAGES, console.root, console.state, console.tools, console.checks
-    )
+        console.store, console.policy, address, pulse, Kept(), PAGES, console.root, console.state, console.tools,
+        console.checks,
+    )  # fmt: skip
     app = Starlette(
         routes=[
             *(route for page in PAGES for route in page.routes),
@@ -98,7 +99,7 @@ async def _store_error(request: Request, error: Exception) -> Response:
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    del error  # logged by the server with its place
+    log.error("console: a page could not be made: %s", escaped(request.url.path, 200), exc_info=error)
     text = "The console failed to make this page. The log of the server says why."
     return render(request, "message", 500, title="Something went wrong", text=text, back=("/", "Overview"))
 

@@ -190,6 +190,8 @@ def with_headers(send: Send, more: Iterable[Header]) -> Send:
 
 OWN = b"x-rightcall"
 """The beginning of the headers that are between the client and us."""
+REPORT: Final = b"x-rightcall-report"
+"""With it a client asks to find in the answer itself, as the field `rightcall`, what was done to it."""
 
 _SLASHES = re.compile(r"[/\\]")  # some servers take the other one for it
 _OF_ONE_HOP = frozenset(
@@ -245,16 +247,30 @@ def _common(base: str, path: str) -> int:
     return 0
 
 
+CONSOLE_COOKIE: Final = "rightcall_console"
+"""How the names of the console's cookies begin. Cookies know no ports: a browser may send them here as well."""
+
+
 def request_headers(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers:
     """The headers of a client's request that go on to the upstream, keys and all. Names are in lower case.
 
-    With `plain` the upstream is asked not to compress, since we must read its answer.
+    With `plain` the upstream is asked not to compress, since we must read its answer. A session of the console is for
+    nobody else.
     """
     kept = _without(headers, _OF_ONE_REQUEST)
+    if any(name == b"cookie" and CONSOLE_COOKIE.encode() in value for name, value in kept):
+        kept = [pair for name, value in kept for pair in _without_console(name, value)]
     if plain:
         kept = [header for header in kept if header[0] != b"accept-encoding"]
         kept.append((b"accept-encoding", b"identity"))
     return kept
+
+
+def _without_console(name: bytes, value: bytes) -> Headers:
+    if name != b"cookie":
+        return [(name, value)]
+    left = [one.strip() for one in value.split(b";") if not one.strip().startswith(CONSOLE_COOKIE.encode())]
+    return [(name, b"; ".join(left))] if any(left) else []
 
 
 def answer_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -316,3 +332,19 @@ def tell_upstream(host: str, fault: Fault) -> HttpError:
     """With what the user may check."""
     advice = _ADVICE.get(fault.code) or _ADVICE.get(fault.kind)
     return HttpError(host, fault, f": {advice}" if advice else "")
+
+
+PROBE: Final = HttpLimits(connect_seconds=3.0, first_byte_seconds=3.0, between_seconds=3.0)
+"""How long an upstream may take to show that it is there."""
+
+
+async def probe(url: str) -> int:
+    """The status with which an upstream answers, whatever it is: without a key most say no, and are there all the same.
+    Raises HttpError where none comes."""
+    upstream = Upstream(url, PROBE)
+    try:
+        incoming = await upstream.send("GET", "/v1/models", [(b"accept", b"application/json")])
+        incoming.release()
+        return incoming.status
+    finally:
+        await upstream.aclose()

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rightcall.base.letters import visible
 from rightcall.console.page import Page, look, render, site_of
 from rightcall.executor.question import time_left
 from rightcall.policy.types import Approval
@@ -61,13 +62,17 @@ async def show(request: Request) -> Response:
     period: Period = next((one for one in get_args(Period) if one == asked), "1day")
     site = site_of(request)
     state = dict(site.state())
-    found = await look(request, lambda tables: read_overview(tables, site.store, period, state))
+    figures = await site.kept.get(("figures", period), lambda: _figures(site.store, period))
+    found = await look(request, lambda tables: read_overview(tables, site.store, figures, state))
     return render(request, "overview", overview=found, period=period, periods=PERIODS)
 
 
-def read_overview(tables: Tables, store: Store, period: Period, state: dict[str, Any]) -> Overview:
+def _figures(store: Store, period: Period) -> Analytics:
+    return store.look(lambda tables: read_analytics(tables, period=period, now=tables.wall()))
+
+
+def read_overview(tables: Tables, store: Store, figures: Analytics, state: dict[str, Any]) -> Overview:
     now = store.clock.now()
-    figures = read_analytics(tables, period=period, now=tables.wall())
     waits = [one for one in tables.approvals("waiting") if one.expires_at > now][:_MOST_WAITING]
     servers: dict[str, Any] = state.get("mcp") or {}
     return Overview(
@@ -112,7 +117,7 @@ def shares(counted: Iterable[tuple[str, int]], filter_name: str) -> list[Share]:
     ranked: Sequence[tuple[str, int]] = sorted(counted, key=lambda one: (-one[1], one[0]))[:_MOST_ROWS]
     most = max((value for _, value in ranked), default=1) or 1
     return [
-        Share(name, value, round(100 * value / most, 1), f"/live?{urlencode({filter_name: name})}")
+        Share(name, value, round(100 * value / most, 1), f"/live?{urlencode({filter_name: visible(name)})}")
         for name, value in ranked
     ]
 
