@@ -19,7 +19,7 @@ from rightcall.catalog.tool import Tool
 from rightcall.console.bench import TooBusyError
 from rightcall.console.page import Form, Page, Site, look, read_form, render, site_of
 from rightcall.console.questions import Row as ValueRow
-from rightcall.console.questions import TextLine, plain_json, rows, text_lines, value_lines
+from rightcall.console.questions import TextLine, plain_json, rows_of, text_lines, value_lines
 from rightcall.errors import RightCallError
 from rightcall.gate.gate import Gate
 from rightcall.record.calls import CallRecord, call
@@ -303,7 +303,7 @@ def _found(verdict: Verdict, place: Place, gate: Gate, text: str | None) -> Foun
         where=_where(place, text),
         format=place.format,
         written=[] if text is None else text_lines(text[place.start : place.end].strip("\n")),
-        arguments=_rows(arguments),
+        arguments=[] if arguments is None else list(rows_of(arguments, "arguments")),
         changes=[_change(one) for one in verdict.repairs],
         problems=[(one.code, one.path, one.message) for one in verdict.problems],
         hint=text_lines(verdict.hint) if verdict.hint else [],
@@ -327,13 +327,6 @@ def _where(place: Place, text: str | None) -> str:
         return "in the message"
     first, last = (text.count("\n", 0, at) + 1 for at in (place.start, max(place.start, place.end - 1)))
     return f"line {first:,}" if first == last else f"lines {first:,} to {last:,}"
-
-
-def _rows(arguments: Any) -> list[ValueRow]:
-    if isinstance(arguments, Mapping):
-        given = cast("Mapping[Any, Any]", arguments)
-        return [row for name, item in given.items() for row in rows(plain_json(str(name)), item)]
-    return [] if arguments is None else list(rows("arguments", arguments))
 
 
 def _change(one: Repair) -> Change:

@@ -19,6 +19,7 @@ from rightcall.catalog.toml import KeyPath, key_lines
 from rightcall.console.access import visitor_of
 from rightcall.console.bench import TooBusyError, policy_file, policy_text
 from rightcall.console.page import Page, Site, look, read_form, render, site_of
+from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
 from rightcall.executor.explain import Asked, Explanation, explain
@@ -173,7 +174,8 @@ async def ask(request: Request) -> Response:
     """What would be decided; nothing runs and nothing is recorded."""
     form = await read_form(request, _MOST_FORM)
     written = form.one("arguments").strip()
-    asked = Asked(form.one("caller").strip() or DEFAULT_CALLER, form.one("tool").strip(), written or None)
+    caller, tool = (unspelled(form.one(name).strip()) for name in ("caller", "tool"))
+    asked = Asked(caller or DEFAULT_CALLER, tool, written or None)
     return await _show(request, asked, await _answered(site_of(request), asked))
 
 

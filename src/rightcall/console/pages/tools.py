@@ -16,7 +16,7 @@ from starlette.routing import Route
 from rightcall.base.secrets import Redactor
 from rightcall.console.page import Page, Site, look, not_found, render, site_of
 from rightcall.console.pages.live import Row as CallRow
-from rightcall.console.pages.live import row_of
+from rightcall.console.pages.live import row_of, unspelled
 from rightcall.console.questions import Piece, TextLine, json_lines, text_lines
 from rightcall.executor.question import Paper, changes
 from rightcall.executor.toolbox import Equipped, Toolbox
@@ -131,7 +131,7 @@ async def show(request: Request) -> Response:
     site, period = site_of(request), period_of(request)
     now = site.store.clock.now()
     seen = await look(request, lambda tables: read_seen(tables, period, now))
-    words = request.query_params.get("text", "")[:100]
+    words = unspelled(request.query_params.get("text", "")[:100])
     listed, servers = await asyncio.to_thread(lambda: (_listed(site, seen), list(_servers(site, seen))))
     fitting = [one for one in listed if words.casefold() in one.name.casefold()]
     page, after = _page(fitting, request.query_params.get("after", ""))
