@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +46,7 @@ from rightcall.record.tables import Store
 
 if TYPE_CHECKING:
     from rightcall.console.access import Address
+    from rightcall.server.app import Service
 
 EXAMPLES = """\
 examples:
@@ -85,7 +87,7 @@ def run(options: Namespace) -> int:
             raise missing_package(missing) from missing
         check_settings(settings)
         policy = PolicyInForce(policy_file(options))
-        console = Console(store, in_force(policy), options.root)
+        console = Console(store, in_force(policy), options.root, checks=partial(_checks, options))
         return serve_console(console, settings, lambda address: _ready(store, options, address))
 
 
@@ -159,9 +161,7 @@ def _nobody() -> str:
 
 
 @contextmanager
-def console_beside(
-    options: Namespace, store: Store, policy: PolicyInForce, state: Callable[[], Mapping[str, Any]]
-) -> Generator[list[str]]:
+def console_beside(options: Namespace, store: Store, policy: PolicyInForce, service: "Service") -> Generator[list[str]]:
     """The console of a server, while the `with` lasts; yields what to tell of it. Beside a server on any free port,
     and where somebody else has the usual one, it takes any free port too."""
     settings = policy.current.console
@@ -173,11 +173,19 @@ def console_beside(
     if settings.port == ConsoleSettings().port and (options.port == 0 or not _is_free(settings)):
         settings = replace(settings, port=0)
     check_settings(settings)
-    console = Console(store, lambda: policy.current, options.root, state)
+    console = Console(
+        store, lambda: policy.current, options.root, service.state, service.tools, partial(_checks, options)
+    )
     with console_running(console, settings) as address:
         link = login_url(store, options, address) if at_a_terminal() and not options.json else None
         options.console_address = address.origin
         yield told(link, address, options)
+
+
+def _checks(options: Namespace) -> Mapping[str, Any]:
+    from rightcall.cli.doctor import look_around
+
+    return look_around(options)
 
 
 def _is_free(settings: ConsoleSettings) -> bool:

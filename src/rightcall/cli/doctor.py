@@ -14,7 +14,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, to_builtins
 
@@ -294,31 +294,36 @@ class Check(Struct, frozen=True):
     why: str = ""
 
 
-def check_up(options: Namespace) -> int:
-    """0 where nothing is wrong; what is only missing is not a mistake."""
+def look_around(options: Namespace) -> dict[str, Any]:
+    """Every look, and what to do next, as `--json` prints it."""
     servers = _servers()
     checks = [
         _check_models(servers), _check_policy(options), _check_store(options), _check_sandbox(options),
         _check_integrations(),
     ]  # fmt: skip
     command, why = _next(checks, servers, options)
-    works = all(one.state != "wrong" for one in checks)
-    record = {
-        "ok": works, "checks": to_builtins(checks), "models": to_builtins(servers),
+    return {
+        "ok": all(one.state != "wrong" for one in checks), "checks": checks, "models": servers,
         "next": {"command": command, "why": why},
     }  # fmt: skip
 
+
+def check_up(options: Namespace) -> int:
+    """0 where nothing is wrong; what is only missing is not a mistake."""
+    found = look_around(options)
+    checks: list[Check] = found["checks"]
+
     def lines(style: Style) -> list[str]:
         width = max(len(one.name) for one in checks)
-        found = [
+        told = [
             line
             for one in checks
             for line in hang(f"{style.tint(*_SIGNS[one.state])} {one.name:<{width}}  ", escaped(one.text), style)
         ]
-        return [*found, "", f"next: {style.tint(command, 'bold')}", f"      {why}"]
+        return [*told, "", f"next: {style.tint(found['next']['command'], 'bold')}", f"      {found['next']['why']}"]
 
-    tell(options, record, lines)
-    return OK if works else REFUSED
+    tell(options, to_builtins(found), lines)
+    return OK if found["ok"] else REFUSED
 
 
 def _servers() -> list[LocalServer]:

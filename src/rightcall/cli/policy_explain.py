@@ -1,33 +1,25 @@
 """`rightcall policy explain`: what would be decided for a caller and a tool, by which rule, and what every other policy
-says. The very policies that decide are asked; nothing runs and nothing is recorded."""
+says. Nothing runs and nothing is recorded."""
 
-import os
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from difflib import get_close_matches
-from typing import Any, cast
-
-from msgspec import Struct
+from typing import Any
 
 from rightcall.base.text import escaped
 from rightcall.catalog.toml import dotted
 from rightcall.cli import OK
 from rightcall.cli.options import InputError, load_tools, open_store, policy_of, policy_path, read_argument
 from rightcall.cli.terminal import Style, Tint, effect_words, hang, tell
-from rightcall.executor.request import Ground, Occasion, build_request, canonical
-from rightcall.executor.shipped import Hands, shipped_tools
-from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
-from rightcall.policy.decide import POLICIES, decide, may_use
+from rightcall.errors import ConfigError
+from rightcall.executor.explain import Asked, Explanation, Limit, Step, find_tool, toolbox_of
+from rightcall.executor.explain import explain as explain_call
 from rightcall.policy.effects import line_to_add
-from rightcall.policy.settings import STAGES, Budgets, Policy, Rights
-from rightcall.policy.types import Decision, DecisionKind, Facts, Request, count_since
-from rightcall.record.memory import MemoryStore, Premises, store_path
-from rightcall.record.tables import Store
-from rightcall.tools.functions import LocalTool, local_tool
-from rightcall.types import Verdict
+from rightcall.policy.settings import STAGES
+from rightcall.policy.types import DecisionKind
+from rightcall.record.memory import MemoryStore
 
-KNOWN_PACK = "code"
 _SAID: dict[DecisionKind, tuple[str, str, Tint]] = {
     "allow": ("✓", "would run", "green"),
     "dry_run": ("○", "would be a dry run", "yellow"),
@@ -39,80 +31,25 @@ _PERIODS = {"minute": "a minute", "hour": "an hour", "burst": "a second"}
 _LABEL = 12
 
 
-class Step(Struct, frozen=True):
-    """What one policy says; None for nothing."""
-
-    policy: str
-    word: Decision | None
-    decides: bool
-
-
-class Limit(Struct, frozen=True):
-    """A window that counts this call; `used` is how full it is, None when nobody looked."""
-
-    rule: str
-    calls: int
-    used: int | None
-
-
-class Explanation(Struct, frozen=True):
-    """Everything that `explain` can say."""
-
-    policy: Policy
-    file: str | None
-    caller: str
-    named: bool
-    """Whether the policy has a table for this caller."""
-    tool: Equipped
-    rights: Rights
-    decision: Decision
-    steps: tuple[Step, ...]
-    limits: tuple[Limit, ...]
-    budgets: Budgets
-    verdict: Verdict | None
-    """What the gate says of the arguments; None when there were none."""
-    live: bool
-
-
 def run(options: Namespace) -> int:
     found = explain(options)
-    tell(options, record(found), lambda style: report(found, style))
+    tell(options, record(found, policy_path(options)), lambda style: report(found, policy_path(options), style))
     return OK
 
 
 def explain(options: Namespace) -> Explanation:
     """Raises ConfigError for a wrong file or name, StoreError when there is no store to look into."""
     name, written = _words(options)
-    file = policy_path(options)
-    policy = policy_of(options)
-    toolbox = _toolbox(policy, file, options)
-    tool = _tool(toolbox, name)
-    verdict = None if written is None else toolbox.gate.check(name, read_argument(written))
-    rights = toolbox.rights_of(options.caller)
-    with closing(open_store(options) if options.live else MemoryStore()) as store:
-        request = _request(toolbox, tool, verdict, rights, store, options.root)
-        decision, steps, limits = store.look(lambda facts: _judged(request, facts, live=options.live))
-    if (
-        verdict is not None
-        and not verdict.ok
-        and may_use(rights, tool.tool.name, own=tool.own, effects=tool.tool.effects)
-    ):
-        decision = _invalid(verdict)
-        steps = (Step("arguments", decision, True), *(Step(one.policy, one.word, False) for one in steps))
-    return Explanation(
-        policy=policy,
-        file=file,
-        caller=options.caller,
-        named=options.caller in policy.settings.callers,
-        tool=tool,
-        rights=rights,
-        decision=decision,
-        steps=steps,
-        limits=limits,
-        budgets=rights.budgets_of_tools.get(tool.tool.name, rights.budgets),
-        verdict=verdict,
-        live=options.live,
+    toolbox = toolbox_of(
+        policy_of(options), policy_path(options), options.root, load_tools(options.tools), options.pack
     )
+    asked = Asked(options.caller, name, None if written is None else read_argument(written))
+    with closing(open_store(options) if options.live else MemoryStore()) as store:
+        try:
+            find_tool(toolbox, name, "add others with `--tools` or `--pack`")
+            return explain_call(toolbox, asked, store, options.root, live=options.live)
+        except ConfigError as error:
+            raise InputError(str(error)) from None
 
 
 def _words(options: Namespace) -> tuple[str, str | None]:
@@ -131,66 +68,7 @@ def _words(options: Namespace) -> tuple[str, str | None]:
     return words[0], words[1] if len(words) > 1 else None
 
 
-def _toolbox(policy: Policy, file: str | None, options: Namespace) -> Toolbox:
-    """The functions and definitions that were named, the policy's packs, and the tools that ship with us as an executor
-    has them: known by the same digest, and kept from the same files."""
-    given: list[Any] = load_tools(options.tools)
-    ours = [one for one in given if isinstance(one, LocalTool) or (callable(one) and not isinstance(one, type))]
-    others = [one for one in given if not any(one is other for other in ours)]
-    packs = tuple(dict.fromkeys((KNOWN_PACK, *options.pack)))
-    root = os.path.abspath(options.root)
-    premises = Premises(root, file, store_path(policy, file, root))
-    shipped = shipped_tools(premises, policy, MemoryStore, (*policy.packs, *packs), Hands())
-    own = {one.name: one for one in map(local_tool, ours)}
-    return build_toolbox(policy, (shipped | own).values(), others, premises.protected, packs=packs)
-
-
-def _tool(toolbox: Toolbox, name: str) -> Equipped:
-    match = toolbox.gate.catalog.find(name)
-    if match.tool is not None:
-        return toolbox.tools[match.tool.name]
-    near = " or ".join(f"`{one}`" for one in match.suggestions)
-    known = "add others with `--tools` or `--pack`"
-    raise InputError(f"unknown tool `{name}`: " + (f"did you mean {near}? ({known})" if near else known))
-
-
-def _request(
-    toolbox: Toolbox, tool: Equipped, verdict: Verdict | None, rights: Rights, store: Store, root: str
-) -> Request:
-    """The request as the executor builds it; arguments that are not known, or not right, count as none."""
-    call = verdict.call if verdict is not None and verdict.ok else None
-    given: Any = {} if call is None else call.arguments
-    try:
-        exact = canonical(tool.tool.name, cast("dict[str, Any]", given) if isinstance(given, dict) else {})
-    except (TypeError, ValueError, OverflowError, RecursionError) as fault:
-        raise InputError(f"the arguments are no JSON: {fault}") from None
-    found = verdict or Verdict(True, None)
-    ground = Ground(toolbox, os.path.abspath(root))
-    return build_request(tool, exact, rights, found, ground, Occasion(store.clock.now()))
-
-
-def _judged(request: Request, facts: Facts, *, live: bool) -> tuple[Decision, tuple[Step, ...], tuple[Limit, ...]]:
-    """The decision, the word of each policy beside it, and the limits that count the call."""
-    decision = decide(request, facts)
-    words = [(name, policy(request, facts)) for name, policy in POLICIES]
-    deciding = next((name for name, word in words if word == decision and word is not None), None)
-    steps = tuple(Step(name, word, name == deciding) for name, word in words)
-    return decision, steps, tuple(_limits(request, facts, live=live))
-
-
-def _limits(request: Request, facts: Facts, *, live: bool) -> Iterator[Limit]:
-    for scope in request.scopes:
-        for calls, length, rule in scope.windows:
-            used = count_since(facts, scope.name, request.at - length, calls) if live else None
-            yield Limit(rule, calls, used)
-
-
-def _invalid(verdict: Verdict) -> Decision:
-    problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
-    return Decision("deny", "validation", f"Validation failed: {problems}", verdict.hint)
-
-
-def record(found: Explanation) -> dict[str, Any]:
+def record(found: Explanation, file: str | None) -> dict[str, Any]:
     """The plain object that `--json` prints."""
     tool = found.tool.tool
     return {
@@ -212,14 +90,14 @@ def record(found: Explanation) -> dict[str, Any]:
         "stage": found.rights.stage,
         "effects": sorted(tool.effects),
         "effects_declared": tool.effects_declared,
-        "file": found.file,
+        "file": file,
         "digest": found.policy.digest,
         "named": found.named,
         "live": found.live,
     }
 
 
-def report(found: Explanation, style: Style) -> list[str]:
+def report(found: Explanation, file: str | None, style: Style) -> list[str]:
     """Line by line."""
     tool, decision, budgets = found.tool.tool, found.decision, found.budgets
     mark, words, tint = _SAID[decision.kind]
@@ -229,7 +107,7 @@ def report(found: Explanation, style: Style) -> list[str]:
         ("rule", decision.rule),
         ("reason", escaped(decision.reason)),
         _advice(found),
-        ("policy", _source(found)),
+        ("policy", _source(found, file)),
         ("caller", _caller(found)),
         ("tool", f"{escaped(tool.source)}; {effects}"),
         *_labelled("policies", (_step(step, style) for step in found.steps)),
@@ -247,10 +125,10 @@ def _labelled(label: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
     return (("" if number else label, text) for number, text in enumerate(texts))
 
 
-def _source(found: Explanation) -> str:
-    if found.file is None:
+def _source(found: Explanation, file: str | None) -> str:
+    if file is None:
         return "the defaults: no rightcall.toml here"
-    return f"{escaped(found.file)} ({found.policy.digest})"
+    return f"{escaped(file)} ({found.policy.digest})"
 
 
 def _caller(found: Explanation) -> str:

@@ -245,7 +245,7 @@ def _console(
         return
     from rightcall.cli.console import console_beside
 
-    with console_beside(options, recording.store, policy, service.state) as told:
+    with console_beside(options, recording.store, policy, service) as told:
         yield told
 
 

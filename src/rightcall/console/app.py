@@ -48,13 +48,20 @@ class Console(Struct, frozen=True):
     policy: Callable[[], Policy]
     root: str = "."
     state: Callable[[], Mapping[str, Any]] = dict
-    """How the server is that runs beside it."""
+    """How the server is that runs beside it,"""
+    tools: Callable[[], list[tuple[str, dict[str, Any]]]] = list
+    """the tools of the MCP servers behind that, each with its server,"""
+    checks: Callable[[], Mapping[str, Any]] = dict
+    """and what `rightcall doctor` finds on this machine."""
 
 
 def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
     """Every route stands behind the four middlewares, in this order; see `access.py`."""
     pulse = Pulse(console.store)
-    site = Site(console.store, console.policy, address, pulse, Kept(), PAGES, console.root, console.state)
+    site = Site(
+        console.store, console.policy, address, pulse, Kept(), PAGES, console.root, console.state, console.tools,
+        console.checks,
+    )  # fmt: skip
     app = Starlette(
         routes=[
             *(route for page in PAGES for route in page.routes),

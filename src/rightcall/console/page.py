@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.json import encode
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,7 +27,9 @@ from rightcall import __version__
 from rightcall.base.letters import right_to_left_words, visible
 from rightcall.base.text import cut_end
 from rightcall.console.access import STATIC, Address, Visitor
+from rightcall.console.bench import Bench
 from rightcall.console.questions import json_visible
+from rightcall.console.visits import Visits
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
 from rightcall.record.browse import moment
@@ -94,6 +96,14 @@ class Site(Struct, frozen=True):
     """The folder that the policy is about."""
     state: Callable[[], Mapping[str, Any]] = dict
     """How the server is that runs beside it; empty where none does."""
+    tools: Callable[[], list[tuple[str, dict[str, Any]]]] = list
+    """Those of the MCP servers behind it, each with its server."""
+    checks: Callable[[], Mapping[str, Any]] = dict
+    """What `rightcall doctor` finds on this machine; empty where it cannot look."""
+    bench: Bench = field(default_factory=Bench)
+    """What screens share that try things out."""
+    visits: Visits = field(default_factory=Visits)
+    """Of the doctor."""
 
 
 def site_of(request: Request) -> Site:
@@ -161,14 +171,14 @@ class Form(NamedTuple):
         return self.fields.get(name, [])
 
 
-async def read_form(request: Request) -> Form:
-    """The body of a form as browsers send it. Raises HTTPException for any other, and for one that is too long."""
+async def read_form(request: Request, most: int = MOST_FORM) -> Form:
+    """The body of a form as browsers send it. Raises HTTPException for any other, and for one of more bytes."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise HTTPException(415)
     body = bytearray()
     async for piece in request.stream():
         body += piece
-        if len(body) > MOST_FORM:
+        if len(body) > most:
             raise HTTPException(413)
     try:
         return Form(parse_qs(body.decode(), keep_blank_values=True, max_num_fields=200))

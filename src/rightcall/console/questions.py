@@ -228,6 +228,23 @@ def json_lines(text: str) -> list[TextLine]:
     return [TextLine(number, [Piece(json_visible(line))]) for number, line in enumerate(text.split("\n"), 1)]
 
 
+def value_lines(value: Any) -> list[TextLine]:
+    """A value as JSON in one line; a text of several lines as it is."""
+    if isinstance(value, str) and "\n" in value:
+        return text_lines(value)
+    return json_lines(plain_json(value))
+
+
+def plain_json(value: Any, indent: int | None = None) -> str:
+    """JSON text of whatever a model can have written; what JSON has no word for becomes text."""
+    import json
+
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str, indent=indent)
+    except (ValueError, RecursionError):
+        return json.dumps(str(value)[:1000])
+
+
 def json_visible(text: str) -> str:
     """
     >>> json_visible('{"a\\n": "b\u202e"}')

@@ -239,7 +239,10 @@ CREATE TABLE credentials (
 );
 """
 
-STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS, _CREDENTIALS)
+_DEFINITIONS = "CREATE INDEX audit_definitions ON audit (seq) WHERE kind = 'definition'"
+"""Few records among very many, which pages list."""
+
+STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS, _CREDENTIALS + _DEFINITIONS)
 """What leads from each version to the next; an empty file is version 0."""
 
 VERSION = len(STEPS)

@@ -266,7 +266,10 @@ class SqliteTables:
         return first, last
 
     def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
+        # A single kind as it is, not as a parameter: only so is the index of the definitions used.
         only = f" WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
+        if len(kinds) == 1 and kinds[0].isalpha():
+            only, kinds = f" WHERE kind = '{kinds[0]}'", ()
         rows = self._do(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT ?", (*kinds, max(0, count))).fetchall()
         return [AuditEntry(*row) for row in rows]
 

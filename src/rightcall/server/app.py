@@ -157,6 +157,8 @@ class Service(Struct, frozen=True):
     metrics: Metrics
     state: Callable[[], Mapping[str, Any]]
     """How it is at the moment, as `/health` tells it."""
+    tools: Callable[[], list[tuple[str, dict[str, Any]]]] = list
+    """Those of the MCP servers behind it, each with its server."""
 
 
 class Parts(Struct, frozen=True):
@@ -234,7 +236,7 @@ def assemble(
         Entrance(access, callers), metrics, Health(about, state), proxy=under_the_policy_of_now,
         beside={} if mcp is None else {"/mcp": mcp}, span=span,
     )  # fmt: skip
-    return Service(app, proxy, metrics, state)
+    return Service(app, proxy, metrics, state, list if mcp is None else mcp.gateway.definitions)
 
 
 class _Rules:

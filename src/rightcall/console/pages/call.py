@@ -15,7 +15,7 @@ from starlette.routing import Route
 from rightcall.console.page import Page, look, not_found, render
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
-from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines
+from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
@@ -135,16 +135,10 @@ def _written(found: CallRecord) -> list[TextLine]:
 def _change(repair: Mapping[str, Any]) -> Change:
     sure = repair.get("confidence")
     return Change(
-        str(repair.get("path") or ""), _value_lines(repair.get("before")), _value_lines(repair.get("after")),
+        str(repair.get("path") or ""), value_lines(repair.get("before")), value_lines(repair.get("after")),
         str(repair.get("rule") or ""), str(repair.get("strategy") or ""),
         float(sure) if isinstance(sure, int | float) else None, str(repair.get("note") or ""),
     )  # fmt: skip
-
-
-def _value_lines(value: Any) -> list[TextLine]:
-    if isinstance(value, str) and "\n" in value:
-        return text_lines(value)
-    return json_lines(json.encode(value).decode())
 
 
 def _timing(found: CallRecord, asked: Approval | None) -> Iterator[Moment]:

@@ -231,6 +231,14 @@ class Gateway:
         """Of each server, for `/health`."""
         return {name: self._joining.told(one) for name, one in self._upstreams.items()}
 
+    def definitions(self) -> list[tuple[str, dict[str, Any]]]:
+        """Every tool of the servers as it is listed, whoever may see it, each with its server."""
+        return [
+            (space, json.decode(raw))
+            for space in tuple(self._upstreams)
+            for raw in self.table.listed(lambda _: True, (space,))
+        ]
+
     def follow(self) -> None:
         """Another policy is in force: other servers, and clients may see other tools."""
         self._join()

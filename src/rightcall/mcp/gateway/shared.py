@@ -108,6 +108,10 @@ class SharedGateway:
                 told.setdefault(server, {"state": "off"}).setdefault("groups", {})[_called(group)] = state
         return told
 
+    def definitions(self) -> list[tuple[str, dict[str, Any]]]:
+        """Every tool of the servers, each with its server."""
+        return self.first.definitions()
+
     @property
     def recorded(self) -> int:
         """Calls of which there is a record, also of groups that have ended."""

@@ -1,0 +1,92 @@
+"""What the screens share that try things out: the tools of the policy as an executor has them, and a bound on work
+that a page asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from rightcall.errors import PolicyError
+
+if TYPE_CHECKING:
+    from rightcall.executor.toolbox import Toolbox
+    from rightcall.gate.gate import Gate
+    from rightcall.policy.settings import Policy
+
+T = TypeVar("T")
+
+SECONDS: Final = 5.0
+"""How long a page waits for what it tries out."""
+_AT_ONCE: Final = 4
+_MOST_KEPT: Final = 8
+
+
+class TooBusyError(Exception):
+    """Too many pages try something out at this moment, or one took too long."""
+
+
+class Bench:
+    """One for each console."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._policy: Policy | None = None
+        self._kept: dict[Hashable, Any] = {}
+        self._busy = 0
+
+    def toolbox(self, policy: Policy, root: str) -> Toolbox:
+        """The tools that an executor has under this policy. Raises RightCallError where one of them cannot be used."""
+        from rightcall.executor.explain import toolbox_of  # late: the first page needs none of it
+
+        return self._made(policy, "toolbox", lambda: toolbox_of(policy, policy_file(policy), root))
+
+    def gate(self, policy: Policy, key: Hashable, make: Callable[[], Gate]) -> Gate:
+        """A gate that is kept as long as this policy is in force. Raises what `make` raises."""
+        return self._made(policy, key, make)
+
+    def _made(self, policy: Policy, key: Hashable, make: Callable[[], T]) -> T:
+        with self._lock:
+            if self._policy is not policy:
+                self._policy, self._kept = policy, {}
+            if key not in self._kept:
+                if len(self._kept) >= _MOST_KEPT:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[key] = make()
+            return self._kept[key]
+
+    async def tried(self, work: Callable[[], T]) -> T:
+        """What a work gives, in a thread, for a bounded time. Raises TooBusyError. A work that takes longer goes on
+        until it ends, and takes the place of another meanwhile."""
+        if self._busy >= _AT_ONCE:
+            raise TooBusyError
+        self._busy += 1
+        task = asyncio.create_task(asyncio.to_thread(work))
+        task.add_done_callback(self._done)
+        try:
+            return await asyncio.wait_for(asyncio.shield(task), SECONDS)
+        except TimeoutError:
+            raise TooBusyError from None
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._busy -= 1
+        if not task.cancelled():
+            task.exception()  # whoever waits has it; nobody may wait any more
+
+
+def policy_file(policy: Policy) -> str | None:
+    """The file that a policy was read from; None for the defaults and for one that a program gave."""
+    return os.path.abspath(policy.source) if os.path.isfile(policy.source) else None
+
+
+def policy_text(policy: Policy) -> tuple[str, bool]:
+    """The text of its file, and whether that is still what counts. Raises PolicyError where it cannot be read."""
+    from rightcall.policy.trust import digest_of, read_text
+
+    file = policy_file(policy)
+    if file is None:
+        raise PolicyError("the policy has no file", source=policy.source)
+    raw = read_text(file).raw
+    return raw.decode("utf-8", "backslashreplace"), digest_of(raw).startswith(policy.digest)

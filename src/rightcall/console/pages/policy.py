@@ -1,0 +1,303 @@
+"""The policy: its file with the lines that decided, what it would decide of a call, and the grants that are given."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from rightcall.base.secrets import Redactor
+from rightcall.base.text import escaped
+from rightcall.catalog.toml import KeyPath, key_lines
+from rightcall.console.access import visitor_of
+from rightcall.console.bench import TooBusyError, policy_file, policy_text
+from rightcall.console.page import Page, Site, look, read_form, render, site_of
+from rightcall.console.pages.live import unspelled
+from rightcall.console.pages.tools import PERIODS, period_of
+from rightcall.errors import AnswerError, PolicyError, RightCallError
+from rightcall.executor.explain import Asked, Explanation, explain
+from rightcall.executor.question import time_left
+from rightcall.policy.effects import line_to_add
+from rightcall.policy.types import DEFAULT_CALLER, Grant
+from rightcall.record.admission import revoke_grant
+from rightcall.record.calls import Period
+from rightcall.record.rollups import count
+from rightcall.record.tables import Tables
+
+_MOST_LINES: Final = 5000
+_MOST_GRANTS: Final = 200
+_LONGEST: Final = 50_000
+"""Characters of the arguments that are asked about."""
+_MOST_FORM: Final = 300_000
+
+# ── which line a rule comes from ──
+
+_WORDS: Final = ("write", "execute", "network")
+
+
+def _worded(effect: str) -> tuple[tuple[str, ...], ...]:
+    return ("policy", effect), ("callers", "*", effect), ("policy", "tools", "*", effect)
+
+
+_KEYS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "policy:deny": (("policy", "deny"),),
+    "policy:allow": (("policy", "allow"),),
+    "caller:deny": (("callers", "*", "deny"),),
+    "caller:allow": (("callers", "*", "allow"),),
+    "caller:only": (("callers", "*", "only"),),
+    "stage": (("policy", "stage"), ("callers", "*", "stage")),
+    "allowlist": (("policy", "stage"), ("callers", "*", "stage"), ("callers", "*", "only")),
+    "dry_run": (*_worded("write"), *_worded("execute"), *_worded("network")),
+    "limit:all": (("policy", "limits", "all"),),
+    "limit:caller": (("policy", "limits", "caller"), ("callers", "*", "limits")),
+    "limit:tool": (("policy", "limits", "tools", "*"),),
+    "approval:tool": (("policy", "approval", "tools"), ("servers", "*", "ask")),
+    "approval:confidence": (("policy", "approval", "confidence"),),
+    "approval:full": (("policy", "approval", "waiting"),),
+    "definition": (("policy", "approval", "definitions"),),
+    "path:deny": (("policy", "paths", "deny"),),
+    "path:dotfile": (("policy", "paths", "dotfiles"),),
+    "command:deny": (("policy", "commands", "deny"),),
+    "command:ask": (("policy", "commands", "ask"),),
+    "command": (("policy", "commands", "starter"),),
+    "url:deny": (("policy", "urls", "deny"),),
+    "url:ask": (("policy", "urls", "ask"),),
+    "quarantine": (("policy", "quarantine"),),
+    "loop": (("policy", "repeats"),),
+}  # fmt: skip
+"""Where a policy file says what a rule decides by; the longest beginning of the rule's name counts."""
+
+
+def keys_of(rule: str) -> tuple[tuple[str, ...], ...]:
+    """
+    >>> keys_of("limit:all:minute"), keys_of("approval:write")[0], keys_of("server:git"), keys_of("paused")
+    ((('policy', 'limits', 'all'),), ('policy', 'write'), (('servers', 'git'),), ())
+    """
+    head, _, rest = rule.partition(":")
+    if head in ("allow", "deny", "approval") and rest in _WORDS:
+        return _worded(rest)
+    if head == "server" and rest:
+        return (("servers", rest),)
+    parts = rule.split(":")
+    return next((_KEYS[one] for end in range(len(parts), 0, -1) if (one := ":".join(parts[:end])) in _KEYS), ())
+
+
+def lines_of(rule: str, lines: Mapping[KeyPath, int], rows: Sequence[str]) -> list[int]:
+    """The lines of a policy file that can have made a rule decide, in order: those of its keys, and where the rule
+    names a word, those that say it."""
+    wanted = keys_of(rule)
+    found = sorted({line for path, line in lines.items() if any(_fits(path, one) for one in wanted)})
+    head, _, rest = rule.partition(":")
+    word = rest if head == "stage" else {"deny": "deny", "allow": "allow", "approval": "ask"}.get(head, "")
+    if not word or (head != "stage" and rest not in _WORDS):
+        return found
+    return [line for line in found if f'"{word}"' in rows[line - 1]]
+
+
+def _fits(path: KeyPath, wanted: tuple[str, ...]) -> bool:
+    return len(path) == len(wanted) and all(one in (key, "*") for key, one in zip(path, wanted, strict=True))
+
+
+class Ruled(Struct, frozen=True):
+    """How often a rule decided, and where it comes from."""
+
+    rule: str
+    refused: int
+    passed: int
+    lines: list[int]
+
+    @property
+    def all(self) -> int:
+        return self.refused + self.passed
+
+    @property
+    def link(self) -> str:
+        return f"/live?{urlencode({'rule': self.rule})}"
+
+
+class SourceLine(Struct, frozen=True):
+    """One line of the file."""
+
+    number: int
+    text: str
+    look: str
+    hits: list[Ruled]
+
+
+class PolicyView(Struct, frozen=True, kw_only=True):
+    file: str
+    problem: str
+    in_force: bool
+    standing: str
+    digest: str
+    lines: list[SourceLine]
+    more: int
+    rules: list[Ruled]
+
+
+class Given(Struct, frozen=True):
+    """A grant, and how long it lasts."""
+
+    grant: Grant
+    left: str
+
+
+class Answered(Struct, frozen=True):
+    """What `explain` says, or why it cannot."""
+
+    asked: Asked
+    found: Explanation | None = None
+    problem: str = ""
+    advice: str = ""
+
+
+# ── the page ──
+
+
+async def show(request: Request) -> Response:
+    asked = Asked(_word(request, "caller") or DEFAULT_CALLER, _word(request, "tool"))
+    return await _show(request, asked, None)
+
+
+def _word(request: Request, name: str) -> str:
+    return request.query_params.get(name, "")[:1000]
+
+
+async def ask(request: Request) -> Response:
+    """What would be decided; nothing runs and nothing is recorded."""
+    form = await read_form(request, _MOST_FORM)
+    written = form.one("arguments").strip()
+    caller, tool = (unspelled(form.one(name).strip()) for name in ("caller", "tool"))
+    asked = Asked(caller or DEFAULT_CALLER, tool, written or None)
+    return await _show(request, asked, await _answered(site_of(request), asked))
+
+
+async def _answered(site: Site, asked: Asked) -> Answered:
+    if not asked.tool:
+        return Answered(asked, problem="Name a tool.")
+    if not asked.caller.isprintable() or len(asked.arguments or "") > _LONGEST:
+        return Answered(asked, problem=f"A caller has a printable name, and arguments at most {_LONGEST:,} characters.")
+    try:
+        found = await site.bench.tried(lambda: _explained(site, asked))
+    except TooBusyError:
+        return Answered(asked, problem="This took too long, or other pages are busy. Try again in a moment.")
+    except RightCallError as fault:
+        return Answered(asked, problem=f"{escaped(str(fault), 500)}.")
+    tool = found.tool.tool
+    return Answered(asked, found, advice=line_to_add(found.decision.rule, tool.name, tool.effects))
+
+
+def _explained(site: Site, asked: Asked) -> Explanation:
+    toolbox = site.bench.toolbox(site.policy(), site.root)
+    return explain(toolbox, asked, site.store, site.root, live=True)
+
+
+async def _show(
+    request: Request, asked: Asked, answered: Answered | None, problem: str = "", status: int = 200
+) -> Response:
+    site, period = site_of(request), period_of(request)
+    now = site.store.clock.now()
+    rules, grants = await look(request, lambda tables: (_counted(tables, period), _grants(tables, now)))
+    view = await asyncio.to_thread(_view, site, rules)
+    toolbox = await asyncio.to_thread(lambda: site.bench.toolbox(site.policy(), site.root))
+    return render(
+        request, "policy", status, view=view, grants=grants, asked=asked, answered=answered, problem=problem,
+        period=period, periods=PERIODS, tools=sorted(toolbox.tools),
+        callers=[DEFAULT_CALLER, *site.policy().settings.callers],
+    )  # fmt: skip
+
+
+def _counted(tables: Tables, period: Period) -> tuple[Counter[str], Counter[str]]:
+    counts = count(tables, period=period, now=tables.wall())
+    return Counter(counts.rules(refused=True)), Counter(counts.rules(refused=False))
+
+
+def _grants(tables: Tables, now: int) -> list[Given]:
+    """Those that still count, the next to end first."""
+    found = [one for one in tables.all_grants() if one.expires_at > now and one.uses > 0]
+    found.sort(key=lambda one: one.expires_at)
+    return [Given(one, time_left(one.expires_at, now)) for one in found[:_MOST_GRANTS]]
+
+
+def _view(site: Site, counted: tuple[Counter[str], Counter[str]]) -> PolicyView:
+    policy = site.policy()
+    text, in_force, problem = "", True, ""
+    try:
+        text, in_force = policy_text(policy)
+    except PolicyError as fault:
+        problem = "" if policy_file(policy) is None else escaped(str(fault), 500)
+    keys = _keys(text) if in_force else {}
+    rows = text.split("\n")
+    rules = _ruled(counted, keys, rows)
+    redactor = Redactor(site.store.key(), policy.settings.audit.redact)
+    return PolicyView(
+        file=policy_file(policy) or "",
+        problem=problem,
+        in_force=in_force,
+        standing=policy.standing,
+        digest=policy.digest,
+        lines=list(_source(rows[:_MOST_LINES], rules, redactor)) if text else [],
+        more=max(0, len(rows) - _MOST_LINES),
+        rules=rules,
+    )
+
+
+def _keys(text: str) -> dict[KeyPath, int]:
+    try:
+        return key_lines(text)
+    except (ValueError, IndexError, RecursionError):  # it is not TOML: an edit that nobody took
+        return {}
+
+
+def _ruled(counted: tuple[Counter[str], Counter[str]], keys: Mapping[KeyPath, int], rows: Sequence[str]) -> list[Ruled]:
+    refused, passed = counted
+    found = [Ruled(rule, refused[rule], passed[rule], lines_of(rule, keys, rows)) for rule in {*refused, *passed}]
+    return sorted(found, key=lambda one: (-one.all, one.rule))
+
+
+def _source(rows: Iterable[str], rules: list[Ruled], redactor: Redactor) -> Iterator[SourceLine]:
+    """The lines of the file, without secrets. A rule stands at a line where only that line can have made it decide."""
+    hits: dict[int, list[Ruled]] = {}
+    for one in rules:
+        if len(one.lines) == 1:
+            hits.setdefault(one.lines[0], []).append(one)
+    for number, row in enumerate(rows, 1):
+        bare = row.strip()
+        kind = "comment" if bare.startswith("#") else "table" if bare.startswith("[") else ""
+        yield SourceLine(number, redactor.text(row.rstrip("\r")), kind, hits.get(number, []))
+
+
+# ── grants ──
+
+
+async def revoke(request: Request) -> Response:
+    """A person who may approve takes a grant back."""
+    site, visitor = site_of(request), visitor_of(request)
+    asked = Asked(DEFAULT_CALLER, "")
+    if not visitor.may_approve:
+        told = "You may look, but not revoke grants. Nothing was changed."
+        return await _show(request, asked, None, told, 403)
+    grant: str = request.path_params["id"]
+    try:
+        await site.store.atransact(lambda tables: revoke_grant(tables, grant, visitor.name))
+    except AnswerError:
+        told = "This grant is not there any more: it was used up, has ended, or was revoked. Nothing was changed."
+        return await _show(request, asked, None, told, 404)
+    return RedirectResponse("/policy#grants", 303)
+
+
+PAGE = Page(
+    "policy", "Policy", "shield", "/policy",
+    [
+        Route("/policy", show, methods=["GET"]),
+        Route("/policy", ask, methods=["POST"]),
+        Route("/policy/grants/{id}/revoke", revoke, methods=["POST"]),
+    ],
+)  # fmt: skip

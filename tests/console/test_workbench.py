@@ -1,0 +1,305 @@
+"""Playground, tools, policy and doctor: what each page says, and that nothing runs, hides or changes by looking."""
+
+import json
+import re
+import threading
+from collections.abc import Generator, Mapping
+from html import unescape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from rightcall import Gate, load_policy
+from rightcall.catalog.toml import key_lines
+from rightcall.cli.corpora import CallCase, judge_call, shape_of_case
+from rightcall.console.access import Address
+from rightcall.console.app import Console, console_running
+from rightcall.console.pages.policy import lines_of
+from rightcall.policy.settings import ConsoleSettings
+from rightcall.policy.types import SECOND, Grant
+from rightcall.record.admission import give_grant
+from rightcall.record.memory import MemoryStore
+from rightcall.record.tables import NoteBody, encode
+from support.consoles import Browser
+
+POLICY = """\
+version = 1
+[policy]
+stage = "full"
+execute = "deny"
+[callers.teacher]
+stage = "read-only"
+deny = ["code/log"]
+[servers.files]
+command = ["files-server", "--token", "sk-abcdefghijklmnopqrstuvwx1234567890"]
+"""
+BROKEN = """<tool_call>{'name': 'code_read', 'arguments': {"filename": "a.py", "startLine": "10",}}</tool_call>"""
+HOSTILE = "<script>alert(1)</script>\u202egpj.exe\x1b[2K"
+TOOL = {"name": "add", "parameters": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}}
+
+
+class Bell:
+    """What the doctor finds, when the test lets it."""
+
+    def __init__(self) -> None:
+        self.rung = threading.Event()
+        self.done = threading.Event()
+
+    def checks(self) -> Mapping[str, Any]:
+        self.rung.wait(5)
+        try:
+            check = {"name": "policy", "state": "wrong", "text": f"broken {HOSTILE}", "next": "rightcall policy check"}
+            step = {"command": "rightcall policy check", "why": "Fix the policy."}
+            return {"ok": False, "checks": [check], "next": step, "models": []}
+        finally:
+            self.done.set()
+
+
+@pytest.fixture
+def bell() -> Bell:
+    return Bell()
+
+
+@pytest.fixture
+def address(store: MemoryStore, tmp_path: Path, bell: Bell) -> Generator[Address]:
+    file = tmp_path / "rightcall.toml"
+    file.write_text(POLICY, encoding="utf-8")
+    file.chmod(0o600)
+    policy = load_policy(file)
+    state = {
+        "mcp": {
+            "files": {
+                "state": "failed",
+                "tools": 0,
+                "starts": 3,
+                "problem": f"token=sk-abcdefghijklmnopqrstuvwx12 {HOSTILE}",
+            }
+        }
+    }
+    served = [("git", {"name": "git_status", "inputSchema": {"type": "object", "properties": {}}})]
+    console = Console(store, lambda: policy, str(tmp_path), lambda: state, lambda: served, bell.checks)
+    with console_running(console, ConsoleSettings(port=0)) as found:
+        yield found
+
+
+def case_of(text: str, name: str = "case") -> dict[str, Any]:
+    found = re.search(rf'<code id="{name}"[^>]*>(.*?)</code>', text)
+    assert found is not None
+    return json.loads(unescape(found[1]))
+
+
+def read(browser: Browser, text: str, **more: str) -> str:
+    found = browser.post("/playground/reading", {"text": text, "source": "policy"} | more)
+    assert found.status == 200
+    return found.text
+
+
+def test_the_playground_shows_each_repair_with_its_rule_and_confidence(bob: Browser) -> None:
+    page = read(bob, BROKEN)
+    assert "1 call found" in page
+    assert "code/read" in page
+    for rule in ("tool_style", "single_quotes", "trailing_comma", "alias", "number_text"):
+        assert f'<span class="tag fixed">{rule}</span>' in page
+    assert "97 % sure" in page
+
+
+def test_the_playground_works_without_scripts_and_keeps_what_was_typed(bob: Browser) -> None:
+    found = bob.post("/playground", {"text": BROKEN, "source": "policy"})
+    assert found.status == 200
+    assert "1 call found" in found.text
+    assert "code_read" in found.text.partition("</textarea>")[0]
+
+
+def test_the_playground_tells_what_a_refused_model_would_read(bob: Browser) -> None:
+    page = read(
+        bob, '<tool_call>{"name": "add", "arguments": {}}</tool_call>', source="pasted", pasted=json.dumps([TOOL])
+    )
+    assert "Missing required fields: n" in page
+    assert "1 refused" in page
+
+
+def test_a_pasted_schema_is_that_of_the_tool_that_is_called(bob: Browser) -> None:
+    page = read(
+        bob, '{"name": "plus", "arguments": {"n": "3"}}', source="pasted", pasted=json.dumps(TOOL["parameters"])
+    )
+    assert "number_text" in page
+    assert ">plus<" in page
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"source": "pasted", "pasted": "{"}, "this is not JSON"),
+        ({"source": "pasted", "pasted": ""}, "paste definitions"),
+        ({"source": "pasted", "pasted": "[1]"}, "The tools cannot be used"),
+        ({"source": "pack:../../etc"}, "unknown choice of tools"),
+        ({"kind": "message"}, "This message is not JSON"),
+        ({"text": "x" * 100_001}, "Too long"),
+    ],
+)
+def test_what_the_playground_cannot_use_it_says(bob: Browser, more: dict[str, str], told: str) -> None:
+    assert told in unescape(read(bob, **({"text": "hello"} | more)))
+
+
+@pytest.mark.parametrize("source", ["policy", "server", "known", "none", "pack:code"])
+def test_the_playground_reads_against_every_source(bob: Browser, source: str) -> None:
+    call = '{"name": "git_status", "arguments": {}}'
+    assert "1 call found" in read(bob, f"<tool_call>{call}</tool_call>", source=source)
+
+
+def test_a_saved_case_is_one_that_eval_reads_and_finds_right(bob: Browser) -> None:
+    page = read(
+        bob,
+        '<tool_call>{"name": "add", "arguments": {"n": "3"}}</tool_call>',
+        source="pasted",
+        pasted=json.dumps([TOOL]),
+    )
+    whole = case_of(page)
+    assert shape_of_case(whole, "", 1) == "emissions"
+    found = Gate(whole["tools"]).read(whole["text"]).calls[0].found
+    assert found is not None
+    assert whole["expected"] == [{"name": found.name, "arguments": found.arguments}]
+    one = case_of(page, "case-1")
+    assert shape_of_case(one, "", 1) == "calls"
+    verdict = Gate([{"name": one["tool"], "parameters": one["schema"]}]).check(one["tool"], one["emitted"])
+    assert verdict.call is not None
+    got = judge_call(CallCase(one["emitted"], one["accepted"]), ok=True, arguments=verdict.call.arguments, touched=True)
+    assert got == "restored"
+
+
+def test_a_case_can_be_downloaded(bob: Browser) -> None:
+    found = bob.post("/playground/case", {"text": BROKEN, "source": "policy"})
+    assert found.headers["content-type"].startswith("application/x-ndjson")
+    assert found.headers["content-disposition"] == 'attachment; filename="case.jsonl"'
+    assert json.loads(found.text)["text"] == BROKEN
+
+
+def test_trying_things_out_records_nothing(ann: Browser, store: MemoryStore) -> None:
+    before = store.look(lambda tables: tables.head())
+    read(ann, BROKEN)
+    ann.post("/policy", {"caller": "teacher", "tool": "code/read", "arguments": '{"path": "a.py"}'})
+    for path in ("/playground", "/tools", "/tools/one?name=code/read", "/policy", "/doctor"):
+        assert ann.get(path).status == 200
+    assert store.look(lambda tables: tables.head()) == before
+
+
+def test_hostile_texts_are_shown_and_never_markup(bob: Browser, store: MemoryStore) -> None:
+    def see(tables: Any) -> None:
+        for what, text in (("first seen", "old"), ("accepted", HOSTILE)):
+            described = json.dumps({"name": HOSTILE, "description": text, "parameters": {"type": "object"}})
+            tables.pin(HOSTILE, text)
+            data = {"tool": HOSTILE, "definition": text, "described": described}
+            tables.append("definition", 0, encode(NoteBody(what, HOSTILE, data)))
+
+    store.transact(see)
+    pages = [bob.get(path).text for path in ("/tools", f"/tools/one?name={quote(HOSTILE)}", "/playground", "/policy")]
+    pages.append(
+        read(bob, f'{HOSTILE} {{"name": "{HOSTILE[:20]}", "arguments": {{"a": "{HOSTILE[:20]}"}}}}', source="known")
+    )
+    pages.append(bob.post("/policy", {"caller": "x", "tool": HOSTILE}).text)
+    for page in pages:
+        assert "<script>alert" not in page
+        assert "\u202e" not in page
+        assert "\x1b" not in page
+    assert "&lt;script&gt;" in pages[0]
+    assert "changed" in pages[0]
+    assert "Changed since it was first seen" in pages[1]
+
+
+def test_servers_show_their_last_error_without_secrets(bob: Browser) -> None:
+    page = bob.get("/tools").text
+    assert "failed" in page
+    assert "sk-abcdefghijklmnop" not in page + bob.get("/policy").text
+    assert "[redacted" in page
+
+
+def test_a_tool_says_who_is_offered_it_and_why_somebody_is_not(bob: Browser) -> None:
+    page = bob.get("/tools/one?name=code/log").text
+    assert "denied by caller:deny" in page
+    assert "everybody but teacher" in bob.get("/tools?text=code/log").text
+    assert "denied by deny:execute" in bob.get("/tools?text=execute/python").text
+    assert "No tool fits" in bob.get("/tools?text=zzz").text
+    assert bob.get("/tools/one?name=zzz").status == 404
+
+
+def test_the_policy_explains_a_call_by_the_rule_that_decides(bob: Browser) -> None:
+    page = bob.post("/policy", {"caller": "teacher", "tool": "code/log"}).text
+    assert "would be refused" in page
+    assert "<code>caller:deny</code>" in page
+    assert "would run" in bob.post("/policy", {"caller": "x", "tool": "code/read", "arguments": '{"path": "a"}'}).text
+    assert "did you mean `code/read`" in unescape(bob.post("/policy", {"tool": "code/raed"}).text)
+
+
+def test_a_rule_is_found_in_the_lines_of_the_file() -> None:
+    keys, rows = key_lines(POLICY), POLICY.split("\n")
+    found = {rule: lines_of(rule, keys, rows) for rule in ("stage:read-only", "caller:deny", "deny:execute", "paused")}
+    assert found == {"stage:read-only": [6], "caller:deny": [7], "deny:execute": [4], "paused": []}
+
+
+def grant(store: MemoryStore) -> None:
+    made = Grant("aaaa1111", "teacher", "code/edit", {"path": "a*"}, 5, store.clock.now() + 3600 * SECOND, "root", "")
+    store.transact(lambda tables: give_grant(tables, made))
+
+
+def test_only_who_may_approve_revokes_a_grant_and_never_by_looking(
+    ann: Browser, bob: Browser, store: MemoryStore
+) -> None:
+    grant(store)
+    path = "/policy/grants/aaaa1111/revoke"
+    assert "code/edit" in bob.get("/policy").text
+    assert bob.post(path).status == 403
+    assert ann.get(path).status == 405
+    assert ann.post(path, None, **{"sec-fetch-site": "cross-site"}).status == 403
+    assert len(store.look(lambda tables: tables.all_grants())) == 1
+    assert ann.post(path).status == 303
+    assert store.look(lambda tables: tables.all_grants()) == []
+    entry = store.look(lambda tables: tables.newest(1))[0]
+    assert entry.kind == "grant"
+    assert b'"by":"ann"' in entry.body
+    assert ann.post(path).status == 404
+
+
+def test_the_doctor_shows_that_it_looks_and_then_what_it_found(ann: Browser, bob: Browser, bell: Bell) -> None:
+    assert bob.post("/doctor/checks").status == 403
+    assert "Not checked yet" in ann.get("/doctor").text
+    assert ann.post("/doctor/checks").location == "/doctor"
+    page = ann.get("/doctor").text
+    assert "data-poll" in page
+    assert "<progress" in page
+    bell.rung.set()
+    bell.done.wait(5)
+    while "data-poll" in (page := ann.get("/doctor").text):
+        pass
+    assert "rightcall policy check" in page
+    assert "<script>alert" not in page
+    assert "No model server was found" in page
+
+
+def report(usable: int) -> dict[str, Any]:
+    share = {"without": {"asked": 10, "usable": usable, "right": 1}, "with": {"asked": 10, "usable": 10, "right": 9}}
+    return {"host": "here", "model": HOSTILE, "total": share, "steps": [{"name": "one call", **share}]}
+
+
+def test_two_reports_of_the_doctor_are_compared(ann: Browser, bob: Browser) -> None:
+    assert bob.post("/doctor/reports", {"report": json.dumps(report(5))}).status == 403
+    first, second = (ann.post("/doctor/reports", {"report": json.dumps(report(n))}).location for n in (5, 7))
+    page = ann.get(f"{second}?with={first.rpartition('/')[2]}").text
+    assert "70 %" in page
+    assert '<span class="better">+20</span>' in page
+    assert "<script>alert" not in page
+    assert json.loads(ann.get(f"{first}/json").text) == report(5)
+    for wrong in ("", "[]", '{"a": 1}', "[" * 5000):
+        assert ann.post("/doctor/reports", {"report": wrong}).status == 400
+
+
+def test_no_address_can_be_made_to_be_asked(ann: Browser) -> None:
+    found = ann.post("/doctor/models", {"model": "http://169.254.169.254/v1 x"})
+    assert found.status == 400
+    assert "was not found on this machine" in found.text
+
+
+def test_a_recorded_call_opens_in_the_playground(ann: Browser) -> None:
+    assert ann.get("/playground?call=999999").status == 200
+    assert ann.get("/playground?call=x").status == 200
