@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall.errors import ConfigError, StoreError
-from rightcall.record.analytics import Analytics, Repairs, Share, TopTool, as_design, percentile, read_analytics
+from rightcall.record.analytics import Analytics, Repairs, Share, TopTool, as_design, read_analytics
 from rightcall.record.calls import Period
+from rightcall.record.counts import percentile
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, encode
 from support.stores import Diary

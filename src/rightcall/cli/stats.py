@@ -22,12 +22,12 @@ from rightcall.record.analytics import (
     Repairs,
     analytics_of,
     as_design,
-    count,
     persona_name,
     read_analytics,
 )
 from rightcall.record.calls import Period
 from rightcall.record.metrics import Metric, metrics_of
+from rightcall.record.rollups import count
 from rightcall.record.tables import Store, Tables
 
 # ── the report ──

@@ -1,302 +1,25 @@
-"""One pass over the audit that counts what analytics and metrics need, without keeping the records.
+"""How tools were used: the figures of the design's `ToolAnalytics`, and what else the audit tells.
 
-    begin, refused ─▶ a call        end ─▶ what came of it        waiting ─▶ a question, no call yet
-    proxied ─▶ a call that a client may run, counted apart        message ─▶ what the host told
-
-A call belongs to the period in which it was recorded; what came of it counts whenever it was written.
+A call is a record `begin` or `refused`. Those that only passed through the proxy are counted apart: what came of them
+nobody knows here. `success_rate` is of all calls that have an outcome, refused ones included:
+what a caller met with. `run_success_rate` is of those that ran: how well the tools work.
 """
 
-from array import array
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
-from math import fsum
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final, TypeVar
 
-from msgspec import DecodeError, Struct
-from msgspec.json import Decoder
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from rightcall.base.text import render_json
-from rightcall.errors import StoreError, ToolFailure
-from rightcall.policy.types import Status
+from rightcall.errors import ToolFailure
 from rightcall.record.browse import look_up, moment
-from rightcall.record.calls import Period, PeriodSlots, window_of
-from rightcall.record.notes import HostNote
-from rightcall.record.tables import AuditEntry, Store, Tables
-
-LONGEST_ERROR: Final = 200
-"""Characters by which errors are told apart."""
-
-Asker = tuple[str, str | None]
-"""A caller, and the context it works in."""
-
-
-class Key(NamedTuple):
-    """What calls are counted by."""
-
-    refused: bool
-    caller: str
-    tool: str
-    rule: str
-    strategy: str
-    provider: str
-    model: str
-
-
-class Passing(NamedTuple):
-    """What calls that passed through the proxy are counted by."""
-
-    rule: str
-    strategy: str
-    tool: str
-    model: str
-    caller: str
-    provider: str
-
-
-Part = Literal["tool", "provider", "model", "caller"]
-"""By what repairs are counted, of the calls that were decided here and of those that passed through the proxy."""
-
-
-class Tally:
-    """Calls of one kind, added up."""
-
-    __slots__ = ("cached", "calls", "errors", "failed", "interrupted", "refused", "succeeded", "times", "tokens")
-
-    def __init__(self) -> None:
-        self.calls = self.refused = self.succeeded = self.failed = self.interrupted = self.cached = self.tokens = 0
-        self.times = array("d")
-        """Milliseconds of each call that came to its end."""
-        self.errors: Counter[str] = Counter()
-
-    @property
-    def ran(self) -> int:
-        """Those of which it is known what came."""
-        return self.succeeded + self.failed + self.interrupted
-
-    @property
-    def running(self) -> int:
-        return self.calls - self.refused - self.ran
-
-    def end(self, end: "_End") -> None:
-        """What came of one call."""
-        self.tokens += end.tokens
-        self.cached += end.cached
-        if end.status == "success":
-            self.succeeded += 1
-        elif end.status == "interrupted":
-            self.interrupted += 1
-            return
-        else:
-            self.failed += 1
-            self.errors[(end.error or "no reason given")[:LONGEST_ERROR]] += 1
-        self.times.append(end.execution_time)
-
-
-def add_tallies(tallies: Iterable[Tally]) -> Tally:
-    """Several tallies as one, its times in order."""
-    total = Tally()
-    for one in tallies:
-        for name in ("calls", "refused", "succeeded", "failed", "interrupted", "cached", "tokens"):
-            setattr(total, name, getattr(total, name) + getattr(one, name))
-        total.times.extend(one.times)
-        total.errors.update(one.errors)
-    total.times = array("d", sorted(total.times))
-    return total
-
-
-class Counts:
-    """Everything that was counted in one window, of one caller or (None) of all."""
-
-    def __init__(self, window: PeriodSlots, caller: str | None) -> None:
-        self.window = window
-        self.caller = caller
-        self.tallies: dict[Key, Tally] = {}
-        self.total = Tally()
-        """All of them together, once everything was taken."""
-        self.slots = [0] * len(window.slots)
-        self.waiting = 0
-        self.passed: Counter[Passing] = Counter()
-        """Calls that passed through the proxy: nobody knows here what came of them."""
-        self.begun: dict[Asker, int] = {}
-        """Calls that began, by caller and context; None is the context of those that named none."""
-        self.messages = 0
-        self.messages_with_tools = 0
-        self.turns: Counter[str] = Counter()
-        self.tool_turns: Counter[str] = Counter()
-        """By caller, as a loop told them: how often models were asked, and how often they called a tool."""
-        self.debugging: set[Asker] = set()
-        self.diagnoses: dict[Asker, bool] = {}
-        """Whether it was right; those that somebody has checked."""
-        self._open: dict[int, Tally] = {}
-        self._at_last_message: dict[Asker, int] = {}
-
-    def by(self, part: Part) -> dict[str, Tally]:
-        """The calls of each tool, provider, model or caller."""
-        groups: dict[str, list[Tally]] = {}
-        for key, tally in self.tallies.items():
-            groups.setdefault(getattr(key, part), []).append(tally)
-        return {name: add_tallies(tallies) for name, tallies in groups.items()}
-
-    def rules(self, *, refused: bool) -> Counter[str]:
-        """Calls by the rule that refused them, or that let them begin."""
-        return _calls((key.rule, tally) for key, tally in self.tallies.items() if key.refused is refused)
-
-    def strategies(self) -> Counter[str]:
-        """Calls by how they were made to fit, those that passed through the proxy included."""
-        found = _calls((key.strategy, tally) for key, tally in self.tallies.items())
-        for key, times in self.passed.items():
-            found[key.strategy] += times
-        return found
-
-    def strategies_by(self, part: Part) -> dict[str, Counter[str]]:
-        """The same, for each tool, provider, model or caller."""
-        found: dict[str, Counter[str]] = {}
-        calls = ((key, tally.calls) for key, tally in self.tallies.items())
-        for key, times in chain(calls, self.passed.items()):
-            found.setdefault(getattr(key, part), Counter())[key.strategy] += times
-        return found
-
-    def take(self, entry: AuditEntry) -> None:
-        """Count one record. Called in the order in which they were written."""
-        kind = entry.kind
-        if kind == "end":
-            tally = self._open.pop(entry.call, None)
-            if tally is not None:
-                tally.end(_read_end(entry.body))
-        elif kind in _COUNTED and self.window.since <= entry.at <= self.window.until:
-            if kind == "message":
-                self._told(_read_told(entry.body))
-            else:
-                self._called(entry, _read_call(entry.body))
-
-    def _called(self, entry: AuditEntry, call: "_Call") -> None:
-        caller = call.caller
-        if self.caller is not None and caller != self.caller:
-            return
-        if entry.kind == "waiting":
-            self.waiting += 1
-            return
-        if entry.kind == "proxied":
-            self.passed[Passing(call.rule, call.strategy, call.tool, call.model, caller, call.provider)] += 1
-            return
-        refused = entry.kind == "refused"
-        # a plain tuple finds it as well, and is made in a third of the time
-        key = (refused, caller, call.tool, call.rule, call.strategy, call.provider, call.model)
-        tally = self.tallies.get(key)  # pyright: ignore[reportArgumentType]
-        if tally is None:
-            tally = self.tallies[Key(*key)] = Tally()
-        tally.calls += 1
-        self.slots[bisect_right(self.window.slots, entry.at) - 1] += 1
-        if refused:
-            tally.refused += 1
-            return
-        self._open[entry.seq] = tally
-        asker = (caller, call.context)
-        self.begun[asker] = self.begun.get(asker, 0) + 1
-
-    def _told(self, told: HostNote) -> None:
-        said = told.data
-        if self.caller is not None and said.caller != self.caller:
-            return
-        asker = (said.caller, said.context)
-        if said.context is not None and said.task == "debug":
-            self.debugging.add(asker)
-        if told.what == "diagnosis":
-            if said.correct is not None:
-                self.diagnoses[asker] = said.correct
-        elif told.what == "message":
-            begun = self._begun_by(asker)
-            used = begun > self._at_last_message.get(asker, 0) if said.used_tools is None else said.used_tools
-            self._at_last_message[asker] = begun
-            self.messages += 1
-            self.messages_with_tools += used
-            if said.turns:
-                self.turns[said.caller] += said.turns
-                self.tool_turns[said.caller] += said.tool_turns
-
-    def _begun_by(self, asker: Asker) -> int:
-        """Calls that began in a context; for no context, those of the caller in any."""
-        caller, context = asker
-        if context is not None:
-            return self.begun.get(asker, 0)
-        return sum(tally.calls for key, tally in self.tallies.items() if key.caller == caller and not key.refused)
-
-    def close(self, tables: Tables) -> None:
-        """Nothing more comes. What has begun, has not ended and runs in no living process was interrupted."""
-        alive = set(tables.running()) if self._open else set[int]()
-        for seq, tally in self._open.items():
-            tally.interrupted += seq not in alive
-        for tally in self.tallies.values():
-            tally.times = array("d", sorted(tally.times))  # so that adding them up has only to merge them
-        self.total = add_tallies(self.tallies.values())
-
-
-def _calls(named: Iterable[tuple[str, Tally]]) -> Counter[str]:
-    calls: Counter[str] = Counter()
-    for name, tally in named:
-        calls[name] += tally.calls
-    return calls
-
-
-def count(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Counts:
-    """One pass over the records of a period. Raises StoreError for a record that cannot be read."""
-    counts = Counts(window_of(period, now), caller)
-    first = next(tables.entries(since=counts.window.since), None)
-    if first is None:
-        return counts
-    entry = first
-    try:
-        # From there on by number and not by time: when the date is set back, an end can look older than its call.
-        for entry in tables.entries(first.seq - 1):
-            counts.take(entry)
-    except (DecodeError, UnicodeDecodeError) as error:
-        raise StoreError(
-            f"record {entry.seq} of the audit cannot be read ({error}); `rightcall audit verify` looks for changes",
-            "corrupt",
-        ) from error
-    counts.close(tables)
-    return counts
-
-
-_COUNTED = frozenset(("begin", "refused", "waiting", "proxied", "message"))
-
-
-class _Call(Struct, frozen=True, gc=False):
-    """The few fields of `entries.CallBody` that are counted: what is not named here is skipped, not built."""
-
-    caller: str
-    tool: str
-    rule: str
-    context: str | None = None
-    strategy: str = "direct"
-    model: str = ""
-    provider: str = ""
-
-
-class _End(Struct, frozen=True, gc=False):
-    """Of `entries.EndBody`."""
-
-    status: Status
-    execution_time: float = 0.0
-    error: str | None = None
-    tokens: int = 0
-    cached: bool = False
-
-
-_read_call = Decoder(_Call).decode
-_read_end = Decoder(_End).decode
-_read_told = Decoder(HostNote).decode
-
-
-# ── analytics ──
-# How tools were used: the figures of the design's `ToolAnalytics`, and what else the audit tells.
-#
-# A call is a record `begin` or `refused`. Those that only passed through the proxy are counted apart: what came of them
-# nobody knows here. `success_rate` is of all calls that have an outcome, refused ones included:
-# what a caller met with. `run_success_rate` is of those that ran: how well the tools work.
+from rightcall.record.calls import Period
+from rightcall.record.counts import Counts, Part, Tally
+from rightcall.record.rollups import count
+from rightcall.record.tables import Store, Tables
 
 Counted = TypeVar("Counted", str, tuple[str, str])
 
@@ -447,15 +170,15 @@ def analytics_of(counts: Counts) -> Analytics:
         running=everything.running,
         dry_runs=counts.rules(refused=False)["dry_run"],
         waiting=counts.waiting,
-        avg_execution_time=mean(everything.times),
-        p95=percentile(everything.times, 95),
+        avg_execution_time=everything.times.mean(),
+        p95=everything.times.percentile(95),
         top_tools=tuple(
             TopTool(tool, share.calls, share.avg_time, share.success_rate) for tool, share in [*shares.items()][:TOP]
         ),
         errors=tuple(ErrorCount(tool, error, times) for (tool, error), times in _most_first(errors)),
         refusals=dict(_most_first(refusals)),
         limit_hits=sum(times for rule, times in refusals.items() if rule.startswith("limit:")),
-        repairs={name: times for name, times in _most_first(counts.strategies()) if name != "direct"},
+        repairs={name: times for name, times in _most_first(everything.strategies) if name != "direct"},
         cached=everything.cached,
         tokens=everything.tokens,
         timeline=tuple(counts.slots),
@@ -520,27 +243,12 @@ def rate(part: int, whole: int) -> float | None:
     return 100 * part / whole if whole else None
 
 
-def mean(times: Sequence[float]) -> float | None:
-    return fsum(times) / len(times) if times else None
-
-
-def percentile(ascending: Sequence[float], percent: int) -> float | None:
-    """By nearest rank: the smallest of the values that at least `percent` of them do not exceed. Never interpolated,
-    so it is a time that a call really took.
-
-    >>> percentile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 95), percentile(range(1, 101), 95)
-    (10, 95)
-    """
-    return ascending[-(len(ascending) * -percent // 100) - 1] if ascending else None
-
-
 def _passed(counts: Counts) -> Passed:
-    counters: tuple[Counter[str], ...] = Counter(), Counter(), Counter(), Counter()
-    for key, times in counts.passed.items():
-        names = key.rule.removeprefix("proxy:"), key.tool, key.model, key.caller
-        for counter, name in zip(counters, names, strict=True):
-            counter[name] += times
-    return Passed(counts.passed.total(), *(dict(_most_first(counter)) for counter in counters))
+    fates: Counter[str] = Counter()
+    for rule, times in counts.ruled["proxied"].items():
+        fates[rule.removeprefix("proxy:")] += times
+    counters = (fates, *(counts.passed_by(part) for part in ("tool", "model", "caller")))
+    return Passed(counts.total.proxied, *(dict(_most_first(counter)) for counter in counters))
 
 
 def _repairs_by(counts: Counts, part: Part) -> dict[str, Repairs]:
@@ -566,7 +274,7 @@ def _success_rate(tally: Tally) -> float | None:
 
 
 def _share(tally: Tally) -> Share:
-    return Share(tally.calls, _success_rate(tally), mean(tally.times), percentile(tally.times, 95))
+    return Share(tally.calls, _success_rate(tally), tally.times.mean(), tally.times.percentile(95))
 
 
 def _largest(tallies: Mapping[str, Tally]) -> list[tuple[str, Tally]]:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from os import urandom
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
 
@@ -32,6 +32,9 @@ from rightcall.record.tables import (
     report,
 )
 
+if TYPE_CHECKING:
+    from rightcall.record.rollup_file import Rollup
+
 # ── tables ──
 # The tables of the store as plain dicts and lists. Every write notes how it is undone, so that a work that raises
 # half-way has not happened here either.
@@ -56,6 +59,7 @@ class MemoryTables:
         """What to call to go back; a bare name is a scope with one mark too many."""
         self._now: int | None = None
         """When this work began: a call starts in all its scopes at one moment."""
+        self._rollup: Rollup | None = None
         self._entries: list[AuditEntry] = []
         self._first = 1
         self._head = START
@@ -170,6 +174,21 @@ class MemoryTables:
 
     def head(self) -> tuple[int, bytes]:
         return self._first + len(self._entries) - 1, self._head
+
+    def oldest(self) -> int:
+        return self._first if self._entries else 0
+
+    def rollup(self) -> "Rollup":
+        if self._rollup is None:
+            from rightcall.record.rollup_file import Rollup  # late: hardly any program asks
+
+            self._rollup = Rollup(None)
+        return self._rollup
+
+    def close(self) -> None:
+        if self._rollup is not None:
+            self._rollup.close()
+            self._rollup = None
 
     def remove_through(self, seq: int) -> int:
         count = max(0, min(seq - self._first + 1, len(self._entries)))
@@ -443,6 +462,7 @@ class MemoryStore:
     def close(self) -> None:
         with self._lock:
             self._do_what_was_left()
+            self._tables.close()
             self._closed = True
 
 

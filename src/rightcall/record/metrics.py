@@ -9,7 +9,9 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from rightcall.record.analytics import UNTOLD, Counts, Tally, count, mean, rate
+from rightcall.record.analytics import UNTOLD, rate
+from rightcall.record.counts import Counts, Tally
+from rightcall.record.rollups import count
 from rightcall.record.calls import Period
 from rightcall.record.tables import Tables
 
@@ -84,7 +86,7 @@ def _success(everything: Tally) -> Metric:
 
 def _response_time(everything: Tally) -> Metric:
     """The mean, in seconds."""
-    name, target, milliseconds = "Response Time", "<2s", mean(everything.times)
+    name, target, milliseconds = "Response Time", "<2s", everything.times.mean()
     if milliseconds is None:
         return Metric(name, None, target, None, "no call has come to its end", "s", NO_CALLS)
     how = f"mean of {_many(len(everything.times), 'call')}"

@@ -77,6 +77,10 @@ class _Reader(NamedTuple):
         self.connection.execute("SELECT 1 FROM meta LIMIT 1").fetchall()  # from here on it sees one state
         self.tables.refresh()
 
+    def close(self) -> None:
+        self.tables.close()
+        self.connection.close()
+
 
 class Readers:
     def __init__(
@@ -115,7 +119,7 @@ class Readers:
         try:
             patiently(reader.begin, deadline)
         except sqlite3.Error as error:
-            reader.connection.close()
+            reader.close()
             raise fault_of(error, self._path) from error
         return reader
 
@@ -125,12 +129,14 @@ class Readers:
             reader = self._idle.pop()
             if reader.file == file:
                 return reader
-            reader.connection.close()
+            reader.close()
         return None
 
     def _connect(self, file: tuple[int, int], deadline: float) -> _Reader:
         connection = connect_reader(self._path, deadline, self._origin if self._alone else None)
-        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since)
+        tables = SqliteTables(
+            connection, self._clock, self._runs, self._private, self._origin.since, alone=self._alone
+        )
         return _Reader(connection, tables, file)
 
     def _give_back(self, reader: _Reader) -> None:
@@ -142,7 +148,7 @@ class Readers:
     def close(self) -> None:
         self._closed = True
         while self._idle:
-            self._idle.pop().connection.close()
+            self._idle.pop().close()
 
 
 # ── chores ──
@@ -331,6 +337,7 @@ class Session:
             connection.close()
             raise
         if self._open is not None:
+            self._open[1].close()
             self._open[0].close()
         self._open, self._stamp, self._file = (connection, tables), after, after.file
         self._others, self._tidied, self._most_told = -1, None, None
@@ -366,7 +373,8 @@ class Session:
 
     def close(self) -> None:
         if self._open is not None:
-            connection = self._open[0]
+            connection, tables = self._open
+            tables.close()
             with suppress(sqlite3.Error):
                 if self._stamp is not None:
                     self._identity.keep_last_head(self._last)

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_by
 
 if TYPE_CHECKING:
     from rightcall.record.identity import Since
+    from rightcall.record.rollup_file import Rollup
 
 
 # ── runs ──
@@ -193,9 +194,13 @@ class SqliteTables:
     """Everything that `Tables` asks for, and a little more for the store itself."""
 
     def __init__(
-        self, connection: sqlite3.Connection, clock: Clock, runs: Runs, private: PrivateTexts, since: "Since"
-    ) -> None:
-        """`since`: the approvals and grants that came with the store, which do not count."""
+        self, connection: sqlite3.Connection, clock: Clock, runs: Runs, private: PrivateTexts, since: "Since", *,
+        alone: bool = False,
+    ) -> None:  # fmt: skip
+        """`since`: the approvals and grants that came with the store, which do not count. `alone`: nothing may be
+        written, not even beside it."""
+        self._alone = alone
+        self._rollup: Rollup | None = None
         self._since = since
         self._clock = clock
         self._runs = runs
@@ -278,6 +283,27 @@ class SqliteTables:
             self._head = found = row or self.pruned()
             return found
         return self._head
+
+    def oldest(self) -> int:
+        return self._do("SELECT min(seq) FROM audit").fetchone()[0] or 0
+
+    def rollup(self) -> "Rollup":
+        if self._rollup is None:
+            from rightcall.record.rollup_file import Rollup  # late: who only writes needs no figures
+
+            beside = self._private.database.with_name(f"{self._private.database.name}-rollup")
+            self._rollup = Rollup(beside, self._newest_hash, writable=not self._alone)
+        return self._rollup
+
+    def _newest_hash(self, seq: int) -> bytes | None:
+        with closing(sqlite3.connect(f"{self._private.database.as_uri()}?mode=ro", uri=True)) as connection:
+            row = connection.execute("SELECT CAST(hash AS BLOB) FROM audit WHERE seq = ?", (seq,)).fetchone()
+        return None if row is None else row[0]
+
+    def close(self) -> None:
+        if self._rollup is not None:
+            self._rollup.close()
+            self._rollup = None
 
     def remove_through(self, seq: int) -> int:
         last, last_hash = self.head()

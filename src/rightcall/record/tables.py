@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct, json
 
@@ -24,6 +24,9 @@ from rightcall.policy.types import (
     Status,
     Token,
 )
+
+if TYPE_CHECKING:
+    from rightcall.record.rollup_file import Rollup
 
 # ── entries ──
 # What the records of the audit hold, by kind, as JSON. Everything a model wrote is redacted before it comes here.
@@ -340,6 +343,14 @@ class Tables(Facts, Protocol):
 
     def head(self) -> tuple[int, bytes]:
         """Number and hash of the last record; (0, START) when there is none."""
+        ...
+
+    def oldest(self) -> int:
+        """The number of the first record that is left; 0 when there is none."""
+        ...
+
+    def rollup(self) -> "Rollup":
+        """What was counted of these records, as far as somebody has: `Rollup.catch_up` counts the rest."""
         ...
 
     def remove_through(self, seq: int) -> int:

@@ -1,0 +1,368 @@
+"""What is counted of the calls in a period, and one pass over the audit that counts it, without keeping the records.
+
+    begin, refused ─▶ a call        end ─▶ what came of it        waiting ─▶ a question, no call yet
+    proxied ─▶ a call that a client may run, counted apart        message ─▶ what the host told
+
+A call belongs to the period in which it was recorded; what came of it counts whenever it was written. A long audit is
+not passed over each time: `rollups.count` fills the same `Counts` from what is kept beside it.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, fsum, log
+from typing import Final, Literal, NamedTuple
+
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
+
+from rightcall.errors import StoreError
+from rightcall.policy.types import Status
+from rightcall.record.calls import PeriodSlots
+from rightcall.record.notes import HostNote
+from rightcall.record.tables import AuditEntry, Tables
+
+LONGEST_ERROR: Final = 200
+"""Characters by which errors are told apart."""
+
+Asker = tuple[str, str | None]
+"""A caller, and the context it works in."""
+
+
+class Line(NamedTuple):
+    """What calls are counted by."""
+
+    caller: str
+    tool: str
+    provider: str
+    model: str
+
+
+Part = Literal["tool", "provider", "model", "caller"]
+"""By what repairs are counted, of the calls that were decided here and of those that passed through the proxy."""
+
+
+# ── durations ──
+# How long calls took. Few are kept as they are. Of many only the slot is kept that each falls into: slots get wider
+# with the time, so that whatever stands for all times in one is at most `ERROR` away from each of them, and slots of
+# different hours, tools or machines are added up by adding numbers.
+
+ERROR: Final = 0.01
+"""How far a percentile may be from the time that it stands for, as a part of that time."""
+_GROWTH: Final = (1 + ERROR) / (1 - ERROR)
+_LOG: Final = log(_GROWTH)
+_LEAST: Final = 0.001
+"""Milliseconds; what takes less is in slot 0."""
+
+
+def slot_of(milliseconds: float) -> int:
+    return ceil(log(milliseconds / _LEAST) / _LOG) if milliseconds > _LEAST else 0
+
+
+def time_of(slot: int) -> float:
+    """What stands for all times in a slot.
+
+    >>> all(abs(time_of(slot_of(time)) - time) <= ERROR * time for time in (0.0011, 1, 19.99, 4711, 1e9))
+    True
+    """
+    return 2 * _LEAST * _GROWTH**slot / (_GROWTH + 1) if slot else 0.0
+
+
+class Durations:
+    """Milliseconds of calls: `exact` ones, and `slots` in which others were counted."""
+
+    __slots__ = ("exact", "rest", "slots")
+
+    def __init__(self) -> None:
+        self.exact = array("d")
+        self.slots: dict[int, int] = {}
+        self.rest = 0.0
+        """The sum of those in slots."""
+
+    def __len__(self) -> int:
+        return len(self.exact) + sum(self.slots.values())
+
+    def add(self, other: "Durations") -> None:
+        self.exact.extend(other.exact)
+        self.add_slots(other.slots, other.rest)
+
+    def add_slots(self, slots: Mapping[int, int], total: float) -> None:
+        own = self.slots
+        for slot, times in slots.items():
+            own[slot] = own.get(slot, 0) + times
+        self.rest += total
+
+    def sort(self) -> None:
+        """So that adding them up has only to merge them."""
+        self.exact = array("d", sorted(self.exact))
+
+    def mean(self) -> float | None:
+        number = len(self)
+        return (fsum(self.exact) + self.rest) / number if number else None
+
+    def percentile(self, percent: int) -> float | None:
+        """By nearest rank; at most `ERROR` away from it where some are in slots."""
+        if not self.slots:
+            return percentile(sorted(self.exact), percent)
+        slots = Counter(self.slots)
+        slots.update(map(slot_of, self.exact))
+        left = -(slots.total() * -percent // 100)
+        for slot in sorted(slots):
+            left -= slots[slot]
+            if left <= 0:
+                return time_of(slot)
+        return None
+
+
+def percentile(ascending: Sequence[float], percent: int) -> float | None:
+    """By nearest rank: the smallest of the values that at least `percent` of them do not exceed. Never interpolated,
+    so it is a time that a call really took.
+
+    >>> percentile([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 95), percentile(range(1, 101), 95)
+    (10, 95)
+    """
+    return ascending[-(len(ascending) * -percent // 100) - 1] if ascending else None
+
+
+class Tally:
+    """Calls of one kind, added up."""
+
+    __slots__ = (
+        "cached", "calls", "errors", "failed", "interrupted", "proxied", "refused", "strategies", "succeeded", "times",
+        "tokens",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.calls = self.refused = self.succeeded = self.failed = self.interrupted = self.cached = self.tokens = 0
+        self.proxied = 0
+        """Calls that passed through the proxy, which are not among `calls`: nobody knows here what came of them."""
+        self.strategies: Counter[str] = Counter()
+        """How calls were made to fit, those that passed through the proxy included."""
+        self.times = Durations()
+        """Of each call that came to its end."""
+        self.errors: Counter[str] = Counter()
+
+    @property
+    def ran(self) -> int:
+        """Those of which it is known what came."""
+        return self.succeeded + self.failed + self.interrupted
+
+    @property
+    def running(self) -> int:
+        return self.calls - self.refused - self.ran
+
+    def end(self, end: "Outcome") -> None:
+        """What came of one call."""
+        self.tokens += end.tokens
+        self.cached += end.cached
+        if end.status == "success":
+            self.succeeded += 1
+        elif end.status == "interrupted":
+            self.interrupted += 1
+            return
+        else:
+            self.failed += 1
+            self.errors[(end.error or "no reason given")[:LONGEST_ERROR]] += 1
+        self.times.exact.append(end.execution_time)
+
+
+def add_tallies(tallies: Iterable[Tally]) -> Tally:
+    """Several tallies as one, its times in order."""
+    total = Tally()
+    for one in tallies:
+        for name in ("calls", "refused", "succeeded", "failed", "interrupted", "cached", "tokens", "proxied"):
+            setattr(total, name, getattr(total, name) + getattr(one, name))
+        total.times.add(one.times)
+        total.errors.update(one.errors)
+        total.strategies.update(one.strategies)
+    total.times.sort()
+    return total
+
+
+class Counts:
+    """Everything that was counted in one window, of one caller or (None) of all."""
+
+    def __init__(self, window: PeriodSlots, caller: str | None) -> None:
+        self.window = window
+        self.caller = caller
+        self.tallies: dict[Line, Tally] = {}
+        self.ruled: dict[str, Counter[str]] = {"begin": Counter(), "refused": Counter(), "proxied": Counter()}
+        """By the rule that let calls begin, that refused them, or what became of them in the proxy."""
+        self.total = Tally()
+        """All of them together, once everything was taken."""
+        self.slots = [0] * len(window.slots)
+        self.waiting = 0
+        self.begun: dict[Asker, int] = {}
+        """Calls that began, by caller and context; None is the context of those that named none."""
+        self.messages = 0
+        self.messages_with_tools = 0
+        self.turns: Counter[str] = Counter()
+        self.tool_turns: Counter[str] = Counter()
+        """By caller, as a loop told them: how often models were asked, and how often they called a tool."""
+        self.debugging: set[Asker] = set()
+        self.diagnoses: dict[Asker, bool] = {}
+        """Whether it was right; those that somebody has checked."""
+        self._open: dict[int, Tally] = {}
+        self._at_last_message: dict[Asker, int] = {}
+
+    def by(self, part: Part) -> dict[str, Tally]:
+        """The calls of each tool, provider, model or caller."""
+        groups: dict[str, list[Tally]] = {}
+        for line, tally in self.tallies.items():
+            if tally.calls:
+                groups.setdefault(getattr(line, part), []).append(tally)
+        return {name: add_tallies(tallies) for name, tallies in groups.items()}
+
+    def passed_by(self, part: Part) -> Counter[str]:
+        """The calls of each that passed through the proxy."""
+        found: Counter[str] = Counter()
+        for line, tally in self.tallies.items():
+            if tally.proxied:
+                found[getattr(line, part)] += tally.proxied
+        return found
+
+    def rules(self, *, refused: bool) -> Counter[str]:
+        """Calls by the rule that refused them, or that let them begin."""
+        return self.ruled["refused" if refused else "begin"]
+
+    def strategies_by(self, part: Part) -> dict[str, Counter[str]]:
+        """Calls by how they were made to fit, for each tool, provider, model or caller."""
+        found: dict[str, Counter[str]] = {}
+        for line, tally in self.tallies.items():
+            if tally.strategies:
+                found.setdefault(getattr(line, part), Counter()).update(tally.strategies)
+        return found
+
+    def take(self, entry: AuditEntry) -> None:
+        """Count one record. Called in the order in which they were written."""
+        kind = entry.kind
+        if kind == "end":
+            tally = self._open.pop(entry.call, None)
+            if tally is not None:
+                tally.end(read_outcome(entry.body))
+        elif kind in COUNTED and self.window.since <= entry.at <= self.window.until:
+            if kind == "message":
+                self._told(read_told(entry.body))
+            else:
+                self._called(entry, read_counted(entry.body))
+
+    def _called(self, entry: AuditEntry, call: "CountedCall") -> None:
+        caller = call.caller
+        if self.caller is not None and caller != self.caller:
+            return
+        if entry.kind == "waiting":
+            self.waiting += 1
+            return
+        # a plain tuple finds it as well, and is made in a third of the time
+        line = (caller, call.tool, call.provider, call.model)
+        tally = self.tallies.get(line)  # pyright: ignore[reportArgumentType]
+        if tally is None:
+            tally = self.tallies[Line(*line)] = Tally()
+        tally.strategies[call.strategy] += 1
+        self.ruled[entry.kind][call.rule] += 1
+        if entry.kind == "proxied":
+            tally.proxied += 1
+            return
+        tally.calls += 1
+        self.slots[bisect_right(self.window.slots, entry.at) - 1] += 1
+        if entry.kind == "refused":
+            tally.refused += 1
+            return
+        self._open[entry.seq] = tally
+        asker = (caller, call.context)
+        self.begun[asker] = self.begun.get(asker, 0) + 1
+
+    def _told(self, told: HostNote) -> None:
+        said = told.data
+        if self.caller is not None and said.caller != self.caller:
+            return
+        asker = (said.caller, said.context)
+        if said.context is not None and said.task == "debug":
+            self.debugging.add(asker)
+        if told.what == "diagnosis":
+            if said.correct is not None:
+                self.diagnoses[asker] = said.correct
+        elif told.what == "message":
+            begun = self._begun_by(asker)
+            used = begun > self._at_last_message.get(asker, 0) if said.used_tools is None else said.used_tools
+            self._at_last_message[asker] = begun
+            self.messages += 1
+            self.messages_with_tools += used
+            if said.turns:
+                self.turns[said.caller] += said.turns
+                self.tool_turns[said.caller] += said.tool_turns
+
+    def _begun_by(self, asker: Asker) -> int:
+        """Calls that began in a context; for no context, those of the caller in any."""
+        caller, context = asker
+        if context is not None:
+            return self.begun.get(asker, 0)
+        return sum(tally.calls - tally.refused for line, tally in self.tallies.items() if line.caller == caller)
+
+    def close(self, tables: Tables) -> None:
+        """Nothing more comes. What has begun, has not ended and runs in no living process was interrupted."""
+        alive = set(tables.running()) if self._open else set[int]()
+        for seq, tally in self._open.items():
+            tally.interrupted += seq not in alive
+        self.settle()
+
+    def settle(self) -> None:
+        """Add them up."""
+        for tally in self.tallies.values():
+            tally.times.sort()
+        self.total = add_tallies(self.tallies.values())
+
+
+def pass_over(tables: Tables, window: PeriodSlots, caller: str | None = None) -> Counts:
+    """One pass over the records of a period. Raises StoreError for a record that cannot be read."""
+    counts = Counts(window, caller)
+    first = next(tables.entries(since=window.since), None)
+    if first is None:
+        return counts
+    entry = first
+    try:
+        # From there on by number and not by time: when the date is set back, an end can look older than its call.
+        for entry in tables.entries(first.seq - 1):
+            counts.take(entry)
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise unreadable(entry.seq, str(error)) from error
+    counts.close(tables)
+    return counts
+
+
+def unreadable(seq: int, why: str) -> StoreError:
+    return StoreError(
+        f"record {seq} of the audit cannot be read ({why}); `rightcall audit verify` looks for changes", "corrupt"
+    )
+
+
+COUNTED = frozenset(("begin", "refused", "waiting", "proxied", "message"))
+
+
+class CountedCall(Struct, frozen=True, gc=False):
+    """The few fields of `entries.CallBody` that are counted: what is not named here is skipped, not built."""
+
+    caller: str
+    tool: str
+    rule: str
+    context: str | None = None
+    strategy: str = "direct"
+    model: str = ""
+    provider: str = ""
+    decision: str = ""
+
+
+class Outcome(Struct, frozen=True, gc=False):
+    """Of `entries.EndBody`."""
+
+    status: Status
+    execution_time: float = 0.0
+    error: str | None = None
+    tokens: int = 0
+    cached: bool = False
+
+
+read_counted = Decoder(CountedCall).decode
+read_outcome = Decoder(Outcome).decode
+read_told = Decoder(HostNote).decode

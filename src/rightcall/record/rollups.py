@@ -1,0 +1,272 @@
+"""The figures of a period, from the rollup: whole days and hours are added up, and only where a period begins or ends
+within an hour are single calls read.
+
+    count       everything that analytics and metrics show; the same as one pass over the records counts
+    overview    what a first page shows
+    series      calls over time, in whole minutes, hours or days: for charts
+
+A short audit, and a short period of a long one, are counted call by call: then percentiles are exact. Otherwise they
+are at most 1 % (`counts.ERROR`) away from a time that a call really took. Every other figure is exact.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from msgspec import Struct
+
+from rightcall.record.calls import Period, PeriodSlots, window_of
+from rightcall.record.counts import Asker, Counts, Line, Tally, pass_over, unreadable
+from rightcall.record.rollup_file import AFTER, DAY, HOUR, MINUTE, SUMS, Rollup, read_slots
+from rightcall.record.tables import Store, Tables
+
+FEW: Final = 10_000
+"""Records of an audit that are passed over, and calls of a period that are read one by one."""
+
+
+def count(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Counts:
+    """What was counted in the period that ends `now`. Raises StoreError for a record in it that cannot be read."""
+    window = window_of(period, now)
+    if tables.head()[0] - tables.oldest() < FEW:
+        return pass_over(tables, window, caller)
+    rollup = tables.rollup()
+    if rollup.catch_up(tables):  # another process is making it, which may take long
+        return pass_over(tables, window, caller)
+    return counted(rollup, tables, window, caller)
+
+
+def counted(rollup: Rollup, tables: Tables, window: PeriodSlots, caller: str | None, few: int = FEW) -> Counts:
+    """As far as the rollup has come. `few` calls are read one by one."""
+    counts = Counts(window, caller)
+    with rollup.reading():
+        _refuse_damaged(rollup, window, caller)
+        filler = _Filler(rollup, counts, few)
+        filler.fill()
+        filler.fill_slots()
+        filler.take_open(tables)
+        filler.take_messages()
+    counts.settle()
+    return counts
+
+
+def _refuse_damaged(rollup: Rollup, window: PeriodSlots, caller: str | None) -> None:
+    for seq, whose, why in rollup.ask(
+        "SELECT seq, caller, why FROM damaged WHERE at >= ? AND at <= ? ORDER BY seq", window.since, window.until
+    ):
+        if caller is None or whose in ("", caller):
+            raise unreadable(seq, why)
+
+
+class _Filler:
+    """Fills counts from the rollup."""
+
+    def __init__(self, rollup: Rollup, counts: Counts, few: int) -> None:
+        self._ask = rollup.ask
+        self._counts = counts
+        self._window = window = counts.window
+        self._whose = "" if counts.caller is None else " WHERE caller = ?"
+        self._caller = () if counts.caller is None else (counts.caller,)
+        lines = rollup.ask(f"SELECT id, caller, tool, provider, model FROM lines{self._whose}", *self._caller)
+        self._lines = {number: Line(*names) for number, *names in lines}
+        self._spans = rollup.ask(
+            "SELECT start, first, last, calls, rows, low, high FROM spans WHERE start >= ? AND start <= ? AND first <= ?"
+            " AND last >= ? ORDER BY start",
+            window.since[:DAY], window.until, window.until, window.since,
+        )  # fmt: skip
+        hours = [span for span in self._spans if len(span[0]) == HOUR]
+        self._few = sum(span[4] for span in hours) <= few
+
+    def _tally(self, line: int) -> Tally:
+        name = self._lines[line]
+        tally = self._counts.tallies.get(name)
+        if tally is None:
+            tally = self._counts.tallies[name] = Tally()
+        return tally
+
+    def fill(self) -> None:
+        whole, cut = self._cover()
+        self._add_cells(whole)
+        for hour, low, high in cut:
+            self._add_calls(hour, low, high)
+        for tally in self._counts.tallies.values():
+            direct = tally.calls + tally.proxied - tally.strategies.total()
+            if direct:
+                tally.strategies["direct"] = direct
+
+    def _cover(self) -> tuple[list[str], list[tuple[str, int, int]]]:
+        """Days and hours that lie within the period as a whole, and hours of which only a part does."""
+        whole: list[str] = []
+        cut: list[tuple[str, int, int]] = []
+        for start, first, last, _, _, low, high in self._spans:
+            if whole and start[:DAY] == whole[-1]:  # an hour of a day that counts as a whole
+                continue
+            if len(start) == MINUTE:
+                continue
+            if not self._few and first >= self._window.since and last <= self._window.until:
+                whole.append(start)
+            elif len(start) == HOUR:
+                cut.append((start, low, high))
+        return whole, cut
+
+    def _add_cells(self, starts: list[str]) -> None:
+        only = f" AND line IN (SELECT id FROM lines{self._whose})" if self._whose else ""
+        among = f"WHERE start IN ({', '.join('?' * len(starts))})"
+        values = (*starts, *self._caller)
+        for line, *sums in self._ask(f"SELECT line, {SUMS} FROM cells {among}{only} GROUP BY line", *values):
+            self._counts.waiting += sums[2]
+            tally = self._tally(line)
+            tally.calls += sums[0]
+            tally.refused += sums[1]
+            tally.proxied += sums[3]
+            tally.succeeded += sums[4]
+            tally.failed += sums[5]
+            tally.interrupted += sums[6]
+            tally.cached += sums[7]
+            tally.tokens += sums[8]
+            tally.times.rest += sums[9]
+        for line, slots in self._ask(f"SELECT line, slots FROM cells {among}{only} AND slots IS NOT NULL", *values):
+            self._tally(line).times.add_slots(read_slots(slots), 0.0)
+        faults = f"SELECT line, error, sum(times) AS times FROM faults {among}{only} GROUP BY line, error"
+        for line, error, times in self._ask(
+            f"SELECT line, text, times FROM ({faults}) JOIN errors ON errors.id = error", *values
+        ):
+            self._tally(line).errors[error] += times
+        repairs = f"SELECT line, strategy, sum(times) FROM repairs {among}{only} GROUP BY line, strategy"
+        for line, strategy, times in self._ask(repairs, *values):
+            self._tally(line).strategies[strategy] += times
+        own = " AND caller = ?" if self._whose else ""
+        for kind, rule, times in self._ask(
+            f"SELECT kind, rule, sum(times) FROM rules {among}{own} GROUP BY kind, rule", *values
+        ):
+            self._counts.ruled[kind][rule] += times
+
+    def _add_calls(self, hour: str, low: int, high: int) -> None:
+        """Those of one hour that lie within the period, one by one."""
+        for line, kind, rule, strategy, status, time, tokens, cached, error in self._ask(
+            "SELECT kinds.line, kinds.kind, rule, strategy, status, time, tokens, cached, text"
+            " FROM calls JOIN kinds ON kinds.id = calls.kind LEFT JOIN errors ON errors.id = error"
+            f" WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND at <= ?{self._of_caller('calls.kind')}",
+            low, high, max(hour, self._window.since), hour + AFTER, self._window.until, *self._caller,
+        ):  # fmt: skip
+            if kind == "waiting":
+                self._counts.waiting += 1
+                continue
+            tally = self._tally(line)
+            self._counts.ruled[kind][rule] += 1
+            if strategy != "direct":
+                tally.strategies[strategy] += 1
+            if kind == "proxied":
+                tally.proxied += 1
+                continue
+            tally.calls += 1
+            tally.refused += kind == "refused"
+            if time is not None:
+                _add_end(tally, status, time, (tokens, cached, error))
+
+    def _of_caller(self, column: str) -> str:
+        """A condition on calls."""
+        if not self._whose:
+            return ""
+        return f" AND {column} IN (SELECT kinds.id FROM kinds JOIN lines ON lines.id = line WHERE caller = ?)"
+
+    def fill_slots(self) -> None:
+        """Calls in each slot. Slots begin at any moment: hours that are cut in two are added up by minutes, minutes
+        by calls. Of one caller's only hours are known."""
+        slots, until = self._window.slots, self._window.until
+        ends = (*slots[1:], until + AFTER)
+        whole: dict[str, int] = {}
+        for start, first, last, calls, _, *numbers in self._spans:
+            if start[:HOUR] in whole or len(start) == DAY:
+                continue
+            at = bisect_right(slots, first) - 1
+            if at >= 0 and last < ends[at] and last <= until:
+                if len(start) == HOUR:
+                    whole[start] = at
+                if not self._whose:
+                    self._counts.slots[at] += calls
+                    continue
+            if len(start) == (HOUR if self._whose else MINUTE) and start not in whole:
+                for number in range(max(at, 0), bisect_right(slots, last)):
+                    begin, end = max(start, slots[number]), min(start + AFTER, ends[number])
+                    self._counts.slots[number] += self._calls_between(begin, end, *numbers)
+        if self._whose:
+            for start, calls in self._calls_in(list(whole)):
+                self._counts.slots[whole[start]] += calls
+
+    def _calls_between(self, begin: str, end: str, low: int, high: int) -> int:
+        question = "SELECT count(*) FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
+        question += f" AND status NOT IN ('waiting', 'proxied'){self._of_caller('kind')}"
+        return self._ask(question, low, high, begin, end, *self._caller)[0][0]
+
+    def _calls_in(self, starts: list[str]) -> list[tuple[str, int]]:
+        return self._ask(
+            f"SELECT start, sum(calls) FROM cells WHERE start IN ({', '.join('?' * len(starts))})"
+            f" AND line IN (SELECT id FROM lines{self._whose}) GROUP BY start",
+            *starts, *self._caller,
+        )  # fmt: skip
+
+    def take_open(self, tables: Tables) -> None:
+        """What has begun, has not ended and runs in no living process was interrupted."""
+        found = self._ask(
+            "SELECT seq, line FROM calls JOIN kinds ON kinds.id = calls.kind"
+            f" WHERE status = 'pending' AND at >= ? AND at <= ?{self._of_caller('calls.kind')}",
+            self._window.since, self._window.until, *self._caller,
+        )  # fmt: skip
+        alive, head = (set(tables.running()) if found else set[int]()), tables.head()[0]
+        for seq, line in found:
+            # what came after this look began is not known to have died
+            self._tally(line).interrupted += seq not in alive and seq <= head
+
+    def take_messages(self) -> None:
+        counts, last = self._counts, dict[Asker, int]()
+        only, values = ("", ()) if counts.caller is None else (" AND caller = ?", (counts.caller,))
+        for seq, what, caller, context, task, used, correct, turns, tool_turns, begun, begun_at in self._ask(
+            "SELECT seq, what, caller, context, task, used, correct, turns, tool_turns, begun, begun_at FROM messages"
+            f" WHERE at >= ? AND at <= ?{only} ORDER BY seq",
+            self._window.since, self._window.until, *values,
+        ):  # fmt: skip
+            asker = (caller, context)
+            if context is not None and task == "debug":
+                counts.debugging.add(asker)
+            if what == "diagnosis" and correct is not None:
+                counts.diagnoses[asker] = bool(correct)
+            elif what == "message":
+                if used is None:
+                    used = begun > last.get(asker, 0) and self._began(asker, (last.get(asker, 0), seq), begun_at)
+                last[asker] = seq
+                counts.messages += 1
+                counts.messages_with_tools += bool(used)
+                if turns:
+                    counts.turns[caller] += turns
+                    counts.tool_turns[caller] += tool_turns
+        for caller, context in counts.debugging:
+            counts.begun[caller, context] = self._begun((caller, context), (0, 2**63 - 1))
+
+    def _began(self, asker: Asker, between: tuple[int, int], last_at: str) -> bool:
+        """Whether a call of the period began between two records, the last of which at that time."""
+        return self._window.since <= last_at <= self._window.until or bool(self._begun(asker, between))
+
+    def _begun(self, asker: Asker, between: tuple[int, int]) -> int:
+        caller, context = asker
+        only = "" if context is None else " AND context = (SELECT id FROM contexts WHERE name = ?)"
+        return self._ask(
+            "SELECT count(*) FROM calls WHERE seq > ? AND seq < ? AND at >= ? AND at <= ?"
+            f"{only} AND kind IN (SELECT kinds.id FROM kinds JOIN lines ON lines.id = line"
+            " WHERE caller = ? AND kind = 'begin')",
+            *between, self._window.since, self._window.until, *(() if context is None else (context,)), caller,
+        )[0][0]  # fmt: skip
+
+
+def _add_end(tally: Tally, status: str, time: float, more: tuple[int, int, str | None]) -> None:
+    tokens, cached, error = more
+    tally.tokens += tokens
+    tally.cached += cached
+    if status == "interrupted":
+        tally.interrupted += 1
+        return
+    if status == "success":
+        tally.succeeded += 1
+    else:
+        tally.failed += 1
+        tally.errors[error or ""] += 1
+    tally.times.exact.append(time)
