@@ -113,7 +113,7 @@ def read_view(tables: Tables, number: int) -> CallView | None:
     return CallView(
         call=found,
         written=_written(found),
-        arguments=[row for name, item in _items(found.params) for row in rows(name, item)],
+        arguments=value_rows(found.params),
         changes=[_change(one) for one in found.repairs],
         result=text_lines((found.summary or "")[:_MOST_TEXT]) if found.summary else [],
         approval=asked,
@@ -122,6 +122,11 @@ def read_view(tables: Tables, number: int) -> CallView | None:
         near=[row_of(one) for one in neighbours(tables, found)],
         command=_command(found),
     )
+
+
+def value_rows(params: Any) -> list[ValueRow]:
+    """Arguments, each behind its name."""
+    return [row for name, item in _items(params) for row in rows(name, item)]
 
 
 def _items(params: Any) -> Iterator[tuple[str, Any]]:
