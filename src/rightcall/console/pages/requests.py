@@ -1,7 +1,6 @@
 """Requests that the router took, as stories: what was asked, what was thought of it, which tool was chosen and why,
 what came of it, and how it goes on. Secrets are hidden, as `rightcall requests show` hides them."""
 
-import os
 from collections.abc import Mapping
 from shlex import quote
 from typing import Any, Final
@@ -14,6 +13,7 @@ from starlette.routing import Route
 
 from rightcall.base.files.guarded import packets_folder
 from rightcall.base.secrets import Redactor
+from rightcall.console.changes import database_of
 from rightcall.console.page import Page, Site, look, not_found, render, site_of
 from rightcall.console.pages.call import value_rows
 from rightcall.console.pages.live import Row, row_of
@@ -64,11 +64,11 @@ class Story(Struct, frozen=True, kw_only=True):
 
 def packets_of(site: Site) -> PacketStore | None:
     """The requests that are saved beside the store; None for a store that lies nowhere."""
-    path: Any = getattr(site.store, "path", None)
-    if path is None:
+    database = database_of(site)
+    if database is None:
         return None
     hide = Redactor(site.store.key(), site.policy().settings.audit.redact)
-    return PacketStore(packets_folder(os.fspath(path)), hide)
+    return PacketStore(packets_folder(database), hide)
 
 
 async def show_all(request: Request) -> Response:
