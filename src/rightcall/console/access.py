@@ -24,12 +24,11 @@ from rightcall.console.people import session_of
 from rightcall.errors import StoreError
 from rightcall.policy.types import Credential
 from rightcall.record.tables import Store
+from rightcall.server.addresses import CONSOLE_COOKIE
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE: Final = "rightcall_console"
-"""How the names of our cookies begin: the port follows. Cookies know no ports, so the proxy never forwards one."""
 STATIC: Final = "/static/"
 OPEN: Final = ("/login", "/enter/", STATIC)
 """What is answered without a session: the login page, login links, and files that are the same for everybody."""
@@ -77,7 +76,7 @@ class Address(Struct, frozen=True):
 
     @property
     def cookie(self) -> str:
-        return f"{COOKIE}_{self.port}"
+        return f"{CONSOLE_COOKIE}_{self.port}"  # two consoles of one machine share no session
 
     @property
     def secure(self) -> bool:

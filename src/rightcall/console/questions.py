@@ -118,12 +118,12 @@ def lay_out(approval: Approval, before: str, now: int) -> Question:
         why=visible(why),
         effects=visible(", ".join(effects)),
         confidence="" if confidence is None else visible(str(confidence)),
-        arguments=list(_rows_of(arguments_of(value, approval), "as it is")) if approval.canonical else [],
+        arguments=list(rows_of(arguments_of(value, approval), "as it is")) if approval.canonical else [],
         size=len(approval.canonical),
         changes=_difference(before, approval) if approval.kind != "call" and approval.canonical else [],
         repairs=[row for one in _listed(repairs or ()) for row in rows("repair", one)],
         preview=list(rows("", preview, is_diff=True)) if preview else [],
-        besides=list(_rows_of(details, "")) if details else [],
+        besides=list(rows_of(details, "")) if details else [],
         warnings=warnings_of(approval, value),
         digest="" if obstacle else approval.digest,
         obstacle=obstacle,
@@ -186,7 +186,8 @@ def rows(label: str, value: Any, depth: int = 0, *, is_diff: bool = False) -> It
         yield Row(label, depth, value=compact(value))
 
 
-def _rows_of(value: Any, label: str) -> Iterator[Row]:
+def rows_of(value: Any, label: str) -> Iterator[Row]:
+    """The entries of a value, or under this label the value itself."""
     if isinstance(value, (dict, list)):
         for name, item in named_items(cast("dict[str, Any]", value), _PAPER):
             yield from rows(name, item)

@@ -166,7 +166,7 @@ class ConsoleSettings(Struct, frozen=True):
     private_key: str = ""
     """The file with its key."""
     plain_http: bool = False
-    """Whether an address other than this machine's own may be served without TLS: behind a proxy of yours that has
+    """Whether an address other than this machine's own may be served without TLS: behind your own proxy that has
     it."""
 
 

@@ -245,16 +245,30 @@ def _common(base: str, path: str) -> int:
     return 0
 
 
+CONSOLE_COOKIE: Final = "rightcall_console"
+"""How the names of the console's cookies begin. Cookies know no ports: a browser may send them here as well."""
+
+
 def request_headers(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers:
     """The headers of a client's request that go on to the upstream, keys and all. Names are in lower case.
 
-    With `plain` the upstream is asked not to compress, since we must read its answer.
+    With `plain` the upstream is asked not to compress, since we must read its answer. A session of the console is for
+    nobody else.
     """
     kept = _without(headers, _OF_ONE_REQUEST)
+    if any(name == b"cookie" and CONSOLE_COOKIE.encode() in value for name, value in kept):
+        kept = [pair for name, value in kept for pair in _without_console(name, value)]
     if plain:
         kept = [header for header in kept if header[0] != b"accept-encoding"]
         kept.append((b"accept-encoding", b"identity"))
     return kept
+
+
+def _without_console(name: bytes, value: bytes) -> Headers:
+    if name != b"cookie":
+        return [(name, value)]
+    left = [one.strip() for one in value.split(b";") if not one.strip().startswith(CONSOLE_COOKIE.encode())]
+    return [(name, b"; ".join(left))] if any(left) else []
 
 
 def answer_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:

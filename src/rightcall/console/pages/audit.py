@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from rightcall.console.page import Page, environment, look, render, site_of
-from rightcall.console.pages.live import PERIODS, SECONDS, number_of
+from rightcall.console.pages.live import PERIODS, SECONDS, number_of, unspelled
 from rightcall.errors import StoreError
 from rightcall.record.browse import read_named
 from rightcall.record.export import (
@@ -82,7 +82,8 @@ def _moment(text: str) -> str | None:
 
 def wanted_of(request: Request) -> Wanted:
     asked = request.query_params
-    said = {name: asked[name][:_LONGEST] for name in FIELDS if asked.get(name)}
+    given = {name: asked[name][:_LONGEST] for name in FIELDS if asked.get(name)}
+    said = {name: value if name == "text" else unspelled(value) for name, value in given.items()}
     said = {
         name: value
         for name, value in said.items()

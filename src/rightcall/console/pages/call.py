@@ -15,7 +15,7 @@ from starlette.routing import Route
 from rightcall.console.page import Page, look, not_found, render
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
-from rightcall.console.questions import TextLine, json_lines, rows, text_lines
+from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
@@ -113,7 +113,7 @@ def read_view(tables: Tables, number: int) -> CallView | None:
     return CallView(
         call=found,
         written=_written(found),
-        arguments=value_rows(found.params),
+        arguments=list(rows_of(found.params, "arguments")) if found.params is not None else [],
         changes=[_change(one) for one in found.repairs],
         result=text_lines((found.summary or "")[:_MOST_TEXT]) if found.summary else [],
         approval=asked,
@@ -122,18 +122,6 @@ def read_view(tables: Tables, number: int) -> CallView | None:
         near=[row_of(one) for one in neighbours(tables, found)],
         command=_command(found),
     )
-
-
-def value_rows(params: Any) -> list[ValueRow]:
-    """Arguments, each behind its name."""
-    return [row for name, item in _items(params) for row in rows(name, item)]
-
-
-def _items(params: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(params, Mapping):
-        yield from ((json.encode(str(name)).decode(), item) for name, item in params.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - what a record holds
-    elif params is not None:
-        yield "arguments", params
 
 
 def _written(found: CallRecord) -> list[TextLine]:

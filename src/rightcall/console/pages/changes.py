@@ -1,6 +1,6 @@
 """Branches, pull requests and changes that tools made: looked at, reviewed, merged and taken back, as `rightcall pr`
-and `rightcall undo` do. Whatever changes something is sent by a person who may approve, carries what was shown, and stands
-in the record with their name before it happens.
+and `rightcall undo` do. Whatever changes something is sent by a person who may approve, carries what was shown, and
+stands in the record with their name before it happens.
 """
 
 import asyncio

@@ -112,6 +112,7 @@ class Said(NamedTuple):
     uses: str
     seconds: str
     where: list[str]
+    """Numbers of the arguments that must stay as they are: a name may hold what no page shows."""
 
 
 def _read(form: Form) -> Said:
@@ -173,9 +174,10 @@ def _grant(approval: Approval, visitor: Visitor, said: Said, now: int, wall: str
     if said.uses not in USES or said.seconds not in LENGTHS:
         raise AnswerError("a grant needs a number of uses and a time, as the form offers them")
     exact = plain_arguments(approval)
-    if any(name not in exact for name in said.where):
+    offered = {str(at): name for at, name in enumerate(exact)}
+    if any(one not in offered for one in said.where):
         raise AnswerError("the grant names an argument that this call does not have")
-    where: dict[str, Any] = {name: exact[name] for name in said.where}
+    where: dict[str, Any] = {offered[one]: exact[offered[one]] for one in said.where}
     return Grant(
         token_hex(4), approval.caller, approval.tool, where, int(said.uses), now + int(said.seconds) * SECOND,
         visitor.name, wall, f"from approval {approval.id}",

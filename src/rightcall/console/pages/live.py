@@ -1,6 +1,7 @@
 """Calls as they happen. The filter stands in the address, so that a view can be shared and reloaded; older calls come
 in pages that begin where the last one ended."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -26,17 +27,21 @@ PERIODS: Final = {"15m": "15 minutes", "1h": "1 hour", "24h": "24 hours", "7d": 
 SECONDS: Final = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
 _LONGEST: Final = 500
 _DETAIL: Final = 160
+_SHORT: Final = {"\\t": "\t", "\\r": "\r", "\\n": "\n", "\\\\": "\\"}
+_SPELLED: Final = re.compile(r"\\(?:[trn\\]|u([0-9a-f]{4}))")
 
 
 class Wanted(Struct, frozen=True):
-    """The filter as the address has it."""
+    """The filter as the address has it: names as pages show them, spelled out."""
 
     said: dict[str, str]
+    """The names as they are."""
     before: int | None
     after: int | None
 
     def query(self, **more: Any) -> str:
-        return urlencode(self.said | {name: value for name, value in more.items() if value is not None})
+        said = {name: value if name == "text" else visible(value) for name, value in self.said.items()}
+        return urlencode(said | {name: value for name, value in more.items() if value is not None})
 
     def filter(self, now: str) -> CallFilter:
         said = dict(self.said)
@@ -47,10 +52,21 @@ class Wanted(Struct, frozen=True):
 
 def wanted_of(request: Request) -> Wanted:
     asked = request.query_params
-    said = {name: asked[name][:_LONGEST] for name in FIELDS if asked.get(name)}
+    given = {name: asked[name][:_LONGEST] for name in FIELDS if asked.get(name)}
+    said = {name: value if name == "text" else unspelled(value) for name, value in given.items()}
     if said.get("period", "15m") not in PERIODS:
         del said["period"]
     return Wanted(said, number_of(asked.get("before")), number_of(asked.get("after")))
+
+
+def unspelled(text: str) -> str:
+    """The text that `visible` has spelled out.
+
+    >>> unspelled(visible("a\u202e\t\\\\n b ")) == "a\u202e\t\\\\n b "
+    True
+    """
+    found = _SPELLED.sub(lambda one: _SHORT.get(one[0]) or chr(int(one[1], 16)), text)
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # some are spelled in two parts
 
 
 def number_of(text: str | None) -> int | None:

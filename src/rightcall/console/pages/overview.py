@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rightcall.base.letters import visible
 from rightcall.console.page import Page, look, render, site_of
 from rightcall.executor.question import time_left
 from rightcall.policy.types import Approval
@@ -112,7 +113,7 @@ def shares(counted: Iterable[tuple[str, int]], filter_name: str) -> list[Share]:
     ranked: Sequence[tuple[str, int]] = sorted(counted, key=lambda one: (-one[1], one[0]))[:_MOST_ROWS]
     most = max((value for _, value in ranked), default=1) or 1
     return [
-        Share(name, value, round(100 * value / most, 1), f"/live?{urlencode({filter_name: name})}")
+        Share(name, value, round(100 * value / most, 1), f"/live?{urlencode({filter_name: visible(name)})}")
         for name, value in ranked
     ]
 

@@ -1,7 +1,6 @@
 """Requests that the router took, as stories: what was asked, what was thought of it, which tool was chosen and why,
 what came of it, and how it goes on. Secrets are hidden, as `rightcall requests show` hides them."""
 
-from collections.abc import Mapping
 from shlex import quote
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -15,10 +14,9 @@ from rightcall.base.files.guarded import packets_folder
 from rightcall.base.secrets import Redactor
 from rightcall.console.changes import database_of
 from rightcall.console.page import Page, Site, look, not_found, render, site_of
-from rightcall.console.pages.call import value_rows
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
-from rightcall.console.questions import TextLine, text_lines
+from rightcall.console.questions import TextLine, rows_of, text_lines
 from rightcall.errors import PacketError
 from rightcall.record.calls import CallFilter, call, neighbours, page_of_calls
 from rightcall.record.tables import Tables
@@ -132,16 +130,12 @@ def _story(saved: Packet, site: Site) -> Story:
         answer=text_lines(packet.content.answer) if packet.content.answer else [],
         intent="" if found is None else _INTENTS[found.answer],
         candidates=[(one, round(100 * one.confidence / most, 1)) for one in routing.candidates],
-        arguments=[] if chosen is None else value_rows(chosen.params),
-        output=[] if result is None or result.output is None else _output(result.output),
+        arguments=[] if chosen is None else list(rows_of(chosen.params, "")),
+        output=[] if result is None or result.output is None else list(rows_of(result.output, "result")),
         steps=_steps(packet.reasoning.reflection_log),
         threshold=policy.router.threshold,
         resume=_resume(packet),
     )
-
-
-def _output(value: Any) -> list[ValueRow]:
-    return value_rows(value) if isinstance(value, Mapping) else value_rows({"result": value})
 
 
 def _steps(log: tuple[ReflectionLog, ...]) -> list[PlayedStep]:

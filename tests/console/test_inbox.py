@@ -1,0 +1,259 @@
+"""Approvals from the page, under the rules of the terminal: what was shown is what is approved, by a person, once."""
+
+import re
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rightcall.base.text import with_left_out
+from rightcall.console.access import Address
+from rightcall.policy.settings import CallerSettings, Policy
+from rightcall.record.memory import MemoryStore
+from rightcall.record.tables import ManualClock, read_answer, read_note
+from support.approvals import SETTINGS, request_of, try_call
+from support.consoles import Answer, Browser, opened, session
+
+
+def asked(store: MemoryStore, arguments: dict[str, Any] | None = None, details: str = "{}", **more: Any) -> str:
+    """The id of a new question."""
+    found = try_call(store, request_of(arguments, **more), details=details).decision.approval
+    assert found is not None
+    return found
+
+
+def status_of(store: MemoryStore, which: str) -> str:
+    found = store.look(lambda tables: tables.approval(which))
+    assert found is not None
+    return found.status
+
+
+def form_of(page: Answer, **more: object) -> dict[str, object]:
+    return {name: page.field(name) for name in ("drawn", "seal", "digest")} | more
+
+
+def read(browser: Browser, which: str, clock: ManualClock) -> Answer:
+    """Open a question, and take the time to read it."""
+    page = browser.get(f"/inbox/{which}")
+    clock.advance(2)
+    return page
+
+
+@pytest.mark.promise("P-06", "H-10")
+def test_an_approval_counts_for_exactly_this_call_and_names_the_person(
+    ann: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    which = asked(store)
+    page = read(ann, which, clock)
+    done = ann.post(f"/inbox/{which}", form_of(page, answer="approve", reason="it is fine"))
+    assert (done.status, done.location) == (303, f"/inbox/{which}")
+    assert status_of(store, which) == "approved"
+    entry = store.look(lambda tables: tables.newest(1, ("answer",)))[0]
+    said = read_answer(entry.body)
+    assert (said.by, said.through, said.reason) == ("ann", "console", "it is fine")
+    used = try_call(store, request_of(at=clock.now()))
+    assert used.decision.kind == "allow"
+    receipt = ann.get(f"/inbox/{which}").text
+    assert f"record {used.call}" in receipt
+    assert try_call(store, request_of(at=clock.now())).decision.kind == "ask"
+
+
+def test_a_denial_needs_no_digest_and_is_recorded_with_its_reason(ann: Browser, store: MemoryStore) -> None:
+    which = asked(store)
+    assert ann.post(f"/inbox/{which}", {"answer": "deny", "reason": "not on a Friday"}).status == 303
+    assert status_of(store, which) == "denied"
+    said = read_answer(store.look(lambda tables: tables.newest(1, ("answer",)))[0].body)
+    assert (said.by, said.status, said.reason) == ("ann", "denied", "not on a Friday")
+
+
+@pytest.mark.promise("H-10")
+def test_who_may_look_cannot_answer(bob: Browser, store: MemoryStore, clock: ManualClock) -> None:
+    which = asked(store)
+    page = read(bob, which, clock)
+    assert "You may look, but not answer" in page.text
+    assert '<form method="post" action="/inbox/' not in page.text
+    for word in ("approve", "deny", "grant"):
+        assert bob.post(f"/inbox/{which}", form_of(page, answer=word)).status == 403
+    assert status_of(store, which) == "waiting"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"digest": ""}, {"digest": "0" * 64}, {"seal": ""}, {"seal": "0" * 64}, {"drawn": "1"}, {"drawn": ""},
+        {"drawn": "x"}, {"answer": "yes"}, {"answer": ""}, {"digest": "SHORT"}, {"answer": ["approve", "approve"]},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.promise("P-06")
+def test_a_form_that_was_not_drawn_approves_nothing(
+    ann: Browser, store: MemoryStore, clock: ManualClock, change: dict[str, Any]
+) -> None:
+    which = asked(store)
+    form = form_of(read(ann, which, clock), answer="approve") | change
+    if form["digest"] == "SHORT":
+        found = store.look(lambda tables: tables.approval(which))
+        form["digest"] = found.digest[:8] if found else ""
+    assert ann.post(f"/inbox/{which}", form).status in (400, 409)
+    assert status_of(store, which) == "waiting"
+
+
+@pytest.mark.promise("P-06")
+def test_what_was_pressed_before_anybody_could_read_does_not_count(
+    ann: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    which = asked(store)
+    page = ann.get(f"/inbox/{which}")
+    early = ann.post(f"/inbox/{which}", form_of(page, answer="approve"))
+    assert (early.status, "before anybody could read" in early.text) == (409, True)
+    assert status_of(store, which) == "waiting"
+    clock.advance(1)
+    assert ann.post(f"/inbox/{which}", form_of(early, answer="approve")).status == 303
+
+
+@pytest.mark.promise("P-06")
+def test_the_form_of_one_question_does_not_answer_another(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
+    one, other = asked(store), asked(store, {"path": "docs/b.md", "content": "rm"})
+    page = read(ann, one, clock)
+    assert ann.post(f"/inbox/{other}", form_of(page, answer="approve")).status == 409
+    assert (status_of(store, one), status_of(store, other)) == ("waiting", "waiting")
+
+
+@pytest.mark.promise("P-06")
+def test_the_form_of_one_person_is_nothing_in_the_hands_of_another(
+    ann: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    which = asked(store)
+    page = read(ann, which, clock)
+    eve = Browser(ann.address, session(store, "eve"))
+    assert eve.post(f"/inbox/{which}", form_of(page, answer="approve")).status == 409
+    assert status_of(store, which) == "waiting"
+
+
+def test_an_answer_is_given_once(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
+    which = asked(store)
+    form = form_of(read(ann, which, clock), answer="approve")
+    assert ann.post(f"/inbox/{which}", form).status == 303
+    again = ann.post(f"/inbox/{which}", form)
+    assert (again.status, "already approved" in again.text) == (409, True)
+    assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 409
+
+
+def test_an_expired_question_cannot_be_answered(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
+    which = asked(store)
+    form = form_of(read(ann, which, clock), answer="approve")
+    clock.advance(601)
+    assert ann.post(f"/inbox/{which}", form).status == 409
+    assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 409
+
+
+def test_a_preview_that_leaves_something_out_cannot_be_approved(
+    ann: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    from msgspec.json import encode
+
+    which = asked(store, details=encode({"preview": with_left_out("the diff is too long.", "+ a")}).decode())
+    page = read(ann, which, clock)
+    assert page.field("digest") == ""
+    assert 'value="approve"' not in page.text
+    found = store.look(lambda tables: tables.approval(which))
+    assert found is not None
+    assert ann.post(f"/inbox/{which}", form_of(page, answer="approve") | {"digest": found.digest}).status == 409
+    assert ann.post(f"/inbox/{which}", {"answer": "deny"}).status == 303
+
+
+def test_a_call_that_somebody_changed_in_the_store_cannot_be_approved(
+    ann: Browser, store: MemoryStore, clock: ManualClock
+) -> None:
+    which = asked(store)
+
+    def swap(tables: Any) -> None:
+        tables.put_approval(replace(tables.approval(which), canonical='{"name":"file/save","arguments":{}}'))
+
+    form = form_of(read(ann, which, clock), answer="approve")
+    store.transact(swap)
+    page = ann.get(f"/inbox/{which}")
+    assert "somebody has changed the store" in page.text
+    assert ann.post(f"/inbox/{which}", form).status == 409
+    assert status_of(store, which) == "waiting"
+
+
+@pytest.mark.parametrize("name", ["teacher", "Teacher", "root-agent"])
+def test_a_caller_cannot_answer_also_under_a_name_that_looks_like_one(
+    store: MemoryStore, clock: ManualClock, name: str
+) -> None:
+    settings = replace(SETTINGS, callers={"root-agent": CallerSettings()})
+    with opened(store, replace(Policy(), settings=settings)) as address:
+        eve = Browser(address, session(store, name))
+        which = asked(store)
+        assert eve.post(f"/inbox/{which}", form_of(read(eve, which, clock), answer="approve")).status == 409
+    assert status_of(store, which) == "waiting"
+
+
+@pytest.mark.promise("H-10")
+def test_a_grant_has_the_terms_that_were_ticked(ann: Browser, store: MemoryStore, clock: ManualClock) -> None:
+    which = asked(store)
+    page = read(ann, which, clock)
+    form = form_of(page, answer="grant", uses="5", seconds="600", where=["1"])
+    assert ann.post(f"/inbox/{which}", form).status == 303
+    (grant,) = store.look(lambda tables: tables.all_grants())
+    assert (grant.caller, grant.tool, dict(grant.where), grant.uses, grant.by) == (
+        "teacher", "file/save", {"path": "docs/a.md"}, 5, "ann",
+    )  # fmt: skip
+    assert grant.expires_at == clock.now() + 600 * 10**9
+    note = read_note(store.look(lambda tables: tables.newest(1, ("grant",)))[0].body)
+    assert (note.what, note.by) == ("made", "ann")
+    other = request_of({"path": "docs/a.md", "content": "another text"}, at=clock.now())
+    assert try_call(store, other).decision.kind == "allow"
+    elsewhere = request_of({"path": "docs/b.md", "content": "hello"}, at=clock.now())
+    assert try_call(store, elsewhere).decision.kind == "ask"
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"uses": "0"}, {"uses": "1000000"}, {"seconds": "999999999"}, {"seconds": ""}, {"where": ["2"]},
+        {"where": ["path"]}, {"uses": "x"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_grant_with_other_terms_than_the_form_offers_is_refused_with_the_approval(
+    ann: Browser, store: MemoryStore, clock: ManualClock, terms: dict[str, Any]
+) -> None:
+    which = asked(store)
+    form = form_of(read(ann, which, clock), answer="grant", uses="1", seconds="3600") | terms
+    assert ann.post(f"/inbox/{which}", form).status == 409
+    assert (status_of(store, which), store.look(lambda tables: tables.all_grants())) == ("waiting", [])
+
+
+def test_a_value_that_would_be_a_pattern_cannot_be_a_term(ann: Browser, store: MemoryStore) -> None:
+    which = asked(store, {"path": "docs/*.md", "content": "x" * 300, "mode": 3})
+    text = ann.get(f"/inbox/{which}").text
+    assert re.findall(r'name="where" value="(\d+)" checked> <code>(\w+)</code>', text) == [("0", "mode")]
+
+
+def test_the_question_says_what_happens_who_asks_and_why(ann: Browser, store: MemoryStore) -> None:
+    which = asked(store, details='{"effects": ["write"], "preview": "+new line\\n-old line"}', context="session-7")
+    text = ann.get(f"/inbox/{which}").text
+    for words in (
+        "teacher wants to run file/save once, with exactly these 2 arguments. It can change files.",
+        "approval:write", "session-7", "docs/a.md", "10 min 0 s", "What would happen", "+new line",
+    ):  # fmt: skip
+        assert words in text
+    assert '<li class="new">' in text
+    assert '<li class="gone">' in text
+
+
+def test_an_unknown_question_is_a_page_that_says_so(ann: Browser) -> None:
+    assert (ann.get("/inbox/nothing").status, "No such approval" in ann.get("/inbox/nothing").text) == (404, True)
+    assert ann.post("/inbox/nothing", {"answer": "deny"}).status == 404
+
+
+def test_the_inbox_lists_what_waits_and_what_was_answered(
+    ann: Browser, address: Address, store: MemoryStore, clock: ManualClock
+) -> None:
+    assert "Nothing waits" in ann.get("/inbox").text
+    which = asked(store)
+    assert f'href="/inbox/{which}"' in ann.get("/inbox").text
+    ann.post(f"/inbox/{which}", form_of(read(ann, which, clock), answer="approve"))
+    assert "approved" in ann.get("/inbox").text
