@@ -1,7 +1,7 @@
 """Makes an audit of a million records as they come about in real use, and times every read of it that a page needs.
 
-    python scripts/records.py make FILE [--records N] [--days N]     about 20 µs a record
-    python scripts/records.py read FILE                              each read, in milliseconds
+python scripts/records.py make FILE [--records N] [--days N]     about 20 µs a record
+python scripts/records.py read FILE                              each read, in milliseconds
 """
 
 import argparse
@@ -17,7 +17,9 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Tables, encode
 
 CALLERS = [f"agent-{number}" for number in range(20)]
-TOOLS = [f"{group}/{verb}" for group in ("code", "file", "git", "data", "web") for verb in "read list find edit".split()]
+TOOLS = [
+    f"{group}/{verb}" for group in ("code", "file", "git", "data", "web") for verb in ["read", "list", "find", "edit"]
+]
 MODELS = [("openai", "gpt-4o"), ("anthropic", "claude-sonnet"), ("ollama", "qwen3:8b"), ("", "")]
 STRATEGIES = ["direct"] * 16 + ["json-repair", "schema-guided", "name-match", "failed"]
 RULES = ["allowlist", "limit:caller", "path:outside", "repeat"]

@@ -1,10 +1,7 @@
 """What the rollup says is what one pass over the records counts: whatever happened, in whatever order, whatever was
 pruned, by whomever and for whichever period it is asked."""
 
-import os
-import sqlite3
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,19 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import to_builtins
 
-from rightcall.errors import StoreError
 from rightcall.record.analytics import analytics_of
 from rightcall.record.calls import Period, window_of
-from rightcall.record.counts import ERROR, Counts, Durations, pass_over, percentile, slot_of
+from rightcall.record.counts import ERROR, Counts, pass_over
 from rightcall.record.memory import MemoryStore
 from rightcall.record.metrics import metrics_of
 from rightcall.record.notes import note_diagnosis, note_message
-from rightcall.record.rollup_file import Rollup
 from rightcall.record.rollups import counted
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, Tables, encode
 from rightcall.record.verify import prune
-from support.stores import NOON, Diary, tamper
+from support.stores import NOON
 
 pytestmark = pytest.mark.promise("A-05")
 
@@ -135,7 +130,9 @@ def test_in_memory_the_rollup_counts_what_one_pass_counts(steps: list[Any]) -> N
 
 @given(st.lists(STEPS, max_size=40))
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_in_a_file_the_rollup_counts_what_one_pass_counts(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
+def test_in_a_file_the_rollup_counts_what_one_pass_counts(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Any]
+) -> None:
     clock = ManualClock(wall=NOON)
     with closing(SqliteStore(tmp_path_factory.mktemp("store") / "audit.db", clock)) as store:
         life = Life(store, clock)

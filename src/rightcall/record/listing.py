@@ -2,8 +2,8 @@
 
     rollup: in which hours can there be such calls? ─▶ which numbers? ─▶ records of the audit, joined with their ends
 
-A page is found within a time that it may take. What was not looked through by then is said, and where to go on: a search
-for words has to read the records, some ten thousand in the usual time; everything else reads only what it shows.
+A page is found within a time that it may take. What was not looked through by then is said, and where to go on: a
+search for words has to read the records, some ten thousand in the usual time; everything else reads what it shows.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from rightcall.record.calls import CALLS, CallRecord, call, joined
-from rightcall.record.rollup_file import HOUR, Rollup
+from rightcall.record.rollup_file import Rollup
+from rightcall.record.rollup_tables import HOUR
 from rightcall.record.tables import AuditEntry, Store, Tables, encode
 
 ANY_REPAIR: Final = "*"
@@ -57,6 +58,9 @@ class CallQuery(Struct, frozen=True):
 _COMPARED = ("caller", "tool", "provider", "model", "decision", "rule", "status", "context")
 
 
+ANY_CALL: Final = CallQuery()
+
+
 class CallPage(Struct, frozen=True):
     calls: tuple[CallRecord, ...]
     """The newest first."""
@@ -69,7 +73,7 @@ class CallPage(Struct, frozen=True):
 
 
 def newest_calls(
-    store: Store, wanted: CallQuery = CallQuery(), *, before: int | None = None, limit: int = 50,
+    store: Store, wanted: CallQuery = ANY_CALL, *, before: int | None = None, limit: int = 50,
     seconds: float = USUAL_SECONDS,
 ) -> CallPage:  # fmt: skip
     """A page of calls, the newest first, before the record of that number. Takes about so many seconds at most."""
@@ -201,9 +205,7 @@ class _Search:
             return [(0, _ALL)]
         questions = " INTERSECT ".join(question for question, _ in hours)
         values = [value for _, some in hours for value in some]
-        spans = rollup.ask(
-            f"SELECT low, high FROM spans WHERE start IN ({questions}) ORDER BY high DESC", *values
-        )
+        spans = rollup.ask(f"SELECT low, high FROM spans WHERE start IN ({questions}) ORDER BY high DESC", *values)
         return _merged(spans)
 
     def _hours(self) -> list[tuple[str, list[Any]]]:

@@ -10,15 +10,13 @@ are at most 2.5 % (`counts.ERROR`) away from a time that a call really took. Eve
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, NamedTuple
-
-from msgspec import Struct
+from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
 from rightcall.record.counts import Asker, Counts, Line, Tally, pass_over, unreadable
-from rightcall.record.rollup_file import AFTER, DAY, HOUR, MINUTE, SUMS, Rollup, read_slots
-from rightcall.record.tables import Store, Tables
+from rightcall.record.rollup_file import Rollup
+from rightcall.record.rollup_tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
+from rightcall.record.tables import Tables
 
 FEW: Final = 10_000
 """Records of an audit that are passed over, and calls of a period that are read one by one."""
@@ -167,7 +165,9 @@ class _Filler:
         if not self._whose:
             return ""
         if self._kinds is None:
-            found = self._ask("SELECT kinds.id FROM kinds JOIN lines ON lines.id = line WHERE caller = ?", *self._caller)
+            found = self._ask(
+                "SELECT kinds.id FROM kinds JOIN lines ON lines.id = line WHERE caller = ?", *self._caller
+            )
             self._kinds = ", ".join(str(int(number)) for (number,) in found)
         return f" AND {column} IN ({self._kinds})"
 
