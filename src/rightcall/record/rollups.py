@@ -67,8 +67,8 @@ class _Filler:
         lines = rollup.ask(f"SELECT id, caller, tool, provider, model FROM lines{self._whose}", *self._caller)
         self._lines = {number: Line(*names) for number, *names in lines}
         self._spans = rollup.ask(
-            "SELECT start, first, last, calls, rows, low, high FROM spans WHERE start >= ? AND start <= ? AND first <= ?"
-            f" AND last >= ? AND length(start) <> {MINUTE} ORDER BY start",
+            "SELECT start, first, last, calls, rows, low, high FROM spans WHERE start >= ? AND start <= ?"
+            f" AND first <= ? AND last >= ? AND length(start) <> {MINUTE} ORDER BY start",
             window.since[:DAY], window.until, window.until, window.since,
         )  # fmt: skip
         self._kinds: str | None = None
