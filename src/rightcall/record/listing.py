@@ -134,15 +134,12 @@ class _Search:
                 self._ends[entry.call] = entry
             elif entry.kind in CALLS:
                 end = self._ends.pop(entry.seq, None)
+                if end is None and entry.kind == "begin":  # perhaps on the page before
+                    end = next((one for one in self._tables.belonging(entry.seq) if one.kind == "end"), None)
                 if self._speaks_of(entry, end):
-                    record = self._joined(entry, end)
+                    record = joined(entry, end, self._running)
                     if self._wanted.has(record):
                         yield record
-
-    def _joined(self, entry: AuditEntry, end: AuditEntry | None) -> CallRecord:
-        if end is None and entry.kind == "begin":  # perhaps on the page before
-            end = next((one for one in self._tables.belonging(entry.seq) if one.kind == "end"), None)
-        return joined(entry, end, self._running)
 
     def _speaks_of(self, entry: AuditEntry, end: AuditEntry | None) -> bool:
         if self._needle is None:
