@@ -1,23 +1,29 @@
 """Makes an audit of a million records as they come about in real use, and times every read of it that a page needs.
 
-    python scripts/records.py make FILE [--records N] [--days N]     about 20 µs a record
-    python scripts/records.py read FILE                              each read, in milliseconds
+python scripts/records.py make FILE [--records N] [--days N]     about 20 µs a record
+python scripts/records.py read FILE                              each read, in milliseconds
 """
 
 import argparse
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
+from rightcall.cli.stats import look
+from rightcall.record.analytics import tool_usage
+from rightcall.record.calls import Period
+from rightcall.record.listing import ANY_REPAIR, CallQuery, newest_calls
 from rightcall.record.notes import note_message
+from rightcall.record.overview import By, overview, series, waiting
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import CallBody, EndBody, ManualClock, Tables, encode
+from rightcall.record.tables import CallBody, EndBody, ManualClock, Tables, encode, written
 
 CALLERS = [f"agent-{number}" for number in range(20)]
-TOOLS = [f"{group}/{verb}" for group in ("code", "file", "git", "data", "web") for verb in "read list find edit".split()]
+TOOLS = [
+    f"{group}/{verb}" for group in ("code", "file", "git", "data", "web") for verb in ["read", "list", "find", "edit"]
+]
 MODELS = [("openai", "gpt-4o"), ("anthropic", "claude-sonnet"), ("ollama", "qwen3:8b"), ("", "")]
 STRATEGIES = ["direct"] * 16 + ["json-repair", "schema-guided", "name-match", "failed"]
 RULES = ["allowlist", "limit:caller", "path:outside", "repeat"]
@@ -95,6 +101,60 @@ def make(path: Path, records: int, days: float) -> None:
             """The next ones."""
 
 
+def reads(store: SqliteStore) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What commands, tools and pages ask for."""
+    periods: tuple[Period, ...] = ("1hour", "1day", "1week")
+    sides: tuple[By, ...] = ("all", "tool", "caller", "provider", "model", "strategy", "rule")
+    for period in periods:
+        yield f"rightcall stats --period {period}", lambda p=period: store.look(lambda tables: look(tables, p, None))
+        yield (
+            f"rightcall stats --period {period} --caller",
+            lambda p=period: store.look(lambda tables: look(tables, p, "agent-3")),
+        )
+        yield f"analytics/tool-usage {period}", lambda p=period: tool_usage(store, "me", "*", p, all_records=True)
+        yield f"overview {period}", lambda p=period: overview(store, p)
+        for by in sides:
+            yield f"series {period} by {by}", lambda p=period, b=by: series(store, p, b)
+    yield "questions that wait", lambda: waiting(store)
+    day = written(time.time() - 2 * 86_400)
+    queries = {
+        "newest": CallQuery(),
+        "of a caller": CallQuery(caller="agent-7"),
+        "of nobody": CallQuery(caller="nobody"),
+        "of a tool": CallQuery(tool="web/edit"),
+        "of a model": CallQuery(model="qwen3:8b"),
+        "of a caller, a tool and a rule": CallQuery(caller="agent-7", tool="web/edit", rule="path:outside"),
+        "refused by a rule": CallQuery(rule="path:outside"),
+        "decided so": CallQuery(decision="ask"),
+        "repaired": CallQuery(strategy=ANY_REPAIR),
+        "repaired so": CallQuery(strategy="name-match", caller="agent-1"),
+        "failed": CallQuery(status="failed"),
+        "interrupted": CallQuery(status="interrupted"),
+        "of a context": CallQuery(context="conversation-5000-1"),
+        "of a day": CallQuery(since=day, until=day[:11] + "23:59:59.999"),
+        "with words": CallQuery(text="module77/"),
+        "with words that are nowhere": CallQuery(text="nowhere at all"),
+    }
+    for name, query in queries.items():
+        yield f"calls: {name}", lambda q=query: newest_calls(store, q)
+
+
+def read(path: Path) -> None:
+    with closing(SqliteStore(path)) as store:
+        start = time.perf_counter()
+        store.look(lambda tables: tables.rollup().catch_up(tables))
+        print(f"{(time.perf_counter() - start) * 1000:8.0f} ms  counting what was not counted yet")
+        for name, ask in reads(store):
+            ask()
+            taken: list[tuple[float, float]] = []
+            for _ in range(3):
+                start, spent = time.perf_counter(), time.process_time()
+                ask()
+                taken.append((time.perf_counter() - start, time.process_time() - spent))
+            wall, cpu = min(taken)
+            print(f"{wall * 1000:8.0f} ms  {cpu * 1000:6.0f} ms CPU  {name}")
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["make", "read"])
@@ -107,9 +167,11 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     start = time.perf_counter()
+    if options.what == "read":
+        read(options.file)
     if options.what == "make":
         make(options.file, options.records, options.days)
-        print(f"{datetime.now(UTC):%H:%M} made in {time.perf_counter() - start:.1f} s")
+        print(f"made in {time.perf_counter() - start:.1f} s")
 
 
 if __name__ == "__main__":

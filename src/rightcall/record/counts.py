@@ -48,7 +48,7 @@ Part = Literal["tool", "provider", "model", "caller"]
 # with the time, so that whatever stands for all times in one is at most `ERROR` away from each of them, and slots of
 # different hours, tools or machines are added up by adding numbers.
 
-ERROR: Final = 0.01
+ERROR: Final = 0.025
 """How far a percentile may be from the time that it stands for, as a part of that time."""
 _GROWTH: Final = (1 + ERROR) / (1 - ERROR)
 _LOG: Final = log(_GROWTH)
@@ -191,6 +191,7 @@ class Counts:
         """By the rule that let calls begin, that refused them, or what became of them in the proxy."""
         self.total = Tally()
         """All of them together, once everything was taken."""
+        self._by_tool: dict[str, Tally] = {}
         self.slots = [0] * len(window.slots)
         self.waiting = 0
         self.begun: dict[Asker, int] = {}
@@ -207,11 +208,14 @@ class Counts:
         self._at_last_message: dict[Asker, int] = {}
 
     def by(self, part: Part) -> dict[str, Tally]:
-        """The calls of each tool, provider, model or caller."""
+        """The calls of each tool, provider, model or caller, once everything was taken."""
+        groups = self._by_tool if part == "tool" else self._grouped(part)
+        return {name: tally for name, tally in groups.items() if tally.calls}
+
+    def _grouped(self, part: Part) -> dict[str, Tally]:
         groups: dict[str, list[Tally]] = {}
         for line, tally in self.tallies.items():
-            if tally.calls:
-                groups.setdefault(getattr(line, part), []).append(tally)
+            groups.setdefault(getattr(line, part), []).append(tally)
         return {name: add_tallies(tallies) for name, tallies in groups.items()}
 
     def passed_by(self, part: Part) -> Counter[str]:
@@ -311,7 +315,8 @@ class Counts:
         """Add them up."""
         for tally in self.tallies.values():
             tally.times.sort()
-        self.total = add_tallies(self.tallies.values())
+        self._by_tool = self._grouped("tool")
+        self.total = add_tallies(self._by_tool.values())
 
 
 def pass_over(tables: Tables, window: PeriodSlots, caller: str | None = None) -> Counts:

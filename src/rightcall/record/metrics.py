@@ -10,9 +10,9 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from rightcall.record.analytics import UNTOLD, rate
+from rightcall.record.calls import Period
 from rightcall.record.counts import Counts, Tally
 from rightcall.record.rollups import count
-from rightcall.record.calls import Period
 from rightcall.record.tables import Tables
 
 NO_CALLS: Final = "no calls"

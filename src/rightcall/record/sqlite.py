@@ -25,6 +25,7 @@ from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import sweep
 from rightcall.record.identity import Identity, Origin, PrivateTexts, older
+from rightcall.record.keeping import Keeper
 from rightcall.record.sqlite_file import (
     VERSION,
     Stamp,
@@ -134,9 +135,7 @@ class Readers:
 
     def _connect(self, file: tuple[int, int], deadline: float) -> _Reader:
         connection = connect_reader(self._path, deadline, self._origin if self._alone else None)
-        tables = SqliteTables(
-            connection, self._clock, self._runs, self._private, self._origin.since, alone=self._alone
-        )
+        tables = SqliteTables(connection, self._clock, self._runs, self._private, self._origin.since, alone=self._alone)
         return _Reader(connection, tables, file)
 
     def _give_back(self, reader: _Reader) -> None:
@@ -239,6 +238,10 @@ def _nanoseconds(wall: str) -> int:
 _ANY_NUMBER = 2**30
 
 
+def _nobody(_head: int) -> None:
+    """Nobody wants to know."""
+
+
 class Session:
     """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
 
@@ -263,6 +266,8 @@ class Session:
         """The last record that is known to stand there."""
         self._file: tuple[int, int] | None = None
         """Which file it is; None before it was opened for the first time."""
+        self.wrote: Callable[[int], None] = _nobody
+        """Is told the last record after each commit."""
         self.most_pages: int | None = None
         """As if the disk were full beyond so many pages."""
         self._most_told: int | None = None
@@ -315,6 +320,7 @@ class Session:
         if tables.withdraws:
             tables.withdraws = False
             self._origin.keep_head(last)
+        self.wrote(last[0])
 
     def give_up(self) -> None:
         """Nothing of this transaction happens. The next one begins with a new connection."""
@@ -643,8 +649,11 @@ class SqliteStore:
             raise fault_of(error, self.path) from error
         private = PrivateTexts(self.path)
         self._session = Session(self.path, self.clock, self._runs, private, self._identity, origin)
+        keeper = Keeper(self._readers.look)
+        self._session.wrote = keeper.wrote
         self._writer = Writer(self.path, self._session, busy_seconds)
-        self._end = finalize(self, _end, self._writer, self._readers, self._runs, _EXIT_SECONDS)
+        self._parts = self._writer, self._readers, self._runs, keeper
+        self._end = finalize(self, _end, self._parts, _EXIT_SECONDS)
         _STORES.add(self)
         try:
             self.transact(_nothing)
@@ -699,7 +708,7 @@ class SqliteStore:
     def close(self) -> None:
         """Finishes what waits. Also happens by itself when the program ends, though not for long."""
         if self._end.detach() is not None:
-            _end(self._writer, self._readers, self._runs)
+            _end(self._parts)
 
     def leave(self) -> None:
         """In a forked child: connections, threads and locks are the parent's, and stay as they are."""
@@ -712,7 +721,9 @@ def _nothing(_tables: Tables) -> None:
     """Opening is a transaction like any other: what it finds wrong is said in the same words."""
 
 
-def _end(writer: Writer, readers: Readers, runs: Runs, timeout: float | None = None) -> None:
+def _end(parts: tuple[Writer, Readers, Runs, Keeper], timeout: float | None = None) -> None:
+    writer, readers, runs, keeper = parts
+    keeper.stop()
     readers.close()
     writer.close(timeout)
     runs.stop()

@@ -1,0 +1,300 @@
+"""What pages show of the store, each answered within a fraction of a second however long the audit is.
+
+    overview    a period in figures: calls, refusals by rule, tools with their times, questions that wait
+    series      the same over time, in whole minutes, hours or days, by tool, caller, provider, model, strategy or rule
+
+They count what is new for a bounded time, and say how many records they left out (`uncounted`): only right after an
+upgrade, or where many records were written by programs that did not live long, is that more than none.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+from rightcall.record.calls import Period, window_of
+from rightcall.record.counts import Durations, Tally, pass_over
+from rightcall.record.rollup_file import Rollup
+from rightcall.record.rollup_tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
+from rightcall.record.rollups import FEW, counted
+from rightcall.record.tables import Store, Tables
+
+SECONDS: Final = 0.1
+"""That are spent on counting what is new."""
+_TOP_ERRORS: Final = 3
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """Calls of one tool, caller or model, or all of them. Times in milliseconds; None where no call came to its end."""
+
+    calls: int
+    """= `refused` + `succeeded` + `failed` + `interrupted` + `running`"""
+    refused: int
+    succeeded: int
+    failed: int
+    interrupted: int
+    running: int
+    proxied: int
+    """Calls that went through the proxy to another program; not among `calls`."""
+    repaired: int
+    """Of both: they did not fit as they were written, and were put right."""
+    unfit: int
+    """Of both: nothing made them fit."""
+    cached: int
+    tokens: int
+    mean: float | None
+    p50: float | None
+    p95: float | None
+    p99: float | None
+    errors: tuple[tuple[str, int], ...]
+    """The most frequent."""
+
+
+class Overview(Struct, frozen=True, kw_only=True):
+    period: Period
+    caller: str | None
+    since: str
+    until: str
+    """UTC."""
+    total: Figures
+    waiting: int
+    """Questions that a person can answer now, whenever they were asked."""
+    asked: int
+    """Questions that were asked in the period."""
+    refusals: Mapping[str, int]
+    """By rule, the most frequent first."""
+    permissions: Mapping[str, int]
+    """Calls that began, by the rule that let them."""
+    strategies: Mapping[str, int]
+    tools: Mapping[str, Figures]
+    callers: Mapping[str, Figures]
+    models: Mapping[str, Figures]
+    """Each by the number of calls, the largest first; a model that nobody told is empty."""
+    slots: tuple[str, ...]
+    timeline: tuple[int, ...]
+    """Calls in each slot; `slots` says when it begins."""
+    uncounted: int
+    """Records that are not yet among these figures."""
+
+
+def overview(store: Store, period: Period = "1day", caller: str | None = None, seconds: float = SECONDS) -> Overview:
+    """The period that ends now, of one caller or (None) of all."""
+    now = store.clock.now()
+
+    def work(tables: Tables) -> Overview:
+        window = window_of(period, tables.wall())
+        left = 0
+        if tables.head()[0] - tables.oldest() < FEW:
+            counts = pass_over(tables, window, caller)
+        else:
+            left = tables.rollup().catch_up(tables, seconds)
+            counts = counted(tables.rollup(), tables, window, caller)
+        return Overview(
+            period=period,
+            caller=caller,
+            since=window.since,
+            until=window.until,
+            total=figures_of(counts.total),
+            waiting=_waiting(tables, caller, now),
+            asked=counts.waiting,
+            refusals=_most_first(counts.rules(refused=True)),
+            permissions=_most_first(counts.rules(refused=False)),
+            strategies=_most_first(counts.total.strategies),
+            tools=_each(counts.by("tool")),
+            callers={} if caller is not None else _each(counts.by("caller")),
+            models=_each(counts.by("model")),
+            slots=window.slots,
+            timeline=tuple(counts.slots),
+            uncounted=left,
+        )
+
+    return store.look(work)
+
+
+def waiting(store: Store, caller: str | None = None) -> int:
+    """How many questions a person can answer now."""
+    now = store.clock.now()
+    return store.look(lambda tables: _waiting(tables, caller, now))
+
+
+def _waiting(tables: Tables, caller: str | None, now: int) -> int:
+    found = (one for one in tables.approvals("waiting") if one.expires_at > now)
+    return sum(caller in (None, one.caller) for one in found)
+
+
+def figures_of(tally: Tally) -> Figures:
+    direct, unfit, fitted = tally.strategies["direct"], tally.strategies["failed"], tally.strategies.total()
+    return Figures(
+        calls=tally.calls,
+        refused=tally.refused,
+        succeeded=tally.succeeded,
+        failed=tally.failed,
+        interrupted=tally.interrupted,
+        running=tally.running,
+        proxied=tally.proxied,
+        repaired=fitted - direct - unfit,
+        unfit=unfit,
+        cached=tally.cached,
+        tokens=tally.tokens,
+        mean=tally.times.mean(),
+        p50=tally.times.percentile(50),
+        p95=tally.times.percentile(95),
+        p99=tally.times.percentile(99),
+        errors=tuple(tally.errors.most_common(_TOP_ERRORS)),
+    )
+
+
+def _each(tallies: Mapping[str, Tally]) -> dict[str, Figures]:
+    largest = sorted(tallies.items(), key=lambda pair: (-pair[1].calls, pair[0]))
+    return {name: figures_of(tally) for name, tally in largest}
+
+
+def _most_first(counter: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counter.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+# ── over time ──
+
+By = Literal["all", "tool", "caller", "provider", "model", "strategy", "rule"]
+_PARTS: Final = ("tool", "caller", "provider", "model")
+_WIDTHS: Final[Mapping[Period, int]] = {"1hour": MINUTE, "1day": HOUR, "1week": DAY}
+_LENGTHS: Final = {MINUTE: timedelta(minutes=1), HOUR: timedelta(hours=1), DAY: timedelta(days=1)}
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """One minute, hour or day. By strategy or rule only `calls` is counted."""
+
+    start: str
+    """UTC, as the audit writes times, as far as it goes: `2026-01-31 12` is the hour that begins at twelve."""
+    calls: int = 0
+    refused: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    interrupted: int = 0
+    proxied: int = 0
+    tokens: int = 0
+    p50: float | None = None
+    p95: float | None = None
+
+
+def series(
+    store: Store, period: Period = "1day", by: By = "all", *, caller: str | None = None, seconds: float = SECONDS
+) -> dict[str, tuple[Point, ...]]:
+    """Calls over time, by name (`all`: under the empty name), those with the most calls first. Every name has a point
+    for every whole minute (of an hour), hour (of a day) or day (of a week) that the period touches. By rule: the calls
+    that were refused; by strategy: all, those through the proxy included."""
+    return store.look(lambda tables: _series(tables, period, by, caller, seconds))
+
+
+def _series(tables: Tables, period: Period, by: By, caller: str | None, seconds: float) -> dict[str, tuple[Point, ...]]:
+    window, width, rollup = window_of(period, tables.wall()), _WIDTHS[period], tables.rollup()
+    rollup.catch_up(tables, seconds)
+    starts = list(_starts(window.since, window.until, width))
+    with rollup.reading():
+        read = _minutes if width == MINUTE else _times if by in ("strategy", "rule") else _cells
+        cells = read(rollup, by, caller, starts)
+    names = sorted(cells, key=lambda name: (-sum(point.calls for point in cells[name].values()), name))
+    return {name: tuple(cells[name].get(start) or Point(start=start) for start in starts) for name in names}
+
+
+def _starts(since: str, until: str, width: int) -> Iterable[str]:
+    moment, end = datetime.fromisoformat(since), until[:width]
+    while (start := str(moment)[:width]) <= end:
+        yield start
+        moment += _LENGTHS[width]
+
+
+_Points = dict[str, dict[str, Point]]
+
+
+def _sources(rollup: Rollup, starts: list[str]) -> dict[str, str]:
+    """The cells that are read, each with the point it belongs to: hours, where a day has no total yet."""
+    if len(starts[0]) != DAY:
+        return {start: start for start in starts}
+    over = {start for start in starts if rollup.ask("SELECT 1 FROM spans WHERE start = ?", start)}
+    found = {start: start for start in over}
+    for day in sorted(set(starts) - over):
+        found |= {f"{day} {hour:02}": day for hour in range(24)}
+    return found
+
+
+def _cells(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Points:
+    sources = _sources(rollup, starts)
+    name = f"lines.{by}" if by in _PARTS else "''"
+    among = f"start IN ({', '.join('?' * len(sources))})" + ("" if caller is None else " AND lines.caller = ?")
+    values = (*sources, *(() if caller is None else (caller,)))
+    join = f"FROM cells JOIN lines ON lines.id = cells.line WHERE {among}"
+    sums: dict[tuple[str, str], list[Any]] = {}
+    times: dict[tuple[str, str], Durations] = {}
+    for start, key, *numbers in rollup.ask(f"SELECT start, {name}, {SUMS} {join} GROUP BY 1, 2", *values):
+        point = sums.setdefault((key, sources[start]), [0] * len(numbers))
+        sums[key, sources[start]] = [a + b for a, b in zip(point, numbers, strict=True)]
+    for start, key, slots in rollup.ask(f"SELECT start, {name}, slots {join} AND slots IS NOT NULL", *values):
+        times.setdefault((key, sources[start]), Durations()).add_slots(read_slots(slots), 0.0)
+    found: _Points = {}
+    for (key, start), numbers in sums.items():
+        found.setdefault(key, {})[start] = _point(start, numbers, times.get((key, start), Durations()))
+    return found
+
+
+def _point(start: str, numbers: list[Any], times: Durations) -> Point:
+    calls, refused, _, proxied, succeeded, failed, interrupted, _, tokens, _ = numbers
+    return Point(
+        start=start, calls=calls, refused=refused, succeeded=succeeded, failed=failed, interrupted=interrupted,
+        proxied=proxied, tokens=tokens, p50=times.percentile(50), p95=times.percentile(95),
+    )  # fmt: skip
+
+
+def _minutes(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Points:
+    """From the calls themselves: minutes have no cells."""
+    low, high = rollup.ask(
+        "SELECT min(low), max(high) FROM spans WHERE start >= ? AND start < ?", starts[0], starts[-1] + AFTER
+    )[0]
+    name = f"lines.{by}" if by in _PARTS else f"kinds.{by}" if by in ("strategy", "rule") else "''"
+    own, values = ("", ()) if caller is None else (" AND lines.caller = ?", (caller,))
+    own += " AND kinds.kind = 'refused'" if by == "rule" else " AND kinds.kind <> 'waiting'"
+    sums: dict[tuple[str, str], list[Any]] = {}
+    times: dict[tuple[str, str], Durations] = {}
+    for minute, key, kind, status, time, tokens in rollup.ask(
+        f"SELECT substr(at, 1, {MINUTE}), {name}, kinds.kind, status, time, tokens FROM calls"
+        " JOIN kinds ON kinds.id = calls.kind JOIN lines ON lines.id = kinds.line"
+        f" WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?{own}",
+        low or 0, high or 0, starts[0], starts[-1] + AFTER, *values,
+    ):  # fmt: skip
+        numbers = sums.setdefault((key, minute), [0] * 10)
+        is_call = kind != "proxied" or by == "strategy"
+        done = (is_call, kind == "refused", 0, kind == "proxied", status == "success", status == "failed",
+                status == "interrupted", 0, tokens, 0)  # fmt: skip
+        sums[key, minute] = [a + b for a, b in zip(numbers, done, strict=True)]
+        if time is not None and status != "interrupted":
+            times.setdefault((key, minute), Durations()).exact.append(time)
+    found: _Points = {}
+    for (key, minute), numbers in sums.items():
+        found.setdefault(key, {})[minute] = _point(minute, numbers, times.get((key, minute), Durations()))
+    return found
+
+
+def _times(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Points:
+    """By strategy or rule."""
+    sources = _sources(rollup, starts)
+    values = (*sources, *(() if caller is None else (caller,)))
+    among = f"start IN ({', '.join('?' * len(sources))})"
+    if by == "rule":
+        own = "" if caller is None else " AND caller = ?"
+        rows = rollup.ask(
+            f"SELECT start, rule, sum(times) FROM rules WHERE {among}{own} AND kind = 'refused' GROUP BY 1, 2", *values
+        )
+    else:
+        own = "" if caller is None else " AND line IN (SELECT id FROM lines WHERE caller = ?)"
+        rows = rollup.ask(f"SELECT start, strategy, sum(times) FROM repairs WHERE {among}{own} GROUP BY 1, 2", *values)
+        total = rollup.ask(f"SELECT start, sum(calls) + sum(proxied) FROM cells WHERE {among}{own} GROUP BY 1", *values)
+        repaired = dict[str, int]()
+        for start, _, times in rows:
+            repaired[start] = repaired.get(start, 0) + times
+        rows += [(start, "direct", times - repaired.get(start, 0)) for start, times in total]
+    found: _Points = {}
+    for start, name, times in rows:
+        points, place = found.setdefault(name, {}), sources[start]
+        points[place] = Point(start=place, calls=times + (points[place].calls if place in points else 0))
+    return found

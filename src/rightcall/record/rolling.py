@@ -1,0 +1,362 @@
+"""Counting records into the rollup: what one transaction adds to its tables, and takes off them again.
+
+    record ─▶ Batch: by call, by hour and kind, by minute ─▶ write: calls · cells · faults, repairs, rules · spans
+
+The records come in order, in as many transactions as there are. An end finds its call in this one or an earlier one,
+and counts in the hour in which the call began. A call whose record was pruned is taken off by the same numbers.
+"""
+
+import sqlite3
+from typing import Any, Final, NamedTuple
+
+from msgspec import DecodeError
+
+from rightcall.record.counts import (
+    COUNTED,
+    LONGEST_ERROR,
+    CountedCall,
+    Outcome,
+    read_counted,
+    read_outcome,
+    read_told,
+    slot_of,
+)
+from rightcall.record.notes import HostNote
+from rightcall.record.rollup_tables import (
+    AFTER,
+    DAY,
+    HOUR,
+    MINUTE,
+    NUMBERS,
+    ROWS,
+    SUMS,
+    CountedRow,
+    read_slots,
+    write_slots,
+)
+from rightcall.record.tables import AuditEntry
+
+_WHOLE: Final = 23
+"""Characters of a time; what has others was not written by us, and lies in no period."""
+_MOST_TOKENS: Final = 2**40
+"""Of one call: sums stay within what a database can hold."""
+
+_UPSERT_CELL = (
+    f"INSERT INTO cells VALUES ({', '.join('?' * (len(NUMBERS) + 3))}) ON CONFLICT (start, line) DO UPDATE SET "
+    + ", ".join(f"{name} = cells.{name} + excluded.{name}" for name in NUMBERS)
+    + ", slots = coalesce(excluded.slots, cells.slots)"
+)
+_UPSERT_SPAN = """
+INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
+first = CASE WHEN excluded.first < spans.first THEN excluded.first ELSE spans.first END,
+last = CASE WHEN excluded.last > spans.last THEN excluded.last ELSE spans.last END,
+low = CASE WHEN excluded.low < spans.low THEN excluded.low ELSE spans.low END,
+high = CASE WHEN excluded.high > spans.high THEN excluded.high ELSE spans.high END,
+calls = spans.calls + excluded.calls, rows = spans.rows + excluded.rows
+"""
+
+
+def _upsert_times(table: str, *key: str) -> str:
+    places, names = ", ".join("?" * (len(key) + 1)), ", ".join(key)
+    more = f"times = {table}.times + excluded.times"
+    return f"INSERT INTO {table} VALUES ({places}) ON CONFLICT ({names}) DO UPDATE SET {more}"
+
+
+_UPSERT_FAULT = _upsert_times("faults", "start", "line", "error")
+_UPSERT_REPAIR = _upsert_times("repairs", "start", "line", "strategy")
+_UPSERT_RULE = _upsert_times("rules", "start", "caller", "kind", "rule")
+_FIND_LINE = "SELECT id FROM lines WHERE caller = ? AND tool = ? AND provider = ? AND model = ?"
+_ADD_LINE = "INSERT INTO lines (caller, tool, provider, model) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_FIND_KIND = "SELECT id FROM kinds WHERE line = ? AND kind = ? AND decision = ? AND rule = ? AND strategy = ?"
+_ADD_KIND = "INSERT INTO kinds (line, kind, decision, rule, strategy) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_FIND_CONTEXT = "SELECT id FROM contexts WHERE name = ?"
+_ADD_CONTEXT = "INSERT INTO contexts (name) VALUES (?) ON CONFLICT DO NOTHING"
+_FIND_ERROR = "SELECT id FROM errors WHERE text = ?"
+_ADD_ERROR = "INSERT INTO errors (text) VALUES (?) ON CONFLICT DO NOTHING"
+_KIND = "SELECT line, kind, caller, rule, strategy FROM kinds JOIN lines ON lines.id = line WHERE kinds.id = ?"
+_BEGUN_IN_CONTEXT = """
+SELECT calls.seq, calls.at FROM calls JOIN kinds ON kinds.id = calls.kind JOIN lines ON lines.id = kinds.line
+WHERE calls.context = (SELECT id FROM contexts WHERE name = ?) AND lines.caller = ? AND kinds.kind = 'begin'
+ORDER BY calls.seq DESC LIMIT 1
+"""
+_BEGUN_BY_CALLER = """
+SELECT seq, at FROM calls WHERE +kind IN (
+    SELECT kinds.id FROM kinds JOIN lines ON lines.id = line WHERE caller = ? AND kind = 'begin'
+) ORDER BY seq DESC LIMIT 1
+"""
+_STATUS = {"begin": "pending", "refused": "refused", "waiting": "waiting", "proxied": "proxied"}
+
+
+class _Kind(NamedTuple):
+    """What a call of some kind is counted in."""
+
+    line: int
+    kind: str
+    caller: str
+    rule: str
+    strategy: str
+
+
+class _Cell:
+    """Calls of one line, added up, in the order of `NUMBERS`; and their times."""
+
+    __slots__ = ("numbers", "slots")
+
+    def __init__(self) -> None:
+        self.numbers: list[float] = [0] * len(NUMBERS)
+        self.slots: dict[int, int] = {}
+
+
+_CALLS, _REFUSED, _WAITING, _PROXIED, _SUCCEEDED, _FAILED, _INTERRUPTED, _CACHED, _TOKENS, _TOTAL = range(10)
+_COUNTED_IN = {"begin": (_CALLS,), "refused": (_CALLS, _REFUSED), "waiting": (_WAITING,), "proxied": (_PROXIED,)}
+_IS_CALL = {"begin": 1, "refused": 1, "waiting": 0, "proxied": 0}
+_ENDED_IN = {"success": _SUCCEEDED, "interrupted": _INTERRUPTED}
+
+
+class Batch:
+    """What one transaction adds, by hours; days that are over get the same."""
+
+    def __init__(self, connection: sqlite3.Connection, ids: dict[Any, Any]) -> None:
+        """`ids`: numbers that are known from before."""
+        self._connection = connection
+        self._do = connection.execute
+        self._ids = ids
+        self._rows: dict[int, CountedRow] = {}
+        self._late: dict[int, CountedRow] = {}
+        """Calls of earlier transactions that have ended."""
+        self._calls: dict[tuple[str, int], int] = {}
+        """By hour and kind."""
+        self._cells: dict[tuple[str, int], _Cell] = {}
+        self._spans: dict[str, list[Any]] = {}
+        self._times: dict[tuple[Any, ...], int] = {}
+        """Of faults, repairs and rules, each by the statement that writes it and its key."""
+        self._begun: dict[tuple[str, str | None], tuple[int, str]] = {}
+        """The last call that began, by caller and context; None: in any."""
+        self._messages: list[tuple[Any, ...]] = []
+        self._damaged: list[tuple[int, str, str, str]] = []
+
+    def take(self, entry: AuditEntry) -> None:
+        """One record of the audit, in order."""
+        kind, at = entry.kind, entry.at
+        caller = ""
+        try:
+            if kind == "end":
+                row = self._rows.get(entry.call) or self._earlier(entry.call)
+                if row is not None and row[4] == "pending":
+                    at, caller = row[1], self._kind(row[2])[2]
+                    self._ended(row, read_outcome(entry.body))
+            elif kind in COUNTED and type(at) is str and len(at) == _WHOLE:
+                if kind == "message":
+                    self._told(entry, read_told(entry.body))
+                else:
+                    self._called(entry, read_counted(entry.body))
+        except (DecodeError, UnicodeDecodeError) as error:
+            self._damaged.append((entry.seq, at, caller, str(error)))
+
+    def _called(self, entry: AuditEntry, call: CountedCall) -> None:
+        seq, at, caller, context, ids = entry.seq, entry.at, call.caller, call.context, self._ids
+        key = (caller, call.tool, call.provider, call.model, entry.kind, call.decision, call.rule, call.strategy)
+        number: int | None = ids.get(key)
+        if number is None:
+            line = self._number(_FIND_LINE, _ADD_LINE, key[:4])
+            number = ids[key] = self._number(_FIND_KIND, _ADD_KIND, (line, *key[4:]))
+        place = None
+        if context is not None:
+            place = ids.get(context)
+            if place is None:
+                place = ids[context] = self._number(_FIND_CONTEXT, _ADD_CONTEXT, (context,))
+        row: Any = (seq, at, number, place, _STATUS[entry.kind], None, 0, 0, None)
+        self._rows[seq] = row  # a plain tuple: it is made in a third of the time
+        self._count(seq, at, number, 1)
+        self._spans[at[:MINUTE]][4] += _IS_CALL[entry.kind]
+        if entry.kind == "begin":
+            self._begun[caller, context] = self._begun[caller, None] = seq, at
+
+    def _count(self, seq: int, at: str, kind: int, by: int) -> None:
+        minute = at[:MINUTE]
+        key = at[:HOUR], kind
+        self._calls[key] = self._calls.get(key, 0) + by
+        span = self._spans.get(minute)
+        if span is None:
+            self._spans[minute] = [at, at, seq, seq, 0, by]
+            return
+        span[5] += by
+        span[3] = seq
+        if at > span[1]:
+            span[1] = at
+        elif at < span[0]:
+            span[0] = at
+
+    def _ended(self, row: CountedRow, end: Outcome) -> None:
+        status: str = end.status
+        error = None
+        if status not in _ENDED_IN:
+            status = "failed"
+            text = (end.error or "no reason given")[:LONGEST_ERROR]
+            error = self._ids.get((text,))
+            if error is None:
+                error = self._ids[(text,)] = self._number(_FIND_ERROR, _ADD_ERROR, (text,))
+        tokens = max(-_MOST_TOKENS, min(end.tokens, _MOST_TOKENS)) if end.tokens else 0
+        seq = row[0]
+        done: Any = (*row[:4], status, end.execution_time, tokens, int(end.cached), error)
+        self._count_end(done, 1)
+        (self._rows if seq in self._rows else self._late)[seq] = done
+
+    def forget(self, row: CountedRow) -> None:
+        """A call goes, with whatever came of it."""
+        self._count(row.seq, row.at, row.kind, -1)
+        self._spans[row.at[:MINUTE]][4] -= row.status not in ("waiting", "proxied")
+        if row.time is not None:
+            self._count_end(row, -1)
+
+    def _count_end(self, row: CountedRow, by: int) -> None:
+        _, at, kind, _, status, time, tokens, cached, error = row
+        hour, line = at[:HOUR], self._kind(kind)[0]
+        cell = self._cells.get((hour, line))
+        if cell is None:
+            cell = self._cells[hour, line] = _Cell()
+        numbers = cell.numbers
+        numbers[_TOKENS] += by * tokens
+        numbers[_CACHED] += by * cached
+        numbers[_ENDED_IN.get(status, _FAILED)] += by
+        if status == "interrupted" or time is None:
+            return
+        numbers[_TOTAL] += by * time
+        slot = slot_of(time)
+        cell.slots[slot] = cell.slots.get(slot, 0) + by
+        if error is not None:
+            self._add_times(by, _UPSERT_FAULT, hour, line, error)
+
+    def _add_times(self, by: int, *key: Any) -> None:
+        self._times[key] = self._times.get(key, 0) + by
+
+    def _spread(self) -> None:
+        """What was counted by kind goes to its line, rule and strategy, and to the hours."""
+        for (hour, number), by in self._calls.items():
+            line, kind, caller, rule, strategy = self._kind(number)
+            cell = self._cells.get((hour, line))
+            if cell is None:
+                cell = self._cells[hour, line] = _Cell()
+            for place in _COUNTED_IN[kind]:
+                cell.numbers[place] += by
+            if kind != "waiting":
+                self._add_times(by, _UPSERT_RULE, hour, caller, kind, rule)
+                if strategy != "direct":
+                    self._add_times(by, _UPSERT_REPAIR, hour, line, strategy)
+        for minute, span in list(self._spans.items()):
+            self._widen(minute[:HOUR], span)
+
+    def _widen(self, start: str, by: list[Any]) -> None:
+        first, last, low, high, calls, rows = self._spans.get(start, [*by[:4], 0, 0])
+        self._spans[start] = [
+            min(first, by[0]), max(last, by[1]), min(low, by[2]), max(high, by[3]), calls + by[4], rows + by[5]
+        ]  # fmt: skip
+
+    def _told(self, entry: AuditEntry, told: HostNote) -> None:
+        said = told.data
+        begun = (0, "")
+        if told.what == "message" and said.used_tools is None:
+            begun = self._begun.get((said.caller, said.context)) or self._begun_earlier(said.caller, said.context)
+        self._messages.append(
+            (entry.seq, entry.at, told.what, said.caller, said.context, said.task, said.used_tools, said.correct,
+             said.turns, said.tool_turns, *begun)
+        )  # fmt: skip
+
+    def _begun_earlier(self, caller: str, context: str | None) -> tuple[int, str]:
+        if context is not None:
+            return self._do(_BEGUN_IN_CONTEXT, (context, caller)).fetchone() or (0, "")
+        found = self._do(_BEGUN_BY_CALLER, (caller,)).fetchone() or (0, "")
+        self._begun[caller, None] = found
+        return found
+
+    def _kind(self, number: int) -> _Kind:
+        found = self._ids.get(number)
+        if found is None:
+            found = self._ids[number] = _Kind(*self._do(_KIND, (number,)).fetchone())
+        return found
+
+    def _earlier(self, seq: int) -> CountedRow | None:
+        """A call of an earlier transaction."""
+        if seq in self._late:
+            return self._late[seq]
+        found = self._do(f"{ROWS} WHERE seq = ?", (seq,)).fetchone()
+        return CountedRow(*found) if found else None
+
+    def _number(self, find: str, add: str, key: tuple[Any, ...]) -> int:
+        """Most that are not remembered are new."""
+        added = self._do(add, key)
+        return added.lastrowid or 0 if added.rowcount else self._do(find, key).fetchone()[0]
+
+    def write(self) -> None:
+        write_many = self._connection.executemany
+        write_many("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._rows.values())
+        write_many(
+            "UPDATE calls SET status = ?, time = ?, tokens = ?, cached = ?, error = ? WHERE seq = ?",
+            ((*row[4:], row[0]) for row in self._late.values()),
+        )
+        write_many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._messages)
+        write_many("INSERT INTO damaged VALUES (?, ?, ?, ?)", self._damaged)
+        self._spread()
+        self._add_days()
+        write_many(_UPSERT_CELL, [self._values(*key, cell) for key, cell in self._cells.items()])
+        for statement in (_UPSERT_FAULT, _UPSERT_REPAIR, _UPSERT_RULE):
+            own = ((*key[1:], times) for key, times in self._times.items() if key[0] is statement)
+            write_many(statement, own)
+        write_many(_UPSERT_SPAN, ((start, *span) for start, span in self._spans.items()))
+
+    def _add_days(self) -> None:
+        """What belongs to a day that has a total of its own is added to that, too."""
+        days = {start[:DAY] for start, _ in self._cells}
+        over = {day for day in days if self._do("SELECT 1 FROM spans WHERE start = ?", (day,)).fetchone()}
+        for (start, line), cell in list(self._cells.items()):
+            if start[:DAY] in over:
+                total = self._cells.setdefault((start[:DAY], line), _Cell())
+                total.numbers = [a + b for a, b in zip(total.numbers, cell.numbers, strict=True)]
+                for slot, times in cell.slots.items():
+                    total.slots[slot] = total.slots.get(slot, 0) + times
+        for (statement, start, *key), times in list(self._times.items()):
+            if start[:DAY] in over:
+                day = (statement, start[:DAY], *key)
+                self._times[day] = self._times.get(day, 0) + times
+        for start, span in list(self._spans.items()):
+            if len(start) == HOUR and start[:DAY] in over:
+                self._widen(start[:DAY], span)
+
+    def _values(self, start: str, line: int, cell: _Cell) -> tuple[Any, ...]:
+        """As the row is to be; the slots with those that it has."""
+        slots = cell.slots
+        if slots:
+            found = self._do("SELECT slots FROM cells WHERE start = ? AND line = ?", (start, line)).fetchone()
+            if found is not None and found[0] is not None:
+                slots = read_slots(found[0])
+                for slot, times in cell.slots.items():
+                    slots[slot] = slots.get(slot, 0) + times
+                slots = {slot: times for slot, times in slots.items() if times}
+        return (start, line, *cell.numbers, write_slots(slots) if cell.slots else None)
+
+
+def total_days(connection: sqlite3.Connection, today: str) -> None:
+    """Each day before this one gets a total of its own: the sum of its hours."""
+
+    def ask(question: str, *values: Any) -> list[Any]:
+        return connection.execute(question, values).fetchall()
+
+    hours = f"SELECT DISTINCT substr(start, 1, {DAY}) FROM spans WHERE length(start) = {HOUR} AND start < ?"
+    for (day,) in ask(f"{hours} EXCEPT SELECT start FROM spans WHERE length(start) = {DAY}", today):
+        among = f"WHERE start > ? AND start < ? AND length(start) = {HOUR}"
+        within = (day, day + AFTER)
+        slots: dict[int, dict[int, int]] = {}
+        for line, some in ask(f"SELECT line, slots FROM cells {among} AND slots IS NOT NULL", *within):
+            own = slots.setdefault(line, {})
+            for slot, times in read_slots(some).items():
+                own[slot] = own.get(slot, 0) + times
+        for line, *numbers in ask(f"SELECT line, {SUMS} FROM cells {among} GROUP BY line", *within):
+            kept = write_slots(slots[line]) if line in slots else None
+            ask(_UPSERT_CELL, day, line, *numbers, kept)
+        for table, key in (("faults", "line, error"), ("repairs", "line, strategy"), ("rules", "caller, kind, rule")):
+            ask(f"INSERT INTO {table} SELECT ?, {key}, sum(times) FROM {table} {among} GROUP BY {key}", day, *within)
+        ask(
+            "INSERT INTO spans SELECT ?, min(first), max(last), min(low), max(high), sum(calls), sum(rows)"
+            f" FROM spans {among}",
+            day, *within,
+        )  # fmt: skip

@@ -1,0 +1,209 @@
+"""The tables of the rollup, and the file that they are in: `audit.db-rollup`, beside the audit they are counted from.
+
+It is derived: where it is missing, damaged, of another version, or not as we make it, it is made anew. Where it cannot
+be written, a copy of it in memory takes its place.
+"""
+
+import os
+import sqlite3
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from msgspec import msgpack
+
+MINUTE: Final = 16
+HOUR: Final = 13
+DAY: Final = 10
+"""Characters of a time that name its minute, its hour and its day: what comes of a time cut there is a `start`."""
+AFTER: Final = "\x7f"
+"""Behind every time that begins as what stands before it."""
+_BUSY_MS: Final = 2_000
+
+VERSION: Final = 1
+
+_SCHEMA = """
+CREATE TABLE mark (seq INTEGER NOT NULL, hash BLOB NOT NULL, first INTEGER NOT NULL, generation INTEGER NOT NULL);
+CREATE TABLE lines (
+    id INTEGER PRIMARY KEY, caller TEXT NOT NULL, tool TEXT NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
+    UNIQUE (caller, tool, provider, model)
+);
+CREATE TABLE kinds (
+    id INTEGER PRIMARY KEY, line INTEGER NOT NULL, kind TEXT NOT NULL, decision TEXT NOT NULL, rule TEXT NOT NULL,
+    strategy TEXT NOT NULL, UNIQUE (line, kind, decision, rule, strategy)
+);
+CREATE TABLE contexts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE errors (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE calls (
+    seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind INTEGER NOT NULL, context INTEGER, status TEXT NOT NULL,
+    time REAL, tokens INTEGER NOT NULL, cached INTEGER NOT NULL, error INTEGER
+);
+CREATE INDEX calls_context ON calls (context, seq) WHERE context IS NOT NULL;
+CREATE INDEX calls_open ON calls (seq) WHERE status = 'pending';
+CREATE TABLE cells (
+    start TEXT NOT NULL, line INTEGER NOT NULL, calls INTEGER NOT NULL, refused INTEGER NOT NULL,
+    waiting INTEGER NOT NULL, proxied INTEGER NOT NULL, succeeded INTEGER NOT NULL, failed INTEGER NOT NULL,
+    interrupted INTEGER NOT NULL, cached INTEGER NOT NULL, tokens INTEGER NOT NULL, total REAL NOT NULL, slots BLOB,
+    PRIMARY KEY (start, line)
+) WITHOUT ROWID;
+CREATE TABLE faults (
+    start TEXT NOT NULL, line INTEGER NOT NULL, error INTEGER NOT NULL, times INTEGER NOT NULL,
+    PRIMARY KEY (start, line, error)
+) WITHOUT ROWID;
+CREATE TABLE repairs (
+    start TEXT NOT NULL, line INTEGER NOT NULL, strategy TEXT NOT NULL, times INTEGER NOT NULL,
+    PRIMARY KEY (start, line, strategy)
+) WITHOUT ROWID;
+CREATE TABLE rules (
+    start TEXT NOT NULL, caller TEXT NOT NULL, kind TEXT NOT NULL, rule TEXT NOT NULL, times INTEGER NOT NULL,
+    PRIMARY KEY (start, caller, kind, rule)
+) WITHOUT ROWID;
+CREATE TABLE spans (
+    start TEXT PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
+    calls INTEGER NOT NULL, rows INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE messages (
+    seq INTEGER PRIMARY KEY, at TEXT NOT NULL, what TEXT NOT NULL, caller TEXT NOT NULL, context TEXT, task TEXT,
+    used INTEGER, correct INTEGER, turns INTEGER NOT NULL, tool_turns INTEGER NOT NULL, begun INTEGER NOT NULL,
+    begun_at TEXT NOT NULL
+);
+CREATE INDEX messages_at ON messages (at);
+CREATE TABLE damaged (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, why TEXT NOT NULL)
+"""
+"""A line is a caller, a tool and who wrote the call; a kind is a line and what was decided, so that a filter is a set
+of kinds. `cells` are the calls of a line within an hour, or within a day that is over; with them `faults` by error,
+`repairs` by strategy (but `direct`) and `rules`. `spans` says of minutes, hours and such days when their first and
+their last call was, and between which numbers all of them are: calls need no index by time or kind, which would cost
+more than all the rest."""
+
+TABLES = (
+    "lines", "kinds", "contexts", "errors", "calls", "cells", "faults", "repairs", "rules", "spans", "messages",
+    "damaged",
+)  # fmt: skip
+NUMBERS = (
+    "calls", "refused", "waiting", "proxied", "succeeded", "failed", "interrupted", "cached", "tokens", "total"
+)  # fmt: skip
+SUMS: Final = ", ".join(f"sum({name})" for name in NUMBERS)
+
+read_slots = msgpack.Decoder(dict[int, int]).decode
+write_slots = msgpack.Encoder().encode
+
+
+class CountedRow(NamedTuple):
+    """A row of `calls`."""
+
+    seq: int
+    at: str
+    kind: int
+    context: int | None
+    status: str
+    time: float | None
+    tokens: int
+    cached: int
+    error: int | None
+
+
+ROWS = f"SELECT {', '.join(CountedRow._fields)} FROM calls"
+
+
+# ── the file ──
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """The file, made where it is missing, and made anew where it is not ours; memory where that cannot be."""
+    for _ in range(2):
+        connection = None
+        try:
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600))
+            connection = _connect(f"{path.as_uri()}?mode=rw")
+            connection.execute("PRAGMA journal_mode = WAL")
+            if _made(connection):
+                return connection
+            newer = _version(connection) > VERSION
+            connection.close()
+            if newer:
+                break
+        except (sqlite3.Error, OSError) as error:
+            if connection is not None:
+                connection.close()
+            if not _is_damage(error):
+                break
+        for end in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                os.unlink(f"{path}{end}")
+    return in_memory(path)
+
+
+def _is_damage(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def in_memory(path: Path | None) -> sqlite3.Connection:
+    """Beginning with what the file knows, where there is one."""
+    connection = _connect("file::memory:")
+    if path is not None and path.is_file():
+        with suppress(sqlite3.Error):
+            source = _connect(f"{path.as_uri()}?mode=ro")
+            try:
+                if _is_ours(source):
+                    source.backup(connection)
+                    return connection
+            finally:
+                source.close()
+            connection.close()
+            connection = _connect("file::memory:")
+    _made(connection)
+    return connection
+
+
+def _connect(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        address, uri=True, isolation_level=None, cached_statements=128, check_same_thread=False
+    )
+    for pragma in (
+        f"busy_timeout = {_BUSY_MS}", "trusted_schema = OFF", "cell_size_check = ON", "synchronous = NORMAL",
+        "temp_store = MEMORY", "cache_size = -32000", "journal_size_limit = 16777216",
+    ):  # fmt: skip
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _made(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are there, made just now where there was nothing."""
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                for statement in _SCHEMA.split(";\n"):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO mark VALUES (0, x'', 0, 0)")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("COMMIT")
+        finally:
+            connection.rollback()
+    return _is_ours(connection)
+
+
+def _is_ours(connection: sqlite3.Connection) -> bool:
+    return _version(connection) == VERSION and _objects(connection) == _ours()
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return connection.execute("PRAGMA user_version").fetchone()[0]
+
+
+@cache
+def _ours() -> frozenset[tuple[Any, ...]]:
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(_SCHEMA)
+        return _objects(connection)
+    finally:
+        connection.close()
+
+
+def _objects(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
+    found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    return frozenset(one for one in found if not str(one[1]).startswith("sqlite_"))

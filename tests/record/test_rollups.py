@@ -1,0 +1,341 @@
+"""What the rollup says is what one pass over the records counts: whatever happened, in whatever order, whatever was
+pruned, by whomever and for whichever period it is asked."""
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import to_builtins
+
+from rightcall.errors import StoreError
+from rightcall.record import keeping, rollup_file, rollups
+from rightcall.record.analytics import analytics_of, read_analytics
+from rightcall.record.calls import Period, window_of
+from rightcall.record.counts import ERROR, Counts, Durations, pass_over, percentile, slot_of
+from rightcall.record.identity import Origin
+from rightcall.record.memory import MemoryStore
+from rightcall.record.metrics import metrics_of
+from rightcall.record.notes import note_diagnosis, note_message
+from rightcall.record.rollup_file import Mark
+from rightcall.record.rollups import counted
+from rightcall.record.sqlite import Readers, SqliteStore
+from rightcall.record.sqlite_tables import Runs
+from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, Tables, encode
+from rightcall.record.verify import prune
+from support.stores import NOON, Diary, OpenSqlite, forge, tamper
+
+pytestmark = pytest.mark.promise("A-05")
+
+PERIODS: tuple[Period, ...] = ("1hour", "1day", "1week")
+CALLERS = st.sampled_from(["ada", "bob", ""])
+STEPS = st.one_of(
+    st.tuples(
+        st.just("call"), st.sampled_from(["begin", "refused", "waiting", "proxied"]), CALLERS,
+        st.sampled_from(["code/read", "file/save"]), st.sampled_from(["direct", "json-repair", "failed"]),
+        st.sampled_from([None, "c1", "c2"]), st.sampled_from(["", "m1"]),
+    ),
+    st.tuples(
+        st.just("end"), st.integers(0, 5), st.sampled_from(["success", "failed", "interrupted"]), st.floats(0, 1e6),
+        st.sampled_from([None, "timed out", "no such file"]), st.booleans(),
+    ),
+    st.tuples(
+        st.just("message"), CALLERS, st.sampled_from([None, "c1", "c2"]), st.sampled_from([None, "debug"]),
+        st.sampled_from([None, True, False]),
+    ),
+    st.tuples(st.just("diagnosis"), CALLERS, st.sampled_from(["c1", "c2"]), st.sampled_from([None, True, False])),
+    st.tuples(st.just("pass"), st.sampled_from([0.001, 7.0, 59.9, 3600.0, 40_000.0, 90_000.0, -4000.0])),
+    st.tuples(st.just("roll")),
+    st.tuples(st.just("run"), st.integers(0, 5)),
+    st.tuples(st.just("prune"), st.integers(0, 12)),
+)  # fmt: skip
+
+
+class Life:
+    """A store to which things happen."""
+
+    def __init__(self, store: Store, clock: ManualClock) -> None:
+        self.store, self.clock = store, clock
+        self.calls: list[int] = []
+        self.wall = NOON
+
+    def do(self, step: Any) -> None:
+        match step:
+            case ("call", kind, caller, tool, strategy, context, model):
+                more = {"strategy": strategy, "context": context, "model": model, "provider": model and "p"}
+                body = CallBody(caller, tool, {}, "d", "allow", f"rule:{kind}", **more)
+                self.calls.append(self.store.transact(lambda tables: tables.append(kind, 0, encode(body))))
+            case ("end", back, status, time, error, cached) if len(self.calls) > back:
+                end = EndBody(status, time, error, tokens=int(time), cached=cached)
+                self.store.transact(lambda tables: tables.append("end", self.calls[-1 - back], encode(end)))
+            case ("message", caller, context, task, used):
+                self.store.transact(lambda tables: note_message(tables, caller or "x", context, task, used, (3, 1)))
+            case ("diagnosis", caller, context, correct):
+                self.store.transact(lambda tables: note_diagnosis(tables, caller or "x", context, correct))
+            case ("pass", seconds):
+                self.clock.advance(max(seconds, 0))
+                self.wall += seconds
+                self.clock.set_wall(self.wall)
+            case ("roll",):
+                self.store.look(lambda tables: tables.rollup().catch_up(tables))
+            case ("run", back) if len(self.calls) > back:
+                self.store.transact(lambda tables: tables.begun(self.calls[-1 - back]))
+            case ("prune", keep):
+                self.store.transact(lambda tables: prune(tables, keep=keep, by="ada", now=self.clock.now()))
+            case _:
+                pass
+
+
+def by_pass(tables: Tables, period: Period, caller: str | None) -> Counts:
+    return pass_over(tables, window_of(period, tables.wall()), caller)
+
+
+def by_rollup(tables: Tables, period: Period, caller: str | None, few: int = 0) -> Counts:
+    rollup = tables.rollup()
+    assert rollup.catch_up(tables) == 0
+    return counted(rollup, tables, window_of(period, tables.wall()), caller, few)
+
+
+def shown(counts: Counts) -> tuple[Any, Any]:
+    return to_builtins(analytics_of(counts)), to_builtins(metrics_of(counts))
+
+
+def assert_same(found: Any, wanted: Any, name: str = "") -> None:
+    """Percentiles within their error, means within that of adding up, all else equal."""
+    if isinstance(wanted, dict):
+        assert found.keys() == wanted.keys(), name
+        for key, value in wanted.items():
+            assert_same(found[key], value, f"{name}.{key}")
+    elif isinstance(wanted, list | tuple):
+        assert len(found) == len(wanted), name
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other, name)
+    elif isinstance(wanted, float):
+        assert found == pytest.approx(wanted, rel=ERROR + 1e-9 if name.endswith("p95") else 1e-9, abs=0.001), name
+    else:
+        assert found == wanted, name
+
+
+def assert_counts_alike(store: Store) -> None:
+    for period in PERIODS:
+        for caller in (None, "ada", "nobody"):
+            wanted = shown(store.look(lambda tables, p=period, c=caller: by_pass(tables, p, c)))
+            for few in (0, 1_000):
+                found = shown(store.look(lambda tables, p=period, c=caller, f=few: by_rollup(tables, p, c, f)))
+                assert_same(found, wanted, f"{period} {caller} {few}")
+
+
+@given(st.lists(STEPS, max_size=60))
+@settings(max_examples=30, deadline=None)
+def test_in_memory_the_rollup_counts_what_one_pass_counts(steps: list[Any]) -> None:
+    clock = ManualClock(wall=NOON)
+    with closing(MemoryStore(clock, records=40)) as store:
+        life = Life(store, clock)
+        for step in steps:
+            life.do(step)
+        assert_counts_alike(store)
+
+
+@given(st.lists(STEPS, max_size=40))
+@settings(max_examples=15, deadline=None)
+def test_in_a_file_the_rollup_counts_what_one_pass_counts(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[Any]
+) -> None:
+    clock = ManualClock(wall=NOON)
+    with closing(SqliteStore(tmp_path_factory.mktemp("store") / "audit.db", clock)) as store:
+        life = Life(store, clock)
+        for step in steps:
+            life.do(step)
+        assert_counts_alike(store)
+
+
+@given(st.lists(st.floats(0, 1e7), min_size=1, max_size=200), st.sampled_from([50, 95, 99]))
+def test_a_percentile_of_slots_is_near_the_one_of_the_times(times: list[float], percent: int) -> None:
+    durations = Durations()
+    for time in times:
+        durations.add_slots({slot_of(time): 1}, time)
+    exact = percentile(sorted(times), percent)
+    assert durations.percentile(percent) == pytest.approx(exact, rel=ERROR + 1e-9, abs=0.001)
+    assert durations.mean() == pytest.approx(sum(times) / len(times))
+
+
+def fill(store: Store, clock: ManualClock, calls: int = 30) -> Diary:
+    diary = Diary(store, clock)
+    for number in range(calls):
+        clock.advance(700)
+        diary.ran(caller=f"c{number % 3}", tool=f"t{number % 4}", time=float(number))
+    diary.failed(error="timed out")
+    diary.refused()
+    return diary
+
+
+def mark_of(store: Store) -> Mark:
+    return store.look(lambda tables: tables.rollup().mark())
+
+
+def test_a_long_audit_is_counted_from_the_rollup_and_figures_stay_the_same(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(store, clock)
+    ask: Callable[[Tables], Any] = lambda tables: read_analytics(tables, period="1day", now=tables.wall())  # noqa: E731
+    short = store.look(ask)
+    assert mark_of(store).seq == 0, "a short audit is passed over"
+    monkeypatch.setattr(rollups, "FEW", 0)
+    assert_same(to_builtins(store.look(ask)), to_builtins(short))
+    assert mark_of(store).seq == store.look(lambda tables: tables.head())[0]
+
+
+def test_an_end_that_comes_later_counts_where_its_call_began(store: Store, clock: ManualClock) -> None:
+    diary = Diary(store, clock)
+    call = diary.begin()
+    store.look(lambda tables: tables.rollup().catch_up(tables))
+    clock.advance(90_000)
+    diary.ran()  # the first day is over, and has a total
+    store.look(lambda tables: tables.rollup().catch_up(tables))
+    diary.end(call, 5.0, "failed", error="late")
+    diary.end(call, 6.0, "success")
+    assert_counts_alike(store)
+    found = store.look(lambda tables: by_rollup(tables, "1week", None))
+    assert (found.total.failed, found.total.succeeded, found.total.errors["late"]) == (1, 1, 1)
+
+
+def test_counting_goes_on_where_it_stopped(store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollup_file, "STEP", 7)
+    fill(store, clock)
+    head = store.look(lambda tables: tables.head())[0]
+    assert store.look(lambda tables: tables.rollup().catch_up(tables, 0.0)) == head - 7
+    assert store.look(lambda tables: tables.rollup().catch_up(tables, 0.0)) == head - 14
+    assert_counts_alike(store)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: file.unlink(),
+        lambda file: file.write_bytes(b"no database at all" * 999),
+        lambda file: file.write_bytes(b""),
+        lambda file: change(file, "PRAGMA user_version = 0"),
+        lambda file: change(file, "CREATE TRIGGER odd AFTER INSERT ON calls BEGIN DELETE FROM cells; END"),
+        lambda file: change(file, "DROP TABLE spans"),
+        lambda file: change(file, "UPDATE mark SET hash = x'00'"),
+    ],
+)
+def test_a_file_that_is_gone_damaged_or_not_ours_is_made_anew(
+    open_sqlite: OpenSqlite, database: Path, clock: ManualClock, harm: Callable[[Path], object]
+) -> None:
+    file = database.with_name("audit.db-rollup")
+    store = open_sqlite()
+    fill(store, clock)
+    store.look(lambda tables: tables.rollup().catch_up(tables))
+    store.close()
+    harm(file)
+    store = open_sqlite()
+    assert_counts_alike(store)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert mark_of(store).seq == store.look(lambda tables: tables.head())[0]
+
+
+def change(file: Path, statement: str) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_a_newer_version_s_file_is_left_alone(open_sqlite: OpenSqlite, database: Path, clock: ManualClock) -> None:
+    file = database.with_name("audit.db-rollup")
+    store = open_sqlite()
+    fill(store, clock)
+    store.look(lambda tables: tables.rollup().catch_up(tables))
+    store.close()
+    change(file, "PRAGMA user_version = 99")
+    change(file, "DROP TABLE spans")
+    assert_counts_alike(open_sqlite())
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (99,)
+
+
+def test_another_audit_with_as_many_records_is_counted_from_its_beginning(
+    open_sqlite: OpenSqlite, database: Path, clock: ManualClock
+) -> None:
+    store = open_sqlite()
+    fill(store, clock)
+    store.look(lambda tables: tables.rollup().catch_up(tables))
+    store.close()
+    tamper(database, "UPDATE audit SET body = replace(body, 'code/read', 'code/list')")
+    forge(database)
+    store = open_sqlite()
+    assert_counts_alike(store)
+
+
+def test_where_nothing_can_be_written_it_is_counted_in_memory(
+    open_sqlite: OpenSqlite, database: Path, clock: ManualClock
+) -> None:
+    database.with_name("audit.db-rollup").mkdir(parents=True)
+    store = open_sqlite()
+    fill(store, clock)
+    assert_counts_alike(store)
+
+
+def test_who_only_looks_writes_nothing_and_counts_on_from_what_there_is(
+    open_sqlite: OpenSqlite, database: Path, clock: ManualClock
+) -> None:
+    store = open_sqlite()
+    fill(store, clock)
+    store.look(lambda tables: tables.rollup().catch_up(tables))
+    rolled = mark_of(store)
+    Diary(store, clock).ran()
+    wanted = shown(store.look(lambda tables: by_pass(tables, "1week", None)))
+    store.close()
+    readers = Readers(database, clock, Runs(database), 0.2, Origin(database, found=False), alone=True)
+    assert readers.look(lambda tables: tables.rollup().mark()) == rolled
+    assert_same(shown(readers.look(lambda tables: by_rollup(tables, "1week", None))), wanted)
+    readers.close()
+    assert mark_of(open_sqlite()) == rolled
+
+
+def test_several_count_at_once_and_each_record_counts_once(
+    open_sqlite: OpenSqlite, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollup_file, "STEP", 5)
+    stores = [open_sqlite() for _ in range(4)]
+    fill(stores[0], clock)
+    threads = [
+        threading.Thread(target=store.look, args=(lambda tables: tables.rollup().catch_up(tables),))
+        for store in stores
+    ]  # fmt: skip
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_counts_alike(stores[3])
+
+
+def test_a_record_that_cannot_be_read_is_told_as_long_as_it_lies_in_the_period(
+    open_sqlite: OpenSqlite, database: Path, clock: ManualClock
+) -> None:
+    store = open_sqlite()
+    call = Diary(store, clock).ran()
+    store.close()
+    tamper(database, f"UPDATE audit SET body = 'oops' WHERE seq = {call}")
+    forge(database)
+    store = open_sqlite()
+    for ask in (by_pass, by_rollup):
+        with pytest.raises(StoreError, match=f"record {call} of the audit cannot be read"):
+            store.look(lambda tables, ask=ask: ask(tables, "1hour", None))
+    clock.advance(7200)
+    assert store.look(lambda tables: by_rollup(tables, "1hour", None)).total.calls == 0
+
+
+def test_a_process_that_writes_much_counts_it_by_itself(
+    open_sqlite: OpenSqlite, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "EVERY", 20)
+    store = open_sqlite()
+    fill(store, clock)
+    store.close()
+    assert mark_of(open_sqlite()).seq > 0
