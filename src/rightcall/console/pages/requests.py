@@ -2,7 +2,7 @@
 what came of it, and how it goes on. Secrets are hidden, as `rightcall requests show` hides them."""
 
 from shlex import quote
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from msgspec import Struct

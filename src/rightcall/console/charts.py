@@ -1,0 +1,193 @@
+"""Charts as SVG, made here and drawn by `templates/charts.html`: lines, and bars on top of each other.
+
+A chart fills whatever width there is, so nothing in it is text: names, ticks and times stand around it as HTML. Lines
+differ by colour, by dashes and by the shape of their dots; bars stand apart and in the order of the legend. Each chart
+has a title, a description, and a table with the same numbers, which is also what an export holds.
+"""
+
+from collections.abc import Sequence
+from math import floor, log10
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+
+WIDTH: Final = 1000
+HEIGHT: Final = 200
+MOST: Final = 6
+"""Series in one chart; the rest are added up as `OTHERS`, or left to the table."""
+OTHERS: Final = "all others"
+Unit = Literal["", "%", "ms"]
+Value = float | int | None
+
+
+class Series(Struct, frozen=True):
+    """Values under one name, one for each place on the axis; None where there is none."""
+
+    name: str
+    values: Sequence[Value]
+
+
+class Dot(Struct, frozen=True):
+    x: float
+    y: float
+    label: str
+
+
+class Bar(Struct, frozen=True):
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+
+
+class Drawn(Struct, frozen=True):
+    """One series. `place` chooses its look."""
+
+    name: str
+    place: int
+    path: str = ""
+    dots: list[Dot] = []
+    bars: list[Bar] = []
+
+
+class Tick(Struct, frozen=True):
+    y: float
+    label: str
+
+
+class Chart(Struct, frozen=True, kw_only=True):
+    id: str
+    title: str
+    desc: str
+    kind: Literal["lines", "bars"]
+    starts: list[str]
+    """When each place of the axis begins, UTC."""
+    drawn: list[Drawn]
+    ticks: list[Tick]
+    columns: list[str]
+    rows: list[list[Any]]
+    nothing: str
+    """What to say where there is nothing to draw."""
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(one.path or one.dots or one.bars for one in self.drawn)
+
+
+class Drawing(Struct, frozen=True, kw_only=True):
+    """What a chart is made of."""
+
+    id: str
+    title: str
+    desc: str
+    starts: Sequence[str]
+    series: Sequence[Series]
+    unit: Unit = ""
+    nothing: str = "Nothing to show in this period."
+
+
+def lines(drawing: Drawing) -> Chart:
+    """Each series as a line; a place without a value interrupts it."""
+    shown = drawing.series[:MOST]
+    most = (
+        100.0
+        if drawing.unit == "%"
+        else nice(max((v for one in shown for v in one.values if v is not None), default=0))
+    )
+    drawn: list[Drawn] = []
+    for place, one in enumerate(shown):
+        dots = [
+            Dot(_x(at, len(one.values)), _y(value, most), f"{one.name}: {told(value, drawing.unit)}")
+            for at, value in enumerate(one.values)
+            if value is not None
+        ]
+        drawn.append(Drawn(one.name, place, _path(one.values, most), dots))
+    return _chart(drawing, "lines", drawn, most)
+
+
+def bars(drawing: Drawing) -> Chart:
+    """The series of each place on top of each other, the first at the bottom."""
+    shown = list(drawing.series[:MOST])
+    if rest := drawing.series[MOST:]:
+        shown[-1:] = [
+            Series(
+                OTHERS,
+                [
+                    sum(v or 0 for v in column)
+                    for column in zip(*(one.values for one in (shown[-1], *rest)), strict=True)
+                ],
+            )
+        ]
+    count = len(drawing.starts) or 1
+    tops = [0.0] * count
+    most = nice(max((sum(one.values[at] or 0 for one in shown) for at in range(len(drawing.starts))), default=0))
+    step = WIDTH / count
+    drawn: list[Drawn] = []
+    for place, one in enumerate(shown):
+        found: list[Bar] = []
+        for at, value in enumerate(one.values):
+            if value:
+                bottom, tops[at] = tops[at], tops[at] + value
+                y, low = _y(tops[at], most), _y(bottom, most)
+                label = f"{one.name}: {told(value, drawing.unit)}"
+                found.append(Bar(round(at * step + step * 0.12, 2), y, round(step * 0.76, 2), round(low - y, 2), label))
+        drawn.append(Drawn(one.name, place, bars=found))
+    return _chart(drawing, "bars", drawn, most)
+
+
+def _chart(drawing: Drawing, kind: Literal["lines", "bars"], drawn: list[Drawn], most: float) -> Chart:
+    ticks = [Tick(_y(most * part, most), told(most * part, drawing.unit)) for part in (1, 0.5, 0)]
+    return Chart(
+        id=drawing.id, title=drawing.title, desc=drawing.desc, kind=kind, starts=list(drawing.starts), drawn=drawn,
+        ticks=ticks, nothing=drawing.nothing,
+        columns=["start", *(f"{one.name} ({drawing.unit})" if drawing.unit else one.name for one in drawing.series)],
+        rows=[
+            [start, *(_rounded(one.values[at]) for one in drawing.series)] for at, start in enumerate(drawing.starts)
+        ],
+    )  # fmt: skip
+
+
+def _rounded(value: Value) -> Value:
+    return round(value, 2) if isinstance(value, float) else value
+
+
+def _x(at: int, count: int) -> float:
+    return round(WIDTH * (at + 0.5) / (count or 1), 2)
+
+
+def _y(value: float, most: float) -> float:
+    return round(HEIGHT - HEIGHT * value / most, 2) if most else float(HEIGHT)
+
+
+def _path(values: Sequence[Value], most: float) -> str:
+    path, pen_down = "", False
+    for at, value in enumerate(values):
+        if value is not None:
+            path += f"{'L' if pen_down else 'M'}{_x(at, len(values)):g} {_y(value, most):g}"
+        pen_down = value is not None
+    return path
+
+
+def nice(most: float) -> float:
+    """A round number that is not less.
+
+    >>> nice(0), nice(7), nice(23), nice(1001)
+    (1.0, 10.0, 50.0, 2000.0)
+    """
+    if most <= 0:
+        return 1.0
+    unit = 10 ** floor(log10(most))
+    return float(next(step * unit for step in (1, 2, 5, 10) if step * unit >= most))
+
+
+def told(value: float, unit: Unit) -> str:
+    """
+    >>> told(12.345, "%"), told(1500, "ms"), told(12000, "")
+    ('12.3 %', '1.5 s', '12,000')
+    """
+    if unit == "%":
+        return f"{value:.1f}".removesuffix(".0") + " %"
+    if unit == "ms":
+        return f"{value / 1000:g} s" if value >= 1000 else f"{value:.3g} ms"
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
