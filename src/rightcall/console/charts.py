@@ -87,57 +87,64 @@ class Drawing(Struct, frozen=True, kw_only=True):
     nothing: str = "Nothing to show in this period."
 
 
+class Scale(Struct, frozen=True):
+    """From which value to which the chart goes."""
+
+    least: float
+    most: float
+
+    def y(self, value: float) -> float:
+        return round(HEIGHT - HEIGHT * (value - self.least) / (self.most - self.least), 2)
+
+
 def lines(drawing: Drawing) -> Chart:
-    """Each series as a line; a place without a value interrupts it."""
+    """Each series as a line; a place without a value interrupts it. Parts of a hundred that are all large begin where
+    they differ: the ticks say where."""
     shown = drawing.series[:MOST]
-    most = (
-        100.0
-        if drawing.unit == "%"
-        else nice(max((v for one in shown for v in one.values if v is not None), default=0))
-    )
+    known = [value for one in shown for value in one.values if value is not None]
+    scale = _from_zero(known)
+    if drawing.unit == "%":
+        scale = Scale(min(90.0, floor(min(known, default=0) / 10) * 10.0), 100.0)
     drawn: list[Drawn] = []
     for place, one in enumerate(shown):
         dots = [
-            Dot(_x(at, len(one.values)), _y(value, most), f"{one.name}: {told(value, drawing.unit)}")
+            Dot(_x(at, len(one.values)), scale.y(value), f"{one.name}: {told(value, drawing.unit)}")
             for at, value in enumerate(one.values)
             if value is not None
         ]
-        drawn.append(Drawn(one.name, place, _path(one.values, most), dots))
-    return _chart(drawing, "lines", drawn, most)
+        drawn.append(Drawn(one.name, place, _path(one.values, scale), dots))
+    return _chart(drawing, "lines", drawn, scale)
 
 
 def bars(drawing: Drawing) -> Chart:
     """The series of each place on top of each other, the first at the bottom."""
-    shown = list(drawing.series[:MOST])
-    if rest := drawing.series[MOST:]:
-        shown[-1:] = [
-            Series(
-                OTHERS,
-                [
-                    sum(v or 0 for v in column)
-                    for column in zip(*(one.values for one in (shown[-1], *rest)), strict=True)
-                ],
-            )
-        ]
+    shown = list(drawing.series)
+    if len(shown) > MOST:
+        rest = zip(*(one.values for one in shown[MOST - 1 :]), strict=True)
+        shown = [*shown[: MOST - 1], Series(OTHERS, [sum(value or 0 for value in column) for column in rest])]
     count = len(drawing.starts) or 1
-    tops = [0.0] * count
-    most = nice(max((sum(one.values[at] or 0 for one in shown) for at in range(len(drawing.starts))), default=0))
-    step = WIDTH / count
+    tops, step = [0.0] * count, WIDTH / count
+    scale = _from_zero([sum(one.values[at] or 0 for one in shown) for at in range(len(drawing.starts))])
     drawn: list[Drawn] = []
     for place, one in enumerate(shown):
         found: list[Bar] = []
         for at, value in enumerate(one.values):
             if value:
                 bottom, tops[at] = tops[at], tops[at] + value
-                y, low = _y(tops[at], most), _y(bottom, most)
+                y, low = scale.y(tops[at]), scale.y(bottom)
                 label = f"{one.name}: {told(value, drawing.unit)}"
-                found.append(Bar(round(at * step + step * 0.12, 2), y, round(step * 0.76, 2), round(low - y, 2), label))
+                found.append(Bar(round(step * (at + 0.12), 2), y, round(step * 0.76, 2), round(low - y, 2), label))
         drawn.append(Drawn(one.name, place, bars=found))
-    return _chart(drawing, "bars", drawn, most)
+    return _chart(drawing, "bars", drawn, scale)
 
 
-def _chart(drawing: Drawing, kind: Literal["lines", "bars"], drawn: list[Drawn], most: float) -> Chart:
-    ticks = [Tick(_y(most * part, most), told(most * part, drawing.unit)) for part in (1, 0.5, 0)]
+def _from_zero(values: Sequence[float]) -> Scale:
+    return Scale(0.0, nice(max(values, default=0)))
+
+
+def _chart(drawing: Drawing, kind: Literal["lines", "bars"], drawn: list[Drawn], scale: Scale) -> Chart:
+    values = (scale.most, (scale.least + scale.most) / 2, scale.least)
+    ticks = [Tick(scale.y(value), told(value, drawing.unit)) for value in values]
     return Chart(
         id=drawing.id, title=drawing.title, desc=drawing.desc, kind=kind, starts=list(drawing.starts), drawn=drawn,
         ticks=ticks, nothing=drawing.nothing,
@@ -156,15 +163,11 @@ def _x(at: int, count: int) -> float:
     return round(WIDTH * (at + 0.5) / (count or 1), 2)
 
 
-def _y(value: float, most: float) -> float:
-    return round(HEIGHT - HEIGHT * value / most, 2) if most else float(HEIGHT)
-
-
-def _path(values: Sequence[Value], most: float) -> str:
+def _path(values: Sequence[Value], scale: Scale) -> str:
     path, pen_down = "", False
     for at, value in enumerate(values):
         if value is not None:
-            path += f"{'L' if pen_down else 'M'}{_x(at, len(values)):g} {_y(value, most):g}"
+            path += f"{'L' if pen_down else 'M'}{_x(at, len(values)):g} {scale.y(value):g}"
         pen_down = value is not None
     return path
 
