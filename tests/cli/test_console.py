@@ -1,6 +1,7 @@
 """`rightcall people` and `rightcall console`: credentials shown once, links for terminals alone."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from rightcall.cli.persons import login_name
 from rightcall.console.access import Address
 from rightcall.console.people import enter, people
 from rightcall.record.sqlite import SqliteStore
-from support.cli import Runner, environment
+from support.cli import Runner, Terminal, environment
 from support.consoles import Browser
 from support.consoles import opened as console_on
 
@@ -132,6 +133,21 @@ def test_the_console_starts_by_itself_and_beside_a_server_and_prints_no_link_int
         process.wait(10)
         process.stdout.close()  # type: ignore[union-attr]
     assert process.returncode == 128 + 15
+
+
+@pytest.mark.parametrize("words", [["console", "--port", "0"], ["serve", "--port", "0"]], ids=str)
+def test_at_a_terminal_the_link_is_printed_and_logs_in(folder: Path, words: list[str]) -> None:
+    store_of(folder).close()
+    with Terminal(*words) as terminal:
+        screen = terminal.until("logs you in once")
+        origin, secret = re.findall(r"Console: (http://127\.0\.0\.1:\d+)/enter/([\w-]+)", screen)[0]
+        browser = Browser(Address("127.0.0.1", int(origin.rpartition(":")[2])))
+        entered = browser.post(f"/enter/{secret}")
+        assert entered.status == 303
+        browser.secret = entered.headers["set-cookie"].partition(";")[0].partition("=")[2]
+        assert login_name() in browser.get("/").text
+        terminal.interrupt()
+        assert terminal.end()[0] == 130
 
 
 @pytest.mark.parametrize("words", [["--no-console"], ["--no-audit"]], ids=str)
