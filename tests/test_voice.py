@@ -12,7 +12,7 @@ from rightcall.cli import COMMANDS, main
 SOURCE = Path(__file__).parent.parent / "src" / "rightcall"
 DONE = (
     "gate", "policy", "executor", "models", "types.py", "base", "catalog", "doctor", "mcp", "proxy", "record", "router",
-    "server", "tools", "cli", "hosts",
+    "server", "tools", "cli", "hosts", "console",
 )  # fmt: skip
 """Packages whose texts follow the voice; it only grows."""
 

@@ -118,8 +118,8 @@ TAGS = frozenset(
     re.findall(
         r"\w+",
         "html head meta title link script body a header svg use span nav ul li b div p i form button small main h1 h2"
-        " h3 section table tbody tr th td thead dl dt dd ol code details summary figure figcaption g rect strong time em"
-        " bdi label input select option datalist article dialog kbd fieldset legend",
+        " h3 section table tbody tr th td thead dl dt dd ol code details summary figure figcaption g rect strong time"
+        " em bdi label input select option datalist article dialog kbd fieldset legend",
     )
 )
 

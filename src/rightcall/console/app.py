@@ -92,7 +92,7 @@ async def _store_error(request: Request, error: Exception) -> Response:
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    del error  # logged by the server with its place
+    log.error("console: a page could not be made: %s", escaped(request.url.path, 200), exc_info=error)
     text = "The console failed to make this page. The log of the server says why."
     return render(request, "message", 500, title="Something went wrong", text=text, back=("/", "Overview"))
 

@@ -127,7 +127,7 @@ class CallFilter(Struct, frozen=True):
         )
 
     def _has_repair(self, record: CallRecord) -> bool:
-        repaired = bool(record.repairs) or record.strategy != "direct"
+        repaired = bool(record.repairs) or record.strategy not in ("direct", "failed")
         if self.repair in ("any", "none"):
             return repaired is (self.repair == "any")
         used = {str(one.get(key)) for one in record.repairs for key in ("rule", "strategy")}
