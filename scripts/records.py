@@ -14,9 +14,9 @@ from pathlib import Path
 from rightcall.cli.stats import look
 from rightcall.record.analytics import tool_usage
 from rightcall.record.calls import Period
-from rightcall.record.listing import ANY_REPAIR, CallQuery, newest_calls
+from rightcall.record.figures import By, count_waiting, read_overview, read_series
+from rightcall.record.listing import ANY_REPAIR, CallQuery, list_calls
 from rightcall.record.notes import note_message
-from rightcall.record.overview import By, overview, series, waiting
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Tables, encode, written
 
@@ -112,10 +112,10 @@ def reads(store: SqliteStore) -> Iterator[tuple[str, Callable[[], object]]]:
             lambda p=period: store.look(lambda tables: look(tables, p, "agent-3")),
         )
         yield f"analytics/tool-usage {period}", lambda p=period: tool_usage(store, "me", "*", p, all_records=True)
-        yield f"overview {period}", lambda p=period: overview(store, p)
+        yield f"overview {period}", lambda p=period: read_overview(store, p)
         for by in sides:
-            yield f"series {period} by {by}", lambda p=period, b=by: series(store, p, b)
-    yield "questions that wait", lambda: waiting(store)
+            yield f"series {period} by {by}", lambda p=period, b=by: read_series(store, p, b)
+    yield "questions that wait", lambda: count_waiting(store)
     day = written(time.time() - 2 * 86_400)
     queries = {
         "newest": CallQuery(),
@@ -136,7 +136,7 @@ def reads(store: SqliteStore) -> Iterator[tuple[str, Callable[[], object]]]:
         "with words that are nowhere": CallQuery(text="nowhere at all"),
     }
     for name, query in queries.items():
-        yield f"calls: {name}", lambda q=query: newest_calls(store, q)
+        yield f"calls: {name}", lambda q=query: list_calls(store, q)
 
 
 def read(path: Path) -> None:

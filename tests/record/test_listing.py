@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
-from rightcall.record.listing import ANY_REPAIR, CallPage, CallQuery, newest_calls
+from rightcall.record.listing import ANY_REPAIR, CallPage, CallQuery, list_calls
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, encode
 from rightcall.record.verify import prune
@@ -55,7 +55,7 @@ def write(store: Store, clock: ManualClock, calls: list[Any]) -> None:
 def pages(store: Store, wanted: CallQuery, limit: int, seconds: float = 5.0) -> Iterator[CallPage]:
     before: int | None = None
     while True:
-        page = newest_calls(store, wanted, before=before, limit=limit, seconds=seconds)
+        page = list_calls(store, wanted, before=before, limit=limit, seconds=seconds)
         yield page
         if page.before is None:
             return
@@ -115,5 +115,5 @@ def test_what_nobody_has_counted_yet_is_listed_as_well(store: Store, clock: Manu
     diary.ran(caller="bob")
     store.transact(lambda tables: [tables.append("message", 0, b"{}") for _ in range(12_000)])
     newest = diary.ran(caller="bob")
-    page = newest_calls(store, CallQuery(caller="bob"), seconds=0.0)
+    page = list_calls(store, CallQuery(caller="bob"), seconds=0.0)
     assert [call.id for call in page.calls][:1] == [newest]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from rightcall.errors import StoreError
-from rightcall.record import keeping, rollup_file, rollups
+from rightcall.record import rollup_file, rollups, sqlite
 from rightcall.record.analytics import analytics_of, read_analytics
 from rightcall.record.calls import Period, window_of
 from rightcall.record.counts import ERROR, Counts, Durations, pass_over, percentile, slot_of
@@ -334,7 +334,7 @@ def test_a_record_that_cannot_be_read_is_told_as_long_as_it_lies_in_the_period(
 def test_a_process_that_writes_much_counts_it_by_itself(
     open_sqlite: OpenSqlite, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "EVERY", 20)
+    monkeypatch.setattr(sqlite, "ROLL_EVERY", 20)
     store = open_sqlite()
     fill(store, clock)
     store.close()

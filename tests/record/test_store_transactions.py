@@ -38,8 +38,8 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "changes", "credentials", "definition", "entries",
-    "entry", "grants", "head", "is_open", "newest", "nth_last", "overdue", "own_pause", "paused", "running", "scopes",
-    "tokens", "waiting", "wall",
+    "entry", "grants", "head", "is_open", "newest", "nth_last", "oldest", "overdue", "own_pause", "paused", "rollup",
+    "running", "scopes", "tokens", "waiting", "wall",
 }  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """The record: audit, limits, approvals and quarantine in one store, in SQLite or in memory.
 
     admission (decide and record, one transaction) ─▶ tables ─▶ sqlite, memory
-    calls, analytics, metrics, browse, verify ◀───────┘
+    calls, analytics, metrics, browse, verify ◀───────┤
+    figures, listing: what pages show ◀─── rollup ◀───┘
 
 `tables` is what a store can do, and each backend implements that and nothing else. `notes` and `tokens` are kept beside
 the calls; `identity` says whether the record of a folder may be believed.
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
     from rightcall.record.admission import Reply, admit, answer, pause, resume
     from rightcall.record.analytics import Analytics, as_design, read_analytics
     from rightcall.record.calls import CallFilter, CallRecord, Period, find_calls, plan_steps, steps
+    from rightcall.record.figures import (
+        Figures,
+        Overview,
+        Point,
+        count_waiting,
+        read_overview,
+        read_series,
+    )
+    from rightcall.record.listing import CallPage, CallQuery, list_calls
     from rightcall.record.memory import MemoryStore, existing_folder, open_store, store_path
     from rightcall.record.metrics import Metric, read_metrics
     from rightcall.record.notes import remember_tools
@@ -28,6 +38,8 @@ else:
             "admission": "Reply admit answer pause resume",
             "analytics": "Analytics as_design read_analytics",
             "calls": "CallFilter CallRecord Period find_calls plan_steps steps",
+            "figures": "Figures Overview Point count_waiting read_overview read_series",
+            "listing": "CallPage CallQuery list_calls",
             "memory": "MemoryStore existing_folder open_store store_path",
             "metrics": "Metric read_metrics",
             "notes": "remember_tools",
@@ -38,8 +50,9 @@ else:
     )
 
 __all__ = [
-    "Analytics", "CallFilter", "CallRecord", "Clock", "ManualClock", "MemoryStore", "Metric", "Period", "Reply",
-    "SqliteStore", "Store", "Tables", "Verification", "admit", "answer", "as_design", "existing_folder", "find_calls",
-    "open_store", "pause", "plan_steps", "prune", "read_analytics", "read_metrics", "remember_tools", "resume", "steps",
-    "store_path", "verify_audit",
+    "Analytics", "CallFilter", "CallPage", "CallQuery", "CallRecord", "Clock", "Figures", "ManualClock", "MemoryStore",
+    "Metric", "Overview", "Period", "Point", "Reply", "SqliteStore", "Store", "Tables", "Verification", "admit",
+    "answer", "as_design", "count_waiting", "existing_folder", "find_calls", "list_calls", "open_store", "pause",
+    "plan_steps", "prune", "read_analytics", "read_metrics", "read_overview", "read_series", "remember_tools",
+    "resume", "steps", "store_path", "verify_audit",
 ]  # fmt: skip

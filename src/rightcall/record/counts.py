@@ -191,6 +191,8 @@ class Counts:
         """By the rule that let calls begin, that refused them, or what became of them in the proxy."""
         self.total = Tally()
         """All of them together, once everything was taken."""
+        self.times: dict[tuple[Part | Literal[""], str], Durations] = {}
+        """Of calls whose times are not in the tallies: those of each tool, caller, provider, model, and of all."""
         self._by_tool: dict[str, Tally] = {}
         self.slots = [0] * len(window.slots)
         self.waiting = 0
@@ -216,7 +218,11 @@ class Counts:
         groups: dict[str, list[Tally]] = {}
         for line, tally in self.tallies.items():
             groups.setdefault(getattr(line, part), []).append(tally)
-        return {name: add_tallies(tallies) for name, tallies in groups.items()}
+        found = {name: add_tallies(tallies) for name, tallies in groups.items()}
+        for (of, name), times in self.times.items():
+            if of == part:
+                found[name].times.add(times)
+        return found
 
     def passed_by(self, part: Part) -> Counter[str]:
         """The calls of each that passed through the proxy."""
@@ -316,7 +322,9 @@ class Counts:
         for tally in self.tallies.values():
             tally.times.sort()
         self._by_tool = self._grouped("tool")
-        self.total = add_tallies(self._by_tool.values())
+        self.total = add_tallies(self.tallies.values())
+        if ("", "") in self.times:
+            self.total.times.add(self.times["", ""])
 
 
 def pass_over(tables: Tables, window: PeriodSlots, caller: str | None = None) -> Counts:

@@ -72,7 +72,7 @@ class CallPage(Struct, frozen=True):
     """The time of the oldest record that was looked at, UTC; empty where all were."""
 
 
-def newest_calls(
+def list_calls(
     store: Store, wanted: CallQuery = ANY_CALL, *, before: int | None = None, limit: int = 50,
     seconds: float = USUAL_SECONDS,
 ) -> CallPage:  # fmt: skip

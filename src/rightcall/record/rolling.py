@@ -28,6 +28,7 @@ from rightcall.record.rollup_tables import (
     HOUR,
     MINUTE,
     NUMBERS,
+    PARTS,
     ROWS,
     SUMS,
     CountedRow,
@@ -299,6 +300,7 @@ class Batch:
         self._spread()
         self._add_days()
         write_many(_UPSERT_CELL, [self._values(*key, cell) for key, cell in self._cells.items()])
+        self._write_times()
         for statement in (_UPSERT_FAULT, _UPSERT_REPAIR, _UPSERT_RULE):
             own = ((*key[1:], times) for key, times in self._times.items() if key[0] is statement)
             write_many(statement, own)
@@ -322,17 +324,42 @@ class Batch:
             if len(start) == HOUR and start[:DAY] in over:
                 self._widen(start[:DAY], span)
 
+    def _write_times(self) -> None:
+        """How long calls took, by each part of their lines."""
+        found: dict[tuple[str, str, str], dict[int, int]] = {}
+        for (start, line), cell in self._cells.items():
+            if cell.slots:
+                for part in self._parts(line):
+                    own = found.setdefault((start, *part), {})
+                    for slot, times in cell.slots.items():
+                        own[slot] = own.get(slot, 0) + times
+        for key, slots in found.items():
+            known = self._do("SELECT slots FROM times WHERE start = ? AND part = ? AND name = ?", key).fetchone()
+            kept = write_slots(slots if known is None else _added(read_slots(known[0]), slots))
+            self._do("INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?)", (*key, kept))
+
+    def _parts(self, line: int) -> tuple[tuple[str, str], ...]:
+        found = self._ids.get(("line", line))
+        if found is None:
+            names = self._do("SELECT caller, tool, provider, model FROM lines WHERE id = ?", (line,)).fetchone()
+            found = (("", ""), *zip(PARTS, names, strict=True))
+            self._ids["line", line] = found
+        return found
+
     def _values(self, start: str, line: int, cell: _Cell) -> tuple[Any, ...]:
         """As the row is to be; the slots with those that it has."""
         slots = cell.slots
         if slots:
             found = self._do("SELECT slots FROM cells WHERE start = ? AND line = ?", (start, line)).fetchone()
             if found is not None and found[0] is not None:
-                slots = read_slots(found[0])
-                for slot, times in cell.slots.items():
-                    slots[slot] = slots.get(slot, 0) + times
-                slots = {slot: times for slot, times in slots.items() if times}
+                slots = _added(read_slots(found[0]), slots)
         return (start, line, *cell.numbers, write_slots(slots) if cell.slots else None)
+
+
+def _added(slots: dict[int, int], more: dict[int, int]) -> dict[int, int]:
+    for slot, times in more.items():
+        slots[slot] = slots.get(slot, 0) + times
+    return {slot: times for slot, times in slots.items() if times}
 
 
 def total_days(connection: sqlite3.Connection, today: str) -> None:
@@ -347,12 +374,15 @@ def total_days(connection: sqlite3.Connection, today: str) -> None:
         within = (day, day + AFTER)
         slots: dict[int, dict[int, int]] = {}
         for line, some in ask(f"SELECT line, slots FROM cells {among} AND slots IS NOT NULL", *within):
-            own = slots.setdefault(line, {})
-            for slot, times in read_slots(some).items():
-                own[slot] = own.get(slot, 0) + times
+            slots[line] = _added(slots.get(line, {}), read_slots(some))
         for line, *numbers in ask(f"SELECT line, {SUMS} FROM cells {among} GROUP BY line", *within):
             kept = write_slots(slots[line]) if line in slots else None
             ask(_UPSERT_CELL, day, line, *numbers, kept)
+        sums: dict[tuple[str, str], dict[int, int]] = {}
+        for part, name, some in ask(f"SELECT part, name, slots FROM times {among}", *within):
+            sums[part, name] = _added(sums.get((part, name), {}), read_slots(some))
+        for key, some in sums.items():
+            ask("INSERT INTO times VALUES (?, ?, ?, ?)", day, *key, write_slots(some))
         for table, key in (("faults", "line, error"), ("repairs", "line, strategy"), ("rules", "caller, kind, rule")):
             ask(f"INSERT INTO {table} SELECT ?, {key}, sum(times) FROM {table} {among} GROUP BY {key}", day, *within)
         ask(

@@ -3,7 +3,7 @@ asks for figures does not pass over a million records each time.
 
     audit ─▶ catch_up, from the mark on, some thousand records in a transaction ─▶ calls, cells, messages
                                                                                      ▼
-                                                 rollups.py, overview.py (figures), listing.py (pages)
+                                                 rollups.py, figures.py (figures), listing.py (pages)
 
 It can be deleted at any time. Where it does not know the record that the audit has at its mark, it is made anew. No
 decision is ever taken by it, and it is no part of the chain. Writers pay nothing for it inside their transactions.
@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from rightcall.record.rolling import Batch, total_days
-from rightcall.record.rollup_tables import DAY, ROWS, TABLES, CountedRow, in_memory, opened
+from rightcall.record.rollup_tables import DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
 from rightcall.record.tables import Tables
 
 STEP: Final = 10_000
@@ -148,6 +148,7 @@ class Rollup:
             self._do(f"DELETE FROM {table} WHERE seq < ?", (through,))
         self._do("DELETE FROM cells WHERE calls = 0 AND waiting = 0 AND proxied = 0")
         self._do("DELETE FROM spans WHERE rows = 0")
+        self._do("DELETE FROM times WHERE slots = ?", (NO_SLOTS,))
         for table in ("faults", "repairs", "rules"):
             self._do(f"DELETE FROM {table} WHERE times = 0")
         if through < oldest:

@@ -47,6 +47,9 @@ CREATE TABLE cells (
     interrupted INTEGER NOT NULL, cached INTEGER NOT NULL, tokens INTEGER NOT NULL, total REAL NOT NULL, slots BLOB,
     PRIMARY KEY (start, line)
 ) WITHOUT ROWID;
+CREATE TABLE times (
+    start TEXT NOT NULL, part TEXT NOT NULL, name TEXT NOT NULL, slots BLOB NOT NULL, PRIMARY KEY (start, part, name)
+) WITHOUT ROWID;
 CREATE TABLE faults (
     start TEXT NOT NULL, line INTEGER NOT NULL, error INTEGER NOT NULL, times INTEGER NOT NULL,
     PRIMARY KEY (start, line, error)
@@ -73,21 +76,25 @@ CREATE TABLE damaged (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT
 """
 """A line is a caller, a tool and who wrote the call; a kind is a line and what was decided, so that a filter is a set
 of kinds. `cells` are the calls of a line within an hour, or within a day that is over; with them `faults` by error,
-`repairs` by strategy (but `direct`) and `rules`. `spans` says of minutes, hours and such days when their first and
+`repairs` by strategy (but `direct`) and `rules`; and `times`, how long the calls of each tool, caller, provider and
+model took, all lines together. `spans` says of minutes, hours and such days when their first and
 their last call was, and between which numbers all of them are: calls need no index by time or kind, which would cost
 more than all the rest."""
 
 TABLES = (
     "lines", "kinds", "contexts", "errors", "calls", "cells", "faults", "repairs", "rules", "spans", "messages",
-    "damaged",
+    "damaged", "times",
 )  # fmt: skip
 NUMBERS = (
     "calls", "refused", "waiting", "proxied", "succeeded", "failed", "interrupted", "cached", "tokens", "total"
 )  # fmt: skip
+PARTS: Final = ("caller", "tool", "provider", "model")
+"""Of a line; in `times` the empty one stands for all calls."""
 SUMS: Final = ", ".join(f"sum({name})" for name in NUMBERS)
 
 read_slots = msgpack.Decoder(dict[int, int]).decode
 write_slots = msgpack.Encoder().encode
+NO_SLOTS: Final = write_slots({})
 
 
 class CountedRow(NamedTuple):

@@ -1,9 +1,7 @@
 """The figures of a period, from the rollup: whole days and hours are added up, and only where a period begins or ends
 within an hour are single calls read.
 
-    count       everything that analytics and metrics show; the same as one pass over the records counts
-    overview    what a first page shows
-    series      calls over time, in whole minutes, hours or days: for charts
+    count ─▶ everything that analytics and metrics show: the same as one pass over the records counts
 
 A short audit, and a short period of a long one, are counted call by call: then percentiles are exact. Otherwise they
 are at most 2.5 % (`counts.ERROR`) away from a time that a call really took. Every other figure is exact.
@@ -13,7 +11,7 @@ from bisect import bisect_right
 from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
-from rightcall.record.counts import Asker, Counts, Line, Tally, pass_over, unreadable
+from rightcall.record.counts import Asker, Counts, Durations, Line, Tally, pass_over, unreadable
 from rightcall.record.rollup_file import Rollup
 from rightcall.record.rollup_tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
 from rightcall.record.tables import Tables
@@ -121,8 +119,13 @@ class _Filler:
             tally.cached += sums[7]
             tally.tokens += sums[8]
             tally.times.rest += sums[9]
-        for line, slots in self._ask(f"SELECT line, slots FROM cells {among}{only} AND slots IS NOT NULL", *values):
-            self._tally(line).times.add_slots(read_slots(slots), 0.0)
+        if self._whose:
+            of_lines = f"SELECT line, slots FROM cells {among}{only} AND slots IS NOT NULL"
+            for line, slots in self._ask(of_lines, *values):
+                self._tally(line).times.add_slots(read_slots(slots), 0.0)
+        else:
+            for part, name, slots in self._ask(f"SELECT part, name, slots FROM times {among}", *values):
+                self._counts.times.setdefault((part, name), Durations()).add_slots(read_slots(slots), 0.0)
         faults = f"SELECT line, error, sum(times) AS times FROM faults {among}{only} GROUP BY line, error"
         for line, error, times in self._ask(
             f"SELECT line, text, times FROM ({faults}) JOIN errors ON errors.id = error", *values

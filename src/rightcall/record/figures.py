@@ -1,7 +1,8 @@
 """What pages show of the store, each answered within a fraction of a second however long the audit is.
 
-    overview    a period in figures: calls, refusals by rule, tools with their times, questions that wait
-    series      the same over time, in whole minutes, hours or days, by tool, caller, provider, model, strategy or rule
+    read_overview    a period in figures: calls, refusals by rule, tools with their times, questions that wait
+    read_series      the same over time, by tool, caller, provider, model, strategy or rule
+    count_waiting    questions that a person can answer now
 
 They count what is new for a bounded time, and say how many records they left out (`uncounted`): only right after an
 upgrade, or where many records were written by programs that did not live long, is that more than none.
@@ -78,7 +79,9 @@ class Overview(Struct, frozen=True, kw_only=True):
     """Records that are not yet among these figures."""
 
 
-def overview(store: Store, period: Period = "1day", caller: str | None = None, seconds: float = SECONDS) -> Overview:
+def read_overview(
+    store: Store, period: Period = "1day", caller: str | None = None, seconds: float = SECONDS
+) -> Overview:
     """The period that ends now, of one caller or (None) of all."""
     now = store.clock.now()
 
@@ -112,7 +115,7 @@ def overview(store: Store, period: Period = "1day", caller: str | None = None, s
     return store.look(work)
 
 
-def waiting(store: Store, caller: str | None = None) -> int:
+def count_waiting(store: Store, caller: str | None = None) -> int:
     """How many questions a person can answer now."""
     now = store.clock.now()
     return store.look(lambda tables: _waiting(tables, caller, now))
@@ -178,7 +181,7 @@ class Point(Struct, frozen=True, kw_only=True):
     p95: float | None = None
 
 
-def series(
+def read_series(
     store: Store, period: Period = "1day", by: By = "all", *, caller: str | None = None, seconds: float = SECONDS
 ) -> dict[str, tuple[Point, ...]]:
     """Calls over time, by name (`all`: under the empty name), those with the most calls first. Every name has a point
@@ -230,7 +233,13 @@ def _cells(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Po
     for start, key, *numbers in rollup.ask(f"SELECT start, {name}, {SUMS} {join} GROUP BY 1, 2", *values):
         point = sums.setdefault((key, sources[start]), [0] * len(numbers))
         sums[key, sources[start]] = [a + b for a, b in zip(point, numbers, strict=True)]
-    for start, key, slots in rollup.ask(f"SELECT start, {name}, slots {join} AND slots IS NOT NULL", *values):
+    if caller is None:
+        part = by if by in _PARTS else ""
+        slots_of = f"SELECT start, name, slots FROM times WHERE {among} AND part = ?"
+        rows = rollup.ask(slots_of, *values, part)
+    else:
+        rows = rollup.ask(f"SELECT start, {name}, slots {join} AND slots IS NOT NULL", *values)
+    for start, key, slots in rows:
         times.setdefault((key, sources[start]), Durations()).add_slots(read_slots(slots), 0.0)
     found: _Points = {}
     for (key, start), numbers in sums.items():

@@ -3,10 +3,10 @@
 import pytest
 
 from rightcall.policy.types import Approval
-from rightcall.record import overview as pages
+from rightcall.record import figures
 from rightcall.record.analytics import read_analytics
 from rightcall.record.calls import Period
-from rightcall.record.overview import By, Point, overview, series
+from rightcall.record.figures import By, Point, count_waiting, read_overview, read_series
 from rightcall.record.tables import ManualClock, Store
 from support.stores import Diary
 
@@ -30,13 +30,13 @@ def diary(store: Store, clock: ManualClock) -> Diary:
 def test_the_overview_shows_what_analytics_counts(
     diary: Diary, period: Period, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "FEW", few)
-    found = overview(diary.store, period)
+    monkeypatch.setattr(figures, "FEW", few)
+    found = read_overview(diary.store, period)
     wanted = diary.store.look(lambda tables: read_analytics(tables, period=period, now=diary.now))
     total = found.total
     assert (total.calls, total.refused, total.failed) == (wanted.total_calls, wanted.refused, wanted.failed)
     assert (found.refusals, found.timeline) == (wanted.refusals, wanted.timeline)
-    assert {tool: figures.calls for tool, figures in found.tools.items()} == {
+    assert {tool: one.calls for tool, one in found.tools.items()} == {
         tool: share.calls for tool, share in wanted.tool_breakdown.items()
     }
     assert total.repaired == 1
@@ -56,16 +56,16 @@ def test_questions_that_can_still_be_answered_are_counted_whenever_they_were_ask
             state="", why="", details="", asked_at=now, asked=clock.wall(), expires_at=until,
         )  # fmt: skip
         diary.store.transact(lambda tables, question=question: tables.put_approval(question))
-    assert overview(diary.store).waiting == pages.waiting(diary.store) == 2
-    assert pages.waiting(diary.store, "bob") == 0
+    assert read_overview(diary.store).waiting == count_waiting(diary.store) == 2
+    assert count_waiting(diary.store, "bob") == 0
 
 
 @pytest.mark.parametrize("period", ["1hour", "1day", "1week"])
 @pytest.mark.parametrize("by", ["all", "tool", "caller", "provider", "model", "strategy", "rule"])
 def test_a_series_has_a_point_for_every_step_and_adds_up(diary: Diary, period: Period, by: By) -> None:
     diary.clock.advance(1)
-    found = series(diary.store, period, by)
-    wanted = overview(diary.store, "1week" if period != "1hour" else "1hour")
+    found = read_series(diary.store, period, by)
+    wanted = read_overview(diary.store, "1week" if period != "1hour" else "1hour")
     starts = {tuple(point.start for point in points) for points in found.values()}
     assert len(starts) == 1
     assert next(len(points) for points in found.values()) in {"1hour": (61,), "1day": (25,), "1week": (8,)}[period]
@@ -85,6 +85,6 @@ def test_a_series_has_a_point_for_every_step_and_adds_up(diary: Diary, period: P
 
 def test_a_point_has_outcomes_and_times(diary: Diary) -> None:
     hour = diary.now[:13]
-    (points,) = series(diary.store, "1day", caller="bob").values()
+    (points,) = read_series(diary.store, "1day", caller="bob").values()
     assert points[-1] == Point(start=hour, calls=2, refused=1, failed=1, p50=points[-1].p50, p95=points[-1].p95)
     assert points[-1].p50 == pytest.approx(1.0, rel=0.03)
