@@ -22,9 +22,9 @@ from rightcall.record.analytics import UNTOLD, Analytics, Repairs, analytics_of
 from rightcall.record.calls import Period
 from rightcall.record.counts import Counts, Part
 from rightcall.record.export import csv_line
+from rightcall.record.figures import Figures, Point, figures_of, read_series
 from rightcall.record.fitting import Fit, fit_over_time
 from rightcall.record.metrics import Metric, metrics_of
-from rightcall.record.overview import Figures, Point, figures_of, series
 from rightcall.record.rollups import count
 from rightcall.record.tables import Store, Tables
 
@@ -94,9 +94,9 @@ def read_view(store: Store, asked: Asked) -> View:
 
     counts, whole, parts = store.look(work)
     figures, all_fits = analytics_of(counts), whole.get("", ())
-    points = series(store, asked.period, asked.by, caller=asked.caller)
-    everything = series(store, asked.period, "all", caller=asked.caller).get("", ())
-    strategies = series(store, asked.period, "strategy", caller=asked.caller)
+    points = read_series(store, asked.period, asked.by, caller=asked.caller)
+    everything = read_series(store, asked.period, "all", caller=asked.caller).get("", ())
+    strategies = read_series(store, asked.period, "strategy", caller=asked.caller)
     return View(
         figures=figures,
         total=figures_of(counts.total),
