@@ -19,13 +19,13 @@ from rightcall.console.page import Page, look, render, site_of
 from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.overview import PERIODS
 from rightcall.record.analytics import UNTOLD, Analytics, Repairs, analytics_of
-from rightcall.record.calls import Period
-from rightcall.record.counts import Counts, Part
+from rightcall.record.calls import Period, window_of
+from rightcall.record.counts import Counts, Part, pass_over
 from rightcall.record.export import csv_line
-from rightcall.record.figures import Figures, Point, figures_of, read_series
+from rightcall.record.figures import SECONDS, Figures, Point, figures_of, read_series
 from rightcall.record.fitting import Fit, fit_over_time
 from rightcall.record.metrics import Metric, metrics_of
-from rightcall.record.rollups import count
+from rightcall.record.rollups import FEW, counted
 from rightcall.record.tables import Store, Tables
 
 PARTS: Final[Mapping[Part, str]] = {"tool": "tool", "model": "model", "provider": "provider", "caller": "caller"}
@@ -66,6 +66,8 @@ class View(Struct, frozen=True, kw_only=True):
     charts: list[Chart]
     tables: list[Table]
     callers: list[str]
+    uncounted: int
+    """Records that are not yet among these figures."""
 
 
 def asked_of(request: Request) -> Asked:
@@ -84,15 +86,15 @@ async def show(request: Request) -> Response:
 
 
 def read_view(store: Store, asked: Asked) -> View:
-    def work(tables: Tables) -> tuple[Counts, dict[str, tuple[Fit, ...]], dict[str, tuple[Fit, ...]]]:
+    def work(tables: Tables) -> tuple[Counts, int, dict[str, tuple[Fit, ...]], dict[str, tuple[Fit, ...]]]:
         now, caller = tables.wall(), asked.caller
         return (
-            count(tables, period=asked.period, caller=caller, now=now),
+            *_counted(tables, asked, now),
             fit_over_time(tables, asked.period, caller=caller, now=now),
             fit_over_time(tables, asked.period, asked.by, caller=caller, now=now),
         )
 
-    counts, whole, parts = store.look(work)
+    counts, left, whole, parts = store.look(work)
     figures, all_fits = analytics_of(counts), whole.get("", ())
     points = read_series(store, asked.period, asked.by, caller=asked.caller)
     everything = read_series(store, asked.period, "all", caller=asked.caller).get("", ())
@@ -104,8 +106,18 @@ def read_view(store: Store, asked: Asked) -> View:
         metrics=metrics_of(counts),
         charts=list(_charts(asked, all_fits, parts, points, everything, strategies)),
         tables=list(_tables(asked, figures, counts)),
+        uncounted=left,
         callers=sorted(figures.callers or ({asked.caller} if asked.caller else ())),
     )
+
+
+def _counted(tables: Tables, asked: Asked, now: str) -> tuple[Counts, int]:
+    """The figures as far as they are counted, within a bounded time; and how many records are left."""
+    window = window_of(asked.period, now)
+    if tables.head()[0] - tables.oldest() < FEW:
+        return pass_over(tables, window, asked.caller), 0
+    left = tables.rollup().catch_up(tables, SECONDS)
+    return counted(tables.rollup(), tables, window, asked.caller), left
 
 
 def _charts(
