@@ -15,6 +15,8 @@ WIDTH: Final = 1000
 HEIGHT: Final = 200
 MOST: Final = 6
 """Series in one chart; the rest are added up as `OTHERS`, or left to the table."""
+_MOST_DOTS: Final = 31
+"""Places up to which every value has a dot."""
 OTHERS: Final = "all others"
 Unit = Literal["", "%", "ms"]
 Value = float | int | None
@@ -110,7 +112,7 @@ def lines(drawing: Drawing) -> Chart:
         dots = [
             Dot(_x(at, len(one.values)), scale.y(value), f"{one.name}: {told(value, drawing.unit)}")
             for at, value in enumerate(one.values)
-            if value is not None
+            if value is not None and (len(one.values) <= _MOST_DOTS or _is_alone(one.values, at))
         ]
         drawn.append(Drawn(one.name, place, _path(one.values, scale), dots))
     return _chart(drawing, "lines", drawn, scale)
@@ -136,6 +138,11 @@ def bars(drawing: Drawing) -> Chart:
                 found.append(Bar(round(step * (at + 0.12), 2), y, round(step * 0.76, 2), round(low - y, 2), label))
         drawn.append(Drawn(one.name, place, bars=found))
     return _chart(drawing, "bars", drawn, scale)
+
+
+def _is_alone(values: Sequence[Value], at: int) -> bool:
+    """Whether no line leads to a value: only its dot shows it."""
+    return all(not 0 <= near < len(values) or values[near] is None for near in (at - 1, at + 1))
 
 
 def _from_zero(values: Sequence[float]) -> Scale:

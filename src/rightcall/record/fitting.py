@@ -2,7 +2,7 @@
 model or caller. From the rollup, in whole minutes of an hour, hours of a day or days of a week.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
@@ -56,8 +56,10 @@ def fit_over_time(
     name = "''" if by == "all" else f"lines.{by}"
     own, whose = ("", ()) if caller is None else (" AND lines.caller = ?", (caller,))
     with rollup.reading():
-        read = _minutes if width == MINUTE else _hours
-        totals, others = read(rollup, name, own, (starts[0], starts[-1] + AFTER, *whose))
+        if width == MINUTE:
+            totals, others = _minutes(rollup, name, own, (starts[0], starts[-1] + AFTER, *whose))
+        else:
+            totals, others = _cells(rollup, name, own, _sources(rollup, starts), whose)
     found: dict[str, dict[str, Fit]] = {}
     for start, key, calls in totals:
         _add(found, key, Fit(start[:width], calls))
@@ -65,6 +67,19 @@ def fit_over_time(
         _add(found, key, Fit(start[:width], 0, 0 if failed else times, times if failed else 0))
     names = sorted(found, key=lambda key: (-sum(one.calls for one in found[key].values()), key))
     return {key: tuple(found[key].get(start, Fit(start)) for start in starts) for key in names}
+
+
+def fit_of_all(parts: Mapping[str, Sequence[Fit]]) -> tuple[Fit, ...]:
+    """All names together."""
+    return tuple(
+        Fit(
+            some[0].start,
+            sum(one.calls for one in some),
+            sum(one.repaired for one in some),
+            sum(one.failed for one in some),
+        )
+        for some in zip(*parts.values(), strict=True)
+    )
 
 
 def _add(found: dict[str, dict[str, Fit]], key: str, more: Fit) -> None:
@@ -79,8 +94,19 @@ _Totals = list[tuple[str, str, int]]
 _Others = list[tuple[str, str, int, int]]
 
 
-def _hours(rollup: Rollup, name: str, own: str, values: tuple[str, ...]) -> tuple[_Totals, _Others]:
-    among = f"JOIN lines ON lines.id = line WHERE length(start) = {HOUR} AND start >= ? AND start < ?{own} GROUP BY"
+def _sources(rollup: Rollup, starts: list[str]) -> list[str]:
+    """The cells that are read: days that are over as a whole, and hours."""
+    if len(starts[0]) == HOUR:
+        return starts
+    over = {start for start in starts if rollup.ask("SELECT 1 FROM spans WHERE start = ?", start)}
+    return [*sorted(over), *(f"{day} {hour:02}" for day in starts if day not in over for hour in range(24))]
+
+
+def _cells(
+    rollup: Rollup, name: str, own: str, sources: list[str], whose: tuple[str, ...]
+) -> tuple[_Totals, _Others]:  # fmt: skip
+    among = f"JOIN lines ON lines.id = line WHERE start IN ({', '.join('?' * len(sources))}){own} GROUP BY"
+    values = (*sources, *whose)
     return (
         rollup.ask(f"SELECT start, {name}, sum(calls) + sum(proxied) FROM cells {among} 1, 2", *values),
         rollup.ask(f"SELECT start, {name}, strategy = 'failed', sum(times) FROM repairs {among} 1, 2, 3", *values),

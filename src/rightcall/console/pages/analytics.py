@@ -23,7 +23,7 @@ from rightcall.record.calls import Period, window_of
 from rightcall.record.counts import Counts, Part, pass_over
 from rightcall.record.export import csv_line
 from rightcall.record.figures import SECONDS, Figures, Point, figures_of, read_series
-from rightcall.record.fitting import Fit, fit_over_time
+from rightcall.record.fitting import Fit, fit_of_all, fit_over_time
 from rightcall.record.metrics import Metric, metrics_of
 from rightcall.record.rollups import FEW, counted
 from rightcall.record.tables import Store, Tables
@@ -86,16 +86,15 @@ async def show(request: Request) -> Response:
 
 
 def read_view(store: Store, asked: Asked) -> View:
-    def work(tables: Tables) -> tuple[Counts, int, dict[str, tuple[Fit, ...]], dict[str, tuple[Fit, ...]]]:
+    def work(tables: Tables) -> tuple[Counts, int, dict[str, tuple[Fit, ...]]]:
         now, caller = tables.wall(), asked.caller
         return (
             *_counted(tables, asked, now),
-            fit_over_time(tables, asked.period, caller=caller, now=now),
             fit_over_time(tables, asked.period, asked.by, caller=caller, now=now),
         )
 
-    counts, left, whole, parts = store.look(work)
-    figures, all_fits = analytics_of(counts), whole.get("", ())
+    counts, left, parts = store.look(work)
+    figures, all_fits = analytics_of(counts), fit_of_all(parts)
     points = read_series(store, asked.period, asked.by, caller=asked.caller)
     everything = read_series(store, asked.period, "all", caller=asked.caller).get("", ())
     strategies = read_series(store, asked.period, "strategy", caller=asked.caller)
