@@ -27,7 +27,7 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router storm train route-figures docs docs-serve reference pictures test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -95,6 +95,9 @@ pictures: $(VENV)/.dev ## draw the pictures of the README from real commands
 
 test-docs: $(VENV)/.dev ## run every example and command of README and docs, build the site, and check their links
 	@$(BIN)/python -m pytest tests/test_docs.py tests/test_promises.py tests/test_site.py $(ARGS)
+
+second-tries: $(MODEL)/.installed ## how often a second try succeeds after a hint, with scripted models and a real one [ARGS='--base COMMIT']
+	@$(MODEL)/bin/python scripts/second_tries.py $(ARGS)
 
 bench: $(BENCH)/.installed ## speed beside the peers, as ratios [CORPORA=folder scores corpora, PAGES=folder pages without a call]
 	@$(BENCH)/bin/python -m compileall -q src # measure the package as it is installed, not as it is compiled

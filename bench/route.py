@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from bench.route_tools import made_up, of_corpora
 from bench.table import Figure, micro
 from rightcall import Router
-from rightcall.router.index import ToolIndex
 from rightcall.router.lexical import words
+from rightcall.router.toolset import ToolIndex
 
 INTENT, SEARCH, ADDING, BUILDING, LOADING, ANSWER = 0.001, 0.002, 0.010, 5.0, 0.3, 0.005
 """Seconds that were promised."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rightcall.catalog import load_pack
 from rightcall.router.lexical import ToolText, tool_texts
-from rightcall.router.written import shipped_examples
+from rightcall.router.packets import shipped_examples
 
 FOLDER = Path(__file__).parent.parent / "data" / "everyday"
 

@@ -60,7 +60,7 @@ def commands() -> str:
 
 
 def command(name: str) -> Iterator[str]:
-    from rightcall.cli.parser import parser_of
+    from rightcall.cli.options import parser_of
 
     parser, _ = parser_of(name)
     samples = parser.epilog or ""

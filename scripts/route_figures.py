@@ -30,11 +30,10 @@ from typing import Any, NamedTuple
 import everyday
 import msgspec
 
-from rightcall.router.index import ToolIndex
-from rightcall.router.intent import judge_intent
 from rightcall.router.lexical import ToolText, tool_texts
 from rightcall.router.ranking import Ranker
-from rightcall.router.router import Router
+from rightcall.router.router import Router, judge_intent
+from rightcall.router.toolset import ToolIndex
 
 AT = (1, 5)
 PARTS = ("everyday", "index", "router", "intent")

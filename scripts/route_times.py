@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from rightcall import Router
-from rightcall.router.index import ToolIndex
+from rightcall.router.toolset import ToolIndex
 
 WARM = 50
 REQUESTS = 400

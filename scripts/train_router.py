@@ -29,11 +29,11 @@ from everyday import FOLDER, ToolSet, lines, read_own_sets, read_sets
 from sklearn.model_selection import GroupKFold
 
 from rightcall.router import ranking, vectors
-from rightcall.router.index import ToolIndex
-from rightcall.router.intent import HANDFUL, ask_numbers, marked_words, need_numbers, plain_words
 from rightcall.router.lexical import tool_texts
 from rightcall.router.ranking import BY_WORDS, FOUND, Found, Linear, Ranker, compare, order_tools, relate_rows
+from rightcall.router.router import HANDFUL, ask_numbers, marked_words, need_numbers, plain_words
 from rightcall.router.slots import FILLED
+from rightcall.router.toolset import ToolIndex
 
 HOME = Path(__file__).parent.parent
 WEIGHTS = HOME / "src" / "rightcall" / "router" / "weights"

@@ -8,8 +8,8 @@ import numpy as np
 import train_router_fits as fits
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from rightcall.router.intent import plain_words
 from rightcall.router.ranking import shares
+from rightcall.router.router import plain_words
 
 
 def own_tools(data: Any, strength: float = 0.05) -> tuple[np.ndarray, np.ndarray]:

@@ -230,7 +230,6 @@ def test_the_public_names_are_exactly_these() -> None:
 
 
 INNER = {
-    "rightcall.executor.present": "what others need of it is offered by `rightcall.executor`",
     "rightcall.tools.sandbox.inside": "loaded in a process of its own, without anything else of ours",
 }
 """Packages without public names, each with its reason."""
@@ -438,7 +437,7 @@ def test_an_executor_opens_without_what_only_calls_need() -> None:
     loaded = modules_after("from rightcall import Executor; Executor.open_sync(store='memory').close()")
     assert "rightcall.executor.shipped" in loaded
     heavy = {"asyncio", "jsonschema_rs", "subprocess", "sqlite3", "tomllib"}
-    ours = {"executor.pipeline", "gate.judge", "tools.run", "tools.write.desk", "tools.write.save", "tools.web.fetch"}
+    ours = {"executor.pipeline", "gate.judge", "tools.run", "tools.write.desk", "tools.write.save", "tools.web"}
     families = ("tools.git", "tools.sandbox", "tools.code.s", "tools.code.h", "policy.commands.", "base.http")
     assert loaded & (heavy | {f"rightcall.{module}" for module in ours}) == set()
     assert [module for module in loaded if module.removeprefix("rightcall.").startswith(families)] == []

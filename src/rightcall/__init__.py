@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from rightcall.executor.door import Door
     from rightcall.executor.executor import Executor, SyncExecutor
-    from rightcall.executor.present.messages import Outcome
+    from rightcall.executor.messages import Outcome
     from rightcall.gate.gate import Gate
     from rightcall.gate.guard import Refused, arun_calls, guard, run_calls
     from rightcall.gate.recover.section import tagged
@@ -141,7 +141,7 @@ if not TYPE_CHECKING:  # a type checker sees the names above, and says where one
             "ToolError ToolFailure Unreadable",
             "executor.door": "Door",
             "executor.executor": "Executor SyncExecutor",
-            "executor.present.messages": "Outcome",
+            "executor.messages": "Outcome",
             "gate.gate": "Gate",
             "gate.guard": "Refused arun_calls guard run_calls",
             "gate.repair.arguments": "loads",

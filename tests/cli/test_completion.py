@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.cli import COMMANDS
-from rightcall.cli.completion import SCRIPTS, complete
+from rightcall.cli.help import SCRIPTS, complete
 from rightcall.record.sqlite import SqliteStore
 from support.approvals import Desk
 from support.cli import TOOLS, Runner, environment

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.router.written import examples_file
+from rightcall.router.packets import examples_file
 from support.cli import TOOLS, Runner
 from support.scripted.server import Answer, Dies, ScriptedUpstream, Text
 

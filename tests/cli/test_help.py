@@ -8,7 +8,7 @@ import pytest
 
 from rightcall.cli import COMMANDS
 from rightcall.cli.help import GROUPS, HIDDEN, LONGEST, PAGES
-from rightcall.cli.parser import REMOVED, SHARED, WIDTH, Parser, actions_of, flags, parser_of
+from rightcall.cli.options import REMOVED, SHARED, WIDTH, Parser, actions_of, flags, parser_of
 from support.cli import ROOT, Runner
 
 PARSED = [name for name in COMMANDS if name != "version"]

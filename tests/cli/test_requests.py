@@ -225,11 +225,11 @@ def test_the_audit_names_the_packet_of_a_call(run: Runner, packet: Any, tmp_path
     with opened("sqlite", tmp_path) as diary:
         write_calls(diary, made.header.packet_id)
     db = str(tmp_path / "audit.db")
-    link = f"rightcall requests show {made.header.packet_id}"
-    assert f"  packet           {link}\n" in run("audit", "show", "1", "--store", db).out
+    link = f"rightcall requests show {made.header.packet_id} --store {db}"
+    assert f"  saved request    {link}\n" in run("audit", "show", "1", "--store", db).out
     assert "rightcall requests" not in run("audit", "show", "3", "--store", db).out
     tail = run("audit", "tail", "--store", db).out
-    assert tail.endswith(f"\nrequest: {link} --store {db}\n")
+    assert tail.endswith(f"\nrequest: {link}\n")
     assert tail.count("rightcall requests") == 1
     assert "rightcall requests" not in run("audit", "tail", "--json", "--store", db).out
     assert "rightcall requests" not in run("audit", "tail", "--context", "another", "--store", db).out

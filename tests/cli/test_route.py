@@ -173,7 +173,7 @@ def test_run_runs_what_is_sure_and_tells_where_the_story_is(
     assert (done.code, done.out.splitlines()[0]) == (0, "✓ code/read ran")
     assert "# Design" in done.out
     assert len(server.requests) == 2  # no model was asked for an answer
-    assert "packet           rightcall requests show p" in done.out
+    assert "saved request    rightcall requests show p" in done.out
     assert "rightcall audit show" in run("requests", "show", "last").out
 
 

@@ -3,18 +3,23 @@
 import io
 import logging
 import os
+import re
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
 
 import pytest
+from msgspec import json
 
 from rightcall.base.secrets import Redactor
-from rightcall.cli.serve import Lines, lines_and_log, teller
-from rightcall.cli.terminal import Style
+from rightcall.cli.serve import check_upstream
+from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
 from rightcall.proxy.gates import Did
 from rightcall.server.recording import Facts
 from rightcall.types import Call, Problem, Repair, Verdict
+from support.scripted.server import ScriptedUpstream
 
 pytestmark = pytest.mark.promise("H-03")
 
@@ -109,41 +114,134 @@ def test_a_closed_stream_and_a_line_that_cannot_be_made_break_nothing() -> None:
     closed.close(timeout=20)
 
 
-def told(*did: Did, fault: str = "") -> str:
+NOON = 1_800_000_000.0
+TIMED = Form(timed=True, now=lambda: NOON)
+STAMP = datetime.fromtimestamp(NOON).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def told(*did: Did, form: Form = TIMED, **facts: Any) -> str:
     stream = io.StringIO()
-    lines = Lines(stream)
-    tell = teller(lines, Style(), lambda: Redactor(b"key", ["pet"]))
-    tell(Facts("openai-chat", "local", did=list(did), fault=fault))
+    lines = Lines(stream, form=form)
+    tell = teller(lines, lambda: Redactor(b"key", ["pet"]))
+    tell(Facts("openai-chat", "local", did=list(did), **facts))
     lines.close(timeout=20)
     return stream.getvalue()
 
 
 KEY = "sk-proj-0123456789abcdefghijklmn"
+ADD = Call("add", {"n": 1})
 
 
 def test_secrets_are_hidden_on_the_terminal_as_in_the_audit() -> None:
     arguments = {"api_key": KEY, "password": "hunter2", "pet": "Rex the dog", "days": 3}
     repairs = tuple(Repair(name, [value], value, "structure", "types.unwrap", 0.9) for name, value in arguments.items())
-    text = told(Did("repaired", Verdict(True, Call("login", arguments), repairs=repairs[:3]), "login", "{}"))
-    assert text.startswith("  repaired login  api_key")
-    for secret in (KEY, "hunter2", "Rex"):
-        assert secret not in text
+    did = Did("repaired", Verdict(True, Call("login", arguments), repairs=repairs[:3]), "login", "{}")
+    assert told(did).startswith(f"{STAMP} repaired login: api_key")
+    for text in (told(did), told(did, form=Form(timed=True, as_json=True))):
+        for secret in (KEY, "hunter2", "Rex"):
+            assert secret not in text
     shown = told(Did("repaired", Verdict(True, Call("login", arguments), repairs=repairs[3:]), "login", "{}"))
-    assert shown == "  repaired login  days [3] → 3\n"
+    assert shown == f"{STAMP} repaired login: days [3] → 3 [types.unwrap]\n"
     problem = Problem("type", "password", "password must be a number, not hunter2")
     left = told(Did("left", Verdict(False, None, problems=(problem,), found=Call("login", arguments)), "login", "{}"))
-    assert left.startswith("  left login  password")
+    assert left.startswith(f"{STAMP} left     login: password")
     assert "hunter2" not in left
 
 
+def test_every_call_has_one_line_with_its_repairs_or_the_reason_why_it_was_left_alone() -> None:
+    repairs = tuple(Repair(f"a{n}", str(n), n, "structure", "types.number", 0.9) for n in range(3))
+    in_text = Call("add", {"n": 1}, origin="text")
+    problem = Problem("missing", "n", "n is missing")
+    lines = told(
+        Did("right", Verdict(True, ADD), "add", "{}"),
+        Did("repaired", Verdict(True, ADD, repairs=repairs), "Add", "{}"),
+        Did("repaired", Verdict(True, ADD), "add", "{}"),
+        Did("lifted", Verdict(True, in_text), "add", "add(1)"),
+        Did("left", Verdict(False, None, found=ADD, problems=(problem,)), "add", "{}"),
+        Did("left", Verdict(True, ADD, truncated=True), "add", "{"),
+        Did("left", Verdict(True, in_text), "add", "add(1)"),
+        Did("unknown", Verdict(True, Call("fly", {})), "fly", "{}"),
+        Did("repeated", Verdict(True, in_text), "add", "add(1)"),
+        model="llama3.2", caller="teacher",
+    ).splitlines()  # fmt: skip
+    assert [line.removeprefix(STAMP).replace("(llama3.2, as teacher)", "*") for line in lines] == [
+        " right    add *",
+        ' repaired add *: a0 "0" → 0 [types.number]; a1 "1" → 1 [types.number]; a2 "2" → 2 [types.number]',
+        " repaired add *: the call had no id, so no client could answer it; it was given one",
+        " lifted   add *: moved from the text to a tool call",
+        " left     add *: n is missing; passed on unchanged",
+        " left     add *: the answer ends before the call does; passed on unchanged",
+        " left     add *: the request has no such tool; left in the text",
+        " unknown  fly *: the request has no such tool; passed on unchanged",
+        " repeated add *: the answer has the same native call; removed from the text",
+    ]
+
+
+def test_what_a_model_wrote_can_neither_forge_a_line_nor_fill_the_screen() -> None:
+    evil = f"x\n{STAMP} right paid\x1b[2J\u202e" + "y" * 10_000
+    repairs = tuple(Repair(evil, evil, evil, "structure", evil, 0.9) for _ in range(500))
+    for form in (TIMED, Form(timed=True, as_json=True)):
+        did = Did("repaired", Verdict(True, Call(evil, {}), repairs=repairs), evil, "{}")
+        text = told(did, form=form, model=evil, caller=evil)
+        assert text.count("\n") == 1
+        assert text[:-1].isprintable()
+    line = told(did, model=evil)
+    assert len(line) < 6_000
+    assert "and 181 more repairs" in line
+
+
+def test_as_json_every_entry_is_one_object_with_its_time() -> None:
+    form = Form(timed=True, as_json=True, now=lambda: NOON)
+    repair = Repair("n", "1", 1, "structure", "types.number", 0.9, "a number in quotes")
+    line = told(Did("repaired", Verdict(True, ADD, repairs=(repair,)), "Add", "{}"), form=form, model="m", stream=True)
+    got = json.decode(line)
+    assert got["time"] == "2027-01-15T08:00:00.000+00:00"
+    assert (got["event"], got["tool"], got["written"], got["model"], got["stream"]) == (
+        "repaired", "add", "Add", "m", True,
+    )  # fmt: skip
+    (one,) = got["repairs"]
+    assert (one["path"], one["before"], one["after"], one["rule"]) == ("n", "1", 1, "types.number")
+    stream = io.StringIO()
+    with lines_and_log(stream, form) as lines:
+        log.warning("rightcall: something\nelse")
+        log.warning("tool_validation_failed: add", extra={"event": "tool_validation_failed"})
+        lines.say("finishing 1 request")
+    entries = [json.decode(line) for line in stream.getvalue().splitlines()]
+    assert [(one["event"], one["text"]) for one in entries] == [
+        ("warning", "something\nelse"),
+        ("note", "finishing 1 request"),
+    ], "a refused call has a line of its own already"
+
+
 def test_a_fault_of_our_own_is_not_called_the_upstreams() -> None:
-    assert told(fault="timeout") == "  upstream timeout\n"
-    assert told(fault="internal") == "  request failed in RightCall itself\n"
-    assert told(fault="refused") == "  request refused: it cannot be passed on\n"
+    assert told(fault="timeout") == f"{STAMP} failed   request upstream timeout\n"
+    assert told(fault="internal") == f"{STAMP} failed   request in RightCall itself\n"
+    assert told(fault="refused") == f"{STAMP} failed   request refused: it cannot be passed on\n"
     assert told(fault="gone") == ""
 
 
 def test_an_answer_of_very_many_calls_takes_a_screen_at_most() -> None:
     one = Did("lifted", Verdict(True, Call("add", {})), "add", "{}")
     lines = told(*[one] * 5_000).splitlines()
-    assert (len(lines), lines[-1]) == (21, "  … and 4980 more calls")
+    assert len(lines) == 21
+    assert "… and 4980 more calls" in lines[-1]
+
+
+def checked(url: str, *, quiet: bool = False) -> str:
+    stream = io.StringIO()
+    lines = Lines(stream, form=TIMED)
+    check_upstream(url, lines, quiet=quiet).result(20)
+    lines.close(timeout=20)
+    return stream.getvalue().removeprefix(f"{STAMP} upstream ")
+
+
+def test_at_the_start_it_is_said_whether_the_upstream_answers() -> None:
+    with ScriptedUpstream() as upstream:
+        where = upstream.address.removeprefix("http://")
+        assert re.fullmatch(rf"{where} answers \(\d+ ms\)\n", checked(upstream.address))
+        assert checked(upstream.address, quiet=True) == ""
+    for quiet in (False, True):
+        assert checked(upstream.address, quiet=quiet) == (
+            f"{where} cannot be reached (Connection refused). Start it, or pass another address as `--upstream`; "
+            "requests fail until it answers\n"
+        )

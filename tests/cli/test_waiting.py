@@ -6,7 +6,7 @@ from threading import Event, active_count
 
 import pytest
 
-from rightcall.cli import doctor, warm
+from rightcall.cli import doctor, init
 from rightcall.cli.persons import waiting
 
 pytestmark = pytest.mark.promise("H-02")
@@ -63,7 +63,7 @@ def test_every_command_that_takes_long_has_its_own_words(monkeypatch: pytest.Mon
     from rightcall.doctor.doctor import Progress
 
     screen = watching(monkeypatch)
-    doing = warm.Doing()
+    doing = init.Doing()
     doing.at("writing the graph")
     assert doing.line(3.4) == "writing the graph … 3 s"
     watched = doctor.Watched()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall.base.letters import visible
+from rightcall.console.page import Kept
 from rightcall.console.pages.live import unspelled
 from rightcall.console.people import enter, make_link
 from rightcall.console.questions import json_visible, lay_out, text_lines
@@ -15,6 +16,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, encode
 from support.approvals import request_of, try_call
 from support.consoles import Answer, Browser
+from support.raw_server import in_a_loop
 
 SCRIPTS = (
     "<script>alert(1)</script>",
@@ -442,3 +444,26 @@ def test_a_filter_finds_a_name_as_pages_spell_it(ann: Browser, store: MemoryStor
     page = ann.get(f"/live?{urlencode({'caller': visible(words), 'tool': visible(words)})}")
     assert shown(page) == [number]
     assert unspelled(visible(words)) == words
+
+
+@in_a_loop
+async def test_figures_that_take_long_are_used_again_for_a_while_and_quick_ones_never() -> None:
+    clock = [0.0]
+    kept = Kept(lambda: clock[0])
+    asked: list[float] = []
+
+    def work(seconds: float) -> float:
+        asked.append(clock[0])
+        clock[0] += seconds
+        return clock[0]
+
+    assert await kept.get("quick", lambda: work(0.01)) == 0.01
+    assert await kept.get("quick", lambda: work(0.01)) == 0.02
+    asked.clear()
+    slow = await kept.get("slow", lambda: work(2.0))
+    for _ in range(10):
+        assert await kept.get("slow", lambda: work(2.0)) == slow
+        clock[0] += 3.9
+    assert len(asked) == 1
+    clock[0] += 1.1
+    assert await kept.get("slow", lambda: work(2.0)) > slow

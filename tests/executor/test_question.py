@@ -169,7 +169,7 @@ def test_the_short_view_cuts_the_middle_says_so_and_holds_the_digest_back() -> N
     (cut,) = [line for line in short.lines if "NOT SHOWN" in line]
     assert cut == "  ── 971 rows with about 7,688 characters are NOT SHOWN; --full shows all ──"
     assert "text, 8,890 characters in 1,001 lines" in "\n".join(short.lines)
-    assert short.lines[-1] == "digest      only below the whole: rightcall approvals show 3f9a1c2e --full"
+    assert short.lines[-1] == "digest      only below the whole call: run the same command with `--full`"
     whole = view(approval, now=START, width=100)
     assert whole.complete
     assert whole.lines[-1] == f"digest      {approval.digest}"

@@ -9,7 +9,7 @@ from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.tool import PackTool, Tool
 from rightcall.gate.examples import deprecated_hint, hint, unknown_tool_hint
 from rightcall.gate.explain import problems
-from rightcall.types import Problem, Rules
+from rightcall.types import Call, Problem, Rules
 
 
 def tool_of(name: str = "write", schema: dict[str, Any] | None = None, **rules: Any) -> Tool:
@@ -27,6 +27,44 @@ def test_missing_fields_give_the_text_of_the_design_word_for_word() -> None:
         "⚠️ Invalid write call. Missing required fields: content. "
         'Example: {"file_path": "notes.md", "content": "Grüße an alle"}'
     )
+
+
+FORECAST = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "integer", "minimum": 1, "maximum": 7},
+        "unit": {"enum": ["celsius", "fahrenheit"]},
+        "api_key": {"type": "string"},
+    },
+    "required": ["city"],
+}
+
+
+@pytest.mark.promise("V-03")
+@pytest.mark.parametrize(
+    ("given", "example"),
+    [
+        ({"city": "Rome", "days": 30}, {"city": "Rome", "days": 7}),  # the nearest bound
+        ({"unit": "kelvin", "city": "Rome"}, {"unit": "celsius", "city": "Rome"}),
+        ({"days": 3}, {"days": 3, "city": "<city>"}),
+        ({"days": 30}, {"city": "<city>"}),  # nothing of it is right
+        ({"days": 30, "city": "x" * 2000}, {"city": "<city>"}),  # too long to show
+        ({"days": 30, "city": "Rome", "api_key": "hunter2"}, {"city": "<city>"}),  # a secret is not repeated
+    ],
+)
+def test_the_example_keeps_what_was_right(given: dict[str, Any], example: dict[str, Any]) -> None:
+    tool = tool_of("forecast", FORECAST)
+    text = hint(tool, problems(tool, given), given=Call("forecast", given))
+    assert json.loads(text.partition("Example: ")[2]) == example
+    assert tool.accepts(example)
+
+
+@pytest.mark.promise("V-03")
+def test_the_example_of_a_pack_stays_as_it_is() -> None:
+    tool = tool_of(schema=TEXTS, required=("file_path", "content"), example=EXAMPLE)
+    given = Call("write", {"file_path": "a"})
+    assert json.loads(hint(tool, problems(tool, {"file_path": "a"}), given=given).partition("Example: ")[2]) == EXAMPLE
 
 
 @pytest.mark.promise("V-03")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall.executor.door import Door
-from rightcall.hosts.enforcement import GAPS, hosts_named, table_lines, unenforced
+from rightcall.hosts.adapter import GAPS, hosts_named, table_lines, unenforced
 from rightcall.hosts.hooks.wires import CODEX, builtin_tools
 from rightcall.policy.settings import HOSTS
 from rightcall.policy.watch import load_policy

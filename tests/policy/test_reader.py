@@ -350,3 +350,31 @@ def test_the_page_shows_right_policies_every_key_and_the_true_defaults() -> None
     shown = [name for example in examples for name in tomllib.loads(example).get("gate", {}).get("providers", {})]
     assert [name for policy in policies for name in policy.providers] == shown
     assert set(PROVIDER_DEFAULTS) < set(shown)
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"port": 70000}, "console.port"),
+        ({"host": "not an address!"}, "console.host"),
+        ({"public_url": "https://example.org/console"}, "scheme, host and port alone"),
+        ({"public_url": "https://ann:secret@example.org"}, "console.public_url"),
+        ({"public_url": "javascript:alert(1)"}, "console.public_url"),
+        ({"certificate": "console.pem"}, "must be a whole path"),
+        ({"enabled": "no"}, "console.enabled"),
+        ({"prot": 1}, "did you mean"),
+    ],
+)
+def test_a_mistake_about_the_console_is_named(said: dict[str, Any], problem: str) -> None:
+    with pytest.raises(PolicyError) as error:
+        load_policy({"console": said})
+    assert problem in str(error.value)
+
+
+def test_a_found_policy_can_only_switch_the_console_off() -> None:
+    from rightcall.policy.settings import ConsoleSettings
+    from rightcall.policy.tightening import tighten
+
+    wild = {"host": "0.0.0.0", "port": 1, "public_url": "https://x.example", "plain_http": True}
+    assert tighten(load_policy({"console": wild})).console == ConsoleSettings()
+    assert tighten(load_policy({"console": {"enabled": False}})).console.enabled is False

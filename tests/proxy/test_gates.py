@@ -3,7 +3,7 @@
 import pytest
 from msgspec import json
 
-from rightcall.gate.offering import functions
+from rightcall.gate.gate import functions
 from rightcall.policy.watch import load_policy
 from rightcall.proxy import gates
 from rightcall.proxy.gates import Gates

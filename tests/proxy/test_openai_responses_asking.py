@@ -6,7 +6,7 @@ import openai
 import pytest
 from msgspec import json
 
-from rightcall.gate.offering import functions
+from rightcall.gate.gate import functions
 from rightcall.proxy.wires.common import Redo
 from rightcall.types import Call
 from support.wires.responses import REQUEST, TOOLS, WIRE, accumulated, sse

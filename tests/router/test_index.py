@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.router.index import Hit, ToolIndex
 from rightcall.router.lexical import Lexicon, ToolText, read_request
+from rightcall.router.toolset import Hit, ToolIndex
 
 pytestmark = pytest.mark.promise("T-03")
 

@@ -6,8 +6,8 @@ import pytest
 
 from rightcall.errors import StoreError
 from rightcall.router import vectors
-from rightcall.router.index import ToolIndex
 from rightcall.router.lexical import ToolText
+from rightcall.router.toolset import ToolIndex
 
 pytestmark = pytest.mark.promise("T-03")
 TOOLS = [

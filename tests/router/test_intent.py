@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightcall import Router
-from rightcall.router.intent import by_pattern, by_words, judge_intent
 from rightcall.router.lexical import ToolText
 from rightcall.router.ranking import Ranker
+from rightcall.router.router import by_pattern, by_words, judge_intent
 from rightcall.router.slots import FILLED, filled_shares, values_in, wanted_arguments
 from support.decisions import CALLS, IDLE, ODD_TEXTS, ODD_TOOLS, TABLE, TOOLS, tool
 from support.every import every

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rightcall import tool
-from rightcall.gate.offering import Kept
+from rightcall.catalog.catalog import Kept
 from rightcall.router.toolset import Toolset
 
 pytestmark = pytest.mark.promise("T-09")

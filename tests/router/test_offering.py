@@ -8,9 +8,8 @@ import pytest
 from rightcall import Executor, tool
 from rightcall.errors import ConfigError
 from rightcall.models.loop import run_loop, run_loop_sync
-from rightcall.router.index import FollowingIndex
 from rightcall.router.lexical import ToolText
-from rightcall.router.toolset import SEARCH, Offering, search_tool
+from rightcall.router.toolset import SEARCH, FollowingIndex, Offering, search_tool
 
 pytestmark = pytest.mark.promise("T-03")
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from rightcall import Router
 from rightcall.catalog.packs import load_pack
 from rightcall.router.lexical import ToolText
+from rightcall.router.packets import shipped_examples
 from rightcall.router.ranking import FEW, Linear, Ranker, own_voices, relate_rows, score_rows
-from rightcall.router.written import shipped_examples
 from support.decisions import CALLS, ODD_TEXTS, ODD_TOOLS, TOOLS, WEATHER
 
 pytestmark = pytest.mark.promise("T-03")

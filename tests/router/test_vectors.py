@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from rightcall.errors import RightCallError
 from rightcall.router import vectors
-from rightcall.router.index import ToolIndex
 from rightcall.router.lexical import Fields
+from rightcall.router.toolset import ToolIndex
 from rightcall.router.vectors import REQUEST_PIECES, SIZE, Pieces, Stack, embed_request, embed_tool, mean, near, table
 
 

@@ -13,9 +13,7 @@ from rightcall import Executor, Gate, ScriptedModel
 from rightcall.catalog.sources import LONGEST_EXAMPLE, MOST_EXAMPLES
 from rightcall.errors import ModelError, StoreError
 from rightcall.router.lexical import ToolText
-from rightcall.router.router import Router
-from rightcall.router.toolset import Offering
-from rightcall.router.written import (
+from rightcall.router.packets import (
     YOU,
     Requests,
     ask_for_requests,
@@ -27,6 +25,8 @@ from rightcall.router.written import (
     tidy_examples,
     with_written,
 )
+from rightcall.router.router import Router
+from rightcall.router.toolset import Offering
 
 pytestmark = pytest.mark.promise("T-03")
 

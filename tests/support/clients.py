@@ -45,7 +45,7 @@ class Client:
     """What the ids of calls begin with, upstream; empty where the library shows none."""
     cut_short: ClassVar[str]
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, headers: dict[str, str] | None = None) -> None:
         self.address = address
         self._open = ExitStack()
 
@@ -80,9 +80,10 @@ class _OpenAI(Client):
     error = (openai.APIError,)
     lost = (openai.APIConnectionError,)
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(address)
-        self.client = self._open.enter_context(openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0))
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0, default_headers=headers)
+        self.client = self._open.enter_context(client)
 
 
 class Chat(_OpenAI):
@@ -228,9 +229,10 @@ class Messages(Client):
     called, spoken, cut_short = "tool_use", "end_turn", "max_tokens"
     ids = "toolu"
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(address)
-        self.client = self._open.enter_context(anthropic.Anthropic(base_url=address, api_key="none", max_retries=0))
+        client = anthropic.Anthropic(base_url=address, api_key="none", max_retries=0, default_headers=headers)
+        self.client = self._open.enter_context(client)
 
     def body(self, stream: bool) -> dict[str, Any]:
         tools = [
@@ -299,9 +301,9 @@ class Ollama(Client):
     called, spoken, cut_short = "stop", "stop", "length"
     ids = ""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(address)
-        self.client = ollama.Client(host=address)
+        self.client = ollama.Client(host=address, headers=headers)
         self._open.callback(self.client._client.close)  # it has no `close` of its own
 
     def body(self, stream: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.messages import read, value
 from rightcall.mcp.serving import Backend, Client
-from rightcall.mcp.upstream.session import Heard, ServerGone
+from rightcall.mcp.session import Heard, ServerGone
 from rightcall.policy.settings import Server
 from rightcall.server.access import Entered, enter
 from rightcall.server.mcp import Endpoint, Still

@@ -14,7 +14,7 @@ from rightcall.base.http.answers import ServeLimits
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.gateway.shared import SharedGateway
-from rightcall.mcp.upstream.links import open_link
+from rightcall.mcp.links import open_link
 from rightcall.server.access import Access, Callers, TokenRequest, make_token
 from rightcall.server.app import Entrance, Health, Running, Span, bind, build_app
 from rightcall.server.mcp import Endpoint

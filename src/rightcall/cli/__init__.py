@@ -62,7 +62,7 @@ COMMANDS: Final = {
 _HOMES: Final = {
     "wrap": "mcp", "proxy": "serve", "uninstall": "install", "tools": "packs", "formats": "packs",
     "grants": "approvals", "token": "trust", "resume": "pause", "undo": "pr",
-    "hook": "mcp", "status": "install", "people": "console",
+    "hook": "mcp", "status": "install", "docs": "help", "completion": "help", "warm": "init", "people": "console",
 }  # fmt: skip
 """Commands that share a module with another: what is theirs there ends with their name (`run_wrap`, `HELP_WRAP`)."""
 
@@ -167,10 +167,10 @@ def _dispatch(arguments: list[str]) -> int:
 def _run(command: str, arguments: list[str]) -> int:
     from rightcall.errors import RightCallError
 
-    parser, module = _part("parser").parser_of(command)
+    parser, module = _part("options").parser_of(command)
     options: Any = None
     try:
-        parse = getattr(module, "parse", None)
+        parse = getattr(module, f"parse{suffix_of(command)}", None)
         options = parser.parse_args(arguments) if parse is None else parse(parser, arguments)
         return getattr(module, f"run{suffix_of(command)}")(options)
     except SystemExit as stop:  # how argparse ends for --help and for wrong usage; it has already said why

@@ -16,6 +16,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import (
     InputError,
+    Parser,
     given_text,
     json_option,
     open_store,
@@ -25,7 +26,6 @@ from rightcall.cli.options import (
     store_options,
     subcommands,
 )
-from rightcall.cli.parser import Parser
 from rightcall.cli.pause import paused_line, state_record
 from rightcall.cli.persons import (
     MOST_LISTED,

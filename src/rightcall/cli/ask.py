@@ -39,7 +39,7 @@ from rightcall.cli.persons import (
     who,
 )
 from rightcall.cli.requests import DEFAULT_CALLER, approval_ways, commands, models, ways_on
-from rightcall.cli.terminal import Style, harmless, labelled, say, say_json, style_for
+from rightcall.cli.terminal import Style, Whole, harmless, labelled, say, say_json, style_for
 from rightcall.errors import AnswerError
 from rightcall.record.tables import Store
 from rightcall.router.packet import Packet
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from rightcall.cli.routing import Desk
     from rightcall.executor.executor import Executor
-    from rightcall.executor.present.messages import Outcome
+    from rightcall.executor.messages import Outcome
     from rightcall.gate.gate import Gate
     from rightcall.models.endpoint import Endpoint
     from rightcall.models.loop import LoopResult
@@ -504,7 +504,7 @@ def _report(options: Namespace, result: LoopResult, steps: list[Step], why: str)
     for approval in result.approvals:
         say(*labelled("approval", approval_ways(approval, places(options)), style_for(sys.stdout)))
     if result.approvals:
-        say(*labelled("to go on", [f"{_command(options)}   once it is approved"], style_for(sys.stdout)))
+        say(*labelled("to go on", [Whole(f"{_command(options)}   once it is approved")], style_for(sys.stdout)))
     return OK if not why else REFUSED
 
 

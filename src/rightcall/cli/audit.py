@@ -18,6 +18,7 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.audit_report import Table, export, find_view, record_of_view, records, whole
 from rightcall.cli.options import (
+    SHARED,
     Looking,
     database_of,
     found_in,
@@ -31,7 +32,6 @@ from rightcall.cli.options import (
     subcommands,
     whole_number,
 )
-from rightcall.cli.parser import SHARED
 from rightcall.cli.pause import paused_line
 from rightcall.cli.persons import ago, agrees, at_a_terminal, moment, person_option, who
 from rightcall.cli.terminal import Style, json_text, many, say, style_for, tell, wrap
@@ -143,7 +143,7 @@ def _show(store: "Looking", options: Namespace) -> int:
     view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
         raise ConfigError(f"unknown record {seq}; run `rightcall audit tail` to see the last calls")
-    tell(options, record_of_view(view), lambda style: whole(view, style))
+    tell(options, record_of_view(view), lambda style: whole(view, style, places(options)))
     return OK
 
 

@@ -20,6 +20,7 @@ from rightcall.cli.persons import fit_columns, moment
 from rightcall.cli.terminal import (
     Style,
     Tint,
+    Whole,
     brief,
     confidence,
     json_text,
@@ -190,14 +191,14 @@ def _answer_record(approval: "Approval") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def whole(view: View, style: Style) -> list[str]:
+def whole(view: View, style: Style, where: str = "") -> list[str]:
     """For people."""
     if view.record is None:
         return _other(view, style)
     record = view.record
     said = f"record {record.id}: {escaped(record.tool, 80)} for {escaped(record.caller, 80)}, {record.status}"
     lines = [style.tint(said, TINTS[record.status], "bold")]
-    for label, texts in _sections(view, record):
+    for label, texts in _sections(view, record, where):
         lines += labelled(label, texts, style)
     if view.near:
         lines += ["", style.tint(f"beside it in context {escaped(record.context or '', 80)}:", "dim")]
@@ -205,10 +206,11 @@ def whole(view: View, style: Style) -> list[str]:
     return lines
 
 
-def _sections(view: View, record: CallRecord) -> Iterator[tuple[str, list[str]]]:
+def _sections(view: View, record: CallRecord, where: str) -> Iterator[tuple[str, list[str]]]:
     yield "when", [_times(record)]
     yield "context", _as_lines(record.context and _context(record))
-    yield "packet", _as_lines(is_packet_id(record.context) and f"rightcall requests show {record.context}")
+    saved = Whole(f"rightcall requests show {record.context}{where}")
+    yield "saved request", [saved] if is_packet_id(record.context) else []
     yield "model", _as_lines(_describe_model(record))
     yield "through", _as_lines("" if record.status == "proxied" else escaped(record.wire, 40))
     yield "arguments", [value_text(record.params)]

@@ -16,8 +16,8 @@ from msgspec import Struct, to_builtins
 from rightcall.base.text import escaped
 from rightcall.cli.persons import Row, chart, signs_for, spell_out, spelled_lines
 from rightcall.cli.terminal import Style, Tint, fold, many, table, visible_width
-from rightcall.executor.present import views
-from rightcall.executor.present.messages import view_of
+from rightcall.executor import views
+from rightcall.executor.messages import view_of
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.sandbox.charts import LIBRARY
 
@@ -226,12 +226,19 @@ More = Callable[[Fields], str | None]
 """How to go on when there is more than is here; None where that needs no words."""
 
 
-def code_lines(tool: str, result: Any, style: Style, arguments: Fields | None = None) -> list[str] | None:
+_WHERE = " where"
+"""Where a result has the options for further commands, while it is shown: no tool's own field has a blank in it."""
+
+
+def code_lines(
+    tool: str, result: Any, style: Style, arguments: Fields | None = None, where: str = ""
+) -> list[str] | None:
     """The lines to print; None for any other tool, and for a result that is not of the tool's form: the output's cap
-    may have cut it, or a tool of somebody else's has that name. `arguments`: those of the call."""
+    may have cut it, or a tool of somebody else's has that name. `arguments`: those of the call; `where`: the options
+    that further commands need."""
     if tool not in _FORMS or not isinstance(result, Mapping) or not _is_own(tool, cast("Fields", result)):
         return None
-    fields = cast("Fields", result)
+    fields = {**cast("Fields", result), _WHERE: where}
     show, more = _FORMS[tool]
     lines = list(show(fields, style, arguments or {}))
     how = (more(fields) if callable(more) else more) if fields.get("truncated") else None
@@ -395,7 +402,7 @@ def _written(tool: str) -> tuple[Show, None]:
         yield from (style.tint(line, tint) for line, tint in _besides(result))
         yield from (tint_diff(line, style) for line in lines_of(result.get("diff", "")))
         if result["undo"]:
-            yield style.tint(f"to take it back: {safe(result['undo'])}", "dim")
+            yield style.tint(f"to take it back: {safe(result['undo'])}{result[_WHERE]}", "dim")
 
     return show, None
 
@@ -408,7 +415,7 @@ def _besides(result: Fields) -> Iterator[tuple[str, Tint]]:
     if result.get("uncommitted"):
         yield f"not committed, and so not a part of it: {', '.join(map(safe, result['uncommitted']))}", "yellow"
     if "uncommitted" in result:
-        yield f"to look at it: rightcall pr show {safe(result['id'])}", "dim"
+        yield f"to look at it: rightcall pr show {safe(result['id'])}{result[_WHERE]}", "dim"
     if "checkSeconds" in result:
         where = "; the checkout shows it" if result.get("checkout") else ""
         yield f"the checks passed in {result['checkSeconds']:g} s{where}", "dim"
@@ -554,7 +561,7 @@ def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
     return table(["id", "status", "by", "branch", "opened (UTC)", "title"], rows, style, left=6)
 
 
-def story(view: "PullView", settings: "WriteSettings", style: Style) -> list[str]:
+def story(view: "PullView", settings: "WriteSettings", style: Style, where: str = "") -> list[str]:
     record = view.record
     branches = f"{spell_out(record.branch)} → {spell_out(record.base)}"
     by = f"by {spell_out(record.author)}, {spell_out(record.made)}"
@@ -566,7 +573,7 @@ def story(view: "PullView", settings: "WriteSettings", style: Style) -> list[str
         *_reviews(view, settings.reviews, style),
         *_checks(record.checks, style),
         *_discussion(record.discussion, style),
-        *_next(record, view),
+        *_next(record, view, where),
     ]
 
 
@@ -619,10 +626,13 @@ def _discussion(remarks: "Sequence[Remark]", style: Style) -> Iterator[str]:
         yield from (f"    {line}" for line in spelled_lines(one.text, most=100) if one.text)
 
 
-def _next(record: "PullRecord", view: "PullView") -> list[str]:
+def _next(record: "PullRecord", view: "PullView", where: str) -> list[str]:
     if record.status != "open" or view.missing:
         return []
-    return [f"rightcall pr diff {record.id} shows what it changes; rightcall pr merge {record.id} merges it"]
+    return [
+        f"See what it changes:  rightcall pr diff {record.id}{where}",
+        f"Merge it:             rightcall pr merge {record.id}{where}",
+    ]
 
 
 def _names(names: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -13,12 +14,12 @@ from rightcall.base.letters import visible
 from rightcall.cli import OK
 from rightcall.cli.options import (
     existing_place,
+    follow_up,
     json_option,
     look_into,
     missing_package,
     number_within,
     open_store,
-    places,
     pointed,
     policy_file,
     policy_of,
@@ -108,7 +109,7 @@ def _link(store: Store, options: Namespace, settings: ConsoleSettings) -> int:
     address = Address(settings.host, settings.port, settings.public_url, tls=bool(settings.certificate))
     url = login_url(store, options, address, options.person)
     if url is None:
-        raise ConfigError(_nobody(options))
+        raise ConfigError(_nobody())
     tell(options, {"url": url, "seconds": LINK_SECONDS}, lambda _: [url])
     return OK
 
@@ -130,10 +131,8 @@ def told(link: str | None, address: "Address", options: Namespace) -> list[str]:
     """Where the console is, and how to come in."""
     if link is not None:
         return [f"Console: {link}", f"  The link logs you in once, within {LINK_SECONDS // 60} minutes."]
-    why = pointed("`rightcall console link` prints a login link", options) + (
-        "" if address.port == ConsoleSettings().port else f" (with --port {address.port})"
-    )
-    return [f"Console: {address.origin}", f"  {why}."]
+    port = "" if address.port == ConsoleSettings().port else f" --port {address.port}"
+    return [f"Console: {address.origin}", f"  `{follow_up(f'console link{port}', options)}` prints a login link."]
 
 
 def login_url(store: Store, options: Namespace, address: "Address", person: str | None = None) -> str | None:
@@ -151,11 +150,11 @@ def login_url(store: Store, options: Namespace, address: "Address", person: str 
     return None if secret is None else f"{address.origin}/enter/{secret}"
 
 
-def _nobody(options: Namespace) -> str:
+def _nobody() -> str:
     user = login_name()
     return (
         f"{user!r} is not among the people of this console. Name one with `--as NAME`, or run "
-        f"`rightcall people add {user}{places(options)}`"
+        f"`rightcall people add {user}`"
     )
 
 
@@ -236,13 +235,14 @@ def run_people(options: Namespace) -> int:
 def _add(store: Store, options: Namespace) -> int:
     callers, by = tuple(policy_of(options).settings.callers), who(options)
     made, text = store.transact(lambda tables: add_person(tables, options.name, options.may, by, callers=callers))
+    name = quote(made.person)
     lines = [
         f"{visible(made.person)} may {_may(made)} in the console. The credential is shown only now:",
         "",
         f"  {text}",
         "",
-        f"Log in with it, or with a link: rightcall console link --as {visible(made.person)}{places(options)}",
-        f"Revoke it with `rightcall people revoke {visible(made.person)}{places(options)}`.",
+        f"Log in with it, or with a link: `{follow_up(f'console link --as {name}', options)}`.",
+        f"Revoke it with `{follow_up(f'people revoke {name}', options)}`.",
     ]
     tell(options, _record(made) | {"credential": text}, lambda _: lines, guarded=True)
     return OK

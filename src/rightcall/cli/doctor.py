@@ -20,8 +20,7 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, REFUSED, USAGE
-from rightcall.cli.options import database_of, json_option, look_into, places, policy_file, store_options
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, database_of, json_option, look_into, places, policy_file, store_options
 from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
 from rightcall.cli.terminal import Style, Tint, hang, many, pad, say, say_json, style_for, table, tell, wrap
 from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way, advice, findings, record

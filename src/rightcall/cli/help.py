@@ -4,17 +4,26 @@ rightcall --help            the groups of commands
 rightcall COMMAND --help    one sentence, usage, arguments, own options, three examples, the page
 rightcall help COMMAND      every option, with all examples
 rightcall help TOPIC        commands, options, exit-codes
+rightcall docs [PAGE]       the pages of the documentation
+rightcall completion SHELL  the script that completes words in a shell
 """
 
+import os
+import re
 import sys
-from argparse import SUPPRESS, Action, ArgumentParser
-from collections.abc import Iterator
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, redirect_stderr
 from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import Path
 from textwrap import wrap
 from typing import Final, cast
 
+from rightcall.base.text import escaped
 from rightcall.cli import COMMANDS, OK
-from rightcall.cli.parser import SHARED, WIDTH, Parser, actions_of, parser_of
+from rightcall.cli.options import SHARED, WIDTH, InputError, Parser, actions_of, flags, json_option, parser_of
+from rightcall.cli.terminal import Style, style_for, tell
 from rightcall.errors import ConfigError
 
 LONGEST: Final = 30
@@ -264,3 +273,319 @@ def _rows(rows: list[tuple[str, str]]) -> list[str]:
 def _examples(parser: Parser) -> list[str]:
     lines = [line for line in (parser.epilog or "").splitlines() if f"{parser.prog} " in f"{line} "]
     return [line for line in lines if line.startswith("  ") and len(line) <= WIDTH][:3]
+
+
+# ── docs ──
+
+HELP_DOCS = """\
+Print a page of the documentation: the one of a command, of a topic, or the list of all pages.
+
+The pages come with the package, as Markdown, and belong to the installed version. In a checkout with a built site
+(`make docs`), --browser opens the page there."""
+
+EXAMPLES_DOCS = """\
+examples:
+  rightcall docs
+  rightcall docs approvals
+  rightcall docs concepts/repair | less
+"""
+
+_HERE: Final = Path(__file__).resolve().parent.parent
+_MOVED: Final = "This page moved to "
+"""How the pages begin that only keep an old path alive."""
+
+
+def arguments_docs(parser: ArgumentParser) -> None:
+    parser.add_argument("page", nargs="?", metavar="PAGE", help="Name of a page or command (default: list all pages)")
+    parser.add_argument("--browser", action="store_true", help="Open the page of the built site in a browser")
+    json_option(parser)
+
+
+def run_docs(options: Namespace) -> int:
+    found = pages()
+    if options.page is None and not options.browser:
+        record = {"pages": [{"page": name, "title": title} for name, title in found.items()]}
+        tell(options, record, lambda style: _listing(found, style))
+        return OK
+    name = _named(options.page or "index", list(found))
+    if options.browser:
+        return _browse(name)
+    text = (_folder() / f"{name}.md").read_text(encoding="utf-8")
+    tell(options, {"page": name, "title": found[name], "text": text}, lambda _: text.rstrip("\n").split("\n"))
+    return OK
+
+
+def _folder() -> Path:
+    """Beside the package where it was installed from a wheel, at the root of a checkout."""
+    for folder in (_HERE / "docs", _HERE.parent.parent / "docs"):
+        if (folder / "index.md").is_file():
+            return folder
+    raise InputError("the documentation is not installed here: build the wheel from a checkout or an sdist")
+
+
+def pages() -> dict[str, str]:
+    """Every page with its title, by its path without the ending."""
+    folder = _folder()
+    found: dict[str, str] = {}
+    for path in sorted(folder.rglob("*.md"), key=lambda path: (len(path.relative_to(folder).parts), path)):
+        with open(path, encoding="utf-8") as stream:
+            first = next((line.strip() for line in stream if line.strip() and not line.startswith("<!--")), "")
+        if not first.startswith(_MOVED):
+            found[path.relative_to(folder).with_suffix("").as_posix()] = first.lstrip("# ")
+    return found
+
+
+def _named(page: str, pages: list[str]) -> str:
+    wanted = page.removeprefix("docs/").removesuffix(".md").strip("/")
+    if wanted in pages:
+        return wanted
+    if wanted in COMMANDS:
+        return PAGES.get(wanted, "reference/commands.md").removesuffix(".md")
+    last = [name for name in pages if name.rpartition("/")[2] == wanted or name == f"{wanted}/index"]
+    if last:
+        return last[0]
+    names = [*pages, *(name.rpartition("/")[2] for name in pages), *COMMANDS]
+    near = get_close_matches(wanted, names, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else "run `rightcall docs` to list the pages"
+    raise InputError(f"unknown page `{escaped(page, 80)}`: {hint}")
+
+
+def _browse(name: str) -> int:
+    file = _HERE.parent.parent / "build" / "site" / f"{name}.html"
+    if not file.is_file():
+        raise InputError(f"no built site here; run `make docs` in a checkout, or read it with `rightcall docs {name}`")
+    from webbrowser import open as open_page
+
+    style = style_for(sys.stdout)
+    sys.stdout.write(f"{style.tint(file.as_uri(), 'bold')}\n")
+    if "BROWSER" in os.environ or "DISPLAY" in os.environ or sys.platform in ("darwin", "win32"):
+        open_page(file.as_uri())
+    return OK
+
+
+def _listing(pages: dict[str, str], style: Style) -> list[str]:
+    width = max(map(len, pages))
+    lines = [
+        f"{name:<{width}}  {style.tint(title, 'dim')}" for name, title in pages.items() if "decisions/" not in name
+    ]
+    return [*lines, "", "Read one with `rightcall docs PAGE`."]
+
+
+# ── completion ──
+
+HELP_COMPLETION = """\
+Print the completion script of a shell. It completes commands, options, tools, packs, callers and approvals.
+
+The script asks `rightcall completion words` at every Tab. That reads the parsers, and of the policy and the store in
+force what an option or argument needs. It changes nothing, never fails, and runs none of your Python tools."""
+
+EXAMPLES_COMPLETION = """\
+examples:
+  eval "$(rightcall completion bash)"               # in ~/.bashrc
+  rightcall completion zsh > _rightcall             # into a folder of $fpath
+  rightcall completion fish > rightcall.fish        # into ~/.config/fish/completions
+"""
+
+SCRIPTS: Final = {
+    "bash": """\
+_rightcall() {
+    local word
+    COMPREPLY=()
+    while IFS= read -r word; do
+        COMPREPLY+=("$word")
+    done < <(rightcall completion words "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o bashdefault -o default -F _rightcall rightcall
+""",
+    "zsh": """\
+#compdef rightcall
+_rightcall() {
+    local -a found
+    found=("${(@f)$(rightcall completion words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "$found" ]]; then
+        compadd -a found
+    else
+        _files
+    fi
+}
+if [[ "$funcstack[1]" = _rightcall ]]; then
+    _rightcall "$@"
+else
+    compdef _rightcall rightcall
+fi
+""",
+    "fish": """\
+function __rightcall_words
+    set -l before (commandline -opc)
+    set -e before[1]
+    rightcall completion words $before (commandline -ct | string collect --allow-empty) 2>/dev/null
+end
+complete -c rightcall -a '(__rightcall_words)'
+""",
+}
+
+TOPICS: Final = ("commands", "options", "exit-codes")
+_PLAIN: Final = re.compile(r"[\w./@+][\w./@+:-]*|--?[\w-]+", re.ASCII)
+"""A shell inserts a word as it is: one that it would read as more than a word is not offered."""
+
+
+def arguments_completion(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=tuple(SCRIPTS), metavar="SHELL", help="bash, zsh or fish")
+
+
+def parse_completion(parser: ArgumentParser, given: list[str]) -> Namespace:
+    if given[:1] == ["words"]:  # what is being typed may look like an option
+        return Namespace(shell=None, words=given[1:])
+    return parser.parse_args(given)
+
+
+def run_completion(options: Namespace) -> int:
+    if options.shell is None:
+        sys.stdout.writelines(f"{word}\n" for word in complete(options.words))
+    else:
+        sys.stdout.write(SCRIPTS[options.shell])
+    return OK
+
+
+def complete(words: list[str]) -> list[str]:
+    """What the last of the words behind `rightcall` may become; nothing where a file is meant, or nothing is known."""
+    words = [*words, ""] if words[-1:] in ([], ["="]) else words  # bash makes a word of the sign
+    *before, now = [word for word in words if word != "="]
+    try:
+        with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stderr(nothing):
+            found = sorted({word for word in _candidates(before, now) if word.startswith(now)})
+    except Exception:  # noqa: BLE001 - nobody who presses Tab wants to read what is wrong with a policy or a store
+        return []
+    return [word for word in found if _PLAIN.fullmatch(word)]
+
+
+def _candidates(before: list[str], now: str) -> Iterable[str]:
+    if not before:
+        return ["--help", "--version"] if now.startswith("-") else [*COMMANDS, "help"]
+    if before[0] == "help":
+        return [*COMMANDS, *TOPICS] if len(before) == 1 else actions_of(parser_of(before[1])[0])
+    if before[0] not in COMMANDS:
+        return []
+    parser, taken, wanted = parser_of(before[0])[0], 0, None
+    for word in before[1:]:
+        if wanted is not None:
+            wanted = None
+        elif word == "--":
+            return []
+        elif word.startswith("-"):
+            wanted = _value_of(parser, word)
+        elif (inner := actions_of(parser).get(word)) is not None:
+            parser, taken = inner, 0
+        else:
+            taken += 1
+    if wanted is None and now.startswith("-"):
+        return flags(parser)
+    places = [action for action in parser._actions if not action.option_strings]
+    if wanted is None and places:
+        wanted = places[min(taken, len(places) - 1)]
+    return [] if wanted is None else _values(wanted, parser, before)
+
+
+def _value_of(parser: Parser, flag: str) -> Action | None:
+    action = parser._option_string_actions.get(flag)
+    return None if action is None or action.nargs in (0, "?") else action
+
+
+def _values(action: Action, parser: Parser, before: list[str]) -> Iterable[str]:
+    if action.choices is not None:
+        return map(str, action.choices)
+    command = parser.prog.removeprefix("rightcall ")
+    flag = action.option_strings[-1] if action.option_strings else ""
+    kind = flag or _PLACES.get(command, str(action.metavar or action.dest))
+    return [] if (values := _KINDS.get(kind)) is None else values(_read(before))
+
+
+def _read(before: list[str]) -> Namespace:
+    """What the words before say of policy, store and tools; the last one counts where only one can."""
+    given: dict[str, list[str]] = {"--tools": [], "--pack": [], "--policy": [], "--root": [], "--store": []}
+    for flag, value in pairwise(before):
+        if flag in given:
+            given[flag].append(value)
+    last = {name: given[f"--{name}"][-1] if given[f"--{name}"] else None for name in ("policy", "root", "store")}
+    return Namespace(**{**last, "root": last["root"] or "."}, tools=given["--tools"], pack=given["--pack"])
+
+
+def _tools(options: Namespace) -> Iterable[str]:
+    from rightcall.cli.options import load_tools
+    from rightcall.gate.gate import Gate
+
+    files = [one for one in options.tools if os.path.isfile(one)]
+    return Gate(load_tools(files), packs=tuple(dict.fromkeys(("code", *options.pack)))).catalog.tools
+
+
+def _packs(_options: Namespace) -> Iterable[str]:
+    from rightcall.catalog.packs import available_packs
+
+    return available_packs()
+
+
+def _formats(_options: Namespace) -> Iterable[str]:
+    from rightcall.gate.recover.machine import builtin_formats
+
+    return [one.name for one in builtin_formats()]
+
+
+def _hosts(_options: Namespace) -> Iterable[str]:
+    from rightcall.hosts.install.places import HOSTS
+
+    return HOSTS
+
+
+def _callers(options: Namespace) -> Iterable[str]:
+    from rightcall.cli.options import policy_of
+
+    return ["default", *policy_of(options).settings.callers]
+
+
+def _docs(_options: Namespace) -> Iterable[str]:
+
+    return pages()
+
+
+def _approvals(options: Namespace) -> Iterable[str]:
+    from rightcall.cli.options import look_into
+
+    with closing(look_into(options)) as store:
+        now = store.clock.now()
+        return [one.id for one in store.look(lambda tables: tables.approvals("waiting")) if one.expires_at > now]
+
+
+def _grants(options: Namespace) -> Iterable[str]:
+    from rightcall.cli.options import look_into
+
+    with closing(look_into(options)) as store:
+        return [one.id for one in store.look(lambda tables: tables.all_grants())]
+
+
+def _tokens(options: Namespace) -> Iterable[str]:
+    from rightcall.cli.options import look_into
+
+    with closing(look_into(options)) as store:
+        return [one.id for one in store.look(lambda tables: tables.tokens())]
+
+
+def _requests(options: Namespace) -> Iterable[str]:
+    from rightcall.base.files.guarded import packets_folder
+    from rightcall.cli.options import database_of
+    from rightcall.router.packets import PacketStore
+
+    return ["last", *PacketStore(packets_folder(database_of(options))).ids()]
+
+
+_PLACES: Final = {
+    "tools": "TOOL", "packs": "PACK", "formats": "FORMAT", "policy explain": "TOOL", "approvals show": "APPROVAL",
+    "approvals approve": "APPROVAL", "approvals deny": "APPROVAL", "grants revoke": "GRANT", "token revoke": "TOKEN",
+    "requests show": "REQUEST", "requests remove": "REQUEST",
+}  # fmt: skip
+"""What the argument of a command is, where its name does not tell."""
+
+_KINDS: Final[dict[str, Callable[[Namespace], Iterable[str]]]] = {
+    "TOOL": _tools, "--tool": _tools, "PACK": _packs, "--pack": _packs, "FORMAT": _formats, "HOST": _hosts,
+    "--as": _callers, "PAGE": _docs, "APPROVAL": _approvals, "--approval": _approvals, "GRANT": _grants,
+    "TOKEN": _tokens, "REQUEST": _requests, "--resume": _requests,
+}  # fmt: skip

@@ -16,8 +16,7 @@ from msgspec import Struct
 from rightcall.base.files.guarded import state_folder
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.options import InputError, Looking, json_option
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, InputError, Looking, json_option
 from rightcall.cli.persons import YES, agrees, at_a_terminal, read_word
 from rightcall.cli.terminal import Style, hang, say, tell
 from rightcall.errors import ConfigError, StoreError
@@ -336,7 +335,7 @@ def put_in(options: Namespace) -> int:
         f"Wrote {len(written)} files; no file of Agent Zero was changed. Start it again to take them up.",
         "Calls are repaired where that is certain, and warned about otherwise.",
         'To refuse them instead, in rightcall.toml:  [gate.hosts.agent-zero]  mode = "block"',
-        f"Undo it with:     rightcall uninstall agent-zero --folder {escaped(folder)}",
+        f"Undo it with:     rightcall uninstall agent-zero --folder {escaped(shlex.quote(folder))}",
     )
     return OK
 
@@ -514,7 +513,7 @@ def _gaps(host: str, policy: str | None, *, found: bool = False) -> list[dict[st
     """What the policy says and the host cannot do. Without a policy there is nothing that it could not."""
     if policy is None:
         return []
-    from rightcall.hosts.enforcement import unenforced
+    from rightcall.hosts.adapter import unenforced
     from rightcall.policy.trust import FoundPolicy
     from rightcall.policy.watch import load_policy
 

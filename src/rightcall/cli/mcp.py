@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import found_policy, policy_file
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, found_policy, policy_file
 from rightcall.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def run(options: Namespace) -> int:
 
     if options.no_code and not options.servers:
         raise ConfigError("--no-code leaves nothing to serve: it goes with --servers")
-    from rightcall.cli.serve import lines_and_log
+    from rightcall.cli.serve_log import lines_and_log
 
     source, target = protocol_files()
     with (
@@ -67,8 +66,8 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
     from rightcall.executor.door import Door
     from rightcall.executor.executor import Executor
     from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
+    from rightcall.mcp.links import open_link
     from rightcall.mcp.serving import StdioServer
-    from rightcall.mcp.upstream.links import open_link
 
     own = None if options.no_code else CodeTools()
     policy = policy_file(options)
@@ -133,7 +132,7 @@ def arguments_wrap(parser: ArgumentParser) -> None:
 
 
 def run_wrap(options: Namespace) -> int:
-    from rightcall.cli.serve import lines_and_log
+    from rightcall.cli.serve_log import lines_and_log
     from rightcall.executor.door import Door
     from rightcall.mcp.gateway.names import server_name
     from rightcall.mcp.wrap.wrap import Pump
@@ -256,7 +255,7 @@ def _learning_options(words: list[str]) -> Namespace:
 def _learn(options: Namespace) -> int:
     from rightcall.cli.terminal import say
     from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
-    from rightcall.mcp.upstream.links import learn_tools
+    from rightcall.mcp.links import learn_tools
     from rightcall.policy.watch import load_policy
     from rightcall.record.memory import found_folder, open_store, store_path
     from rightcall.record.notes import remember_tools

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rightcall.catalog.tool import Pack, Tool
     from rightcall.gate.gate import Gate
     from rightcall.gate.recover.window import Format
-    from rightcall.router.written import Requests
+    from rightcall.router.packets import Requests
 
 
 # ── signature ──
@@ -337,7 +337,7 @@ def _where_written(options: Namespace) -> Namespace:
 
 def _requests_of(tools: "Iterable[Tool]") -> "dict[str, Requests]":
     """The examples of each tool that has any. A damaged file is told, and nothing of it used."""
-    from rightcall.router.written import Requests, digest_of, load_requests, shipped_examples
+    from rightcall.router.packets import Requests, digest_of, load_requests, shipped_examples
 
     try:
         written = load_requests(".")
@@ -362,7 +362,7 @@ def _write_examples(where: Namespace, gate: "Gate", tools: "Iterable[Tool]") -> 
     from rightcall.cli.persons import waiting
     from rightcall.cli.routing import asked_model
     from rightcall.router.lexical import ToolText
-    from rightcall.router.written import YOU, ask_for_requests, examples_file, keep_requests, load_requests
+    from rightcall.router.packets import YOU, ask_for_requests, examples_file, keep_requests, load_requests
 
     model = asked_model(where, policy_of(where).router, "tools --write-examples")
     written, known = load_requests(where.root), _requests_of(tools)

@@ -18,8 +18,7 @@ from msgspec.structs import astuple
 
 from rightcall.base.letters import right_to_left_words, visible
 from rightcall.base.text import cut_end, escaped
-from rightcall.cli.options import policy_of, redactor_of
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, policy_of, redactor_of
 from rightcall.cli.terminal import Style, count, is_unicode, pad, say, style_for, table, visible_width, wrap
 from rightcall.errors import AnswerError, ConfigError
 from rightcall.executor.question import LEAST_WIDTH, Paper, View, is_cut_off, state_of, view

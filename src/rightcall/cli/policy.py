@@ -24,7 +24,9 @@ from rightcall.catalog.packs import available_packs, load_pack
 from rightcall.catalog.toml import KeyPath, Source, dotted, line_of
 from rightcall.cli import OK, USAGE
 from rightcall.cli.options import (
+    SHARED,
     InputError,
+    Parser,
     bounded_lines,
     json_option,
     policy_file,
@@ -32,11 +34,10 @@ from rightcall.cli.options import (
     store_options,
     subcommands,
 )
-from rightcall.cli.parser import SHARED, Parser
 from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
-from rightcall.hosts.enforcement import Unenforced, hosts_named, unenforced
+from rightcall.hosts.adapter import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
 from rightcall.policy.effects import EFFECT_DOES, WORDED, EffectWord
 from rightcall.policy.reader import read_policy

@@ -16,7 +16,9 @@ from rightcall.base.text import escaped, leaves_out
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import diff_lines, listing, story, summary, whole
 from rightcall.cli.options import (
+    SHARED,
     database_of,
+    follow_up,
     given_text,
     json_option,
     open_store,
@@ -28,7 +30,6 @@ from rightcall.cli.options import (
     subcommands,
     whole_number,
 )
-from rightcall.cli.parser import SHARED
 from rightcall.cli.persons import (
     agrees,
     at_a_terminal,
@@ -142,7 +143,8 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
             )
     elif not options.yes:
         _require_terminal("pass `--commit HEX`, the commit you reviewed, or `--yes`")
-        instead = f"`rightcall pr diff {record.id}` shows all of it; then approve it with --commit {case.head[:_SHORT]}"
+        look = f"`{follow_up(f'pr diff {record.id}', options)}`"
+        instead = f"{look} shows all of it; then approve it with --commit {case.head[:_SHORT]}"
         _show_acting(diff_preview((), case.writer, case.fork, case.head, instead), instead)
         if not agrees(f"approve pull request {record.id} at {case.head[:_SHORT]}? [y/N] ", "It is not approved."):
             return REFUSED
@@ -163,7 +165,8 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
         require_other(by, plan.case.people, "An approval")
     if not options.yes:
         _require_terminal("review it with `rightcall pr diff`, then pass `--yes`")
-        instead = f"`rightcall pr diff {plan.case.record.id}` shows all of it; then merge it with --yes"
+        look = f"`{follow_up(f'pr diff {plan.case.record.id}', options)}`"
+        instead = f"{look} shows all of it; then merge it with --yes"
         _show_acting(preview_lines(desk, plan), instead)
         word = "approve and merge" if options.approve else "merge"
         if not agrees(f"{word} pull request {plan.case.record.id}? [y/N] ", "It is not merged."):
@@ -197,7 +200,8 @@ def _interrupted(desk: "Desk", options: Namespace, by: str, data: dict[str, Any]
         sys.stderr.write(f"rightcall: interrupted, after it was merged as {record.merge[:_SHORT]}\n")
         return
     record_first(options, "pr not merged", by, data)
-    approved = f"; your approval is kept (rightcall pr show {record.id})" if options.approve else ""
+    shown = follow_up(f"pr show {record.id}", options)
+    approved = f"; your approval is kept (see `{shown}`)" if options.approve else ""
     sys.stderr.write(f"rightcall: interrupted: nothing was merged, pull request {record.id} is open{approved}\n")
 
 
@@ -339,7 +343,12 @@ def _list(desk: "Desk", _policy: "Policy", options: Namespace) -> int:
 
 def _show(desk: "Desk", policy: "Policy", options: Namespace) -> int:
     view = view_pull(desk, pull_of(desk, options.id))
-    tell(options, whole(view, policy.write.reviews), lambda style: story(view, policy.write, style), guarded=True)
+    tell(
+        options,
+        whole(view, policy.write.reviews),
+        lambda style: story(view, policy.write, style, places(options)),
+        guarded=True,
+    )
     return OK
 
 
@@ -424,6 +433,8 @@ def _list_undo(desk: "Desk", options: Namespace) -> int:
     def lines(style: Style) -> Iterator[str]:
         if found:
             yield from _listing(found, style)
+            more = pointed("Run `rightcall undo ID` to see what it would change", options)
+            yield f"{more}; it asks before it changes anything."
         elif not damaged:
             yield "Nothing was changed yet."
         if damaged:
@@ -452,7 +463,7 @@ def _listing(found: list[tuple["Change", str]], style: Style) -> list[str]:
     lines = table(["id", "when (UTC)", "by", "what", "can be undone"], rows, style, left=5)
     reasons = [f"{one.id}: {why}" for one, why in found if why and not one.undone]
     lines += [piece for reason in reasons for piece in wrap(spell_out(reason), style.width)]
-    return [*lines, "Run `rightcall undo ID` to see what it would change; it asks before it changes anything."]
+    return lines
 
 
 def _undo(desk: "Desk", options: Namespace) -> int:

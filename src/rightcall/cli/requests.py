@@ -30,6 +30,7 @@ from rightcall.cli.persons import fit_columns, span
 from rightcall.cli.terminal import (
     Style,
     Tint,
+    Whole,
     count,
     harmless_lines,
     json_text,
@@ -173,7 +174,8 @@ def models(options: Namespace) -> str:
 
 def approval_ways(id: str, more: str = "") -> list[str]:
     word = quote(escaped(id, 80))
-    return [f"rightcall approvals show {word}{more}", f"rightcall approvals approve {word}{more}   or: deny {word}"]
+    ways = f"rightcall approvals show {word}{more}", f"rightcall approvals approve {word}{more}   or: deny {word}"
+    return [Whole(way) for way in ways]
 
 
 def ways_on(packet: "Packet", more: str = "") -> list[str]:
@@ -181,13 +183,13 @@ def ways_on(packet: "Packet", more: str = "") -> list[str]:
     command = resume_command(packet, more)
     match packet.status.state, packet.tool_routing.execution_status:
         case "waiting", "awaiting_approval":
-            return [f"{command}   once it is approved"]
+            return [Whole(f"{command}   once it is approved")]
         case "waiting", "awaiting_confidence":
-            return [f"{command} yes   or: no, or in words what is meant"]
+            return [Whole(f"{command} yes   or: no, or in words what is meant")]
         case "waiting", _:
-            return [f'{command} "…"   with what is missing']
+            return [Whole(f'{command} "…"   with what is missing')]
         case "received" | "processing", _:
-            return [command]
+            return [Whole(command)]
         case _:
             return []
 
@@ -351,7 +353,7 @@ def records(found: "Sequence[CallRecord]", missing: str, style: Style, where: st
     if not found:
         return labelled("audit", ["no call of it is recorded"], style)
     width = min(_NAME, max(visible_width(escaped(one.tool, _NAME)) for one in found))
-    return labelled("audit", [f"{_record(one, width, style)}{where}" for one in found], style)
+    return labelled("audit", [Whole(f"{_record(one, width, style)}{where}") for one in found], style)
 
 
 def _record(record: "CallRecord", width: int, style: Style) -> str:

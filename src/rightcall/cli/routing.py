@@ -16,8 +16,10 @@ from rightcall.base.files.guarded import POLICY_FILE, packets_folder
 from rightcall.base.text import cut_counted, escaped, estimate
 from rightcall.cli.options import (
     EXAMPLE_URL,
+    SHARED,
     InputError,
     database_of,
+    follow_up,
     load_tools,
     open_store,
     places,
@@ -26,7 +28,6 @@ from rightcall.cli.options import (
     read_argument,
     redactor_of,
 )
-from rightcall.cli.parser import SHARED
 from rightcall.cli.requests import (
     alternative_lines,
     approval_ways,
@@ -41,7 +42,17 @@ from rightcall.cli.requests import (
     tools_lines,
     ways_on,
 )
-from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, labelled, pad, text_lines, visible_width
+from rightcall.cli.terminal import (
+    Style,
+    Tint,
+    Whole,
+    harmless_lines,
+    json_text,
+    labelled,
+    pad,
+    text_lines,
+    visible_width,
+)
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.executor.request import canonical
 from rightcall.policy.effects import line_to_add
@@ -434,7 +445,8 @@ def _sections(shown: Shown, options: Namespace) -> Iterator[tuple[str, list[str]
     yield "result", result_lines(routing)
     yield "approval", approval_ways(routing.approval, places(options)) if routing.approval else []
     yield "to go on", ways_on(packet, models(options) + places(options)) if waits else []
-    yield "packet", [f"rightcall requests show {packet.header.packet_id}{places(options)}"] if shown.ran else []
+    saved = Whole(follow_up(f"requests show {packet.header.packet_id}", options))
+    yield "saved request", [saved] if shown.ran else []
 
 
 def _candidates(shown: Shown) -> list[str]:

@@ -15,7 +15,9 @@ from rightcall.catalog.tool import Tool
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.code_report import code_lines
 from rightcall.cli.options import (
+    SHARED,
     InputError,
+    Parser,
     json_option,
     load_tools,
     open_store,
@@ -24,9 +26,9 @@ from rightcall.cli.options import (
     read_argument,
     store_options,
 )
-from rightcall.cli.parser import SHARED, Parser
 from rightcall.cli.terminal import (
     Style,
+    Whole,
     call_record,
     harmless_lines,
     labelled,
@@ -37,7 +39,7 @@ from rightcall.cli.terminal import (
     text_lines,
     value_text,
 )
-from rightcall.executor.present.messages import Outcome
+from rightcall.executor.messages import Outcome
 
 EXAMPLES = """\
 examples:
@@ -182,7 +184,7 @@ def report(outcome: Outcome, style: Style, where: str = "", *, explain: bool = F
     """Line by line."""
     lines = [_headline(outcome, style)]
     asked: dict[str, Any] = outcome.call.arguments if outcome.call is not None else {}
-    shown = code_lines(outcome.tool, outcome.result, style, asked) if outcome.ok else None
+    shown = code_lines(outcome.tool, outcome.result, style, asked, where) if outcome.ok else None
     if shown is not None:
         lines += shown
     elif outcome.ok:
@@ -192,14 +194,16 @@ def report(outcome: Outcome, style: Style, where: str = "", *, explain: bool = F
         lines += labelled("error", harmless_lines(outcome.error or ""), style)
     if outcome.hint:
         lines += labelled("hint", harmless_lines(outcome.hint), style)
+    if outcome.status == "waiting" and outcome.decision is not None and outcome.decision.approval:
+        answer = f"rightcall approvals approve {outcome.decision.approval}{where}"
+        lines += labelled("to approve it", [Whole(answer)], style)
     if line:
         lines += labelled("to allow it", [line], style)
     if outcome.repairs:
         lines += labelled("repairs", repair_lines(outcome.repairs), style)
     if outcome.metadata.call:
-        lines += labelled(
-            "record", [f"{outcome.metadata.call}  (rightcall audit show {outcome.metadata.call}{where})"], style
-        )
+        record = outcome.metadata.call
+        lines += labelled("record", [Whole(f"{record}  (rightcall audit show {record}{where})")], style)
     if not outcome.metadata.recorded and outcome.ok:
         lines += labelled("not recorded", ["it ran, but its outcome is not in the audit yet"], style)
     return lines + (_explained(outcome, style) if explain else [])

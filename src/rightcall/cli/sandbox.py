@@ -10,6 +10,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
+from shlex import quote
 from statistics import median
 from time import perf_counter
 from typing import Any, Literal, get_args
@@ -19,8 +20,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.options import InputError, json_option, policy_file, policy_of, subcommands
-from rightcall.cli.parser import SHARED
+from rightcall.cli.options import SHARED, InputError, json_option, policy_file, policy_of, subcommands
 from rightcall.cli.terminal import Style, tell
 from rightcall.errors import PolicyError, ToolFailure
 from rightcall.policy.settings import SANDBOX_RANGES, SandboxSettings
@@ -208,7 +208,9 @@ def _policys(options: Namespace) -> SandboxSettings:
         if others < 1:
             raise
         more = f"{others} more mistakes are" if others > 1 else "one more mistake is"
-        raise PolicyError(f"{error}\n{more} in it: `rightcall policy check {file}` lists them all") from error
+        raise PolicyError(
+            f"{error}\n{more} in it: `rightcall policy check {quote(os.fspath(file))}` lists them all"
+        ) from error
 
 
 class _Program:

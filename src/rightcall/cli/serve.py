@@ -8,32 +8,34 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from queue import SimpleQueue
-from time import sleep
-from typing import TYPE_CHECKING, Any, TextIO
+from shlex import quote
+from time import monotonic
+from typing import TYPE_CHECKING
 
-from rightcall.base.http.answers import is_loopback
+from rightcall.base.files.guarded import POLICY_FILE
+from rightcall.base.http.answers import HttpError, is_loopback
 from rightcall.base.secrets import Redactor
-from rightcall.base.text import REDACTED, escaped, render_json
-from rightcall.cli.options import database_of, missing_package, number_within, policy_file
-from rightcall.cli.parser import SHARED
-from rightcall.cli.terminal import Style, harmless_lines, json_text, say, style_for
+from rightcall.base.text import escaped
+from rightcall.cli.options import SHARED, database_of, follow_up, missing_package, number_within, places, policy_file
+from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
+from rightcall.cli.terminal import Style, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
-from rightcall.proxy.gates import Did, Options, Provenance, notes, watches, word_for
+from rightcall.proxy.gates import Options, watches
 from rightcall.record.tables import Store
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from rightcall.executor.door import Door
     from rightcall.policy.watch import PolicyInForce
     from rightcall.server.app import Service
     from rightcall.server.mcp import Endpoint
     from rightcall.server.own_tools import OwnTools
-    from rightcall.server.recording import Facts, Recording
+    from rightcall.server.recording import Recording
 
 PORT = 4141
 TOKEN = "RIGHTCALL_TOKEN"
@@ -93,14 +95,14 @@ def serving_options(parser: ArgumentParser) -> None:
     console = parser.add_argument_group("Console")
     console.add_argument("--no-console", action="store_true", help="Do not start the console in the browser")
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
-    parser.add_argument("--json", action="store_true", help="Print address and token as one JSON object")
+    parser.add_argument("--json", action="store_true", help="Print address, token and each line of the log as JSON")
 
 
 def serve_upstream(
     options: Namespace, url: str, tell: Callable[[str, str | None, Style], list[str]], *, gateway: bool = False
 ) -> int:
     """Serves until it is stopped. `tell` makes the lines for people, of the address and the token; `gateway` also joins
-    the MCP servers of the policy, where it has any."""
+    the MCP servers of the policy, where it has any. An upstream that the user named is asked whether it is there."""
     try:
         from rightcall.server.access import Access, Callers, new_token
         from rightcall.server.app import Parts, assemble, serve
@@ -112,12 +114,13 @@ def serve_upstream(
 
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
-    _check_upstream(options, url)  # what is wrong is said before anything is opened
+    _refuse_itself(options, url)  # what is wrong is said before anything is opened
     token = None if options.no_auth else os.environ.get(TOKEN) or new_token()
     access = Access(token, bound_to=options.host, host_names=options.allow_host, origins=options.allow_origin)
     treated = Options(options.retry, options.mode == "observe", options.teach, options.lift)
     options.observe = treated.observe or watches(policy.current)
-    with lines_and_log(sys.stderr) as lines, hooks_answered(policy_file(options)):
+    form = Form(style_for(sys.stderr), timed=True, as_json=options.json)
+    with lines_and_log(sys.stderr, form) as lines, hooks_answered(policy_file(options)):
         recording = _recording(options, policy.current)
         beside = tokens_alone(options) if recording is None else None
         callers = None if beside is None else Callers(beside)
@@ -125,13 +128,18 @@ def serve_upstream(
         try:
             if gateway and policy.current.servers:
                 endpoint = open_endpoint(options, lines.say)
-            watcher = None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording))
+            watcher = None if options.quiet else teller(lines, _redactor(policy, recording), places(options))
             parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             with _console(options, recording, policy, service) as told:
+
+                def ready(host: str, port: int) -> None:
+                    _ready(options, (host, port), token, tell, told, mcp=endpoint is not None)
+                    if options.upstream is not None:
+                        check_upstream(url, lines, quiet=options.quiet)
+
                 return serve(
-                    service.app, address=(options.host, options.port), metrics=service.metrics,
-                    on_ready=lambda *at: _ready(options, at, token, tell, told, mcp=endpoint is not None),
+                    service.app, address=(options.host, options.port), metrics=service.metrics, on_ready=ready,
                     on_stopping=lambda running: _stopping(running, endpoint, lines.say),
                 )  # fmt: skip
         finally:
@@ -153,7 +161,7 @@ def _own_tools(options: Namespace, policy: Policy) -> OwnTools | None:
     return OwnTools(Executor.open(options.root, policy_file(options), code=False, store=store))
 
 
-def _check_upstream(options: Namespace, url: str) -> None:
+def _refuse_itself(options: Namespace, url: str) -> None:
     from rightcall.server.addresses import address_of
 
     upstream = address_of(url)
@@ -164,6 +172,33 @@ def _check_upstream(options: Namespace, url: str) -> None:
             f"`--upstream` is this server's own address ({upstream.authority}). "
             "Pass the address of the model server, or another `--port`"
         )
+
+
+def check_upstream(url: str, lines: Lines, *, quiet: bool = False) -> Future[None]:
+    """Says whether the upstream answers, as soon as that is known; nothing waits for it."""
+    import asyncio
+
+    from rightcall.base.http.client import in_own_thread
+    from rightcall.server.addresses import address_of, probe
+
+    def ask() -> None:
+        began = monotonic()
+        shown = address_of(url).authority
+        try:
+            status = asyncio.run(probe(url))
+        except HttpError as error:
+            lines.say(
+                f"{shown} {error.fault.describe()}. Start it, or pass another address as `--upstream`; requests fail "
+                "until it answers",
+                "upstream",
+            )
+            return
+        if status >= 500:
+            lines.say(f"{shown} answers with status {status}: it may still be starting", "upstream")
+        elif not quiet:
+            lines.say(f"{shown} answers ({(monotonic() - began) * 1000:.0f} ms)", "upstream")
+
+    return in_own_thread(ask, "rightcall upstream check")
 
 
 def _recording(options: Namespace, policy: Policy) -> Recording | None:
@@ -263,133 +298,6 @@ def program() -> str:
     return f"{sys.executable} -P -m rightcall"
 
 
-# ── log lines ──
-# The lines that a server writes for people, and its log, on standard error.
-#
-# say ─▶ queue, bounded ─▶ one thread ─▶ the terminal
-#
-# A terminal that was stopped, or a pipe that nobody reads any more, must hold up no answer: what finds no room is
-# counted and left out, and once nobody is there any more nothing is written.
-
-MOST_WAITING = 1000
-MOST_BYTES = 16_000_000
-"""Of what the lines that wait are made from."""
-_ENDING = 1.0
-"""Seconds in which what waits is still written at the end."""
-_LONGEST_LOG = 80
-"""Lines of one entry of the log, the way to an error included."""
-
-Work = Callable[[], str]
-
-
-class Lines:
-    """`say` and `make` never wait and never raise."""
-
-    def __init__(self, stream: TextIO, most: int = MOST_WAITING) -> None:
-        self._stream = stream
-        self._most = most
-        self._queue: SimpleQueue[tuple[Work, int] | None] = SimpleQueue()
-        self._bytes = self._left_out = 0
-        self._lock = threading.Lock()
-        self._gone = False
-        self._thread = threading.Thread(target=self._write_all, name="rightcall lines", daemon=True)
-        self._thread.start()
-
-    def say(self, text: str) -> None:
-        """Leave a line, or several, to be written."""
-        self.make(lambda: text, len(text))
-
-    def make(self, work: Work, weight: int) -> None:
-        """Leave lines to be made in the thread, and written; `weight` is about how many bytes they are made from."""
-        with self._lock:
-            if self._gone:
-                return
-            if self._queue.qsize() >= self._most or self._bytes + weight > MOST_BYTES:
-                self._left_out += 1
-                return
-            self._bytes += weight
-        self._queue.put((work, weight))
-
-    def close(self, timeout: float = _ENDING) -> None:
-        """Write what waits, for as long as this at most."""
-        self._queue.put(None)
-        self._thread.join(timeout)
-
-    def _write_all(self) -> None:
-        while (found := self._queue.get()) is not None:
-            work, weight = found
-            self._write(_make_line(work))
-            with self._lock:
-                self._bytes -= weight
-                left_out, self._left_out = self._left_out, 0
-            if left_out:
-                self._write(f"rightcall: nobody read these lines for a while: {left_out} were left out")
-
-    def _write(self, text: str) -> None:
-        if self._gone or not text:
-            return
-        try:
-            self._put(f"{text}\n")
-        except (OSError, ValueError):  # the other end, or the stream, is closed
-            self._gone = True
-
-    def _put(self, text: str) -> None:
-        try:
-            number = self._stream.fileno()
-        except (OSError, ValueError, AttributeError):
-            number = -1
-        if number < 0:  # no file behind it, as in tests
-            self._stream.write(text)
-            self._stream.flush()
-        else:  # past Python's own buffer, whose lock would be held, at the end of the program too, while this waits
-            _write_to(number, text.encode(self._stream.encoding or "utf-8", "backslashreplace"))
-
-
-def _make_line(work: Work) -> str:
-    try:
-        return work()
-    except Exception as error:  # noqa: BLE001  a line that cannot be made must not end the others
-        return f"rightcall: a line could not be made ({type(error).__name__})"
-
-
-def _write_to(number: int, data: bytes) -> None:
-    while data:
-        try:
-            data = data[os.write(number, data) :]
-        except BlockingIOError:  # somebody else who has this terminal does not want to wait for it
-            sleep(0.05)
-
-
-class _Log(logging.Handler):
-    def __init__(self, lines: Lines) -> None:
-        super().__init__(logging.WARNING)
-        self._lines = lines
-        self._format = logging.Formatter()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            text = self._format.format(record).removeprefix("rightcall: ")
-        except Exception as error:  # noqa: BLE001  what is wrong with an entry of the log is no reason to fail
-            text = f"an entry of the log cannot be read ({type(error).__name__})"
-        self._lines.say("\n".join(harmless_lines(f"rightcall: {text}", most=_LONGEST_LOG)))
-
-
-@contextmanager
-def lines_and_log(stream: TextIO) -> Generator[Lines]:
-    """Lines to this stream, where the log goes as well for as long as the `with` lasts."""
-    lines = Lines(stream)
-    handler = _Log(lines)
-    loggers = [logging.getLogger(name) for name in ("rightcall", "asyncio")]
-    for logger in loggers:
-        logger.addHandler(handler)
-    try:
-        yield lines
-    finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
-        lines.close()
-
-
 # ── the gateway ──
 # The MCP gateway as the commands start it: the policy file's servers, its door, and what people are told.
 
@@ -397,7 +305,7 @@ def lines_and_log(stream: TextIO) -> Generator[Lines]:
 def open_endpoint(options: Namespace, tell: Callable[[str], None]) -> Endpoint:
     """The gateway and its endpoint. Without an audit it remembers in memory only."""
     from rightcall.mcp.gateway.shared import SharedGateway
-    from rightcall.mcp.upstream.links import open_link
+    from rightcall.mcp.links import open_link
     from rightcall.server.mcp import Endpoint
 
     return Endpoint(SharedGateway(open_door(options), open_link, news=tell))
@@ -412,71 +320,6 @@ def open_door(options: Namespace) -> Door:
     except StoreError as error:
         why = str(error).removesuffix(" Nothing was run.")
         raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere", error.fault) from None
-
-
-# ── the report ──
-# What the terminal is told of a request that has passed: one line for each call that something was done about.
-#
-# The values in it go the way of the audit's: what is secret by its name or its shape is not shown.
-
-_SHOWN = ("repaired", "lifted", "left")
-_MOST = 20
-"""Calls of one answer that have a line."""
-
-_FAULTS = {
-    "internal": "failed in RightCall itself",
-    "refused": "refused: it cannot be passed on",
-    "paused": "refused: all calls are paused; `rightcall resume` lets them run again",
-}
-"""Faults that are none of the upstream's."""
-
-
-def teller(lines: Lines, style: Style, redactor: Callable[[], Redactor]) -> Callable[[Facts], None]:
-    """Tells people what was done. `redactor` gives the one of this moment."""
-    from rightcall.server.recording import weight_of
-
-    def tell(facts: Facts) -> None:
-        did = [one for one in facts.did if one.fate in _SHOWN]
-        fault = facts.fault if facts.fault != "gone" else ""
-        if did or fault:
-            weight = sum(weight_of(one) for one in did[:_MOST])
-            first, more, observe = did[:_MOST], len(did) - _MOST, facts.observe
-            lines.make(lambda: _render_request(first, more, fault, observe, style, redactor()), weight)
-
-    return tell
-
-
-def _render_request(did: list[Did], more: int, fault: str, observe: bool, style: Style, redactor: Redactor) -> str:
-    told = [_line(one, observe, style, redactor) for one in did]
-    if more > 0:
-        told.append(f"  … and {more} more calls")
-    if fault in _FAULTS:
-        told.append(f"  {style.tint('request', 'red')} {_FAULTS[fault]}")
-    elif fault:
-        told.append(f"  {style.tint('upstream', 'red')} {fault}")
-    return "\n".join(told)
-
-
-def _line(did: Did, observe: bool, style: Style, redactor: Redactor) -> str:
-    body = notes([did], redactor, Provenance("", "", ""))[0]
-    tint = "yellow" if did.fate == "left" else "green"
-    word = word_for(did, observe=observe)
-    if did.fate == "left":
-        why = "; ".join(escaped(_problem(one), 100) for one in body.problems[:2])
-    else:
-        why = ", ".join(_change(one) for one in body.repairs[:3])
-    return f"  {style.tint(word, tint)} {escaped(body.tool, 60)}  {style.tint(why, 'dim')}".rstrip()
-
-
-def _problem(problem: dict[str, str]) -> str:
-    """Where all of the message is secret, what remains to be said."""
-    message = problem["message"]
-    return f"{problem['path']}: {problem['code']}" if REDACTED.fullmatch(message) else message
-
-
-def _change(repair: dict[str, Any]) -> str:
-    path = escaped(str(repair["path"]), 40) or "call"
-    return f"{path} {render_json(repair['before'], 40)} → {render_json(repair['after'], 40)}"
 
 
 EXAMPLES = """\
@@ -500,7 +343,7 @@ def run(options: Namespace) -> int:
         return serve_upstream(
             options,
             options.upstream,
-            lambda base, token, style: _describe_start(base, token, style, False),
+            lambda base, token, style: _describe_start(options, base, token, style),
             gateway=True,
         )
     try:
@@ -511,14 +354,16 @@ def run(options: Namespace) -> int:
     with running(practice_app()) as (host, port):
         upstream = f"http://{host}:{port}"
         return serve_upstream(
-            options, upstream, lambda base, token, style: _describe_start(base, token, style, True), gateway=True
+            options, upstream, lambda base, token, style: _describe_start(options, base, token, style), gateway=True
         )
 
 
-def _describe_start(base: str, token: str | None, style: Style, practice: bool) -> list[str]:
+def _describe_start(options: Namespace, base: str, token: str | None, style: Style) -> list[str]:
+    practice = options.upstream is None
     url = base_url(base, token)
     model = "the practice model, which breaks its calls on purpose" if practice else "your upstream"
-    command = program()
+    own = follow_up("serve --upstream http://localhost:11434", options, program())
+    file = "" if options.root == "." else f" {escaped(quote(os.path.join(options.root, POLICY_FILE)))}"
     first = (
         f"   curl -si {url}/v1/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
         if practice
@@ -534,12 +379,12 @@ def _describe_start(base: str, token: str | None, style: Style, practice: bool) 
         "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
         first,
         f"2. The base URL for a client: {style.tint(f'{url}/v1', 'bold')} (Anthropic's and Ollama's: {url})",
-        f"   In front of your own model: {command} serve --upstream http://localhost:11434",
-        "3. Two lines for rightcall.toml here, so that nothing is changed but everything told:",
+        f"   In front of your own model: {own}",
+        "3. Two lines for your rightcall.toml, so that nothing is changed but everything told:",
         "   [gate.hosts.proxy]",
         '   mode = "observe"',
-        f"   They count once you trust the file ({command} trust) and start again.",
-        f"   What passed is in the audit: {command} audit tail",
+        f"   They count once you trust the file ({program()} trust{file}) and start again.",
+        f"   What passed is in the audit: {follow_up('audit tail', options, program())}",
         "",
         "Press Ctrl-C to stop.",
     ]

@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option, open_store, store_options
+from rightcall.cli.options import json_option, open_store, pointed, store_options
 from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, json_text, many, pad, say, style_for, visible_width, wrap
 from rightcall.record.analytics import (
@@ -318,7 +318,7 @@ def _lines(store: "Store", options: Namespace) -> list[str]:
     found = store.look(lambda tables: look(tables, options.period, options.caller))
     if options.json:
         return [json_text(record(found), ascii_only=not is_unicode(sys.stdout))]
-    return drawn(found, style_for(sys.stdout), signs_for(sys.stdout))
+    return [pointed(line, options) for line in drawn(found, style_for(sys.stdout), signs_for(sys.stdout))]
 
 
 def look(tables: "Tables", period: Period, caller: str | None) -> Look:
@@ -342,7 +342,7 @@ def record(found: Look) -> dict[str, Any]:
 def drawn(found: Look, style: Style, signs: Signs) -> list[str]:
     """What people see."""
     if found.empty:
-        return [line for text in _nothing(found) for line in wrap(text, style.width)]
+        return [line for text in _nothing(found) for line in ([text] if "`" in text else wrap(text, style.width))]
     return report(found.figures, found.metrics, style, signs)
 
 

@@ -403,10 +403,16 @@ def advice(verdict: Verdict, style: Style) -> list[str]:
     return labelled("hint", harmless_lines(verdict.hint), style) if verdict.hint else []
 
 
-def labelled(label: str, lines: list[str], style: Style) -> list[str]:
+class Whole(str):
+    """A line of ours that is never broken, whatever the width: with a command to paste."""
+
+    __slots__ = ()
+
+
+def labelled(label: str, lines: Sequence[str], style: Style) -> list[str]:
     """A label on the left and its lines, wrapped, on the right; nothing for no lines."""
     width = max(20, style.width - _LABEL - 3)
-    pieces = [piece for line in lines for piece in wrap(line, width)]
+    pieces = [piece for line in lines for piece in ([line] if isinstance(line, Whole) else wrap(line, width))]
     heads = [label] + [""] * (len(pieces) - 1) if pieces else []
     return [
         f"  {style.tint(pad(head, _LABEL), 'dim')} {piece}".rstrip() for head, piece in zip(heads, pieces, strict=True)

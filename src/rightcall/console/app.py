@@ -27,7 +27,7 @@ from rightcall.base.http.answers import ServeLimits, is_loopback
 from rightcall.base.text import escaped
 from rightcall.console.access import Address, Doorway, Headers, Hosts, Origins
 from rightcall.console.events import Pulse, stream
-from rightcall.console.page import Site, render, serve_file
+from rightcall.console.page import Kept, Site, render, serve_file
 from rightcall.console.pages import PAGES
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import ConsoleSettings, Policy
@@ -54,7 +54,7 @@ class Console(Struct, frozen=True):
 def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
     """Every route stands behind the four middlewares, in this order; see `access.py`."""
     pulse = Pulse(console.store)
-    site = Site(console.store, console.policy, address, pulse, PAGES, console.root, console.state)
+    site = Site(console.store, console.policy, address, pulse, Kept(), PAGES, console.root, console.state)
     app = Starlette(
         routes=[
             *(route for page in PAGES for route in page.routes),

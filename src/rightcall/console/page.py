@@ -7,10 +7,11 @@ them. Everything that others wrote goes through `seen` or `lines` before it is s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qs
 
@@ -53,6 +54,32 @@ class Page(NamedTuple):
     routes: Sequence[BaseRoute]
 
 
+class Kept:
+    """Figures that take long, used again for a while: however many look, and however much is recorded meanwhile, at
+    most a twentieth of the time goes into one of them. Used within one event loop."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._found: dict[Hashable, tuple[Any, float]] = {}
+        self._locks: dict[Hashable, asyncio.Lock] = {}
+
+    async def get(self, key: Hashable, work: Callable[[], T]) -> T:
+        """What `work` finds, in a thread, or what it found under this key not long ago."""
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            found, until = self._found.get(key, (None, 0.0))
+            if self._now() < until:
+                return found
+            began = self._now()
+            found = await asyncio.to_thread(work)
+            took = self._now() - began
+            self._found[key] = found, self._now() + (20 * took if took >= _LONG else 0.0)
+            return found
+
+
+_LONG: Final = 0.05
+"""Seconds from which on a figure takes long."""
+
+
 class Site(Struct, frozen=True):
     """What all pages share."""
 
@@ -61,6 +88,7 @@ class Site(Struct, frozen=True):
     """The one in force at this moment."""
     address: Callable[[], Address]
     pulse: Pulse
+    kept: Kept
     pages: tuple[Page, ...] = ()
     root: str = "."
     """The folder that the policy is about."""

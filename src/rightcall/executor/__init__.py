@@ -1,11 +1,12 @@
 """The one order of a call, for tools that run here (`Executor`) and for those that somebody else runs (`Door`).
 
-    executor ─▶ calls (who, what was written) ─▶ pipeline ─▶ request ─▶ policy, record ─▶ tools ─▶ present/ ─▶ Outcome
+    executor ─▶ calls (who, what was written) ─▶ pipeline ─▶ request ─▶ policy, record ─▶ tools ─▶ messages ─▶ Outcome
     door ─────▶ passage (checked, named) ────────────────────┘           the host runs it ─▶ Door records its end
 
 `toolbox` and `shipped` are the tools of an executor, `rights` those behind a door, `stores` where the record is kept,
 `question` what a person sees who has to approve, `calls` also what model and host are told; `commands` and `guesses`
-find command lines and paths in arguments. `present/` shapes results for a model.
+find command lines and paths in arguments. `messages` shapes results for a model (`views`: one form per tool,
+`trimming`: cut where it hurts least), and `prompt` tells it beforehand which tools there are.
 """
 
 from typing import TYPE_CHECKING
@@ -15,10 +16,10 @@ from rightcall import front
 if TYPE_CHECKING:
     from rightcall.executor.door import Door, DoorSettings, DoorSetup, host_result
     from rightcall.executor.executor import Executor, PolicySource, SyncExecutor
+    from rightcall.executor.messages import Outcome, mark_as_data, shape, summarise, trim, view_of
     from rightcall.executor.passage import Passage
     from rightcall.executor.pipeline import Ask
-    from rightcall.executor.present.messages import Outcome, mark_as_data, shape, summarise, trim, view_of
-    from rightcall.executor.present.prompt import system_prompt
+    from rightcall.executor.prompt import system_prompt
     from rightcall.executor.question import View, question_lines, view
     from rightcall.executor.request import canonical
     from rightcall.executor.rights import full_name
@@ -30,8 +31,8 @@ else:
             "executor": "Executor PolicySource SyncExecutor",
             "passage": "Passage",
             "pipeline": "Ask",
-            "present.messages": "Outcome mark_as_data shape summarise trim view_of",
-            "present.prompt": "system_prompt",
+            "messages": "Outcome mark_as_data shape summarise trim view_of",
+            "prompt": "system_prompt",
             "question": "View question_lines view",
             "request": "canonical",
             "rights": "full_name",

@@ -18,8 +18,8 @@ from rightcall.base.json.marks import used
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import cut_counted, escaped, render_json
 from rightcall.errors import CallError, StoreError
-from rightcall.executor.present.messages import LONGEST as LONGEST_SUMMARY
-from rightcall.executor.present.messages import Content, Outcome, error_content, mark_as_data, short
+from rightcall.executor.messages import LONGEST as LONGEST_SUMMARY
+from rightcall.executor.messages import Content, Outcome, error_content, mark_as_data, short
 from rightcall.executor.request import TOO_MANY_PATHS
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, inner_calls, names_of
 from rightcall.gate.examples import hint, unknown_tool_hint
@@ -495,7 +495,7 @@ def hide_tools(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Righ
     return (
         verdict
         if problems == verdict.problems
-        else replace(verdict, problems=problems, hint=hint(found.tool, problems))
+        else replace(verdict, problems=problems, hint=hint(found.tool, problems, given=verdict.found))
     )
 
 
@@ -592,7 +592,7 @@ def _invalid(written: Written, found: Equipped, toolbox: Toolbox, rights: Rights
     told = verdict.hint
     called = as_written(written, found.tool.name)
     if told and called in found.tool.rules.names:
-        told = hint(replace(found.tool, name=called), verdict.problems)
+        told = hint(replace(found.tool, name=called), verdict.problems, given=verdict.found)
     problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
     return Decision("deny", "validation", f"Validation failed: {problems}", told)
 

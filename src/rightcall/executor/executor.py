@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from rightcall.catalog.tool import PackTool, Tool
     from rightcall.executor.calls import OnStage, Who, Written
     from rightcall.executor.guesses import LoopNews
+    from rightcall.executor.messages import Outcome
     from rightcall.executor.pipeline import Ask, Pipeline
-    from rightcall.executor.present.messages import Outcome
     from rightcall.executor.request import Tighter
     from rightcall.executor.servers import Servers
     from rightcall.executor.toolbox import Equipped
@@ -312,7 +312,7 @@ class Executor:
     def prompt(self, caller: str = DEFAULT_CALLER, *, only: Iterable[str] | None = None) -> str:
         """The system prompt for a model without native tool calls, of the tools that this caller may use; with `only`
         just those of these names, in this order."""
-        from rightcall.executor.present.prompt import system_prompt
+        from rightcall.executor.prompt import system_prompt
         from rightcall.gate.examples import example
 
         toolbox = self._listing()
@@ -324,7 +324,7 @@ class Executor:
     ) -> list[Any]:  # fmt: skip
         """The tools that this caller may use, as a model's API wants them; with `only` just those of these names, in
         this order."""
-        from rightcall.executor.present.messages import definition
+        from rightcall.executor.messages import definition
 
         toolbox = self._listing()
         return [definition(one.tool, shape) for one in toolbox.usable(toolbox.rights_of(caller), only)]

@@ -15,7 +15,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told, stubborn_hint
-from rightcall.executor.present.messages import error_content
+from rightcall.executor.messages import error_content
 from rightcall.executor.request import UNREADABLE, Ground, Occasion, attempt_request, build_request, canonical
 from rightcall.executor.rights import (
     DoorRights,
@@ -60,8 +60,9 @@ def as_it_was(verdict: Verdict, tool: Equipped, mode: Mode) -> Verdict:
     problems = tuple(_problems(verdict))
     found = verdict.found
     warned = mode == "warn" and found is not None and type(found.arguments) is dict
+    told = hint(tool.tool, problems, given=found)
     return replace(
-        verdict, ok=warned, call=found, repairs=(), problems=problems, hint=hint(tool.tool, problems),
+        verdict, ok=warned, call=found, repairs=(), problems=problems, hint=told,
         strategy="failed", mode="warn" if warned else "block", retry=True,
     )  # fmt: skip
 

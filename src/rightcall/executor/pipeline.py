@@ -44,7 +44,7 @@ from rightcall.executor.calls import (
     unrecorded,
 )
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
-from rightcall.executor.present.messages import Content, Outcome, content, error_content, mark_as_data
+from rightcall.executor.messages import Content, Outcome, content, error_content, mark_as_data
 from rightcall.executor.request import (
     UNREADABLE,
     Ground,

@@ -509,9 +509,7 @@ def _end(approval: Approval, complete: bool, cut_off: bool, paper: Paper) -> Ite
     elif cut_off:
         yield from _labelled("digest", "none: an approval would also cover what is not shown", paper)
     else:
-        yield from _labelled(
-            "digest", f"only below the whole: rightcall approvals show {paper.visible(approval.id)} --full", paper
-        )
+        yield from _labelled("digest", "only below the whole call: run the same command with `--full`", paper)
 
 
 def _labelled(label: str, text: str, paper: Paper) -> Iterator[str]:

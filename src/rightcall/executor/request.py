@@ -248,7 +248,7 @@ def _places(tool: Tool, arguments: dict[str, Any], inner: Iterable[Inner], guess
 
 def _patched(texts: list[str]) -> Iterator[str]:
     """The paths in a patch. One that names none ends in a NUL character, so that nothing lets it pass."""
-    from rightcall.policy.commands.patches import paths_in_patch  # late: few tools take one
+    from rightcall.policy.commands.git import paths_in_patch  # late: few tools take one
 
     found = [path for text in texts for path in paths_in_patch(text)]
     if found or not any(text.strip() for text in texts):

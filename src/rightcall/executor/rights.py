@@ -22,8 +22,7 @@ from rightcall.catalog.sources import flatten
 from rightcall.catalog.tool import ALL_EFFECTS, Pack, PackTool
 from rightcall.errors import RightCallError
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
-from rightcall.gate.gate import Gate
-from rightcall.gate.offering import arguments_of, demanded, describe_fault, has_required, name_of, readable, suited
+from rightcall.gate.gate import Gate, arguments_of, demanded, describe_fault, has_required, name_of, readable, suited
 from rightcall.policy.decide import denial, effect_denial, is_outside, permission
 from rightcall.policy.settings import (
     DEFAULT_POLICY,

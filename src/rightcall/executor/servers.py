@@ -35,7 +35,7 @@ from rightcall.types import Rules
 
 if TYPE_CHECKING:
     from rightcall.executor.door import Door
-    from rightcall.executor.present.messages import Outcome
+    from rightcall.executor.messages import Outcome
 
 LISTING = 5.0
 """Seconds that a list of tools waits for servers that are just starting; the gateway's clients wait as long."""

@@ -382,12 +382,12 @@ def web_tools(root: str, policy: Policy) -> list[LocalTool]:
     about, settings = _tools_of("code"), policy.web
 
     def fetch() -> Work:
-        from rightcall.tools.web.fetch import fetch_work
+        from rightcall.tools.web import fetch_work
 
         return fetch_work(settings, policy.settings.urls, root)
 
     def search() -> Work:
-        from rightcall.tools.web.fetch import search_work
+        from rightcall.tools.web import search_work
 
         return search_work(settings)
 

@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
-from rightcall.base.json.marks import json_type
+from rightcall.base.json.marks import is_object, json_type
+from rightcall.base.secrets import is_secret
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, ref_name, types
 from rightcall.catalog.tool import Tool
-from rightcall.types import Problem, Rules
+from rightcall.types import Call, Problem, Rules
 
 # ── sample text ──
 # A text that fits a schema: by format, by pattern where the pattern is simple, by length.
@@ -345,9 +346,9 @@ def _example(tool: Tool) -> dict[str, Any] | None:
     return None
 
 
-def _build_example(tool: Tool, generous: bool) -> dict[str, Any]:
+def _build_example(tool: Tool, generous: bool, more: Sequence[str] = ()) -> dict[str, Any]:
     sampler = Sampler(tool.schema, generous)
-    made: dict[str, Any] = sampler.arguments(_wanted(tool.rules))
+    made: dict[str, Any] = sampler.arguments([*_wanted(tool.rules), *more])
     for name in tool.rules.json_text:
         if name in made:
             made[name] = "{}"
@@ -369,6 +370,37 @@ def _fits(tool: Tool, made: dict[str, Any]) -> bool:
         return tool.accepts({**tool.rules.defaults, **made})
     except ValueError:
         return False
+
+
+def corrected(tool: Tool, problems: Iterable[Problem], written: Call | None) -> dict[str, Any] | None:
+    """The call itself with other values where it was wrong: a model that copies it loses nothing of what it meant.
+
+    None where nothing of it can stay, where a pack has an example of its own, and where it holds something secret.
+    """
+    given = written.arguments if written is not None else None
+    if not is_object(given):
+        return None
+    wrong = {_first(one.path) for one in problems}
+    known = as_schema(tool.schema.get("properties"))
+    kept = {name: value for name, value in given.items() if name in known and name not in wrong}
+    if not kept or tool.rules.example is not None or "" in wrong or any(map(is_secret, kept)):
+        return None
+    try:
+        made = _build_example(tool, False, [name for name in given if name in known and name in wrong])
+    except (NoSampleError, ArithmeticError, RecursionError):
+        return None
+    whole = {**made, **{name: _bounded(known[name], given[name], made[name]) for name in made if name in given}, **kept}
+    ordered = {name: whole[name] for name in (*given, *whole) if name in whole}
+    return ordered if _fits(tool, ordered) else None
+
+
+def _bounded(part: Part, value: Any, otherwise: Any) -> Any:
+    """A number that is out of bounds, at the nearest bound."""
+    node = as_schema(part)
+    if json_type(value) not in ("integer", "number"):
+        return otherwise
+    nearest = min(max(value, node.get("minimum", value)), node.get("maximum", value))
+    return nearest if nearest != value else otherwise
 
 
 def example_text(tool: Tool, allowed: Collection[str] | None = None) -> str | None:
@@ -452,10 +484,13 @@ LONGEST = 300
 """Characters of a sentence that a pack adds."""
 
 
-def hint(tool: Tool, problems: Sequence[Problem], *, allowed: Collection[str] | None = None) -> str:
+def hint(
+    tool: Tool, problems: Sequence[Problem], *, given: Call | None = None, allowed: Collection[str] | None = None
+) -> str:
     """What to tell the model of a call that does not fit.
 
-    `allowed`, where given, are the arguments this caller may use: no others are named.
+    `given` is that call, of which the example keeps what is right. `allowed`, where given,
+    are the arguments this caller may use: no others are named.
     """
     told = [one for one in problems if allowed is None or not one.path or _first(one.path) in allowed]
     missing = [_field(one) for one in told if one.code in ("missing", "missing_any")]
@@ -465,7 +500,8 @@ def hint(tool: Tool, problems: Sequence[Problem], *, allowed: Collection[str] | 
     sentences += [f"{one.message}." for one in told if one.code not in ("missing", "missing_any")]
     if tool.rules.hint is not None:
         sentences.append(f"{escaped(tool.rules.hint, LONGEST).rstrip('.')}.")
-    shown = example_text(tool, allowed)
+    better = None if allowed is not None else corrected(tool, problems, given)
+    shown = (None if better is None else arguments_text(better)) or example_text(tool, allowed)
     if shown is not None:
         sentences.append(f"Example: {shown}")
     return " ".join(sentences)

@@ -398,7 +398,7 @@ def _verdict(written: Call, tool: Tool, value: Any, found: ArgumentsRead, log: L
         found=Call(written.name, found.value, written.id) if found.readable else None,
         repairs=repairs,
         problems=faults,
-        hint=None if ok else hint(tool, faults),
+        hint=None if ok else hint(tool, faults, given=Call(tool.name, value) if found.readable else None),
         confidence=_confidence(repairs) if ok else 0.0,
         truncated=found.truncated,
         strategy=used(repairs) if ok else "failed",

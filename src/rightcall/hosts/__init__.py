@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
+    from rightcall.hosts.adapter import Gap, Unenforced, unenforced
     from rightcall.hosts.agent_zero import MetaReasoningGate, agent_zero_gate
-    from rightcall.hosts.enforcement import Gap, Unenforced, unenforced
     from rightcall.hosts.normalizer import (
         ArgumentNormalizer,
         NormalizationError,
@@ -31,7 +31,7 @@ else:
         __name__,
         {
             "agent_zero": "MetaReasoningGate agent_zero_gate",
-            "enforcement": "Gap Unenforced unenforced",
+            "adapter": "Gap Unenforced unenforced",
             "normalizer": "ArgumentNormalizer NormalizationError NormalizationStrategy SchemaGuardrail",
         },
     )

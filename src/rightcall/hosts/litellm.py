@@ -22,7 +22,7 @@ from msgspec import json
 
 from rightcall.base.http.answers import ServerSentEvents, payload, sse
 from rightcall.base.json.marks import is_object
-from rightcall.gate.offering import functions
+from rightcall.gate.gate import functions
 from rightcall.hosts.adapter import beginning, door_for, missing
 from rightcall.proxy.flow import Editor, Flow
 from rightcall.proxy.gates import HOSTED, Did, Settler

@@ -1,10 +1,11 @@
 """MCP, the protocol between clients and tool servers: a server (`serving`), a gateway to many servers (`gateway/`) and
 a wrapper around one (`wrap/`).
 
-    client ─▶ serving ─▶ gateway/ ─▶ upstream/ ─▶ servers      judged and recorded by a door
+    client ─▶ serving ─▶ gateway/ ─▶ upstream ─▶ servers      judged and recorded by a door
     client ─▶ wrap/ (a byte pump) ─────────────▶ one server
 
-`messages`, `approvals` and `tasks` do no I/O and are shared by all of them.
+`upstream` starts a server and keeps it open, `session` speaks with it, `links` carries the bytes. `messages` and
+`approvals` do no I/O and are shared by all of them.
 """
 
 from typing import TYPE_CHECKING
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     from rightcall.mcp.gateway.gateway import CodeTools, Gateway
     from rightcall.mcp.gateway.names import server_name
     from rightcall.mcp.gateway.shared import SharedGateway
+    from rightcall.mcp.links import HttpLink, ProcessLink
     from rightcall.mcp.messages import Answer, Message, ToolCall
     from rightcall.mcp.serving import Client, StdioServer
-    from rightcall.mcp.upstream.links import HttpLink, ProcessLink
-    from rightcall.mcp.upstream.session import Link, ServerGone, ServerSlow, Session
-    from rightcall.mcp.upstream.upstream import Upstream
+    from rightcall.mcp.session import Link, ServerGone, ServerSlow, Session
+    from rightcall.mcp.upstream import Upstream
     from rightcall.mcp.wrap.wrap import Pump
 else:
     __getattr__, __dir__ = front(
@@ -32,9 +33,9 @@ else:
             "gateway.shared": "SharedGateway",
             "messages": "Answer Message ToolCall",
             "serving": "Client StdioServer",
-            "upstream.links": "HttpLink ProcessLink",
-            "upstream.session": "Link ServerGone ServerSlow Session",
-            "upstream.upstream": "Upstream",
+            "links": "HttpLink ProcessLink",
+            "session": "Link ServerGone ServerSlow Session",
+            "upstream": "Upstream",
             "wrap.wrap": "Pump",
         },
     )

@@ -51,7 +51,7 @@ from rightcall.mcp.messages import (
     success,
     value,
 )
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, spawn
+from rightcall.mcp.session import ServerGone, ServerSlow, spawn
 
 log = logging.getLogger("rightcall")
 

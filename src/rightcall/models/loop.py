@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.errors import ConfigError, RightCallError
-from rightcall.executor.present.messages import Outcome
+from rightcall.executor.messages import Outcome
 from rightcall.models.replies import (
     Asker,
     Message,

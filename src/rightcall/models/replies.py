@@ -17,7 +17,7 @@ from msgspec import Struct, json
 from rightcall.base.json.marks import is_object
 from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ConfigError, ModelError
-from rightcall.executor.present.messages import Outcome
+from rightcall.executor.messages import Outcome
 from rightcall.gate.recover.machine import CLOSES, REASONING
 from rightcall.gate.recover.native import (
     UNREAD,

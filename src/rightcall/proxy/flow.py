@@ -22,7 +22,19 @@ from rightcall.gate.recover.native import finish_word
 from rightcall.proxy.gates import Did, Settler, can_retry, is_wrong
 from rightcall.proxy.prose import Prose
 from rightcall.proxy.teaching import again_text
-from rightcall.proxy.wires.common import DROP, SAME, Delta, Ending, Event, Kind, Redo, StreamWire, Usage
+from rightcall.proxy.wires.common import (
+    DROP,
+    FIELD,
+    SAME,
+    Delta,
+    Ending,
+    Event,
+    Kind,
+    Redo,
+    StreamWire,
+    Usage,
+    reported,
+)
 from rightcall.types import Call, Verdict
 
 # ── answer ──
@@ -600,6 +612,8 @@ class Editor:
         self.flow = flow
         self.extra: Usage | None = None
         """Tokens of other tries, for the event that tells them."""
+        self.report: Callable[[], str | None] | None = None
+        """What was done, for the event that ends an answer; None where the client did not ask for it."""
         self.changed = False
         self._plain = PlainText(wire.read) if wire.text_alone else None
         self._skip: Callable[[str], bool] | None = None
@@ -658,6 +672,17 @@ class Editor:
             self.changed = True
         elif self._plain is not None and written is event.raw:
             self._plain.learn(event)
+        if self.report is not None and event.deltas and event.deltas[-1].kind is Kind.FINISH:
+            return self._reported(written, self.report())
+        return written
+
+    def _reported(self, written: bytes, words: str | None) -> bytes:
+        if words is None and FIELD.encode() not in written:
+            return written
+        events = type(self.wire.framing)().feed(written)
+        for at in reversed(range(len(events))):
+            if (told := reported(events[at], words)) is not None:
+                return b"".join([*events[:at], told, *events[at + 1 :]])
         return written
 
 

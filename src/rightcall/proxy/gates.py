@@ -35,8 +35,17 @@ from rightcall.executor.calls import (
     make_storable,
     redact_text,
 )
-from rightcall.gate.gate import Counter, Gate, statistics
-from rightcall.gate.offering import arguments_of, describe_fault, functions, name_of, readable, suited
+from rightcall.gate.gate import (
+    Counter,
+    Gate,
+    arguments_of,
+    describe_fault,
+    functions,
+    name_of,
+    readable,
+    statistics,
+    suited,
+)
 from rightcall.gate.stream import Stream
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.proxy.teaching import is_copied
@@ -169,6 +178,26 @@ class Did(NamedTuple):
     """The tool's name as the model wrote it."""
     said: Any = None
     """The arguments as the model wrote them, or the text of a call in the text."""
+
+    @property
+    def why(self) -> str:
+        """What there is to say of it, where its repairs and problems do not; nothing that a model wrote."""
+        if self.fate == "repaired":
+            return "" if self.verdict.repairs else "the call had no id, so no client could answer it; it was given one"
+        if self.fate != "left":
+            return _WHY.get(self.fate, "")
+        call = self.verdict.call or self.verdict.found
+        if self.verdict.truncated or call is None or call.origin != "text":
+            return "the answer ends before the call does; passed on unchanged"
+        what = "it repeats an example of the prompt" if is_copied(call.arguments) else "the request has no such tool"
+        return f"{what}; left in the text"
+
+
+_WHY: Final[dict[Fate, str]] = {
+    "lifted": "moved from the text to a tool call",
+    "unknown": "the request has no such tool; passed on unchanged",
+    "repeated": "the answer has the same native call; removed from the text",
+}
 
 
 def is_wrong(verdict: Verdict) -> bool:
@@ -343,12 +372,9 @@ def render_header(
     return " ".join(f"{word}={count}" for word, count in counts.items() if count) or None
 
 
-def render_comment(
-    did: Iterable[Did], *, retries: int = 0, taught: bool = False, ran: int = 0, observe: bool = False
-) -> bytes:
+def render_comment(words: str | None) -> bytes:
     """The same as a comment in a stream of server-sent events, which clients skip; empty when nothing was done. Lines
     of JSON know no comments: it has no place there."""
-    words = render_header(did, retries=retries, taught=taught, ran=ran, observe=observe)
     return b"" if words is None else b": rightcall %s\n\n" % words.encode("ascii")
 
 
@@ -444,10 +470,10 @@ def _repairs(repairs: tuple[Repair, ...], given: Any, redactor: Redactor) -> tup
 
 
 def _reason(did: Did, given: Any, redactor: Redactor) -> str:
-    if did.fate == "repaired" and not did.verdict.repairs:
-        return "The call had no id, so that nobody could have answered it; it was given one."
     hint = did.verdict.hint
-    return redact_text(hint, LONGEST_VALUE, given, redactor) if hint else ""
+    if did.fate == "left" and hint:
+        return redact_text(hint, LONGEST_VALUE, given, redactor)
+    return did.why or (redact_text(hint, LONGEST_VALUE, given, redactor) if hint else "")
 
 
 def _digest(did: Did, given: Any, redactor: Redactor | None) -> str:

@@ -20,10 +20,10 @@ from rightcall.base.text import escaped, render_json
 from rightcall.catalog.catalog import Catalog
 from rightcall.catalog.tidy import as_schema
 from rightcall.catalog.tool import Tool
-from rightcall.executor.present.messages import neutral
-from rightcall.executor.present.prompt import signature
+from rightcall.executor.messages import neutral
+from rightcall.executor.prompt import signature
 from rightcall.gate.examples import example
-from rightcall.gate.offering import functions
+from rightcall.gate.gate import functions
 from rightcall.proxy.wires.common import (
     Asked,
     Object,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol
 
 from msgspec import MsgspecError, json
@@ -89,7 +90,8 @@ class Origin:
         if (pause := stopped(str(self._path))) is not None:
             connection.execute("INSERT INTO meta VALUES ('paused', ?)", (encode(pause).decode(),))
             since = f"since {pause.since} UTC by {escaped(pause.by)}"
-            warn(f"calls are still paused in {escaped(str(self._path))}, {since}. To let them run: rightcall resume")
+            resume = f"rightcall resume --store {escaped(quote(str(self._path)))}"
+            warn(f"calls are still paused in {escaped(str(self._path))}, {since}. To let them run: {resume}")
 
     def _mark(self, connection: sqlite3.Connection) -> str:
         """Inside a transaction: leave the word by which this user will know it."""

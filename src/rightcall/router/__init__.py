@@ -1,13 +1,13 @@
 """The router (design 004): does this request need a tool, which one, and is it sure enough?
 
     request ─▶ intent ─▶ candidates ─▶ select ─▶ review ─▶ execute ─▶ inject ─▶ respond
-              `intent`   `index`      `choose`   `review`   `trip`     `packet`  `respond`
+              `router`   `toolset`    `choose`   `review`   `trip`     `packet`  `respond`
                          `ranking`   light model prime model executor   packet   prime model
 
 A packet (`packet`, `packets` on the disk) carries the request through all of it. What needs no model (intent,
 candidates, confidence) is measured and fast; what a model decides is read by the gate, weighed with that evidence, and
 runs only under the executor's policy. `lexical`, `vectors` and `slots` are what the ranking goes by,
-`toolset` the tools there are, `cleaning` what makes an answer fit for people.
+`toolset` the tools there are and finding them, `cleaning` what makes an answer fit for people.
 """
 
 from typing import TYPE_CHECKING
@@ -15,28 +15,24 @@ from typing import TYPE_CHECKING
 from rightcall import front
 
 if TYPE_CHECKING:
-    from rightcall.router.index import FollowingIndex, Hit, ToolIndex
-    from rightcall.router.intent import judge_intent
     from rightcall.router.lexical import ToolText, tool_texts
     from rightcall.router.packet import Candidate, Intent, Packet, ReflectionLog, SelectedTool, ToolRouting
     from rightcall.router.packets import PacketStore, is_packet_id, story_of
     from rightcall.router.ranking import Ranker
     from rightcall.router.review import Evidence, weigh
-    from rightcall.router.router import AnswerStream, Router
-    from rightcall.router.toolset import Offering, search_tool
+    from rightcall.router.router import AnswerStream, Router, judge_intent
+    from rightcall.router.toolset import FollowingIndex, Hit, Offering, ToolIndex, search_tool
 else:
     __getattr__, __dir__ = front(
         __name__,
         {
-            "index": "FollowingIndex Hit ToolIndex",
-            "intent": "judge_intent",
             "lexical": "ToolText tool_texts",
             "packet": "Candidate Intent Packet ReflectionLog SelectedTool ToolRouting",
             "packets": "PacketStore is_packet_id story_of",
             "ranking": "Ranker",
             "review": "Evidence weigh",
-            "router": "AnswerStream Router",
-            "toolset": "Offering search_tool",
+            "router": "AnswerStream Router judge_intent",
+            "toolset": "FollowingIndex Hit Offering ToolIndex search_tool",
         },
     )
 

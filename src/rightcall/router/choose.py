@@ -16,8 +16,8 @@ from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.base.text import escaped, estimate, render_json
 from rightcall.catalog.tool import Tool
 from rightcall.errors import Unreadable
-from rightcall.executor.present.messages import content, error_content, marked, neutral
-from rightcall.executor.present.prompt import signature
+from rightcall.executor.messages import content, error_content, marked, neutral
+from rightcall.executor.prompt import signature
 from rightcall.gate.recover.machine import REASONING
 from rightcall.gate.recover.native import unpack
 from rightcall.gate.repair.arguments import loads

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rightcall.base.json.strings import Balance
-from rightcall.gate.recover.elements import KEYS, PREFIXES
+from rightcall.base.json.values import Balance
+from rightcall.gate.recover.calls import KEYS, PREFIXES
 from rightcall.gate.recover.machine import CLOSES, REASONING, FoundCall, Machine, Scanner, builtin_formats, scanner_for
 from rightcall.gate.recover.objects import NAMES
 from rightcall.gate.recover.section import GLUE, WORD, sample

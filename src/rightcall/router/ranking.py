@@ -32,6 +32,7 @@ from rightcall.router.lexical import (
     why,
 )
 from rightcall.router.packet import Candidate
+from rightcall.router.packets import shipped_examples
 from rightcall.router.slots import Values, Wanted, exact, filled_shares, values_in, wanted_arguments
 from rightcall.router.vectors import (
     TOOL_PIECES,
@@ -44,10 +45,9 @@ from rightcall.router.vectors import (
     spoken_name,
     table,
 )
-from rightcall.router.written import shipped_examples
 
 if TYPE_CHECKING:
-    from rightcall.router.index import Hit
+    from rightcall.router.toolset import Hit
 
 
 # ── compare ──

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall.base.text import escaped, estimate, render_json
-from rightcall.executor.present.messages import neutral
+from rightcall.executor.messages import neutral
 from rightcall.models.replies import Failed, Model, describe_failure, options_taken, turn_of
 from rightcall.policy.settings import RouterSettings
 from rightcall.router import choose

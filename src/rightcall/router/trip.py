@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, RightCallError, StoreError
-from rightcall.executor.present.messages import Outcome
+from rightcall.executor.messages import Outcome
 from rightcall.policy.settings import RouterSettings
 from rightcall.record.notes import Confirmation, Routed
 from rightcall.router.packet import (

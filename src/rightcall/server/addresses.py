@@ -190,6 +190,8 @@ def with_headers(send: Send, more: Iterable[Header]) -> Send:
 
 OWN = b"x-rightcall"
 """The beginning of the headers that are between the client and us."""
+REPORT: Final = b"x-rightcall-report"
+"""With it a client asks to find in the answer itself, as the field `rightcall`, what was done to it."""
 
 _SLASHES = re.compile(r"[/\\]")  # some servers take the other one for it
 _OF_ONE_HOP = frozenset(
@@ -330,3 +332,19 @@ def tell_upstream(host: str, fault: Fault) -> HttpError:
     """With what the user may check."""
     advice = _ADVICE.get(fault.code) or _ADVICE.get(fault.kind)
     return HttpError(host, fault, f": {advice}" if advice else "")
+
+
+PROBE: Final = HttpLimits(connect_seconds=3.0, first_byte_seconds=3.0, between_seconds=3.0)
+"""How long an upstream may take to show that it is there."""
+
+
+async def probe(url: str) -> int:
+    """The status with which an upstream answers, whatever it is: without a key most say no, and are there all the same.
+    Raises HttpError where none comes."""
+    upstream = Upstream(url, PROBE)
+    try:
+        incoming = await upstream.send("GET", "/v1/models", [(b"accept", b"application/json")])
+        incoming.release()
+        return incoming.status
+    finally:
+        await upstream.aclose()

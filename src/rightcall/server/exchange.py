@@ -30,9 +30,9 @@ from rightcall.proxy.flow import Editor, Flow, collect_answer
 from rightcall.proxy.gates import HOSTED, Did, Gates, Options, Settler, lifts, render_comment, render_header
 from rightcall.proxy.teaching import NO_TOOLS, Pupils, has_no_place, refused_tools, teach_tools, why_ignored
 from rightcall.proxy.wires import wires
-from rightcall.proxy.wires.common import Asked, Event, FaultKind, Usage, Wire, plus
+from rightcall.proxy.wires.common import FIELD, Asked, Event, FaultKind, Usage, Wire, an_object, plus, with_report
 from rightcall.server.access import entrance_of, error_body
-from rightcall.server.addresses import OWN, Upstream, answer_headers, request_headers, tell_upstream
+from rightcall.server.addresses import OWN, REPORT, Upstream, answer_headers, request_headers, tell_upstream
 from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
 from rightcall.types import Call
@@ -302,6 +302,8 @@ class Client(Protocol):
 
     send: Send
     facts: Facts
+    reports: bool
+    """Whether the client wants to find in the answer what was done to it."""
 
     @property
     def upstream(self) -> str: ...
@@ -364,13 +366,17 @@ class Answering:
         event = self.wire.whole(answer) if answer is not None else None
         if event is not None:
             raw = await self._decided(raw, answer, event)
-        facts = self.facts
-        told = render_header(
-            facts.did, retries=facts.retries, taught=facts.taught, ran=facts.ran, observe=facts.observe
-        )
+        told = self._words(self.facts.did)
+        given = an_object(answer)
+        if self.client.reports and event is not None and given is not None and (told or FIELD in given):
+            raw = msgspec.json.encode(with_report(an_object(_decoded(raw)) or given, told))
         own = [(OWN, told.encode())] if told else []
         await self.client.start(incoming.status, [*headers, *own, length_of(raw)])
         await self.client.end(raw)
+
+    def _words(self, did: list[Did]) -> str | None:
+        facts = self.facts
+        return render_header(did, retries=facts.retries, taught=facts.taught, ran=facts.ran, observe=facts.observe)
 
     async def _decided(self, raw: bytes, answer: Any, event: Event) -> bytes:
         """The body that the client gets: the one that came, where nothing changed."""
@@ -406,6 +412,8 @@ class Answering:
 
     async def _stream(self, incoming: Incoming) -> None:
         editor = Editor(self.wire.stream(), self.asking.flow())
+        if self.client.reports:
+            editor.report = lambda: self._words(editor.flow.did)
         headers = _unmeasured(incoming)
         if self.facts.taught:
             headers.append((OWN, b"taught=1"))
@@ -457,10 +465,7 @@ class Answering:
     def _comment(self, editor: Editor) -> bytes:
         if not editor.changed or self.wire.name == "ollama":  # lines of JSON have no comments
             return b""
-        facts = self.facts
-        return render_comment(
-            facts.did, retries=facts.retries, taught=facts.taught, ran=facts.ran, observe=facts.observe
-        )
+        return render_comment(self._words(self.facts.did))
 
 
 def _unmeasured(incoming: Incoming) -> Headers:
@@ -578,6 +583,7 @@ class _Exchange:
         self.send = send
         self.wire = wire
         self.facts = facts
+        self.reports = any(name == REPORT for name, _ in scope["headers"])
         self.begun = False
 
     async def run(self) -> None:

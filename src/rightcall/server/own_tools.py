@@ -16,7 +16,7 @@ import msgspec
 
 from rightcall.base.text import wire_name
 from rightcall.errors import RightCallError
-from rightcall.gate.offering import functions, name_of
+from rightcall.gate.gate import functions, name_of
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.types import Call
 

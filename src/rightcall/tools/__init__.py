@@ -4,7 +4,7 @@
                                                        └▶ diff (what it would change)
 
 `places` finds values in arguments, `process` starts programs that work for a tool, `system` has the small tools.
-`code/` reads, `write/` writes, `git/` and `sandbox/` serve both, `web/` fetches pages.
+`code/` reads, `write/` writes, `git/` and `sandbox/` serve both, `web` fetches pages (`pages`).
 """
 
 from typing import TYPE_CHECKING

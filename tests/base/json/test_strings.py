@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.base.json.strings import Balance, Closing, Context, StringEnd, key_ahead, unescape
+from rightcall.base.json.values import Balance, Closing, Context, StringEnd, key_ahead, unescape
 
 
 def closing(text: str, context: Context, brackets: str, quote: str = '"') -> Closing:

@@ -12,7 +12,7 @@ import pytest
 from rightcall import Executor
 from rightcall.errors import AnswerError
 from rightcall.executor.executor import SyncExecutor
-from rightcall.executor.present.messages import Outcome
+from rightcall.executor.messages import Outcome
 from rightcall.executor.question import question_lines
 from rightcall.policy.types import Grant
 from support.approvals import PERSON

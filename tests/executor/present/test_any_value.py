@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.executor.present.messages import NOTE, content, shape, trim
-from rightcall.executor.present.trim import CYCLE, DEEPEST, TOO_DEEP, Measure
+from rightcall.executor.messages import NOTE, content, shape, trim
+from rightcall.executor.trimming import CYCLE, DEEPEST, TOO_DEEP, Measure
 from support.every import every
 from support.hostile.objects import OBJECTS, Angry, Colour, cyclic_dict, shared
 from support.results import RESULTS, json_values

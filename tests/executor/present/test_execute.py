@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.executor.present.messages import Outcome, content, message, shape, summarise
+from rightcall.executor.messages import Outcome, content, message, shape, summarise
 from support.results import ran_result
 
 TOOL = "code/execute/python"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cases import cases
 from rightcall import Gate
-from rightcall.executor.present.messages import content, mark_as_data, neutral
+from rightcall.executor.messages import content, mark_as_data, neutral
 from rightcall.gate.recover.machine import REASONING, builtin_formats
 from support.every import every
 from support.recover.soup import TOOLS, soup
@@ -101,7 +101,7 @@ def test_a_name_that_stands_in_the_data_is_not_used(monkeypatch: pytest.MonkeyPa
         def hexdigest(self) -> str:
             return "0123456789ab" + "c" * 52 if self.data == b"0123456789ab" else sha256(self.data).hexdigest()
 
-    monkeypatch.setattr("rightcall.executor.present.messages.sha256", Known)
+    monkeypatch.setattr("rightcall.executor.messages.sha256", Known)
     marked = mark_as_data("t", "0123456789ab")
     assert BLOCK.fullmatch(marked)["name"] != "0123456789ab"  # type: ignore[index]
 

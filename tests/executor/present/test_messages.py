@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rightcall import Gate
 from rightcall.base.text import estimate, wire_name
-from rightcall.executor.present.messages import Outcome, content, definition, error_content, mark_as_data, message
+from rightcall.executor.messages import Outcome, content, definition, error_content, mark_as_data, message
 from rightcall.types import Call, MessageShape
 from support.results import read_result
 

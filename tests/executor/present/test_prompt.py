@@ -11,7 +11,7 @@ from rightcall import Gate
 from rightcall.catalog.catalog import build_catalog
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.tool import PackTool, Tool
-from rightcall.executor.present.prompt import USES, system_prompt
+from rightcall.executor.prompt import USES, system_prompt
 from rightcall.gate.examples import example
 from rightcall.types import Rules
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.executor.present.messages import content, shape, views
+from rightcall.executor.messages import content, shape, views
 from support.results import (
     RESULTS,
     blame_result,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.executor.present.messages import summarise, views
+from rightcall.executor.messages import summarise, views
 from support.every import every
 from support.hostile.objects import OBJECTS, Angry
 from support.results import RESULTS, WRITTEN, json_values, read_result

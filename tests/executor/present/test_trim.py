@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base.text import estimate
-from rightcall.executor.present.messages import Trimmed, shape, trim
-from rightcall.executor.present.trim import cut_text, quoted_text
+from rightcall.executor.messages import Trimmed, shape, trim
+from rightcall.executor.trimming import cut_text, quoted_text
 from support.results import (
     RESULTS,
     blame_result,

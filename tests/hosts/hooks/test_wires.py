@@ -40,7 +40,7 @@ WRONG = ("write", {"file": "a", "text": "b"}, "files")
 LACKS = ("write", {"path": "a"}, "files")
 ASKED = ("send", {"file": "a", "text": "b"}, "files")
 RIGHT = {"path": "a", "text": "b"}
-HINT = '⚠️ Invalid write call. Missing required fields: text. Example: {"path": "<path>", "text": "<text>"}'
+HINT = '⚠️ Invalid write call. Missing required fields: text. Example: {"path": "a", "text": "<text>"}'
 
 
 def claude(**fields: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from msgspec import json
 from rightcall.mcp.gateway import joining
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
-from rightcall.mcp.upstream.session import ServerGone
+from rightcall.mcp.session import ServerGone
 from support.gateways import META, TOOL, Answer, ScriptedLink, Site, call, gateway_of, old_server, policy, run
 
 LISTS = {

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from rightcall.mcp import upstream
 from rightcall.mcp.gateway import shared as gateway_shared
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.messages import read
 from rightcall.mcp.serving import Client
-from rightcall.mcp.upstream import upstream
 from rightcall.policy.settings import Server
 from support.gateways import (
     TOOL,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from rightcall.mcp import upstream as upstream_greeting
 from rightcall.mcp.gateway import gateway as gateway_following
 from rightcall.mcp.gateway import joining, library
 from rightcall.mcp.gateway.joining import Looks
-from rightcall.mcp.upstream import upstream as upstream_greeting
-from rightcall.mcp.upstream.session import ServerGone
+from rightcall.mcp.session import ServerGone
 from support.gateways import (
     TOOL,
     Raws,

@@ -12,11 +12,11 @@ from rightcall.mcp.gateway.forward import MARK, Continuations, KeptCall, binding
 from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.gateway.library import fits
 from rightcall.mcp.gateway.names import Naming, Table, Unsure
+from rightcall.mcp.links import Tail
 from rightcall.mcp.messages import mirrored, mirrors, read, value
 from rightcall.mcp.serving import Client
-from rightcall.mcp.upstream.links import Tail
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, environment, filled, greet, listed
+from rightcall.mcp.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream import Hello, environment, filled, greet, listed
 from rightcall.policy.settings import Server
 from support.gateways import TOOL, Absent, ScriptedLink, old_server, opening
 

@@ -11,8 +11,8 @@ from msgspec import json
 
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.shared import SharedGateway
+from rightcall.mcp.links import ProcessLink
 from rightcall.mcp.serving import Client
-from rightcall.mcp.upstream.links import ProcessLink
 from rightcall.policy.watch import load_policy
 from rightcall.proxy.gates import Options
 from rightcall.record.memory import MemoryStore
@@ -354,6 +354,28 @@ def test_a_server_that_tells_no_news_of_a_resource_says_so_to_each_who_asks() ->
     assert asyncio.run(main()) == [words, words]
     assert len(link.said("resources/subscribe")) == 2
     assert not link.said("resources/unsubscribe")
+
+
+@pytest.mark.promise("H-34")
+def test_a_client_that_asks_for_news_while_the_server_still_thinks_hears_its_words_too() -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        return None if method == "resources/subscribe" else library()(method, params)
+
+    link = ScriptedLink(answering)
+
+    async def main() -> list[Any]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            clients = [await greeted(gateway), await greeted(gateway)]
+            asking = [asyncio.ensure_future(asked(one, "resources/subscribe", uri="b://1")) for one in clients]
+            for number in range(2):
+                for _ in range(100):  # turns of the loop: more than either needs to come as far as it can
+                    await asyncio.sleep(0)
+                assert not asking[1].done()
+                asking_it = link.said("resources/subscribe")[number]["id"]
+                link.say({"id": asking_it, "error": {"code": -32050, "message": "no news"}})
+            return await asyncio.gather(*asking)
+
+    assert asyncio.run(main()) == [{"code": -32050, "message": "no news"}] * 2
 
 
 @pytest.mark.promise("H-34")

@@ -8,8 +8,8 @@ import pytest
 from msgspec import json
 from starlette.types import Receive, Scope, Send
 
-from rightcall.mcp.upstream.links import HttpLink
-from rightcall.mcp.upstream.session import ServerGone
+from rightcall.mcp.links import HttpLink
+from rightcall.mcp.session import ServerGone
 from rightcall.policy.settings import Server
 from rightcall.server.app import running
 
@@ -115,7 +115,7 @@ def test_a_stream_that_leads_nowhere_is_given_up(script: tuple[bytes | int, ...]
 def test_the_standing_stream_is_taken_up_where_it_was_and_anew_where_the_server_has_forgotten() -> None:
     news = b'id: 5\nretry: 10\ndata: {"jsonrpc": "2.0", "method": "notifications/x"}\n\n'
     server = Scripted(ANSWER, news, 400, news)
-    module = "rightcall.mcp.upstream.links._PAUSE"
+    module = "rightcall.mcp.links._PAUSE"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, 0.01)
         listener = asked(server, lambda listener: listener.heard.count("notifications/x") == 2, listen=True)

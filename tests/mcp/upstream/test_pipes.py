@@ -15,11 +15,11 @@ import pytest
 import uvloop
 
 from rightcall.executor.door import Door
+from rightcall.mcp import links
+from rightcall.mcp import upstream as upstreams
 from rightcall.mcp.gateway.gateway import Gateway
-from rightcall.mcp.upstream import links
-from rightcall.mcp.upstream import upstream as upstreams
-from rightcall.mcp.upstream.links import ProcessLink
-from rightcall.mcp.upstream.session import ServerGone, Session
+from rightcall.mcp.links import ProcessLink
+from rightcall.mcp.session import ServerGone, Session
 from rightcall.policy.settings import Server
 
 pytestmark = pytest.mark.promise("X-07")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.mcp.upstream import upstream as module
-from rightcall.mcp.upstream.session import ServerGone, Session
-from rightcall.mcp.upstream.upstream import Hello, Upstream
+from rightcall.mcp import upstream as module
+from rightcall.mcp.session import ServerGone, Session
+from rightcall.mcp.upstream import Hello, Upstream
 from rightcall.policy.settings import Server
 from support.gateways import Absent, ScriptedLink
 

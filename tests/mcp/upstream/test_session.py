@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from rightcall.mcp.messages import Answer, success, value
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, greet
+from rightcall.mcp.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream import Hello, greet
 from support.gateways import ScriptedLink, old_server
 
 HELLO = Hello({"name": "t", "version": "1"}, {})

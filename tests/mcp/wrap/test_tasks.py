@@ -9,8 +9,7 @@ import pytest
 from msgspec import Raw
 
 from rightcall.executor.door import Door
-from rightcall.mcp.messages import CAPABILITIES_KEY
-from rightcall.mcp.tasks import LONGEST, created_by
+from rightcall.mcp.messages import CAPABILITIES_KEY, LONGEST, created_by
 from rightcall.mcp.wrap import calls
 from support.wrapping import MODERN, Wrapped, call, line, result
 

@@ -4,7 +4,7 @@ from time import process_time
 
 import pytest
 
-from rightcall.policy.commands.patches import paths_in_patch
+from rightcall.policy.commands.git import paths_in_patch
 
 pytestmark = pytest.mark.promise("P-03")
 

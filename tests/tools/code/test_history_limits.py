@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rightcall.errors import ToolFailure
-from rightcall.executor.present.messages import content
+from rightcall.executor.messages import content
 from support.repositories import Made, ask_blame, ask_diff, ask_log, ask_show, made
 
 ASKED: dict[str, tuple[Callable[..., dict[str, Any]], dict[str, Any]]] = {

@@ -11,7 +11,7 @@ from msgspec import convert, to_builtins
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
-from rightcall.executor.present.views import FILES
+from rightcall.executor.views import FILES
 from rightcall.tools.code import listing as list_module
 from rightcall.tools.code.listing import TOOL, ListArguments
 from rightcall.tools.state import Untold

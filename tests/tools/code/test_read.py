@@ -15,8 +15,8 @@ from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight
 from rightcall.base.text import MOST_ANSWER
 from rightcall.errors import ToolFailure
-from rightcall.executor.present.messages import trim
-from rightcall.executor.present.views import READ
+from rightcall.executor.messages import trim
+from rightcall.executor.views import READ
 from rightcall.policy.settings import CodeSettings
 from rightcall.tools.code.read import TOOL, ReadArguments, decode_text, tool
 

@@ -13,7 +13,7 @@ from msgspec import convert, to_builtins
 from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
-from rightcall.executor.present.views import shape_search
+from rightcall.executor.views import shape_search
 from rightcall.tools.code import search as search_module
 from rightcall.tools.code.candidates import ripgrep, ripgrep_glob
 from rightcall.tools.code.search import TOOL, Engine, SearchArguments, SearchResult, search

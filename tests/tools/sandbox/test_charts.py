@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rightcall.executor.present.messages import Outcome, message, shape
+from rightcall.executor.messages import Outcome, message, shape
 from rightcall.executor.shipped import execute_tools
 from rightcall.policy.settings import SandboxSettings
 from rightcall.tools.sandbox import charts

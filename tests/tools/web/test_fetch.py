@@ -15,7 +15,7 @@ import pytest
 
 from rightcall import Executor
 from rightcall.errors import PolicyError
-from rightcall.tools.web import client
+from rightcall.tools import pages as client
 from support.web_site import Site, answered, moved, open_site
 
 pytestmark = pytest.mark.promise("X-82")

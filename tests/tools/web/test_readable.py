@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.tools.web.fetch import read_html
+from rightcall.tools.web import read_html
 from support.every import every
 
 pytestmark = pytest.mark.promise("X-82")

@@ -14,7 +14,7 @@ from rightcall.policy.commands import UrlRules
 from rightcall.policy.commands.judgement import judge_url
 from rightcall.policy.commands.places import Place
 from rightcall.policy.settings import WebSettings
-from rightcall.tools.web.client import Rules, meanings_of, read_target, why_not_public
+from rightcall.tools.pages import Rules, meanings_of, read_target, why_not_public
 from support.every import every
 
 pytestmark = pytest.mark.promise("X-82")

@@ -8,6 +8,7 @@ the chunks count and the length is taken away, as RFC 9112 wants it.
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 from collections.abc import Iterable, Mapping
@@ -373,6 +374,8 @@ def read_failure(why: OSError) -> Fault:
     if isinstance(why, ssl.SSLError):
         told = getattr(why, "verify_message", None) or why.reason or type(why).__name__
         return Fault("untrusted", str(told).lower().replace("_", " "))
+    if isinstance(why, ConnectionError) and why.errno:  # asyncio's own words for it name the call, not the cause
+        return Fault("unreachable", os.strerror(why.errno))
     return Fault("unreachable", str(why.strerror or type(why).__name__))
 
 

@@ -13,8 +13,18 @@ from typing import Any, NamedTuple
 from rightcall.base.json.marks import is_object
 from rightcall.base.json.shape import ANY, CONSTANTS, Shape, loses_digits
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
-from rightcall.base.json.strings import CLOSERS, QUOTES, STRAY_WORD, WORD_KEY, Context, quoted, space
-from rightcall.base.json.values import ARGUMENT, Atoms, Cut
+from rightcall.base.json.values import (
+    ARGUMENT,
+    CLOSERS,
+    QUOTES,
+    STRAY_WORD,
+    WORD_KEY,
+    Atoms,
+    Context,
+    Cut,
+    quoted,
+    space,
+)
 from rightcall.base.text import regex
 from rightcall.errors import Unreadable
 

@@ -62,13 +62,17 @@ async def show(request: Request) -> Response:
     period: Period = next((one for one in get_args(Period) if one == asked), "1day")
     site = site_of(request)
     state = dict(site.state())
-    found = await look(request, lambda tables: read_overview(tables, site.store, period, state))
+    figures = await site.kept.get(("figures", period), lambda: _figures(site.store, period))
+    found = await look(request, lambda tables: read_overview(tables, site.store, figures, state))
     return render(request, "overview", overview=found, period=period, periods=PERIODS)
 
 
-def read_overview(tables: Tables, store: Store, period: Period, state: dict[str, Any]) -> Overview:
+def _figures(store: Store, period: Period) -> Analytics:
+    return store.look(lambda tables: read_analytics(tables, period=period, now=tables.wall()))
+
+
+def read_overview(tables: Tables, store: Store, figures: Analytics, state: dict[str, Any]) -> Overview:
     now = store.clock.now()
-    figures = read_analytics(tables, period=period, now=tables.wall())
     waits = [one for one in tables.approvals("waiting") if one.expires_at > now][:_MOST_WAITING]
     servers: dict[str, Any] = state.get("mcp") or {}
     return Overview(

@@ -39,15 +39,24 @@ function showWaiting(count) {
   document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
 }
 
-/** Asks for this page again and puts the parts that have changed in place; not while somebody is in one of them. */
+/** Asks for this page again and puts the parts that have changed in place; not while somebody is in one of them.
+ *  What waits is shown at once, what was recorded every two seconds at most. */
 const due = new Set();
-let waiting = false;
-async function refresh(what) {
+let asked = 0;
+let next = Infinity;
+let timer = 0;
+function refresh(what) {
   due.add(what);
-  if (waiting) return;
-  waiting = true;
-  await new Promise((done) => setTimeout(done, 250));
-  waiting = false;
+  const at = what === "waiting" ? Date.now() + 200 : Math.max(Date.now() + 300, asked + 2000);
+  if (at >= next) return;
+  next = at;
+  clearTimeout(timer);
+  timer = setTimeout(replaceParts, at - Date.now());
+}
+
+async function replaceParts() {
+  asked = Date.now();
+  next = Infinity;
   const parts = [...document.querySelectorAll("[data-refresh]")].filter((one) => due.has(one.dataset.refresh));
   due.clear();
   if (!parts.length || document.hidden) return;

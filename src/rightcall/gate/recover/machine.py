@@ -16,7 +16,7 @@ from typing import Any
 from rightcall.base.text import regex
 from rightcall.catalog.catalog import may_name_tool
 from rightcall.gate.recover import prose, tags
-from rightcall.gate.recover.elements import KEYS, pairs_item
+from rightcall.gate.recover.calls import KEYS, pairs_item
 from rightcall.gate.recover.objects import object_item
 from rightcall.gate.recover.section import (
     BLOCKS,

@@ -14,7 +14,7 @@ from rightcall.base.json.marks import RULES, is_list, is_object, json_type
 from rightcall.base.json.reader import Read
 from rightcall.base.json.shape import ANY, CONTAINERS, NUMERIC, Shape
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, whole_end
-from rightcall.base.json.strings import Balance, unescape
+from rightcall.base.json.values import Balance, unescape
 from rightcall.base.text import regex
 from rightcall.catalog.catalog import may_name_tool
 from rightcall.errors import Unreadable

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from rightcall.base.text import regex
 from rightcall.gate.recover.calls import BRACE_HEAD as BRACE_CALL
-from rightcall.gate.recover.calls import brace_item, python_item
-from rightcall.gate.recover.elements import KEYS, function_item, pairs_item
-from rightcall.gate.recover.elements import OPENS as FUNCTION_TAGS
+from rightcall.gate.recover.calls import KEYS, brace_item, function_item, pairs_item, python_item
+from rightcall.gate.recover.calls import OPENS as FUNCTION_TAGS
 from rightcall.gate.recover.objects import Item, object_item, string_item
 from rightcall.gate.recover.window import Format, Literals, Steps, Take, Waiting, Window, blank, literal, matched, skip
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rightcall.base.json.shape import ANY, Shape
 from rightcall.base.text import regex
-from rightcall.gate.recover.elements import OPENS
+from rightcall.gate.recover.calls import OPENS
 from rightcall.gate.recover.objects import INTERPRETERS, edges, object_item, spoken, text_end, typed
 from rightcall.gate.recover.section import WORD, arguments_of, closed, read_section, tagged
 from rightcall.gate.recover.window import (

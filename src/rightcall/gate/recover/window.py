@@ -12,8 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from rightcall.base.json.shape import ANY, Shape
-from rightcall.base.json.strings import Balance
-from rightcall.base.json.values import Cut
+from rightcall.base.json.values import Balance, Cut
 from rightcall.types import NoteCode
 
 Answer = TypeVar("Answer")

@@ -55,8 +55,8 @@ from rightcall.mcp.messages import (
     with_note,
 )
 from rightcall.mcp.serving import Exchange
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow
-from rightcall.mcp.upstream.upstream import Upstream
+from rightcall.mcp.session import ServerGone, ServerSlow
+from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.wrap.calls import record_refusal
 from rightcall.policy.types import PAUSED
 

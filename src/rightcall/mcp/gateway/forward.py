@@ -28,7 +28,9 @@ from rightcall.mcp.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     PREFIX,
+    RELATED,
     SERVER_GONE,
+    STATUS_NEW,
     SUBSCRIPTION_KEY,
     VERSION_KEY,
     Answer,
@@ -45,9 +47,8 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.tasks import RELATED, STATUS_NEW
-from rightcall.mcp.upstream.session import ASKING, Agreed, Session, SessionExpired
-from rightcall.mcp.upstream.upstream import Upstream, headers_for
+from rightcall.mcp.session import ASKING, Agreed, Session, SessionExpired
+from rightcall.mcp.upstream import Upstream, headers_for
 
 # ── continuations ──
 # Calls that wait for an answer of their client's, between one request of the client and the next (2026-07-28).

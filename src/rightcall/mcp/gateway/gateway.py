@@ -46,6 +46,8 @@ from rightcall.mcp.gateway.tasks import Tasks
 from rightcall.mcp.messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
+    STATUS,
+    STATUS_NEW,
     Answer,
     Era,
     Refused,
@@ -56,9 +58,8 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.tasks import STATUS, STATUS_NEW
-from rightcall.mcp.upstream.session import Cause, Session, spawn
-from rightcall.mcp.upstream.upstream import STARTING, Hello, Opening, Upstream
+from rightcall.mcp.session import Cause, Session, spawn
+from rightcall.mcp.upstream import STARTING, Hello, Opening, Upstream
 from rightcall.policy.settings import Server
 from rightcall.policy.types import Approval
 from rightcall.record.notes import remember_tools

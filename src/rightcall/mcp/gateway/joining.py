@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
@@ -15,10 +16,9 @@ from rightcall.base.globs import matches
 from rightcall.base.text import escaped
 from rightcall.mcp.gateway.forward import LISTS, RESOURCES, TASKS, TOOLS, News
 from rightcall.mcp.gateway.names import Clash, Table, ToolEntry, clash_words, read_entries
-from rightcall.mcp.messages import Answer, mapping, value
-from rightcall.mcp.tasks import EXTENSION
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, Upstream, listed_tools, own_request
+from rightcall.mcp.messages import EXTENSION, Answer, mapping, value
+from rightcall.mcp.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream import Hello, Upstream, listed_tools, own_request
 from rightcall.policy.settings import Server
 
 # ── looking at a server ──
@@ -150,6 +150,8 @@ class Joining:
         self._listening: dict[str, asyncio.Task[None]] = {}
         self._problems: dict[str, str] = {}
         self._watched: dict[str, tuple[Session, _Watched]] = {}
+        self._watching: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """One at a time for each server: whoever asks second for the same news waits for what the server says."""
         self._looks: dict[str, Looks] = {}
         self._open: dict[str, tuple[Upstream, Session]] = {}
         self._resting: dict[str, float] = {}
@@ -291,6 +293,10 @@ class Joining:
 
     async def _watch(self, upstream: Upstream, session: Session) -> dict[str, Answer]:
         """What the server refuses to tell news of."""
+        async with self._watching[upstream.name]:
+            return await self._watch_alone(upstream, session)
+
+    async def _watch_alone(self, upstream: Upstream, session: Session) -> dict[str, Answer]:
         refused: dict[str, Answer] = {}
         agreed = session.agreed
         if agreed is None:

@@ -16,10 +16,10 @@ from msgspec import Raw, json
 
 from rightcall.base.json.strict import duplicate_keys
 from rightcall.base.letters import skeleton
+from rightcall.catalog.catalog import Kept
 from rightcall.catalog.tool import PackTool
 from rightcall.executor.door import Door
 from rightcall.gate.gate import Gate
-from rightcall.gate.offering import Kept
 from rightcall.mcp.gateway.forward import (
     MARK,
     Continuations,
@@ -49,13 +49,13 @@ from rightcall.mcp.messages import (
     value,
 )
 from rightcall.mcp.serving import Exchange
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session
-from rightcall.mcp.upstream.upstream import Hello, ListRefused, Upstream, listed
+from rightcall.mcp.session import ServerGone, ServerSlow, Session
+from rightcall.mcp.upstream import Hello, ListRefused, Upstream, listed
 from rightcall.types import Rules
 
 if TYPE_CHECKING:
-    from rightcall.router.index import FollowingIndex
     from rightcall.router.lexical import ToolText
+    from rightcall.router.toolset import FollowingIndex
 
 LISTING: Final = 3.0
 """Seconds for one server's list; one that takes longer is left out."""
@@ -411,7 +411,7 @@ class Searching:
 
     def listed(self, caller: str, offers: Offers) -> list[Raw]:
         """The two, as a client sees them in a list."""
-        from rightcall.router.index import PARAMETERS
+        from rightcall.router.toolset import PARAMETERS
 
         found = self._offered_to(caller, offers)
         wires = self._table.wires()
@@ -427,7 +427,7 @@ class Searching:
         ]
 
     async def search(self, call: ToolCall, exchange: Exchange, offers: Offers) -> Answer:
-        from rightcall.router.index import FOUND, describe_hit
+        from rightcall.router.toolset import FOUND, describe_hit
 
         verdict = self._checking().check(_NAMES["search"], call.arguments)
         if not verdict.ok or verdict.call is None:
@@ -463,7 +463,7 @@ class Searching:
 
     def _checking(self) -> Gate:
         if self._gate is None:
-            from rightcall.router.index import PARAMETERS
+            from rightcall.router.toolset import PARAMETERS
 
             tools = [
                 PackTool(_NAMES["search"], "", PARAMETERS, ("read",), _SEARCH_RULES, "given"),
@@ -482,7 +482,7 @@ class Searching:
     def _found(self, query: str, limit: int, offered: frozenset[str]) -> list[Any]:
         """In a thread: the first search reads every tool, each later one what has changed since."""
         if self._index is None:
-            from rightcall.router.index import FollowingIndex
+            from rightcall.router.toolset import FollowingIndex
 
             self._index = FollowingIndex()
         version, wires = self._table.version, self._table.wires()

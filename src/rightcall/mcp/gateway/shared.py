@@ -32,11 +32,11 @@ from rightcall.mcp.gateway.forward import asks, era_of
 from rightcall.mcp.gateway.gateway import GREETING, Following, Gateway, Shared
 from rightcall.mcp.gateway.names import ToolEntry
 from rightcall.mcp.gateway.tasks import Tasks
+from rightcall.mcp.links import open_link
 from rightcall.mcp.messages import Answer, Era, Refused, header_value, mapping, mirrored, value
 from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.upstream.links import open_link
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow, Session, SessionExpired, spawn
-from rightcall.mcp.upstream.upstream import Opening, envelope_for, headers_for
+from rightcall.mcp.session import ServerGone, ServerSlow, Session, SessionExpired, spawn
+from rightcall.mcp.upstream import Opening, envelope_for, headers_for
 from rightcall.record.notes import remember_tools
 
 ABILITIES: Final = (

@@ -18,34 +18,32 @@ from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
 from rightcall.mcp.gateway.forward import TASKS, Continuations, Errand, News, era_of, forward, names_in
 from rightcall.mcp.messages import (
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    Answer,
-    Outcome,
-    Refused,
-    fields,
-    mapping,
-    notification,
-    success,
-    value,
-)
-from rightcall.mcp.serving import Client, Exchange
-from rightcall.mcp.tasks import (
     EXPIRED,
     EXTENSION,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     STATUS,
     STATUS_NEW,
     UPDATE,
+    Answer,
     Created,
+    Outcome,
+    Refused,
     created_by,
     ending_of,
     ending_told,
+    fields,
     is_able,
+    mapping,
+    notification,
     renamed,
+    success,
+    value,
     with_warning,
 )
-from rightcall.mcp.upstream.session import ServerGone, ServerSlow
-from rightcall.mcp.upstream.upstream import Upstream
+from rightcall.mcp.serving import Client, Exchange
+from rightcall.mcp.session import ServerGone, ServerSlow
+from rightcall.mcp.upstream import Upstream
 
 MOST: Final = 10_000
 MOST_OF_ONE: Final = 1_000

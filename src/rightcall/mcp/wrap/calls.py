@@ -17,11 +17,13 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall.errors import StoreError
-from rightcall.executor.present.messages import error_content
+from rightcall.executor.messages import error_content
 from rightcall.executor.rights import full_name
 from rightcall.mcp.approvals import Approver, Held, Questions, Said
 from rightcall.mcp.messages import (
+    ABOUT_ONE,
     CAPABILITIES_KEY,
+    EXPIRED,
     INVALID_PARAMS,
     INVALID_REQUEST,
     MOST_ROUNDS,
@@ -35,9 +37,13 @@ from rightcall.mcp.messages import (
     ToolCall,
     answer,
     changed,
+    created_by,
+    ending_of,
+    ending_told,
     failure,
     fields,
     identity,
+    is_able,
     mapping,
     outcome_of,
     peer_of_handshake,
@@ -46,8 +52,8 @@ from rightcall.mcp.messages import (
     tool_call,
     value,
     with_note,
+    with_warning,
 )
-from rightcall.mcp.tasks import ABOUT_ONE, EXPIRED, created_by, ending_of, ending_told, is_able, with_warning
 from rightcall.mcp.wrap.process import Ends, Listing, log
 from rightcall.policy.types import PAUSED, Decision
 from rightcall.record.admission import refuse

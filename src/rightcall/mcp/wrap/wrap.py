@@ -23,6 +23,9 @@ from rightcall.mcp.messages import (
     INVALID_REQUEST,
     NULL,
     PARSE_ERROR,
+    STATUS,
+    STATUS_NEW,
+    UPDATE,
     Bytes,
     Id,
     Message,
@@ -35,7 +38,6 @@ from rightcall.mcp.messages import (
     read_batch,
     value,
 )
-from rightcall.mcp.tasks import STATUS, STATUS_NEW, UPDATE
 from rightcall.mcp.wrap.calls import UNHEARD, Calls
 from rightcall.mcp.wrap.process import GRACE, HURRY, START, Ending, Ends, Output, Server, id_of, log, parts
 

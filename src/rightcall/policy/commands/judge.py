@@ -23,36 +23,7 @@ from rightcall.policy.commands.actions import (
     sql_files,
     sql_rules,
 )
-from rightcall.policy.commands.emptying import emptied_by, empties_in_code, is_emptied_by, may_be_lost
-from rightcall.policy.commands.expansion import ReadingBudget
-from rightcall.policy.commands.git import runs_hooks
-from rightcall.policy.commands.inline import (
-    LONGEST_CODE,
-    codes,
-    composed,
-    guards,
-    interpreter,
-    is_fed,
-    is_written,
-    judged,
-    texts_in,
-)
-from rightcall.policy.commands.launchers import inner_of, sets_up
-from rightcall.policy.commands.listings import (
-    FINDERS,
-    WHOLE_FOLDERS,
-    compared_whole,
-    enumerated_in_code,
-    listing_of,
-    named_by,
-    packed_whole,
-    prints_all,
-    searched_whole,
-    secret_in,
-    sources_of,
-)
-from rightcall.policy.commands.network import CONNECTS, Brought, addresses, obeyed_files, recipes_in
-from rightcall.policy.commands.patches import (
+from rightcall.policy.commands.git import (
     applies_patch,
     as_words,
     exported,
@@ -69,9 +40,40 @@ from rightcall.policy.commands.patches import (
     read_small,
     reads_names,
     replaced_by,
+    runs_hooks,
     told_by,
     written_text,
 )
+from rightcall.policy.commands.inline import (
+    LONGEST_CODE,
+    codes,
+    composed,
+    guards,
+    interpreter,
+    is_fed,
+    is_written,
+    judged,
+    texts_in,
+)
+from rightcall.policy.commands.launchers import inner_of, sets_up
+from rightcall.policy.commands.listings import (
+    FINDERS,
+    WHOLE_FOLDERS,
+    compared_whole,
+    emptied_by,
+    empties_in_code,
+    enumerated_in_code,
+    is_emptied_by,
+    listing_of,
+    may_be_lost,
+    named_by,
+    packed_whole,
+    prints_all,
+    searched_whole,
+    secret_in,
+    sources_of,
+)
+from rightcall.policy.commands.network import CONNECTS, Brought, addresses, obeyed_files, recipes_in
 from rightcall.policy.commands.paths import (
     MOST_PATHS,
     Use,
@@ -102,7 +104,7 @@ from rightcall.policy.commands.shell import OPENED, STDIN, LineReader, Redirect,
 from rightcall.policy.commands.starter import WHY, listed
 from rightcall.policy.commands.unknown import is_head, tails
 from rightcall.policy.commands.urls import Address, first_url_hit, parsed
-from rightcall.policy.commands.words import HOLE, WILD, UnreadableLine, Word, basename, spelled
+from rightcall.policy.commands.words import HOLE, WILD, ReadingBudget, UnreadableLine, Word, basename, spelled
 from rightcall.policy.commands.wrappers import SHELLS, Inner, Pattern, assigned_code, first_hit, shell_code
 from rightcall.policy.types import Finding
 

@@ -27,10 +27,10 @@ from rightcall.policy.commands.actions import (
     verb_rules,
     wget_rules,
 )
-from rightcall.policy.commands.emptying import link_rules
 from rightcall.policy.commands.git import git_rules
 from rightcall.policy.commands.inline import codes, interpreter
 from rightcall.policy.commands.launchers import RUNNING
+from rightcall.policy.commands.listings import link_rules
 from rightcall.policy.commands.network import (
     PACKAGING,
     bucket_rules,

@@ -11,10 +11,23 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rightcall.policy.commands.expansion import ReadingBudget, Values, WordScanner, decoded
 from rightcall.policy.commands.paths import searched_for
 from rightcall.policy.commands.places import names_in
-from rightcall.policy.commands.words import CUT, HOLE, KEPT, MOST_WORDS, WILD, Pieces, UnreadableLine, Word, could_be
+from rightcall.policy.commands.words import (
+    CUT,
+    HOLE,
+    KEPT,
+    MOST_WORDS,
+    WILD,
+    Pieces,
+    ReadingBudget,
+    UnreadableLine,
+    Values,
+    Word,
+    WordScanner,
+    could_be,
+    decoded,
+)
 
 _REDIRECT = re.compile(r"(\d{0,9}|\{\w+\})(<<<|<<-|<<|<>|<&|>&|>>|>\||&>>|&>|<|>)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]=]*\])?\+?=", re.DOTALL)

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 import msgspec
 from msgspec import Struct
 
-from rightcall.base.http.answers import Framing
+from rightcall.base.http.answers import Framing, payload
 from rightcall.types import Call
 
 
@@ -390,3 +390,30 @@ def plus(one: Usage, other: Usage) -> Usage:
 
 def _sum(one: int | None, other: int | None) -> int | None:
     return one if other is None else other if one is None else one + other
+
+
+# ── the report ──
+# What was done to an answer, as a field of it: for clients that ask for it, since not every client skips what it does
+# not know.
+
+FIELD: Final = "rightcall"
+
+
+def with_report(answer: Object, words: str | None) -> Object:
+    """The answer, or the event that ends one, with the words; an upstream's own such field never passes for ours.
+
+    >>> with_report({"done": True}, "repaired=1")
+    {'done': True, 'rightcall': 'repaired=1'}
+    """
+    inner = an_object(answer.get("response")) if str(answer.get("type")).startswith("response.") else None
+    if inner is not None:  # where the Responses API has the answer in its last event
+        return {**answer, "response": with_report(inner, words)}
+    kept = {key: value for key, value in answer.items() if key != FIELD}
+    return kept if words is None else {**kept, FIELD: words}
+
+
+def reported(raw: bytes, words: str | None) -> bytes | None:
+    """One event or line of a stream with the words in it; None where it has no place for them."""
+    old = payload(raw) or raw.strip()
+    data = decode_object(old)
+    return None if data is None or raw.count(old) != 1 else raw.replace(old, encode(with_report(data, words)))

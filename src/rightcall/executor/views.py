@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from rightcall.base.text import cut_middle
-from rightcall.executor.present.trim import (
+from rightcall.executor.trimming import (
     Fields,
     Loss,
     Losses,

@@ -31,7 +31,7 @@ from rightcall.mcp.messages import (
     mapping,
     value,
 )
-from rightcall.mcp.upstream.session import FORGOTTEN, Agreed, Cause, Link, ServerGone, ServerSlow, Session
+from rightcall.mcp.session import FORGOTTEN, Agreed, Cause, Link, ServerGone, ServerSlow, Session
 from rightcall.policy.settings import Server
 
 # ── the environment ──

@@ -38,7 +38,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError
 from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era
-from rightcall.mcp.upstream.session import (
+from rightcall.mcp.session import (
     FORGOTTEN,
     Cause,
     Heard,
@@ -49,7 +49,7 @@ from rightcall.mcp.upstream.session import (
     SessionExpired,
     spawn,
 )
-from rightcall.mcp.upstream.upstream import Hello, SpeaksBoth, environment, filled, greet, listed_tools
+from rightcall.mcp.upstream import Hello, SpeaksBoth, environment, filled, greet, listed_tools
 from rightcall.policy.settings import Server
 
 # ── streamable HTTP ──

@@ -166,7 +166,7 @@ class _Pending:
 
 
 class Session:
-    """Used within one event loop. `agreed` is set by `rightcall.mcp.upstream.upstream`."""
+    """Used within one event loop. `agreed` is set by `rightcall.mcp.upstream`."""
 
     def __init__(self, link: Link, owner: Owner) -> None:
         self._link = link

@@ -13,7 +13,7 @@ from msgspec import Struct
 from rightcall.base.json.marks import is_list, is_object
 from rightcall.base.text import cut_end, escaped, estimate, render_json, wire_name
 from rightcall.catalog.tool import Tool
-from rightcall.executor.present.trim import NOTHING, Fit, Measure, Pairs, View, cut_text, look, weigh
+from rightcall.executor.trimming import NOTHING, Fit, Measure, Pairs, View, cut_text, look, weigh
 from rightcall.policy.types import RENAMED, Decision, Metadata, Status
 from rightcall.types import Call, MessageShape, Repair, StrategyName, answer
 
@@ -24,7 +24,7 @@ from rightcall.types import Call, MessageShape, Repair, StrategyName, answer
 @cache
 def views() -> Mapping[str, View]:
     """All of them, by tool."""
-    from rightcall.executor.present.views import VIEWS  # late: a call that shows no result needs none of them
+    from rightcall.executor.views import VIEWS  # late: a call that shows no result needs none of them
 
     return {view.tool: view for view in VIEWS}
 

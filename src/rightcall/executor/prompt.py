@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.tidy import Schema, as_list, as_schema, ref_name, types
 from rightcall.catalog.tool import Tool
-from rightcall.executor.present.messages import neutral
+from rightcall.executor.messages import neutral
 
 # ── signature ──
 # A tool's arguments as a model reads them best: `{ path: string, startLine?: number }`, from its JSON Schema.

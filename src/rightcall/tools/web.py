@@ -19,7 +19,7 @@ from rightcall.policy.commands import UrlRules
 from rightcall.policy.settings import WebSettings
 from rightcall.policy.trust import warn
 from rightcall.tools.functions import Work
-from rightcall.tools.web.client import Page, Rules, StatusFailure, Target, ask_server, fetch_page, read_target, within
+from rightcall.tools.pages import Page, Rules, StatusFailure, Target, ask_server, fetch_page, read_target, within
 
 
 class FetchArguments(Struct, frozen=True, rename={"most": "maxLength"}):
