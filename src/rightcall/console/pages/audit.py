@@ -37,7 +37,7 @@ from rightcall.record.verify import Anchor, Verification, anchor_text, newest_fi
 LIMIT: Final = 50
 FIELDS: Final = ("kind", "caller", "tool", "decision", "rule", "text", "period", "since", "until")
 KINDS: Final = {
-    "begin": "begin: a call may run", "end": "end: what came of it", "refused": "refused call",
+    "begin": "begin: a call may run", "end": "end: how a call ended", "refused": "refused call",
     "waiting": "waiting for a person", "proxied": "passed the proxy", "answer": "answer of a person", "grant": "grant",
     "definition": "definition of a tool", "policy": "policy in force", "release": "release from quarantine",
     "pause": "pause", "change": "change by a person", "message": "message of a host", "prune": "prune",
