@@ -121,7 +121,7 @@ TAGS = frozenset(
         r"\w+",
         "html head meta title link script body a header svg use span nav ul li b div p i form button small main h1 h2"
         " h3 section table tbody tr th td thead dl dt dd ol code details summary figure figcaption g rect strong time"
-        " em bdi label input select option datalist article dialog kbd fieldset legend",
+        " em bdi label input select option datalist article dialog kbd fieldset legend path desc progress textarea br",
     )
 )
 
@@ -215,6 +215,8 @@ def test_hostile_words_are_text_on_every_page_and_nothing_hides_in_them(
         f"/inbox/{waits.decision.approval}",
         f"/calls/{number}",
         f"/calls/{number + 1}",
+        "/audit",
+        *(f"/analytics?by={by}" for by in ("tool", "model", "provider", "caller")),
     ):
         harmless(ann.get(path))
     found = harmless(ann.get(f"/inbox/{waits.decision.approval}")).text
@@ -228,6 +230,8 @@ def test_hostile_words_in_the_address_are_text(ann: Browser, words: str) -> None
     from urllib.parse import urlencode
 
     harmless(ann.get(f"/live?{urlencode({'text': words, 'caller': words, 'repair': words, 'rule': words})}"))
+    harmless(ann.get(f"/audit?{urlencode({'text': words, 'caller': words, 'tool': words, 'since': words})}"))
+    harmless(ann.get(f"/analytics?{urlencode({'caller': words, 'by': words})}"))
 
 
 def test_a_long_text_is_there_to_its_end(ann: Browser, store: MemoryStore) -> None:

@@ -43,7 +43,17 @@ from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_cal
 from rightcall.record.identity import lost
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Store, Tables
-from rightcall.record.verify import Cut, Pruned, Verification, plan, prune_in_steps, verify_audit
+from rightcall.record.verify import (
+    Anchor,
+    Cut,
+    Pruned,
+    Verification,
+    anchor_text,
+    plan,
+    prune_in_steps,
+    read_anchor,
+    verify_audit,
+)
 from rightcall.router.packets import is_packet_id
 
 EXAMPLES = """\
@@ -224,25 +234,14 @@ def _spared(cut: Cut) -> list[str]:
 # ── audit verify ──
 # `audit verify` and `audit head`: anchors as people keep them, progress, and the result in words.
 
-Anchor = tuple[int, bytes]
-
-_HASH = 64
-
-
-def anchor_text(anchor: Anchor) -> str:
-    return f"{anchor[0]}:{anchor[1].hex()}"
-
 
 def anchor_of(text: str) -> Anchor:
     """An anchor as `audit head` prints it."""
-    seq, _, digest = text.strip().partition(":")
-    try:
-        if seq.isdecimal() and len(seq) <= 18 and len(digest) == _HASH:
-            return int(seq), bytes.fromhex(digest)
-    except ValueError:
-        pass
-    right = f"expected a number, a colon and {_HASH} hexadecimal digits, as `rightcall audit head` prints"
-    raise ConfigError(f"invalid value {escaped(text, 90)!r} for `--anchor`: {right}")
+    found = read_anchor(text)
+    if found is None:
+        right = "expected a number, a colon and 64 hexadecimal digits, as `rightcall audit head` prints"
+        raise ConfigError(f"invalid value {escaped(text, 90)!r} for `--anchor`: {right}")
+    return found
 
 
 def check(store: "Looking", anchor: Anchor | None) -> Verification:

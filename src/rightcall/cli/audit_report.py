@@ -4,13 +4,11 @@ import os
 import stat
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from csv import writer
 from io import TextIOWrapper
-from json import JSONEncoder
 from secrets import token_hex
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 from msgspec import DecodeError, Struct, json, to_builtins
 
@@ -37,9 +35,9 @@ from rightcall.cli.terminal import (
 from rightcall.executor.guesses import LOOP, how_to_allow
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import Approval
-from rightcall.record.calls import CALLS, CallRecord, call, neighbours
+from rightcall.record.calls import CallRecord, call, neighbours
+from rightcall.record.export import COLUMNS, Exported, RecordFilter, csv_line, csv_row, exported, json_line
 from rightcall.record.tables import START, AuditEntry, Tables
-from rightcall.record.verify import checkpoints
 from rightcall.router.packets import is_packet_id
 
 # ── one line per call ──
@@ -338,107 +336,33 @@ def _other(view: View, style: Style) -> list[str]:
 #
 # A file appears whole or not at all: it is written beside its place and then renamed, so that Ctrl-C loses nothing.
 
-COLUMNS = ("seq", "at", "kind", "call", "caller", "tool", "decision", "rule", "status", "body", "prev", "hash")
-"""Of the CSV; from `caller` to `status` they repeat what stands in the body."""
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_ascii_json = JSONEncoder(ensure_ascii=True).encode
-
-Exported = tuple[AuditEntry, bytes | None]
-"""A record, and the hash of the one before it (None: that one is pruned, and nothing says what it was)."""
-
 
 def export(store: "Looking", options: Namespace) -> int:
     since = None if options.since is None else moment(options.since, "--since")
     write = _csv if options.format == "csv" else _jsonl
     with _target(options.file) as stream:
-        count = store.look(lambda tables: write(stream, _records(tables, options.caller, since)))
+        wanted = RecordFilter(caller=options.caller, since=since)
+        count = store.look(lambda tables: write(stream, exported(tables, wanted)))
     if options.file != "-":
         sys.stderr.write(f"{records(count)} written to {options.file}\n")
     return OK
 
 
-def _records(tables: Tables, caller: str | None, since: str | None) -> Iterator[Exported]:
-    belongs = _of_caller(caller) if caller is not None else None
-    first = next(iter(tables.entries(since=since)), None)
-    if first is None:
-        return
-    previous = tables.entry(first.seq - 1)
-    before = previous.hash if previous is not None else _before_first(tables, first)
-    for entry in tables.entries(first.seq - 1):
-        if (since is None or entry.at >= since) and (belongs is None or belongs(entry)):
-            yield entry, before
-        before = entry.hash
-
-
-def _before_first(tables: Tables, first: AuditEntry) -> bytes | None:
-    if first.seq == 1:
-        return START
-    return next((one.hash for one in checkpoints(tables) if one.seq == first.seq - 1), None)
-
-
-def _of_caller(caller: str) -> Callable[[AuditEntry], bool]:
-    """Whether a record tells of this caller: its calls and what belongs to them, answers, grants and messages."""
-    begun: set[int] = set()
-
-    def belongs(entry: AuditEntry) -> bool:
-        if entry.call:
-            return entry.call in begun
-        body = body_of(entry)
-        data: Any = body.get("data")
-        said = body.get("caller") or (cast("dict[str, Any]", data).get("caller") if isinstance(data, dict) else None)
-        if said == caller and entry.kind in CALLS:
-            begun.add(entry.seq)
-        return said == caller
-
-    return belongs
-
-
-def body_of(entry: AuditEntry) -> dict[str, Any]:
-    """What a record holds, empty when it cannot be read."""
-    try:
-        body: Any = json.decode(entry.body)
-    except DecodeError:
-        return {}
-    return cast("dict[str, Any]", body) if isinstance(body, dict) else {}
-
-
 def _jsonl(stream: TextIO, records: Iterator[Exported]) -> int:
     count = 0
     for entry, before in records:
-        line = {
-            "seq": entry.seq, "kind": entry.kind, "call": entry.call, "at": entry.at, "body": _text(entry),
-            "prev": None if before is None else before.hex(), "hash": entry.hash.hex(),
-        }  # fmt: skip
-        stream.write(_ascii_json(line) + "\n")
+        stream.write(json_line(entry, before))
         count += 1
     return count
 
 
 def _csv(stream: TextIO, records: Iterator[Exported]) -> int:
-    rows = writer(stream, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    stream.write(csv_line(COLUMNS))
     count = 0
     for entry, before in records:
-        body = body_of(entry)
-        told = [_cell(body.get(name, "")) for name in COLUMNS[4:9]]
-        prev = "" if before is None else before.hex()
-        rows.writerow([entry.seq, entry.at, entry.kind, entry.call, *told, _cell(_text(entry)), prev, entry.hash.hex()])
+        stream.write(csv_row(entry, before))
         count += 1
     return count
-
-
-def _text(entry: AuditEntry) -> str:
-    """The body as it is, so that its hash can be computed again."""
-    return entry.body.decode("utf-8", "backslashreplace")
-
-
-def _cell(value: Any) -> str:
-    """Text that no spreadsheet takes for a formula, and no terminal for a command."""
-    text = value if isinstance(value, str) else _ascii_json(value)
-    plain = text.encode("ascii", "backslashreplace").decode()
-    plain = "".join(one if one.isprintable() else f"\\x{ord(one):02x}" for one in plain)
-    return "'" + plain if plain.startswith(_FORMULA) else plain
 
 
 @contextmanager

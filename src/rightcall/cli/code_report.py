@@ -16,16 +16,14 @@ from msgspec import Struct, to_builtins
 from rightcall.base.text import escaped
 from rightcall.cli.persons import Row, chart, signs_for, spell_out, spelled_lines
 from rightcall.cli.terminal import Style, Tint, fold, many, table, visible_width
-from rightcall.errors import ToolFailure
 from rightcall.executor import views
 from rightcall.executor.messages import view_of
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.sandbox.charts import LIBRARY
 
 if TYPE_CHECKING:
-    from rightcall.tools.write.desk import Desk
-    from rightcall.tools.write.pulls import CheckRun, Commit, Counts, PullRecord, Remark
-    from rightcall.tools.write.review import Standing
+    from rightcall.tools.write.pulls import CheckRun, PullRecord, Remark
+    from rightcall.tools.write.review import PullView
 
 # ── text ──
 # What all reports of results have in common: text that cannot harm a terminal, and how much of it is shown.
@@ -532,7 +530,7 @@ def summary(record: "PullRecord") -> dict[str, Any]:
     }
 
 
-def whole(view: "View", needed: int) -> dict[str, Any]:
+def whole(view: "PullView", needed: int) -> dict[str, Any]:
     """As `show --json` prints it."""
     now = view.now
     return to_builtins(view.record) | {
@@ -563,7 +561,7 @@ def listing(found: "Sequence[PullRecord]", style: Style) -> list[str]:
     return table(["id", "status", "by", "branch", "opened (UTC)", "title"], rows, style, left=6)
 
 
-def story(view: "View", settings: "WriteSettings", style: Style, where: str = "") -> list[str]:
+def story(view: "PullView", settings: "WriteSettings", style: Style, where: str = "") -> list[str]:
     record = view.record
     branches = f"{spell_out(record.branch)} → {spell_out(record.base)}"
     by = f"by {spell_out(record.author)}, {spell_out(record.made)}"
@@ -585,7 +583,7 @@ def diff_lines(text: str, style: Style) -> Iterator[str]:
         yield tint_diff(line, style)
 
 
-def _commits(view: "View", style: Style) -> Iterator[str]:
+def _commits(view: "PullView", style: Style) -> Iterator[str]:
     if view.missing:
         yield style.tint(escaped(view.missing), "dim")  # a message of ours
     for one in view.commits:
@@ -595,7 +593,7 @@ def _commits(view: "View", style: Style) -> Iterator[str]:
         yield style.tint(f"  {many(told.files, 'file')}, +{told.insertions} -{told.deletions}", "dim")
 
 
-def _reviews(view: "View", needed: int, style: Style) -> Iterator[str]:
+def _reviews(view: "PullView", needed: int, style: Style) -> Iterator[str]:
     if view.now is None:
         return
     now = view.now
@@ -628,7 +626,7 @@ def _discussion(remarks: "Sequence[Remark]", style: Style) -> Iterator[str]:
         yield from (f"    {line}" for line in spelled_lines(one.text, most=100) if one.text)
 
 
-def _next(record: "PullRecord", view: "View", where: str) -> list[str]:
+def _next(record: "PullRecord", view: "PullView", where: str) -> list[str]:
     if record.status != "open" or view.missing:
         return []
     return [
@@ -639,33 +637,3 @@ def _next(record: "PullRecord", view: "View", where: str) -> list[str]:
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(spell_out(name, 60) for name in names)
-
-
-# ── one pull request ──
-# A pull request as it is now: its record, and what git says of it, as far as its branches are still there.
-
-
-class View(Struct, frozen=True):
-    record: "PullRecord"
-    head: str
-    commits: "tuple[Commit, ...]" = ()
-    totals: "Counts | None" = None
-    now: "Standing | None" = None
-    """Where its reviews stand, while it is open."""
-    missing: str = ""
-    """Why less is known of it."""
-
-
-def view_pull(desk: "Desk", record: "PullRecord") -> View:
-    # late: `call` and `demo` show results, and most of them are no pull requests
-    from rightcall.tools.write.pulls import commits_between, counts
-    from rightcall.tools.write.review import case_of, span_of
-
-    try:
-        span = span_of(desk, record)
-        commits = commits_between(span.writer, span.old, span.head)
-        totals = counts(span.writer, span.old, span.new)
-        now = case_of(desk, record.id).now if record.status == "open" else None
-    except ToolFailure as error:
-        return View(record, record.head, missing=str(error))
-    return View(record, span.head, commits, totals, now)

@@ -14,7 +14,7 @@ from rightcall.base.files.rules import path_rules
 from rightcall.base.files.sight import Sight
 from rightcall.base.text import escaped, leaves_out
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.code_report import diff_lines, listing, story, summary, view_pull, whole
+from rightcall.cli.code_report import diff_lines, listing, story, summary, whole
 from rightcall.cli.options import (
     SHARED,
     database_of,
@@ -46,17 +46,14 @@ from rightcall.record.admission import person
 from rightcall.record.memory import desk_folder, existing_folder, guarded_paths
 from rightcall.record.notes import note_change
 from rightcall.tools.sandbox.sandbox import Sandbox
+from rightcall.tools.write import acts
 from rightcall.tools.write.apply import preview, why_not
 from rightcall.tools.write.changes import Change, Filed
-from rightcall.tools.write.commit import close_pull
-from rightcall.tools.write.desk import Desk, Worker, adopt, distrust
+from rightcall.tools.write.desk import Desk, adopt, distrust
 from rightcall.tools.write.merge import (
     Checker,
     Merge,
-    MergeArguments,
     MergePlan,
-    approved_plan,
-    merge,
     merge_plan,
     preview_lines,
 )
@@ -73,14 +70,12 @@ from rightcall.tools.write.pulls import (
 )
 from rightcall.tools.write.review import (
     FORGES,
-    ReviewArguments,
     case_of,
     export,
-    has_approved,
     refuse_second,
     require_other,
-    review,
     span_of,
+    view_pull,
 )
 
 # ── notes ──
@@ -98,6 +93,10 @@ def record_first(options: Namespace, what: str, by: str, data: dict[str, Any]) -
     """Written before anything is done: where nothing can be recorded, nothing happens."""
     with closing(open_store(options, create=True)) as store:
         store.transact(lambda tables: note_change(tables, what, by, data))
+
+
+def _actor(options: Namespace, by: str) -> acts.Actor:
+    return acts.Actor(by, lambda what, data: record_first(options, what, by, data))
 
 
 # ── actions ──
@@ -122,9 +121,7 @@ def act(desk: "Desk", policy: "Policy", options: Namespace) -> int:
 def _say(
     desk: "Desk", options: Namespace, record: PullRecord, by: str, decision: Decision, at: str | None = None
 ) -> int:
-    record_first(options, f"pr {decision}", by, {"pull": record.id, "commit": at or "", "branch": record.branch})
-    asked = ReviewArguments(id=record.id, decision=decision, comment=options.text, caller=by)
-    done = review(desk, asked, person=True, at=at)
+    done = acts.say(desk, _actor(options, by), record, decision, options.text, at)
     told = {"comment": "Comment added", "approve": "It is approved", "reject": "It is rejected"}[decision]
     approvals = f"{many(done.approvals, 'approval')} of {done.needed}"
     back = f"{done.undo}{places(options)}"
@@ -155,8 +152,7 @@ def _approve(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> i
 
 
 def _close(desk: "Desk", options: Namespace, record: PullRecord, by: str) -> int:
-    record_first(options, "pr close", by, {"pull": record.id, "branch": record.branch})
-    change = close_pull(desk, record.id, by, options.text, person=True)
+    change = acts.close(desk, _actor(options, by), record, options.text)
     back = f"rightcall undo {change.id}{places(options)}"
     said = f"Pull request {record.id} is closed; its branch stays. To take that back: {back}"
     tell(options, {"closed": record.id, "change": change.id}, lambda _: [said], guarded=True)
@@ -179,27 +175,17 @@ def _merge(desk: "Desk", policy: "Policy", options: Namespace, by: str) -> int:
 
 
 def _merge_now(desk: "Desk", policy: "Policy", options: Namespace, by: str, plan: "MergePlan") -> int:
-    record, head = plan.case.record, plan.case.head
-    data = {"pull": record.id, "commit": head, "branch": record.branch, "base": record.base}
-    record_first(options, "pr merge", by, data | {"approve": options.approve})
-    if options.approve and not has_approved(plan.case.now, by):
-        review(desk, ReviewArguments(id=record.id, decision="approve", caller=by), person=True, at=head)
-        plan = approved_plan(desk, plan, by)
     command = " ".join(harmless_lines(word)[0] for word in policy.write.check.command)
     sandbox = Sandbox(policy.sandbox.python, policy.sandbox.tier)
     try:
         sys.stderr.write(f"rightcall: running the checks: {command}\n")
-        asked = MergeArguments(id=record.id, caller=by, expected=plan.state)
-        done = merge(desk, asked, Checker(lambda: sandbox, policy.sandbox.visible), person=True)
-    except ToolFailure:
-        record_first(options, "pr not merged", by, data)
-        raise
+        checker = Checker(lambda: sandbox, policy.sandbox.visible)
+        done = acts.merge_shown(desk, _actor(options, by), plan, checker, approve=options.approve)
     except KeyboardInterrupt:
-        _interrupted(desk, options, by, data)
+        _interrupted(desk, options, by, acts.merge_data(plan))
         raise
     finally:
         sandbox.close()
-    record_first(options, "pr merged", by, data | {"change": done.change, "merge": done.commit})
     tell(options, to_builtins(done), lambda _: [_describe_merge(done) + places(options)], guarded=True)
     return OK
 
@@ -493,12 +479,18 @@ def _undo(desk: "Desk", options: Namespace) -> int:
     if not options.yes and not _ask_to_merge(options, filed, preview(desk, filed)):
         return REFUSED
     shown = preview(desk, filed) if options.json else ""
-    with desk.working() as worker:
+    by = person_of(options, policy_of(options), "")
+    try:
+        done = acts.undo_change(desk, _actor(options, by), options.id)
+    except ToolFailure:
         if why := why_not(desk, desk.filed(options.id)):
             return _say_refusal(options, why)
-        done = _done(worker, options, filed)
-    record = {"ok": True, "undone": options.id, "change": done.id, "diff": shown}
-    said = [*worker.notes, pointed(f"{options.id} is undone. To redo it, run `rightcall undo {done.id}`.", options)]
+        raise
+    record = {"ok": True, "undone": options.id, "change": done.change.id, "diff": shown}
+    said = [
+        *done.notes,
+        pointed(f"{options.id} is undone. To redo it, run `rightcall undo {done.change.id}`.", options),
+    ]
     tell(options, record, lambda _: said, guarded=True)
     return OK
 
@@ -522,20 +514,8 @@ def _ask_to_merge(options: Namespace, filed: "Filed", diff: str) -> bool:
     return agrees("undo it? [y/N] ", "Nothing was changed.")
 
 
-def _done(worker: "Worker", options: Namespace, filed: "Filed") -> "Change":
-    """The record comes first: what is not recorded does not happen."""
-    entry = filed.entry
-    about = {"change": entry.id, "tool": entry.tool, "caller": entry.caller, "summary": entry.summary}
-    by = _note(options, "undo", about)
-    try:
-        return worker.undo(entry.id, by=by)
-    except ToolFailure as error:
-        _note(options, "undo failed", about | {"error": str(error)})
-        raise
-
-
 def _note(options: Namespace, what: str, about: dict[str, Any]) -> str:
-    """Note in the audit what a person does; returns who. The only place where this command writes to it."""
+    """Note in the audit what a person does; returns who."""
     by = person_of(options, policy_of(options), "")
     record_first(options, what, by, about)
     return by

@@ -272,7 +272,8 @@ def when(at: str | None, style: str = "") -> Markup:
     """A moment in UTC, which a script shows in the reader's zone."""
     if not at:
         return Markup()
-    return Markup('<time datetime="{}" data-style="{}">{} UTC</time>').format(moment(at), style, seen(at[:19]))
+    plain = at.replace("T", " ", 1).removesuffix("Z")  # as the desk of the tools that write has it
+    return Markup('<time datetime="{}" data-style="{}">{} UTC</time>').format(moment(plain), style, seen(plain[:19]))
 
 
 def took(milliseconds: float | None) -> str:

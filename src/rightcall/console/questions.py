@@ -209,11 +209,13 @@ def text_lines(text: str, *, is_diff: bool = False) -> list[TextLine]:
             found += [TextLine(number - back, []) for back in range(empty, 0, -1)]
         empty = 0
         if line is not None:
-            found.append(TextLine(number, _pieces(line), " · ".join(right_to_left_words(line)), _mark(line, is_diff)))
+            found.append(
+                TextLine(number, line_pieces(line), " · ".join(right_to_left_words(line)), _mark(line, is_diff))
+            )
     return found
 
 
-def _pieces(line: str) -> list[Piece]:
+def line_pieces(line: str) -> list[Piece]:
     found: list[Piece] = []
     at = 0
     for gap in _BLANKS.finditer(line):

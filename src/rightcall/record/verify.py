@@ -18,6 +18,25 @@ EVERY = 20_000
 """Records after which progress is told."""
 
 _MOST_PRUNES = 100_000
+_HASH = 64
+
+Anchor = tuple[int, bytes]
+"""Number and hash of a record, as somebody keeps them elsewhere."""
+
+
+def anchor_text(anchor: Anchor) -> str:
+    return f"{anchor[0]}:{anchor[1].hex()}"
+
+
+def read_anchor(text: str) -> Anchor | None:
+    """An anchor as `anchor_text` writes it; None for anything else."""
+    seq, _, digest = text.strip().partition(":")
+    try:
+        if seq.isascii() and seq.isdecimal() and len(seq) <= 18 and len(digest) == _HASH:
+            return int(seq), bytes.fromhex(digest)
+    except ValueError:
+        pass
+    return None
 
 
 class Verification(Struct, frozen=True):
@@ -48,7 +67,7 @@ class _Wrong(Exception):
 
 
 def verify_audit(
-    tables: Tables, anchor: tuple[int, bytes] | None = None, progress: Callable[[int], None] | None = None
+    tables: Tables, anchor: Anchor | None = None, progress: Callable[[int], None] | None = None
 ) -> Verification:
     """Check every record. `progress` is told every so often how many were checked."""
     walk = _Walk(tables)
@@ -117,7 +136,7 @@ class _Walk:
         self.head = seq, entry.hash
         self.checked += 1
 
-    def end(self, anchor: tuple[int, bytes] | None) -> None:
+    def end(self, anchor: Anchor | None) -> None:
         had = self._tables.head()[0]
         if had and not self.checked:
             raise _Wrong(1, f"the audit is empty, but it had {had} records: not even the record of a prune is left")
@@ -131,6 +150,21 @@ class _Walk:
         if 0 < anchor[0] < self.pruned.seq:
             what = f"records up to {self.pruned.seq} were pruned; take a new one with `rightcall audit head`"
             raise _Wrong(None, f"the anchor (record {anchor[0]}) can no longer be compared: {what}")
+
+
+def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
+    """Of the last `count` records, how many fit the one before, and the number of one that does not. A quick look: it
+    says nothing of older ones."""
+    later: AuditEntry | None = None
+    checked = 0
+    for entry in tables.newest(count + 1):
+        if later is not None:
+            fits = later.seq == entry.seq + 1
+            if not fits or link(entry.hash, later.seq, later.kind, later.call, later.at, later.body) != later.hash:
+                return checked, later.seq
+            checked += 1
+        later = entry
+    return checked + (later is not None and checked < count), None
 
 
 def checkpoints(tables: Tables) -> list[Checkpoint]:

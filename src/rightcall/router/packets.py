@@ -434,7 +434,7 @@ class PacketStore:
 
     def list(self, limit: int | None = None) -> list[Listed]:
         """In short, the newest first and without secrets; also those that cannot be read, with the reason."""
-        return [self._listed(one) for one in self.ids()[:limit]]
+        return [self.listed(one) for one in self.ids()[:limit]]
 
     def _sweep(self, name: str) -> None:
         """A file that a process did not live to finish. Another may be removing it too."""
@@ -445,7 +445,8 @@ class PacketStore:
         except OSError as fault:
             raise PacketError(f"{os.path.join(self.folder, name)}: cannot be removed: {fault.strerror}") from None
 
-    def _listed(self, id: str) -> Listed:
+    def listed(self, id: str) -> Listed:
+        """One of them in short."""
         try:
             packet = self.load(id)
         except PacketError as fault:

@@ -24,7 +24,7 @@ STATUSES: Final = ("success", "failed", "refused", "waiting", "pending", "interr
 DECISIONS: Final = ("allow", "ask", "deny", "dry_run", "passed")
 REPAIRS: Final = ("any", "none")
 PERIODS: Final = {"15m": "15 minutes", "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
-_SECONDS: Final = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
+SECONDS: Final = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
 _LONGEST: Final = 500
 _DETAIL: Final = 160
 _SHORT: Final = {"\\t": "\t", "\\r": "\r", "\\n": "\n", "\\\\": "\\"}
@@ -45,7 +45,7 @@ class Wanted(Struct, frozen=True):
 
     def filter(self, now: str) -> CallFilter:
         said = dict(self.said)
-        seconds = _SECONDS.get(said.pop("period", ""), 0)
+        seconds = SECONDS.get(said.pop("period", ""), 0)
         start = datetime.strptime(now, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC) - timedelta(seconds=seconds)
         return CallFilter(**said, since=written(start.timestamp()) if seconds else None)
 
@@ -56,7 +56,7 @@ def wanted_of(request: Request) -> Wanted:
     said = {name: value if name == "text" else unspelled(value) for name, value in given.items()}
     if said.get("period", "15m") not in PERIODS:
         del said["period"]
-    return Wanted(said, _number(asked.get("before")), _number(asked.get("after")))
+    return Wanted(said, number_of(asked.get("before")), number_of(asked.get("after")))
 
 
 def unspelled(text: str) -> str:
@@ -69,7 +69,7 @@ def unspelled(text: str) -> str:
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # some are spelled in two parts
 
 
-def _number(text: str | None) -> int | None:
+def number_of(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 18 else None
 
 

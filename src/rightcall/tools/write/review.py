@@ -20,12 +20,14 @@ from rightcall.tools.write.edit import digest, must_be
 from rightcall.tools.write.git import Writer, author_of
 from rightcall.tools.write.pulls import (
     Commit,
+    Counts,
     Decision,
     PullRecord,
     PullStatus,
     Remark,
     checked_text,
     commits_between,
+    counts,
     diff_preview,
     fork_point,
     moment,
@@ -353,3 +355,29 @@ def _write(folder: str, files: Mapping[str, bytes]) -> None:
     except OSError as error:
         why = os.strerror(error.errno or 0)
         raise ToolFailure(f"{escaped(folder, 300)} cannot be written to: {why}") from error
+
+
+# ── one pull request ──
+# As it is now: its record, and what git says of it, as far as its branches are still there.
+
+
+class PullView(Struct, frozen=True):
+    record: PullRecord
+    head: str
+    commits: tuple[Commit, ...] = ()
+    totals: Counts | None = None
+    now: Standing | None = None
+    """Where its reviews stand, while it is open."""
+    missing: str = ""
+    """Why less is known of it."""
+
+
+def view_pull(desk: "Desk", record: PullRecord) -> PullView:
+    try:
+        span = span_of(desk, record)
+        commits = commits_between(span.writer, span.old, span.head)
+        totals = counts(span.writer, span.old, span.new)
+        now = case_of(desk, record.id).now if record.status == "open" else None
+    except ToolFailure as error:
+        return PullView(record, record.head, missing=str(error))
+    return PullView(record, span.head, commits, totals, now)

@@ -1,0 +1,297 @@
+"""How well calls come out, over time and by whom: what fitted before and after repair, what ran well, how long it took,
+how much tools are used. Every chart has a table with the same numbers, and an export of it (designs 002 §15-17, 003).
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from json import dumps
+from typing import Any, Final, get_args
+from urllib.parse import urlencode
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rightcall.console.charts import Chart, Drawing, Series, bars, lines
+from rightcall.console.page import Page, look, render, site_of
+from rightcall.console.pages.live import unspelled
+from rightcall.console.pages.overview import PERIODS
+from rightcall.record.analytics import UNTOLD, Analytics, Repairs, analytics_of
+from rightcall.record.calls import Period, window_of
+from rightcall.record.counts import Counts, Part, pass_over
+from rightcall.record.export import csv_line
+from rightcall.record.figures import SECONDS, Figures, Point, figures_of, read_series
+from rightcall.record.fitting import Fit, fit_of_all, fit_over_time
+from rightcall.record.metrics import Metric, metrics_of
+from rightcall.record.rollups import FEW, counted
+from rightcall.record.tables import Store, Tables
+
+PARTS: Final[Mapping[Part, str]] = {"tool": "tool", "model": "model", "provider": "provider", "caller": "caller"}
+_LONGEST: Final = 200
+_MOST_NAMES: Final = 100
+"""Rows of a table on the page; an export has all."""
+
+
+class Asked(Struct, frozen=True):
+    """What the address asks for."""
+
+    period: Period
+    by: Part
+    caller: str | None
+
+    def query(self, **more: str) -> str:
+        said = {"period": self.period, "by": self.by} | ({} if self.caller is None else {"caller": self.caller})
+        return urlencode(said | more)
+
+
+class Table(Struct, frozen=True):
+    """A table with its export."""
+
+    id: str
+    title: str
+    columns: list[str]
+    rows: list[list[Any]]
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """All that the page shows."""
+
+    figures: Analytics
+    total: Figures
+    fit: Fit
+    """Of the whole period."""
+    metrics: list[Metric]
+    charts: list[Chart]
+    tables: list[Table]
+    callers: list[str]
+    uncounted: int
+    """Records that are not yet among these figures."""
+
+
+def asked_of(request: Request) -> Asked:
+    said = request.query_params
+    period: Period = next((one for one in get_args(Period) if one == said.get("period")), "1day")
+    by: Part = next((one for one in get_args(Part) if one == said.get("by")), "tool")
+    caller = unspelled(said.get("caller", ""))[:_LONGEST]
+    return Asked(period, by, caller or None)
+
+
+async def show(request: Request) -> Response:
+    asked, store = asked_of(request), site_of(request).store
+    await look(request, lambda _: None)
+    view = await asyncio.to_thread(read_view, store, asked)
+    return render(request, "analytics", view=view, asked=asked, periods=PERIODS, parts=PARTS, most=_MOST_NAMES)
+
+
+def read_view(store: Store, asked: Asked) -> View:
+    def work(tables: Tables) -> tuple[Counts, int, dict[str, tuple[Fit, ...]]]:
+        now, caller = tables.wall(), asked.caller
+        return (
+            *_counted(tables, asked, now),
+            fit_over_time(tables, asked.period, asked.by, caller=caller, now=now),
+        )
+
+    counts, left, parts = store.look(work)
+    figures, all_fits = analytics_of(counts), fit_of_all(parts)
+    points = read_series(store, asked.period, asked.by, caller=asked.caller)
+    everything = read_series(store, asked.period, "all", caller=asked.caller).get("", ())
+    strategies = read_series(store, asked.period, "strategy", caller=asked.caller)
+    return View(
+        figures=figures,
+        total=figures_of(counts.total),
+        fit=Fit("", *(sum(getattr(one, name) for one in all_fits) for name in ("calls", "repaired", "failed"))),
+        metrics=metrics_of(counts),
+        charts=list(_charts(asked, all_fits, parts, points, everything, strategies)),
+        tables=list(_tables(asked, figures, counts)),
+        uncounted=left,
+        callers=sorted(figures.callers or ({asked.caller} if asked.caller else ())),
+    )
+
+
+def _counted(tables: Tables, asked: Asked, now: str) -> tuple[Counts, int]:
+    """The figures as far as they are counted, within a bounded time; and how many records are left."""
+    window = window_of(asked.period, now)
+    if tables.head()[0] - tables.oldest() < FEW:
+        return pass_over(tables, window, asked.caller), 0
+    left = tables.rollup().catch_up(tables, SECONDS)
+    return counted(tables.rollup(), tables, window, asked.caller), left
+
+
+def _charts(
+    asked: Asked, fits: Sequence[Fit], parts: Mapping[str, Sequence[Fit]], points: Mapping[str, Sequence[Point]],
+    everything: Sequence[Point], strategies: Mapping[str, Sequence[Point]],
+) -> Iterable[Chart]:  # fmt: skip
+    none = "No call was recorded in this period. Send one through the proxy, or choose a longer period."
+    yield lines(
+        Drawing(
+            id="fit",
+            title="Right before and after repair",
+            desc="The part of calls that fitted their tool as the model wrote them, and after RightCall repaired them.",
+            starts=[one.start for one in fits],
+            series=[
+                Series("as written", [one.before for one in fits]),
+                Series("after repair", [one.after for one in fits]),
+            ],
+            unit="%",
+            nothing=none,
+        )
+    )
+    yield bars(
+        Drawing(
+            id="strategies",
+            title="Repairs by strategy",
+            desc="How many calls did not fit as they were written, by the strategy that repaired them.",
+            starts=_starts(strategies),
+            series=[
+                Series("nothing helped" if name == "failed" else name, [one.calls for one in found])
+                for name, found in strategies.items()
+                if name != "direct"
+            ],
+            nothing="Every call fitted as it was written.",
+        )
+    )
+    yield lines(
+        Drawing(
+            id=f"fit-{asked.by}",
+            title=f"Right after repair, by {asked.by}",
+            desc=f"The part of calls that fitted in the end, for each {asked.by} with the most calls.",
+            starts=_starts(parts),
+            series=[Series(name or UNTOLD, [one.after for one in found]) for name, found in parts.items()],
+            unit="%",
+            nothing=none,
+        )
+    )
+    yield bars(
+        Drawing(
+            id=f"calls-{asked.by}",
+            title=f"Calls by {asked.by}",
+            desc=f"How many calls were made, by {asked.by}, those through the proxy included.",
+            starts=_starts(points),
+            series=[
+                Series(name or UNTOLD, [one.calls + one.proxied for one in found]) for name, found in points.items()
+            ],
+            nothing=none,
+        )
+    )
+    yield lines(
+        Drawing(
+            id=f"success-{asked.by}",
+            title=f"Ran well, by {asked.by}",
+            desc=f"Of the calls that ran here, the part that succeeded, for each {asked.by} with the most calls.",
+            starts=_starts(points),
+            series=[
+                Series(name or UNTOLD, [_success(one) for one in found])
+                for name, found in points.items()
+                if any(_success(one) is not None for one in found)
+            ],
+            unit="%",
+            nothing="No call ran here in this period. What calls through the proxy came to is known to their clients.",
+        )
+    )
+    yield lines(
+        Drawing(
+            id="latency",
+            title="How long calls took",
+            desc="Half of all calls took no longer than p50, 95 of 100 no longer than p95.",
+            starts=[one.start for one in everything],
+            series=[Series("p50", [one.p50 for one in everything]), Series("p95", [one.p95 for one in everything])],
+            unit="ms",
+            nothing="No call came to its end here in this period.",
+        )
+    )
+
+
+def _starts(found: Mapping[str, Sequence[Point | Fit]]) -> list[str]:
+    return [one.start for one in next(iter(found.values()), ())]
+
+
+def _success(point: Point) -> float | None:
+    ran = point.succeeded + point.failed + point.interrupted
+    return 100 * point.succeeded / ran if ran else None
+
+
+_COLUMNS: Final = (
+    "calls", "as written", "repaired", "did not fit", "before (%)", "after (%)", "ran well (%)", "mean (ms)",
+    "p50 (ms)", "p95 (ms)", "p99 (ms)",
+)  # fmt: skip
+
+
+def _tables(asked: Asked, figures: Analytics, counts: Counts) -> Iterable[Table]:
+    repairs = _repairs_of(figures, asked.by, counts)
+    tallies = counts.by(asked.by)
+    rows: list[list[Any]] = []
+    for name, one in repairs.items():
+        tally = tallies.get("" if name == UNTOLD else name)
+        timed = None if tally is None else figures_of(tally)
+        ran = 0 if timed is None else timed.succeeded + timed.failed + timed.interrupted
+        well = None if timed is None or not ran else 100 * timed.succeeded / ran
+        times = [None] * 4 if timed is None else [timed.mean, timed.p50, timed.p95, timed.p99]
+        before = 100 * one.direct / one.calls
+        found = [one.calls, one.direct, one.repaired, one.failed, before, one.success_rate, well, *times]
+        rows.append([name, *(_rounded(value) for value in found)])
+    yield Table(f"by-{asked.by}", f"By {asked.by}", [asked.by, *_COLUMNS], rows)
+    yield Table(
+        "adoption", "Adoption", ["caller", "turns", "turns with a tool", "rate (%)"],
+        [[name, one.turns, one.tool_turns, _rounded(one.rate)] for name, one in figures.adoption_by_caller.items()],
+    )  # fmt: skip
+    yield Table(
+        "errors", "Errors", ["tool", "error", "times"],
+        [[one.tool, one.error, one.count] for one in figures.errors],
+    )  # fmt: skip
+
+
+def _repairs_of(figures: Analytics, by: Part, counts: Counts) -> Mapping[str, Repairs]:
+    known = {
+        "tool": figures.repairs_by_tool, "provider": figures.repairs_by_provider, "model": figures.repairs_by_model,
+    }  # fmt: skip
+    if by in known:
+        return known[by]
+    found: dict[str, Repairs] = {}
+    for name, one in sorted(counts.strategies_by(by).items(), key=lambda pair: (-pair[1].total(), pair[0])):
+        calls, direct, failed = one.total(), one["direct"], one["failed"]
+        fixed = calls - direct - failed
+        found[name or UNTOLD] = Repairs(
+            calls, direct, fixed, failed, 100 * fixed / calls, 100 * (calls - failed) / calls, {}
+        )
+    return found
+
+
+def _rounded(value: float | None) -> float | None:
+    return round(value, 2) if isinstance(value, float) else value
+
+
+# ── export ──
+
+
+async def export(request: Request) -> Response:
+    """One table of the page, whole."""
+    asked, store = asked_of(request), site_of(request).store
+    wanted, kind = request.query_params.get("table", ""), request.query_params.get("format", "csv")
+    await look(request, lambda _: None)
+    view = await asyncio.to_thread(read_view, store, asked)
+    found = next((one for one in (*view.charts, *view.tables, _metrics(view)) if one.id == wanted), None)
+    if found is None or kind not in ("csv", "jsonl"):
+        return render(
+            request, "message", 404, title="No such table", text="Export a table of the page, as csv or jsonl.",
+            back=("/analytics", "Analytics"),
+        )  # fmt: skip
+    name = f"{found.id}-{asked.period}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{kind}"
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    if kind == "csv":
+        text = "".join(csv_line(row) for row in (found.columns, *found.rows))
+        return Response(text, headers=headers, media_type="text/csv; charset=utf-8")
+    text = "".join(dumps(dict(zip(found.columns, row, strict=True))) + "\n" for row in found.rows)
+    return Response(text, headers=headers, media_type="application/x-ndjson")
+
+
+def _metrics(view: View) -> Table:
+    rows = [[one.name, _rounded(one.value), one.target, one.met, one.how] for one in view.metrics]
+    return Table("metrics", "Success metrics", ["metric", "value", "target", "met", "how"], rows)
+
+
+PAGE = Page(
+    "analytics", "Analytics", "chart", "/analytics",
+    [Route("/analytics", show), Route("/analytics/export", export)],
+)  # fmt: skip
