@@ -38,6 +38,7 @@ from rightcall.policy.settings import (
     SandboxSettings,
     Server,
     Settings,
+    TelemetrySettings,
     WebSettings,
     Window,
     WriteSettings,
@@ -125,6 +126,11 @@ def _either(default: bool, said: bool) -> bool:
 
 def _only_both(default: bool, said: bool) -> bool:
     return default and said
+
+
+def _off_alone(default: bool | None, said: bool | None) -> bool | None:
+    """It can be switched off. On, it would tell others what happens here."""
+    return False if said is False else default
 
 
 def _limit(default: int, said: int) -> int:
@@ -244,6 +250,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "code": narrow,
         "cache": narrow,
         "web": narrow,
+        "telemetry": narrow,
     },
     Settings: {
         "preset": _take_as_is,  # its limits count by themselves
@@ -314,6 +321,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "ports": _common,
         "sites": _nothing_else,
     },
+    TelemetrySettings: {"enabled": _off_alone},
 }
 
 
@@ -327,7 +335,7 @@ _NO_KEYS = ("standing", "source", "digest", "version", "within", "pack", "name",
 _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
     Policy: {
         "settings": ("policy",), "servers": ("servers",), "router": ("router",), "sandbox": ("sandbox",),
-        "write": ("write",), "code": ("code",), "cache": ("cache",), "web": ("web",),
+        "write": ("write",), "code": ("code",), "cache": ("cache",), "web": ("web",), "telemetry": ("telemetry",),
     },
     Settings: {"callers": ("callers",), "audit": ("audit",), "budgets_of_tools": ("policy", "budgets", "tools")},
 }  # fmt: skip
@@ -350,6 +358,7 @@ _MEANINGS = (
     (("web", "search"), "sends searches to a server"),
     (("web", "networks"), "lets tools reach addresses that are not part of the public internet"),
     (("web",), "lets tools fetch more"),
+    (("telemetry",), "sends traces to where the environment says"),
     (("audit", "path"), "keeps the audit log outside the folder"),
     (("gate", "packs"), "loads rules from a file"),
     (("policy", "stage"), "allows more tools"),
@@ -492,7 +501,7 @@ def _asks_nothing(record: Struct, name: str, said: Any) -> bool:
         return said == "read-only" or (name == "only" and set(said or ()) <= _FREE)
     if isinstance(record, HostSettings | Rules):
         return said is None
-    return name == "enabled" and said is True
+    return name == "enabled" and said is True and not isinstance(record, TelemetrySettings)
 
 
 def _plain(value: Any) -> Any:

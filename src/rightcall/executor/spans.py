@@ -1,0 +1,115 @@
+"""What a span tells of a call: what was repaired, what was decided and by which rule, who was asked, how it ended.
+
+    execute_tool NAME
+      rightcall.judge        checked, repaired, decided
+      rightcall.approval     waited for a person, where one had to be asked
+
+The same words everywhere, whoever runs the call: an executor tells an outcome, a door a passage.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rightcall.base.telemetry.conventions import APPROVAL, JUDGE, METHOD, TOOL_ERROR, UNKNOWN_TOOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rightcall.base.secrets import Redactor
+    from rightcall.base.telemetry.spans import Span, Value
+    from rightcall.executor.calls import Written
+    from rightcall.executor.passage import Passage
+    from rightcall.executor.present.messages import Outcome
+    from rightcall.executor.toolbox import Equipped
+    from rightcall.policy.types import Decision
+    from rightcall.types import Repair
+
+DENIED: Final = "denied"
+"""The `error.type` of a call that the gate or the policy refused; `rightcall.rule` says by which rule."""
+ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+RESULT: Final = "gen_ai.tool.call.result"
+_MOST_RULES: Final = 20
+_JUDGED: Final = ("check", "authorise")
+_MILLISECOND: Final = 1e6
+
+
+def tool_label(written: Written, found: Equipped | None) -> str:
+    """The tool that was meant. A name that is no tool's is never told: it may hold anything."""
+    return found.tool.name if found is not None and written.verdict.call is not None else UNKNOWN_TOOL
+
+
+def repairs_told(repairs: Iterable[Repair]) -> dict[str, Value]:
+    """How many, by which rules, and how sure the least sure of them is.
+
+    >>> repairs_told(())
+    {'rightcall.repair.count': 0}
+    """
+    made = tuple(repairs)
+    if not made:
+        return {"rightcall.repair.count": 0}
+    return {
+        "rightcall.repair.count": len(made),
+        "rightcall.repair.rules": tuple(dict.fromkeys(one.rule for one in made))[:_MOST_RULES],
+        "rightcall.repair.confidence": round(min(one.confidence for one in made), 3),
+    }
+
+
+def decision_told(decision: Decision | None, call: int = 0) -> dict[str, Value]:
+    """What was decided, by which rule, on which approval; `call` is the number of its record."""
+    if decision is None:
+        return {}
+    told: dict[str, Value] = {"rightcall.decision": decision.kind, "rightcall.rule": decision.rule}
+    if decision.approval is not None:
+        told["rightcall.approval.id"] = decision.approval
+    if call:
+        told["rightcall.record"] = call
+    return told
+
+
+def tell_judgement(span: Span, outcome: Outcome, since: int, now: int) -> None:
+    """An executor has checked and decided; what it did after that, until now, is the rest of the call."""
+    if not span.is_live:
+        return
+    stages: Mapping[str, float] = outcome.metadata.stages
+    after = sum(taken for stage, taken in stages.items() if stage not in _JUDGED)
+    told = repairs_told(outcome.repairs) | decision_told(outcome.decision)
+    span.child(JUDGE, since, told, now - round(after * _MILLISECOND))
+
+
+def tell_waiting(span: Span, approval: str, answered: str, since: int, until: int) -> None:
+    """A call has waited for a person."""
+    if not span.is_live:
+        return
+    told: dict[str, Value] = {
+        "rightcall.approval.id": approval, "rightcall.approval.answer": answered,
+        "rightcall.approval.waited": round((until - since) / 1e9, 3),
+    }  # fmt: skip
+    span.child(APPROVAL, since, told, until)
+    span.tell(told)
+
+
+def tell_outcome(span: Span, outcome: Outcome, found: Equipped | None, redactor: Redactor | None) -> None:
+    """What came of a call that runs here."""
+    span.tell(repairs_told(outcome.repairs) | decision_told(outcome.decision, outcome.metadata.call))
+    if found is not None and found.behind is not None:  # this span stands for the server's, too
+        span.tell({METHOD: "tools/call", "rightcall.server": found.behind[0]})
+    if outcome.call is not None:
+        span.tell_content(ARGUMENTS, outcome.call.arguments, redactor)
+    if outcome.ok:
+        span.tell_content(RESULT, outcome.result, redactor)
+    elif outcome.status == "refused":
+        span.fail(DENIED)
+    elif outcome.status == "failed":
+        span.fail(TOOL_ERROR)
+
+
+def tell_passage(span: Span, passage: Passage, since: int, redactor: Redactor | None) -> None:
+    """A door has judged a call that somebody else runs."""
+    if not span.is_live:
+        return
+    repairs, decision = repairs_told(passage.verdict.repairs), decision_told(passage.decision, passage.call)
+    span.child(JUDGE, since, repairs | decision)
+    span.tell(repairs | decision)
+    arguments: Any = passage.arguments
+    span.tell_content(ARGUMENTS, arguments, redactor)
