@@ -11,25 +11,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from rightcall.base.telemetry.conventions import APPROVAL, JUDGE, METHOD, TOOL_ERROR, UNKNOWN_TOOL
+from rightcall.base.telemetry.conventions import (
+    APPROVAL,
+    ARGUMENTS,
+    DENIED,
+    JUDGE,
+    METHOD,
+    RESULT,
+    TOOL_ERROR,
+    UNKNOWN_TOOL,
+    Value,
+    repairs_told,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from rightcall.base.secrets import Redactor
-    from rightcall.base.telemetry.spans import Span, Value
+    from rightcall.base.telemetry.spans import Span
     from rightcall.executor.calls import Written
     from rightcall.executor.passage import Passage
     from rightcall.executor.present.messages import Outcome
     from rightcall.executor.toolbox import Equipped
     from rightcall.policy.types import Decision
-    from rightcall.types import Repair
 
-DENIED: Final = "denied"
-"""The `error.type` of a call that the gate or the policy refused; `rightcall.rule` says by which rule."""
-ARGUMENTS: Final = "gen_ai.tool.call.arguments"
-RESULT: Final = "gen_ai.tool.call.result"
-_MOST_RULES: Final = 20
 _JUDGED: Final = ("check", "authorise")
 _MILLISECOND: Final = 1e6
 
@@ -37,22 +42,6 @@ _MILLISECOND: Final = 1e6
 def tool_label(written: Written, found: Equipped | None) -> str:
     """The tool that was meant. A name that is no tool's is never told: it may hold anything."""
     return found.tool.name if found is not None and written.verdict.call is not None else UNKNOWN_TOOL
-
-
-def repairs_told(repairs: Iterable[Repair]) -> dict[str, Value]:
-    """How many, by which rules, and how sure the least sure of them is.
-
-    >>> repairs_told(())
-    {'rightcall.repair.count': 0}
-    """
-    made = tuple(repairs)
-    if not made:
-        return {"rightcall.repair.count": 0}
-    return {
-        "rightcall.repair.count": len(made),
-        "rightcall.repair.rules": tuple(dict.fromkeys(one.rule for one in made))[:_MOST_RULES],
-        "rightcall.repair.confidence": round(min(one.confidence for one in made), 3),
-    }
 
 
 def decision_told(decision: Decision | None, call: int = 0) -> dict[str, Value]:

@@ -4,12 +4,19 @@ The names are those of OpenTelemetry's conventions for generative AI and MCP, wh
 have no name for (repairs, decisions, approvals) is called `rightcall.*`.
 """
 
-from collections.abc import Mapping
-from typing import Final, Literal
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
+if TYPE_CHECKING:
+    from rightcall.types import Repair
+
 SpanKindName = Literal["internal", "client", "server"]
+Value = str | int | float | bool | Sequence[str]
+Attributes = Mapping[str, Value]
 
 
 class Work(Struct, frozen=True):
@@ -60,6 +67,29 @@ DURATIONS: Final[Mapping[str, tuple[tuple[float, ...], str]]] = {
     CHAT_LATEST.metric: (_GEN_AI_BUCKETS, "Seconds from a request to a model to the last byte of its answer."),
 }
 """By metric: the bounds of its buckets, and what it measures."""
+
+ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+RESULT: Final = "gen_ai.tool.call.result"
+DENIED: Final = "denied"
+"""The `error.type` of a call that the gate or the policy refused; `rightcall.rule` says by which rule."""
+_MOST_RULES: Final = 20
+
+
+def repairs_told(repairs: Iterable[Repair]) -> dict[str, Value]:
+    """How many, by which rules, and how sure the least sure of them is.
+
+    >>> repairs_told(())
+    {'rightcall.repair.count': 0}
+    """
+    made = tuple(repairs)
+    if not made:
+        return {"rightcall.repair.count": 0}
+    return {
+        "rightcall.repair.count": len(made),
+        "rightcall.repair.rules": tuple(dict.fromkeys(one.rule for one in made))[:_MOST_RULES],
+        "rightcall.repair.confidence": round(min(one.confidence for one in made), 3),
+    }
+
 
 # ── the environment ──
 

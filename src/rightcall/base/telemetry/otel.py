@@ -19,8 +19,8 @@ from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from rightcall import __version__
-from rightcall.base.telemetry.conventions import DURATIONS, SpanKindName
-from rightcall.base.telemetry.spans import Attributes, Headers, Recorder
+from rightcall.base.telemetry.conventions import DURATIONS, Attributes, SpanKindName
+from rightcall.base.telemetry.spans import Headers, Recorder
 
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT, "server": SpanKind.SERVER}
 _TRACE: Final = TraceContextTextMapPropagator()

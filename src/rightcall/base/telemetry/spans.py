@@ -11,7 +11,7 @@ OpenTelemetry is loaded. `LiveTelemetry` and `LiveSpan` tell a `Backend`, and wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -25,7 +25,9 @@ from rightcall.base.telemetry.conventions import (
     SERVED,
     TOOL,
     TOOL_NAME,
+    Attributes,
     SpanKindName,
+    Value,
     Work,
     captures_content,
     chat_work,
@@ -35,8 +37,6 @@ from rightcall.base.telemetry.conventions import (
 if TYPE_CHECKING:
     from rightcall.base.secrets import Redactor
 
-Value = str | int | float | bool | Sequence[str]
-Attributes = Mapping[str, Value]
 Headers = Iterable[tuple[bytes, bytes]]
 Observe = Callable[[str, float, Attributes], None]
 """Hears of a metric's name, seconds and labels."""
@@ -62,7 +62,7 @@ class Span:
     def tell(self, attributes: Attributes) -> None:
         """What else is known of it."""
 
-    def tell_content(self, key: str, content: Any, redactor: Redactor | None) -> None:
+    def tell_content(self, key: str, content: Any, redactor: Redactor | None = None) -> None:
         """What a person or a model wrote, or a tool gave: told only where that is asked for, and never with secrets."""
 
     def aim(self, target: str) -> None:
@@ -263,13 +263,9 @@ class LiveSpan(Span):
     def tell(self, attributes: Attributes) -> None:
         self._later.update(attributes)
 
-    def tell_content(self, key: str, content: Any, redactor: Redactor | None) -> None:
-        if not self._of.content or self._recorder is None or redactor is None or not self._recorder.is_recording():
-            return
-        from rightcall.base.text import render_json
-
-        text = render_json(redactor.value(content))
-        self._later[key] = text if len(text) <= MOST_CONTENT else f"{text[:MOST_CONTENT]}…"
+    def tell_content(self, key: str, content: Any, redactor: Redactor | None = None) -> None:
+        if self._of.content and self._recorder is not None and self._recorder.is_recording():
+            self._later[key] = _shown(content, redactor)
 
     def aim(self, target: str) -> None:
         self._later[self._work.target] = target
@@ -321,6 +317,14 @@ class LiveSpan(Span):
         if self._within is None and self._of.backend is not None and self._recorder is not None:
             self._within = self._of.backend.within(self._recorder, self._context)
         return self._within
+
+
+def _shown(content: Any, redactor: Redactor | None) -> str:
+    """As JSON, without secrets, and cut where it is long."""
+    from rightcall.base.secrets import Redactor  # late: few ask for content
+    from rightcall.base.text import render_json
+
+    return render_json((redactor or Redactor(os.urandom(32))).value(content), MOST_CONTENT)
 
 
 class _Around(Span):

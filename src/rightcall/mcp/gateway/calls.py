@@ -19,6 +19,7 @@ from rightcall.base.text import escaped
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
 from rightcall.executor.rights import full_name
+from rightcall.executor.spans import tell_passage, tell_waiting
 from rightcall.mcp.approvals import Approver, is_ours, read_answer
 from rightcall.mcp.gateway.forward import (
     MARK,
@@ -55,6 +56,7 @@ from rightcall.mcp.messages import (
     with_note,
 )
 from rightcall.mcp.serving import Exchange
+from rightcall.mcp.spans import tell_tool
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow
 from rightcall.mcp.upstream.upstream import Upstream
 from rightcall.mcp.wrap.calls import record_refusal
@@ -90,6 +92,7 @@ class Judging:
 
     async def judge(self, meant: Meant, call: ToolCall, exchange: Exchange) -> Passage:
         caller, space, context = exchange.caller, meant.entry.space, exchange.client.context
+        since = self._door.telemetry.now()
         await self._made_ready(caller, space)
         if len(bytes(exchange.line)) <= BIG:
             passage = await self._door.ajudge(meant.name, call.arguments, caller=caller, space=space, context=context)
@@ -100,6 +103,9 @@ class Judging:
                 )
         if passage.message:
             passage = replace(passage, message=self._as_listed(passage, space))
+        if exchange.span.is_live:
+            tell_tool(exchange.span, self._table.wire(space, passage.name) or passage.name)
+            tell_passage(exchange.span, passage, since, self._door.redactor)
         return self._counted(passage)
 
     async def refuse_unknown(self, call: ToolCall, exchange: Exchange) -> None:
@@ -280,7 +286,9 @@ class Calls:
         form = await asyncio.to_thread(self._approver.form, passage, exchange.peer)
         if form is None:
             return _refused(passage.message, exchange)
+        since = self._door.telemetry.now()
         answer = await exchange.ask("elicitation/create", form)
+        tell_waiting(exchange.span, passage.approval or "", "answered", since, self._door.telemetry.now())
         word = read_answer(value(answer.result or b""))
         return word if word is not None else _refused(passage.message, exchange)
 
