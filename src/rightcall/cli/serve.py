@@ -99,6 +99,7 @@ def serve_upstream(
     """Serves until it is stopped. `tell` makes the lines for people, of the address and the token; `gateway` also joins
     the MCP servers of the policy, where it has any."""
     try:
+        from rightcall.base.telemetry.sdk import start_exporting
         from rightcall.server.access import Access, Callers, new_token
         from rightcall.server.app import Parts, assemble, serve
         from rightcall.server.hooks import hooks_answered
@@ -125,6 +126,7 @@ def serve_upstream(
             watcher = None if options.quiet else teller(lines, style_for(sys.stderr), _redactor(policy, recording))
             parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
+            start_exporting(service.proxy.telemetry)
             return serve(
                 service.app, address=(options.host, options.port), metrics=service.metrics,
                 on_ready=lambda host, port: _ready(options, host, port, token, tell, mcp=endpoint is not None),

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall import suggest
+from rightcall.base.telemetry.spans import Telemetry, telemetry_for
 from rightcall.errors import ConfigError
 from rightcall.router.packet import (
     Candidate,
@@ -33,6 +35,7 @@ from rightcall.router.packet import (
     with_routing,
     with_state,
 )
+from rightcall.router.spans import follow_models, follow_trip
 from rightcall.router.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -150,7 +153,14 @@ class Router:
     def models(self) -> Models:
         if self._models is None:
             self._models = models_of(self._given_models, self.settings)
+            if self.telemetry.is_on:
+                follow_models(self._models, self.telemetry)
         return self._models
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """What follows its requests; as the policy and the environment said when it was first asked."""
+        return telemetry_for(self._tools.policy.telemetry.enabled)
 
     # Without a model
 
@@ -363,7 +373,8 @@ class AnswerStream:
 
     def __init__(self, trip: Trip, pieces: Pieces) -> None:
         self._trip = trip
-        self._pieces = _kept(trip, pieces)
+        is_followed = trip.router.telemetry.is_on
+        self._pieces = _kept(trip, follow_trip(trip, pieces) if is_followed else pieces)
 
     @property
     def packet(self) -> Packet:

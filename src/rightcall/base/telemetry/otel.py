@@ -5,9 +5,11 @@ Within MCP a context goes in `params._meta`, under the names of W3C, whatever pr
 HTTP. Only spans go to models: baggage may hold anything, and their server may be somebody else's.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import context as contexts
 from opentelemetry import propagate, trace
@@ -20,7 +22,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from rightcall import __version__
 from rightcall.base.telemetry.conventions import DURATIONS, Attributes, SpanKindName
-from rightcall.base.telemetry.spans import Headers, Recorder
+
+if TYPE_CHECKING:
+    from rightcall.base.telemetry.spans import Headers, Recorder
 
 _KINDS: Final = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT, "server": SpanKind.SERVER}
 _TRACE: Final = TraceContextTextMapPropagator()

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from rightcall.base.secrets import Redactor
 
 Headers = Iterable[tuple[bytes, bytes]]
-Observe = Callable[[str, float, Attributes], None]
-"""Hears of a metric's name, seconds and labels."""
+Observe = Callable[[str, float, Attributes, Attributes], None]
+"""Hears of a metric's name, seconds and labels, and of everything that was told."""
 
 MOST_CONTENT: Final = 16_000
 """Characters of arguments or of a result in a span."""
@@ -52,6 +52,11 @@ class Span:
 
     __slots__ = ()
     is_live = False
+
+    @property
+    def wants_content(self) -> bool:
+        """Whether what `tell_content` is told would be told on."""
+        return False
 
     def __enter__(self) -> Self:
         return self
@@ -74,6 +79,15 @@ class Span:
     def child(self, name: str, since: int, attributes: Attributes, until: int = 0) -> None:
         """Work within this one that is over already; `since` and `until` are of `Telemetry.now`: 0 means that it began
         with this one, or ends now."""
+
+    def step(self, name: str) -> Span:
+        """A part of it that others belong to; nothing is measured of it."""
+        del name
+        return self
+
+    def inside(self) -> Span:
+        """As a context, what is done within this work and does not end it: a part of what comes in pieces."""
+        return self
 
     def call(self, method: str, target: str = "") -> Span:
         """A request to an MCP server, made for this work."""
@@ -263,8 +277,12 @@ class LiveSpan(Span):
     def tell(self, attributes: Attributes) -> None:
         self._later.update(attributes)
 
+    @property
+    def wants_content(self) -> bool:
+        return self._of.content and self._recorder is not None and self._recorder.is_recording()
+
     def tell_content(self, key: str, content: Any, redactor: Redactor | None = None) -> None:
-        if self._of.content and self._recorder is not None and self._recorder.is_recording():
+        if self.wants_content:
             self._later[key] = _shown(content, redactor)
 
     def aim(self, target: str) -> None:
@@ -281,6 +299,12 @@ class LiveSpan(Span):
         if self._of.backend is not None:
             done = self._of.backend.start(name, "internal", attributes, self._inside(), None, since or self._since)
             done.end(until or None)
+
+    def step(self, name: str) -> Span:
+        return LiveSpan(self._of, Work(name, "internal"), name, {}, context=self._inside())
+
+    def inside(self) -> Span:
+        return NO_SPAN if self._of.backend is None else _Around(self._of.backend, self._inside())
 
     def call(self, method: str, target: str = "") -> Span:
         told: dict[str, Value] = {METHOD: method}
@@ -311,7 +335,7 @@ class LiveSpan(Span):
             if of.backend is not None:
                 of.backend.record(metric, seconds, labels)
             if of.observe is not None:
-                of.observe(metric, seconds, labels)
+                of.observe(metric, seconds, labels, whole)
 
     def _inside(self) -> Any:
         if self._within is None and self._of.backend is not None and self._recorder is not None:
