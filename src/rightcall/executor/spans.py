@@ -86,7 +86,7 @@ def tell_outcome(span: Span, outcome: Outcome, found: Equipped | None, redactor:
     if outcome.call is not None:
         span.tell_content(ARGUMENTS, outcome.call.arguments, redactor)
     if outcome.ok:
-        span.tell_content(RESULT, outcome.result, redactor)
+        span.tell_content(RESULT, outcome.result, redactor, None if outcome.call is None else outcome.call.arguments)
     elif outcome.status == "refused":
         span.fail(DENIED)
     elif outcome.status == "failed":

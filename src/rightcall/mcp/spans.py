@@ -58,7 +58,7 @@ def tell_request(span: Span, id: Raw, peer: Peer, transport: str) -> None:
     span.tell(told)
 
 
-def tell_answer(span: Span, answer: Answer, redactor: Redactor | None = None) -> None:
+def tell_answer(span: Span, answer: Answer) -> None:
     """How a request ended: with an error of the protocol, with a result that says it is one, or well."""
     if not span.is_live:
         return
@@ -71,8 +71,12 @@ def tell_answer(span: Span, answer: Answer, redactor: Redactor | None = None) ->
     raw = bytes(answer.result or b"")
     if b'"isError"' in raw and mapping(value(raw)).get("isError") is True:
         span.fail(TOOL_ERROR)
-    elif redactor is not None:
-        span.tell_content(RESULT, value(raw), redactor)
+
+
+def tell_result(span: Span, answer: Answer, arguments: Any, redactor: Redactor) -> None:
+    """What a tool gave, where content is asked for."""
+    if span.wants_content and answer.result is not None:
+        span.tell_content(RESULT, value(answer.result), redactor, arguments)
 
 
 def tell_tool(span: Span, name: str) -> None:

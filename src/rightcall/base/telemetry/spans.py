@@ -67,8 +67,9 @@ class Span:
     def tell(self, attributes: Attributes) -> None:
         """What else is known of it."""
 
-    def tell_content(self, key: str, content: Any, redactor: Redactor | None = None) -> None:
-        """What a person or a model wrote, or a tool gave: told only where that is asked for, and never with secrets."""
+    def tell_content(self, key: str, content: Any, redactor: Redactor | None = None, beside: Any = None) -> None:
+        """What a person or a model wrote, or a tool gave: told only where that is asked for, and never with secrets.
+        What is secret by its name in `beside`, the arguments of a call, is hidden wherever it is repeated."""
 
     def aim(self, target: str) -> None:
         """What it turned out to be about, such as the tool that was meant."""
@@ -281,9 +282,9 @@ class LiveSpan(Span):
     def wants_content(self) -> bool:
         return self._of.content and self._recorder is not None and self._recorder.is_recording()
 
-    def tell_content(self, key: str, content: Any, redactor: Redactor | None = None) -> None:
+    def tell_content(self, key: str, content: Any, redactor: Redactor | None = None, beside: Any = None) -> None:
         if self.wants_content:
-            self._later[key] = _shown(content, redactor)
+            self._later[key] = _shown(content, redactor, beside)
 
     def aim(self, target: str) -> None:
         self._later[self._work.target] = target
@@ -343,12 +344,12 @@ class LiveSpan(Span):
         return self._within
 
 
-def _shown(content: Any, redactor: Redactor | None) -> str:
+def _shown(content: Any, redactor: Redactor | None, beside: Any) -> str:
     """As JSON, without secrets, and cut where it is long."""
     from rightcall.base.secrets import Redactor  # late: few ask for content
     from rightcall.base.text import render_json
 
-    return render_json((redactor or Redactor(os.urandom(32))).value(content), MOST_CONTENT)
+    return render_json((redactor or Redactor(os.urandom(32))).beside(content, beside), MOST_CONTENT)
 
 
 class _Around(Span):

@@ -56,7 +56,7 @@ from rightcall.mcp.messages import (
     with_note,
 )
 from rightcall.mcp.serving import Exchange
-from rightcall.mcp.spans import tell_tool
+from rightcall.mcp.spans import tell_result, tell_tool
 from rightcall.mcp.upstream.session import ServerGone, ServerSlow
 from rightcall.mcp.upstream.upstream import Upstream
 from rightcall.mcp.wrap.calls import record_refusal
@@ -438,6 +438,7 @@ class Calls:
             return answer
         if (task := await self._tasks.begun(answer, errand, exchange)) is not None:
             return task
+        tell_result(exchange.span, answer, passage.arguments, self._door.redactor)
         outcome = outcome_of(answer.result, answer.error)
         await self._door.aended(
             passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - began,

@@ -50,7 +50,7 @@ from rightcall.mcp.messages import (
     value,
     with_note,
 )
-from rightcall.mcp.spans import CALL, tell_answer, tell_request, tell_tool
+from rightcall.mcp.spans import CALL, tell_answer, tell_request, tell_result, tell_tool
 from rightcall.mcp.tasks import ABOUT_ONE, EXPIRED, created_by, ending_of, ending_told, is_able, with_warning
 from rightcall.mcp.wrap.process import Ends, Listing, log
 from rightcall.policy.types import PAUSED, Decision
@@ -440,7 +440,10 @@ class Calls:
         if pending is None:
             return None if self._forget_cancelled(id) else self.tasks.answered(id, line, message)
         passage = pending.passage
-        pending.told(Answer(message.result or None, message.error or None))
+        answered = Answer(message.result or None, message.error or None)
+        for span in pending.spans:
+            tell_result(span, answered, passage.arguments, self._door.redactor)
+        pending.told(answered)
         outcome = outcome_of(message.result, message.error)
         if outcome.asks and self._waits(pending, message):
             return line
