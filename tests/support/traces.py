@@ -62,7 +62,7 @@ def id_of(span: ReadableSpan) -> int:
 
 def traceparent(span: ReadableSpan) -> str:
     assert span.context is not None
-    return f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-01"
+    return f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-{span.context.trace_flags:02x}"
 
 
 @cache

@@ -4,14 +4,12 @@ A program that uses RightCall as a library sets up its own, and so does `opentel
 has, nothing is changed. What an exporter is called, and which package brings it, is its own entry point's business.
 """
 
-import logging
 import os
 import sys
 from typing import Any, Final
 
 from rightcall.base.telemetry.spans import LiveTelemetry, Telemetry
-
-log = logging.getLogger("rightcall")
+from rightcall.base.text import escaped
 
 _SERVICE: Final = "rightcall"
 _INSTALL: Final = "Run: pip install 'rightcall[otel]'"
@@ -40,14 +38,19 @@ def start_exporting(telemetry: Telemetry) -> None:
             spans.add_span_processor(BatchSpanProcessor(exporter))
         readers = [PeriodicExportingMetricReader(exporter) for exporter in _exporters("metrics")]
     except ImportError as missing:
-        log.warning("telemetry is not sent: %s is not installed. %s", missing.name, _INSTALL)
+        _say(f"{missing.name} is not installed. {_INSTALL}")
         return
     except Exception as error:  # noqa: BLE001  whatever a variable made of an exporter
-        log.warning("telemetry is not sent: %s. Check the OTEL_* variables", error)
+        _say(f"{error}. Check the OTEL_* variables")
         return
     trace.set_tracer_provider(spans)
     if readers:
         metrics.set_meter_provider(MeterProvider(readers, resource))
+
+
+def _say(why: str) -> None:
+    """To whoever started the command: not every one of them shows the log."""
+    sys.stderr.write(f"rightcall: telemetry is not sent: {escaped(why, 300)}\n")
 
 
 def _exporters(signal: str) -> list[Any]:
