@@ -122,8 +122,8 @@ def laid_out(spans: list[ReadableSpan]) -> list[Bar]:
 
 def bar(span: ReadableSpan, depth: int, start: float, end: float) -> Bar:
     told = dict(span.attributes or {})
-    about = "   ".join(f"{short}: {told[key]}" for key, short in SHOWN.items() if told.get(key))
-    kind = "" if span.kind is SpanKind.INTERNAL else f"  {span.kind.name}"
+    about = " · ".join(f"{short}: {told[key]}" for key, short in SHOWN.items() if told.get(key))
+    kind = "" if span.kind is SpanKind.INTERNAL else f" · {span.kind.name}"
     scope = span.instrumentation_scope.name if span.instrumentation_scope is not None else ""
     return Bar(depth, start, end, span.name + kind, about, "", {"client": 0, "server": 2}.get(scope, 1))
 

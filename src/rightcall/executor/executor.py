@@ -20,11 +20,12 @@ from msgspec.structs import replace
 
 from rightcall import suggest_keywords
 from rightcall.base.secrets import Redactor
+from rightcall.base.telemetry.conventions import UNKNOWN_TOOL
 from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry, telemetry_for
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.shipped import Hands, shipped_tools
-from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting, tool_label
+from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
 StoreSource = Store | Literal["memory"] | None
+_Begun = tuple[Toolbox, int]
+"""The toolbox by which a call was checked, and when that began."""
 Label = str | int | None
 """What groups records: a chat, a task, a step."""
 
@@ -286,7 +289,7 @@ class Executor:
         written = way.one_call(call, toolbox.gate)
         who = way.who_of(caller, context, step, turn, self._setup.gate.get("provider") or "")
         tighter = way.tighter(frozenset(rehearse), frozenset(ask), seconds)
-        return await self._followed(written, who, approval, wait, tighter, since)
+        return await self._followed(written, who, approval, wait, tighter, (toolbox, since))
 
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
@@ -307,7 +310,7 @@ class Executor:
 
         async def one(written: Written) -> Outcome:
             async with slots:
-                return await self._followed(written, who, None, wait, way.tighter())
+                return await self._followed(written, who, None, wait, way.tighter(), (toolbox, 0))
 
         def alone(written: Written) -> bool:
             found = equipped(written, toolbox)
@@ -426,15 +429,17 @@ class Executor:
         return redactor.beside(told, arguments) if redactor is not None else told
 
     async def _followed(
-        self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter, since: int = 0
+        self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter, begun: _Begun
     ) -> Outcome:
         """With a span around it, where telemetry is on."""
         telemetry = self.telemetry
         if not telemetry.is_on:
             return await self._run(written, who, approval, wait, tighter)
-        way = self._way or self._loaded_way()
-        found, call = way.equipped(written, self._now()), written.verdict.call
-        with telemetry.tool(tool_label(written, found), since, None if call is None else call.id) as span:
+        call, (toolbox, since) = written.verdict.call, begun
+        found = None if call is None else toolbox.tools.get(call.name)
+        with telemetry.tool(
+            UNKNOWN_TOOL if found is None else found.tool.name, since, None if call is None else call.id
+        ) as span:
             outcome = await self._run(written, who, approval, wait, tighter, span)
             tell_outcome(span, outcome, found, self._redactor)
             return outcome

@@ -19,29 +19,19 @@ from rightcall.base.telemetry.conventions import (
     METHOD,
     RESULT,
     TOOL_ERROR,
-    UNKNOWN_TOOL,
     Value,
     repairs_told,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rightcall.base.secrets import Redactor
     from rightcall.base.telemetry.spans import Span
-    from rightcall.executor.calls import Written
     from rightcall.executor.passage import Passage
     from rightcall.executor.present.messages import Outcome
     from rightcall.executor.toolbox import Equipped
     from rightcall.policy.types import Decision
 
-_JUDGED: Final = ("check", "authorise")
 _MILLISECOND: Final = 1e6
-
-
-def tool_label(written: Written, found: Equipped | None) -> str:
-    """The tool that was meant. A name that is no tool's is never told: it may hold anything."""
-    return found.tool.name if found is not None and written.verdict.call is not None else UNKNOWN_TOOL
 
 
 def decision_told(decision: Decision | None, call: int = 0) -> dict[str, Value]:
@@ -60,10 +50,11 @@ def tell_judgement(span: Span, outcome: Outcome, since: int, now: int) -> None:
     """An executor has checked and decided; what it did after that, until now, is the rest of the call."""
     if not span.is_live:
         return
-    stages: Mapping[str, float] = outcome.metadata.stages
-    after = sum(taken for stage, taken in stages.items() if stage not in _JUDGED)
-    told = repairs_told(outcome.repairs) | decision_told(outcome.decision)
+    stage = outcome.metadata.stages.get
+    after = stage("execute", 0.0) + stage("record", 0.0) + stage("present", 0.0)
+    told = repairs_told(outcome.repairs) | decision_told(outcome.decision, outcome.metadata.call)
     span.child(JUDGE, since, told, now - round(after * _MILLISECOND))
+    span.tell(told)
 
 
 def tell_waiting(span: Span, approval: str, answered: str, since: int, until: int) -> None:
@@ -79,18 +70,17 @@ def tell_waiting(span: Span, approval: str, answered: str, since: int, until: in
 
 
 def tell_outcome(span: Span, outcome: Outcome, found: Equipped | None, redactor: Redactor | None) -> None:
-    """What came of a call that runs here."""
-    span.tell(repairs_told(outcome.repairs) | decision_told(outcome.decision, outcome.metadata.call))
+    """How a call ended that runs here."""
     if found is not None and found.behind is not None:  # this span stands for the server's, too
         span.tell({METHOD: "tools/call", "rightcall.server": found.behind[0]})
-    if outcome.call is not None:
-        span.tell_content(ARGUMENTS, outcome.call.arguments, redactor)
-    if outcome.ok:
-        span.tell_content(RESULT, outcome.result, redactor, None if outcome.call is None else outcome.call.arguments)
-    elif outcome.status == "refused":
+    if outcome.status == "refused":
         span.fail(DENIED)
     elif outcome.status == "failed":
         span.fail(TOOL_ERROR)
+    if span.wants_content and outcome.call is not None:
+        span.tell_content(ARGUMENTS, outcome.call.arguments, redactor)
+        if outcome.ok:
+            span.tell_content(RESULT, outcome.result, redactor, outcome.call.arguments)
 
 
 def tell_passage(span: Span, passage: Passage, since: int, redactor: Redactor | None) -> None:

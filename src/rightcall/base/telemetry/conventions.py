@@ -81,14 +81,17 @@ def repairs_told(repairs: Iterable[Repair]) -> dict[str, Value]:
     >>> repairs_told(())
     {'rightcall.repair.count': 0}
     """
-    made = tuple(repairs)
-    if not made:
+    count, least, rules = 0, 1.0, list[str]()
+    for one in repairs:
+        count, least = count + 1, min(least, one.confidence)
+        if one.rule not in rules and len(rules) < _MOST_RULES:
+            rules.append(one.rule)
+    if not count:
         return {"rightcall.repair.count": 0}
     return {
-        "rightcall.repair.count": len(made),
-        "rightcall.repair.rules": tuple(dict.fromkeys(one.rule for one in made))[:_MOST_RULES],
-        "rightcall.repair.confidence": round(min(one.confidence for one in made), 3),
-    }
+        "rightcall.repair.count": count, "rightcall.repair.rules": rules,
+        "rightcall.repair.confidence": round(least, 3),
+    }  # fmt: skip
 
 
 # ── the environment ──

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from opentelemetry import context as contexts
 from opentelemetry import propagate, trace
@@ -56,8 +56,7 @@ class OtelBackend:
         return self._tracer.start_span(name, context, _KINDS[kind], attributes, links, since)
 
     def within(self, recorder: Recorder, context: Any) -> Context:
-        assert isinstance(recorder, Span)
-        return trace.set_span_in_context(recorder, context)
+        return trace.set_span_in_context(cast("Span", recorder), context)
 
     def attach(self, context: Any) -> Any:
         return contexts.attach(context)
@@ -66,8 +65,7 @@ class OtelBackend:
         contexts.detach(token)
 
     def fail(self, recorder: Recorder, why: str) -> None:
-        assert isinstance(recorder, Span)
-        recorder.set_status(Status(StatusCode.ERROR, why or None))
+        cast("Span", recorder).set_status(Status(StatusCode.ERROR, why or None))
 
     def origin(self, meta: Mapping[str, Any]) -> tuple[Context | None, trace.SpanContext | None]:
         """What an MCP request belongs to, and what it is linked with; without a word of its own it belongs to the work

@@ -259,9 +259,7 @@ class LiveSpan(Span):
         self._within: Any = None
         self._token: Any = None
         backend = of.backend
-        self._recorder = (
-            None if backend is None else backend.start(name, work.kind, dict(told), context, linked, self._since)
-        )
+        self._recorder = None if backend is None else backend.start(name, work.kind, told, context, linked, self._since)
 
     def __enter__(self) -> Self:
         if self._of.backend is not None:
