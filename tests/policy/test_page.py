@@ -30,6 +30,7 @@ from rightcall.policy.settings import (
     RouterSettings,
     SandboxSettings,
     Settings,
+    TelemetrySettings,
     WebSettings,
     Window,
     WriteSettings,
@@ -57,6 +58,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[write]", WriteSettings, ("write",)),
     ("[write.check]", Check, ("write", "check")),
     ("[web]", WebSettings, ("web",)),
+    ("[telemetry]", TelemetrySettings, ("telemetry",)),
 ]
 TABLES = {
     "limits",

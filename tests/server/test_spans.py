@@ -1,5 +1,7 @@
 """Requests to models in a trace, through the real server; and the same figures at `/metrics`."""
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -163,3 +165,21 @@ def test_the_figures_for_prometheus_cover_the_same_without_telemetry(
         'rightcall_decisions_total{decision="allow",rule=',
     ):
         assert line in shown
+
+
+@pytest.mark.long
+def test_promtool_reads_the_figures_and_has_nothing_to_complain_of(tmp_path: Path) -> None:
+    promtool = shutil.which("promtool")
+    assert promtool, "promtool is missing: run `make tests-long`, which fetches it"
+    with whole_server(tmp_path, {}) as rig:
+        rig.upstream.play([BROKEN, Failure(500, "no")])
+        ask(rig.address)
+        ask(rig.address, MESSAGES)
+        hello = post(rig.address, "/mcp", {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO})
+        params = {"name": "x_echo", "arguments": "{'text': 'hi',}"}
+        own = {"mcp-session-id": hello.headers["mcp-session-id"]}
+        post(rig.address, "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, own)
+        shown = request("GET", rig.address, "/metrics").body
+    assert b"mcp_server_operation_duration_seconds_bucket" in shown
+    done = subprocess.run([promtool, "check", "metrics"], input=shown, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
