@@ -12,6 +12,9 @@ from rightcall.base.telemetry.spans import LiveTelemetry, Telemetry
 from rightcall.base.text import escaped
 
 _SERVICE: Final = "rightcall"
+_OTLP: Final = "OTEL_EXPORTER_OTLP"
+_PATIENCE: Final = 2
+"""Seconds that a command waits for a collector, unless the environment says otherwise: it does so at its end, too."""
 _INSTALL: Final = "Run: pip install 'rightcall[otel]'"
 
 
@@ -67,7 +70,10 @@ def _exporter(signal: str, name: str) -> Any:
     if found is None:
         raise ImportError(f"no exporter {full}", name=f"an exporter called {full}")
     made: Any = found.load()
-    return made(out=sys.stderr) if full == "console" else made()  # what stands on stdout is the command's own
+    if full == "console":
+        return made(out=sys.stderr)  # what stands on stdout is the command's own
+    waits = not full.startswith("otlp_") or any(name.endswith("_TIMEOUT") for name in os.environ if _OTLP in name)
+    return made() if waits else made(timeout=_PATIENCE)
 
 
 def _otlp(signal: str) -> str:
