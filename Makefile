@@ -48,7 +48,7 @@ test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
 	@echo "make test: all good"
 
-tests-long: $(VENV)/.dev ## the tests that are too long for every day: races, many processes, large inputs; and the types of all tests
+tests-long: $(VENV)/.dev $(BIN)/promtool ## the tests that are too long for every day: races, many processes, large inputs; and the types of all tests
 	@echo "== types of the tests"
 	@$(BIN)/pyright -p pyright-tests.json
 	@echo "== long tests"
@@ -196,6 +196,13 @@ $(VENV)/.dev: pyproject.toml constraints.txt scripts/ripgrep.py | $(VENV)/bin/py
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python scripts/ripgrep.py $(BIN)
 	@touch $@ $(VENV)/.installed
+
+# Prometheus' own tool, which reads /metrics as Prometheus does: the one that is installed, else Debian's, unpacked here.
+$(BIN)/promtool: | $(VENV)/bin/python
+	@if command -v promtool >/dev/null; then ln -sf "$$(command -v promtool)" $@; else \
+		rm -rf $(VENV)/prometheus && mkdir -p $(VENV)/prometheus && cd $(VENV)/prometheus && \
+		apt-get download --quiet prometheus && dpkg-deb -x prometheus_*.deb . && ln -sf "$$PWD/usr/bin/promtool" ../bin/promtool; \
+	fi || { echo "make: no 'promtool' found, and the package 'prometheus' could not be fetched. Install one of them"; exit 1; }
 
 $(HOSTS)/bin/python: | python
 	@echo "-- creating $(HOSTS)"

@@ -22,6 +22,7 @@ from bench.speed import broken_json, fast_path, linear
 from bench.startup import startup
 from bench.streaming import long_texts, stream_speed
 from bench.table import Figure, render
+from bench.telemetry import following
 from bench.timing import one_core
 
 PACKAGES = (
@@ -49,6 +50,7 @@ def measures(each: bool, corpora_folder: Path | None = None) -> dict[str, Callab
         "hook": hooking,
         "route": lambda: routing(corpora_folder),
         "sandbox": sandboxing,
+        "telemetry": following,
     }
 
 

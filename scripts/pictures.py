@@ -1,4 +1,5 @@
-"""Draw the pictures of the README from real commands, in a scratch folder: docs/images/demo-light.svg and -dark.svg.
+"""Draw the pictures of the README from real commands, in a scratch folder: docs/images/demo-light.svg and -dark.svg;
+and the trace of docs/operate/telemetry.md from a real one: docs/images/trace-light.svg and -dark.svg.
 
     python scripts/pictures.py            write the pictures
     python scripts/pictures.py --check    only say whether they differ; exit 1 if one does
@@ -18,6 +19,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME, SVG_EXPORT_THEME, TerminalTheme
 from rich.text import Text
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from trace_picture import draw_trace
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -106,8 +111,10 @@ def main() -> int:
     check = parser.parse_args().check
     printed = run_commands()
     wrong = False
-    for name, theme in THEMES.items():
-        file, drawn = IMAGES / f"demo-{name}.svg", draw(printed, theme)
+    pictures = {f"demo-{name}.svg": draw(printed, theme) for name, theme in THEMES.items()}
+    pictures |= {f"trace-{name}.svg": draw_trace(name) for name in THEMES}
+    for name, drawn in pictures.items():
+        file = IMAGES / name
         if not file.is_file() or file.read_text(encoding="utf-8") != drawn:
             wrong = True
             print(f"{'differs' if check else 'wrote'}: {file.relative_to(ROOT)}")

@@ -321,6 +321,9 @@ VARIABLES = {
     "TMPDIR": "Where temporary files are put.",
     "PATH": "Where programs such as `git` and `node` are found.",
     "LOCALAPPDATA": "Where state is kept on Windows.",
+    "OTEL_EXPORTER_OTLP_PROTOCOL": "How telemetry is sent, `http/protobuf` or `grpc`; it follows the other `OTEL_*` "
+    "variables too: [telemetry](../operate/telemetry.md).",
+    "OTEL_RESOURCE_ATTRIBUTES": "May name the service in telemetry; else `rightcall`.",
 }
 READ = re.compile(
     r"""environ(?:\.get\(|\[)\s*["']([A-Z_]+)["']|["'](NO_COLOR|FORCE_COLOR|RIGHTCALL_(?:TOKEN|POLICY))["']"""

@@ -54,6 +54,8 @@ MODULES = {"google_re2": "re2"}  # where the package has another name than the m
 MAY_LOAD_IF_THERE = {"pydantic", "ast_grep_py"}  # a user's own models, the extra `code`; never at the top of a module
 MAY_LOAD_IN_VECTORS = {"numpy"}  # the extra for an index by meaning: late
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
+MAY_LOAD_IN_TELEMETRY = {"opentelemetry"}  # the extra `otel`: in files that are loaded only where telemetry is on
+OF_TELEMETRY = ("otel", "sdk")
 MAY_LOAD_IN_SERVE = {
     "httptools",
     "jinja2",
@@ -151,6 +153,7 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and not (found.late and top in MAY_LOAD_IF_THERE)
         and not (top in MAY_LOAD_IN_VECTORS and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
+        and not (top in MAY_LOAD_IN_TELEMETRY and found.file.stem in OF_TELEMETRY and "telemetry" in found.file.parts)
         and not (top in MAY_LOAD_IN_SERVE | WITH_JINJA and part_of(found.source) in WITH_SERVER)
         and not (found.file.parent.name == "hosts" and top in MAY_LOAD_IN_ADAPTERS.get(found.file.stem, ()))
     ]
@@ -402,6 +405,7 @@ HEAVY = {
     *MAY_LOAD,
     *MAY_LOAD_IN_SERVE,
     *MAY_LOAD_IN_VECTORS,
+    *MAY_LOAD_IN_TELEMETRY,
 }
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 

@@ -31,6 +31,7 @@ from rightcall.policy.settings import (
     RouterSettings,
     SandboxSettings,
     Settings,
+    TelemetrySettings,
     WebSettings,
     Window,
     WriteSettings,
@@ -59,6 +60,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[write.check]", Check, ("write", "check")),
     ("[web]", WebSettings, ("web",)),
     ("[console]", ConsoleSettings, ("console",)),
+    ("[telemetry]", TelemetrySettings, ("telemetry",)),
 ]
 TABLES = {
     "limits",

@@ -17,7 +17,7 @@ def samples(text: str) -> dict[str, str]:
 
 def test_a_fresh_server_shows_every_family_and_no_false_figures() -> None:
     text = Metrics().text()
-    assert text.count("# HELP ") == text.count("# TYPE ") == 9
+    assert text.count("# HELP ") == text.count("# TYPE ") == 15
     assert samples(text) == {
         "rightcall_audit_failures_total": "0",
         "rightcall_streams_open": "0",

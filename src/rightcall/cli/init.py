@@ -334,6 +334,12 @@ entries = 100
 bytes = 10_000_000
 seconds = 300
 
+# ── Telemetry: spans and durations for OpenTelemetry, sent to where OTEL_* variables say ─────────────────────
+
+[telemetry]
+# Not set: on if such a variable names an exporter or an endpoint.
+# enabled = true
+
 # ── The web: what `web/fetch` and `web/search` may reach. They are off: `allow` above has to name them ───────
 
 [web]

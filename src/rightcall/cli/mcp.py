@@ -63,6 +63,7 @@ def run(options: Namespace) -> int:
 
 
 async def _serve(options: Namespace, source: object, target: object, tell: Callable[[str], None]) -> None:
+    from rightcall.base.telemetry.sdk import start_exporting
     from rightcall.executor.door import Door
     from rightcall.executor.executor import Executor
     from rightcall.mcp.gateway.gateway import CALLER, CodeTools, Gateway
@@ -76,6 +77,7 @@ async def _serve(options: Namespace, source: object, target: object, tell: Calla
         if own is not None:
             own.executor = executor
         door = Door.open("gateway", policy, strict=True, root=options.root, store=executor.store)
+        start_exporting(door.telemetry)
         gateway = Gateway(door, open_link if options.servers else None, own=own, news=tell)
         caller = options.caller or CALLER
         ends = cast("BinaryIO", source), cast("BinaryIO", target)
@@ -132,6 +134,7 @@ def arguments_wrap(parser: ArgumentParser) -> None:
 
 
 def run_wrap(options: Namespace) -> int:
+    from rightcall.base.telemetry.sdk import start_exporting
     from rightcall.cli.serve_log import lines_and_log
     from rightcall.executor.door import Door
     from rightcall.mcp.gateway.names import server_name
@@ -148,6 +151,7 @@ def run_wrap(options: Namespace) -> int:
         if policy is not None and options.name is None:
             _say_name(space)
         source, target = protocol_files()
+        start_exporting(door.telemetry)
         pump = Pump(door, space, command, source, target, answerable=policy is not None)
         code = pump.run()
         if pump.was_deaf:

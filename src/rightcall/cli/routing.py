@@ -102,10 +102,12 @@ class Desk(Struct, frozen=True):
 @contextmanager
 def open_desk(options: Namespace, functions: list[Any] | None = None) -> Generator[Desk]:
     """The store, the executor with the code tools, or with these functions instead, and the packets."""
+    from rightcall.base.telemetry.sdk import start_exporting
 
     with closing(open_store(options, create=True)) as store:
         executor = folder_executor(options, functions, store)
         executor.start()
+        start_exporting(executor.telemetry)
         with closing(executor):
             packets = PacketStore(packets_folder(database_of(options)), redactor_of(options, store))
             yield Desk(store, executor, packets)

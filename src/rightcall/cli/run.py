@@ -89,6 +89,7 @@ def arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     from contextlib import closing, redirect_stdout
 
+    from rightcall.base.telemetry.sdk import start_exporting
     from rightcall.cli.trust import offer_trust
     from rightcall.executor.executor import Executor
     from rightcall.record.memory import existing_folder
@@ -104,6 +105,7 @@ def run(options: Namespace) -> int:
             closing(open_store(options, create=True)) as store,
             Executor.open_sync(options.root, policy_file(options), tools=tools, store=store, code=True) as executor,
         ):
+            start_exporting(executor.telemetry)
             call = {"name": options.tool, "arguments": written}
             words = {"context": options.context, "step": options.step, "approval": options.approval}
             outcome = executor.run(call, options.caller, **words)

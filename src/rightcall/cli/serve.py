@@ -104,6 +104,7 @@ def serve_upstream(
     """Serves until it is stopped. `tell` makes the lines for people, of the address and the token; `gateway` also joins
     the MCP servers of the policy, where it has any. An upstream that the user named is asked whether it is there."""
     try:
+        from rightcall.base.telemetry.sdk import start_exporting
         from rightcall.server.access import Access, Callers, new_token
         from rightcall.server.app import Parts, assemble, serve
         from rightcall.server.hooks import hooks_answered
@@ -131,6 +132,7 @@ def serve_upstream(
             watcher = None if options.quiet else teller(lines, _redactor(policy, recording), places(options))
             parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
+            start_exporting(service.proxy.telemetry)
             with _console(options, recording, policy, service) as told:
 
                 def ready(host: str, port: int) -> None:

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from shlex import join, quote
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
@@ -52,6 +52,7 @@ from rightcall.record.tables import EndBody, Store, Tables, encode
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from rightcall.base.telemetry import Telemetry
     from rightcall.executor.executor import PolicySource, StoreSource
     from rightcall.executor.toolbox import Toolbox
     from rightcall.gate.gate import Gate
@@ -197,6 +198,18 @@ class Door:
         """The policy in force, with what this door adds to it."""
         self._look()
         return self._current
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """What follows its calls; as the policy and the environment said when it was first asked."""
+        from rightcall.base.telemetry.spans import telemetry_for  # late: a hook follows nothing
+
+        return telemetry_for(self._policy.current.telemetry.enabled)
+
+    @property
+    def redactor(self) -> Redactor:
+        """What hides secrets in its records."""
+        return self._redactor
 
     @property
     def policy_problem(self) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, Union, cast, overload
 
@@ -19,9 +20,12 @@ from msgspec.structs import replace
 
 from rightcall import suggest_keywords
 from rightcall.base.secrets import Redactor
+from rightcall.base.telemetry.conventions import UNKNOWN_TOOL
+from rightcall.base.telemetry.spans import NO_SPAN, Span, Telemetry, telemetry_for
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
 from rightcall.executor.shipped import Hands, shipped_tools
+from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce
@@ -65,6 +69,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 PolicySource = Union[str, os.PathLike[str], Mapping[str, Any], "Policy", None]
 StoreSource = Store | Literal["memory"] | None
+_Begun = tuple[Toolbox, int]
+"""The toolbox by which a call was checked, and when that began."""
 Label = str | int | None
 """What groups records: a chat, a task, a step."""
 
@@ -205,6 +211,11 @@ class Executor:
             raise StoreError("the executor is not open: use `async with Executor.open(…) as ex:`", "closed")
         return self._store
 
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """What follows its calls; as the policy and the environment said when it was first asked."""
+        return telemetry_for(self._policy.current.telemetry.enabled)
+
     @property
     def gate(self) -> Gate:
         """The gate that checks calls, for reading what a model wrote."""
@@ -274,10 +285,11 @@ class Executor:
         if self.has_servers and not _names_one(call, toolbox):
             await self._join_to_call()
             toolbox = self._now()
+        since = self.telemetry.now()
         written = way.one_call(call, toolbox.gate)
         who = way.who_of(caller, context, step, turn, self._setup.gate.get("provider") or "")
         tighter = way.tighter(frozenset(rehearse), frozenset(ask), seconds)
-        return await self._run(written, who, approval, wait, tighter)
+        return await self._followed(written, who, approval, wait, tighter, (toolbox, since))
 
     async def run_all(
         self, message: Any, caller: str = DEFAULT_CALLER, *, context: Label = None, step: Label = None,
@@ -298,7 +310,7 @@ class Executor:
 
         async def one(written: Written) -> Outcome:
             async with slots:
-                return await self._run(written, who, None, wait, way.tighter())
+                return await self._followed(written, who, None, wait, way.tighter(), (toolbox, 0))
 
         def alone(written: Written) -> bool:
             found = equipped(written, toolbox)
@@ -416,16 +428,42 @@ class Executor:
         redactor = self._redactor
         return redactor.beside(told, arguments) if redactor is not None else told
 
-    async def _run(self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter) -> Outcome:
+    async def _followed(
+        self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter, begun: _Begun
+    ) -> Outcome:
+        """With a span around it, where telemetry is on."""
+        telemetry = self.telemetry
+        if not telemetry.is_on:
+            return await self._run(written, who, approval, wait, tighter)
+        call, (toolbox, since) = written.verdict.call, begun
+        found = None if call is None else toolbox.tools.get(call.name)
+        with telemetry.tool(
+            UNKNOWN_TOOL if found is None else found.tool.name, since, None if call is None else call.id
+        ) as span:
+            outcome = await self._run(written, who, approval, wait, tighter, span)
+            tell_outcome(span, outcome, found, self._redactor)
+            return outcome
+
+    async def _run(
+        self, written: Written, who: Who, approval: str | None, wait: float, tighter: Tighter, span: Span = NO_SPAN
+    ) -> Outcome:
+        now = self.telemetry.now
         outcome = await self._through(written, who, approval, tighter)
+        tell_judgement(span, outcome, 0, now())
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
         from rightcall.executor.calls import nobody_answered
         from rightcall.executor.pipeline import answered
 
-        match await answered(self, outcome.decision.approval, self._setup.ask, wait):
+        since = now()
+        said = await answered(self, outcome.decision.approval, self._setup.ask, wait)
+        asked, since = since, now()
+        tell_waiting(span, outcome.decision.approval, said, asked, since)
+        match said:
             case "answered":
-                return await self._through(written, who, None, tighter)
+                outcome = await self._through(written, who, None, tighter)
+                tell_judgement(span, outcome, since, now())
+                return outcome
             case "expired":
                 return nobody_answered(outcome)
             case "waiting":

@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 import msgspec
@@ -31,6 +32,7 @@ from rightcall.policy.watch import load_policy
 from rightcall.types import Call, Event, Problem, Reading, ReasoningMode, Rules, StrategyName, Verdict
 
 if TYPE_CHECKING:
+    from rightcall.base.telemetry import Telemetry
     from rightcall.gate.judge import Terms
     from rightcall.gate.recover.window import Format
     from rightcall.gate.repair.arguments import ToolRepair
@@ -131,6 +133,13 @@ class Gate:
                     self._make_ready(tool)
                 else:
                     self._uncompiled[name] = tool
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """What follows the functions that run after its check; as policy and environment said at the first of them."""
+        from rightcall.base.telemetry.spans import telemetry_for  # late: checking needs none
+
+        return telemetry_for(self.policy.telemetry.enabled)
 
     def check(self, name: str, arguments: Any, *, call_id: str | None = None) -> Verdict:
         """The verdict on one call. `arguments` may be a dict, JSON or broken text; whatever it is, nothing is raised.

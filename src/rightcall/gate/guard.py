@@ -10,6 +10,8 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from rightcall import suggest_keywords
+from rightcall.base.telemetry.conventions import ARGUMENTS, DENIED, UNKNOWN_TOOL, repairs_told
+from rightcall.base.telemetry.spans import NO_SPAN, Span
 from rightcall.catalog.functions import converter
 from rightcall.errors import ToolError
 from rightcall.types import MessageShape, Problem, Verdict
@@ -77,11 +79,15 @@ def guard(function: Function | None = None, *, gate: "Gate | None" = None) -> An
     checker = _gate_for(function, name, gate)
     prepare = preparer(function)
 
-    def ready(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | Refused:
+    def ready(args: tuple[Any, ...], kwargs: dict[str, Any], span: Span | None = None) -> dict[str, Any] | Refused:
         verdict = checker.check(name, _bundle_arguments(name, args, kwargs))
         # A deprecated tool may have been mapped to another one: that is not the function we hold.
         elsewhere = verdict.call is not None and verdict.call.name != name
-        return Refused(verdict) if elsewhere else prepare(verdict)
+        arguments = Refused(verdict) if elsewhere else prepare(verdict)
+        return arguments if span is None else _told(span, verdict, arguments)
+
+    if checker.telemetry.is_on:
+        return _followed(run, ready, lambda: checker.telemetry.tool(name))
 
     if inspect.iscoroutinefunction(run):
 
@@ -98,6 +104,36 @@ def guard(function: Function | None = None, *, gate: "Gate | None" = None) -> An
         return arguments if isinstance(arguments, Refused) else run(**arguments)
 
     return guarded
+
+
+def _followed(run: Function, ready: Callable[..., "dict[str, Any] | Refused"], begin: Callable[[], Span]) -> Function:
+    """The same with a span around each call. Apart from the plain one, which pays nothing for it."""
+    if inspect.iscoroutinefunction(run):
+
+        @functools.wraps(run)
+        async def followed_async(*args: Any, **kwargs: Any) -> Any:
+            with begin() as span:
+                arguments = ready(args, kwargs, span)
+                return arguments if isinstance(arguments, Refused) else await run(**arguments)
+
+        return followed_async
+
+    @functools.wraps(run)
+    def followed(*args: Any, **kwargs: Any) -> Any:
+        with begin() as span:
+            arguments = ready(args, kwargs, span)
+            return arguments if isinstance(arguments, Refused) else run(**arguments)
+
+    return followed
+
+
+def _told(span: Span, verdict: Verdict, arguments: "dict[str, Any] | Refused") -> "dict[str, Any] | Refused":
+    span.tell(repairs_told(verdict.repairs))
+    if isinstance(arguments, Refused):
+        span.fail(DENIED)
+    elif verdict.call is not None:
+        span.tell_content(ARGUMENTS, verdict.call.arguments)
+    return arguments
 
 
 def tool_name(function: Function) -> str:
@@ -182,6 +218,8 @@ class _Step(Struct, frozen=True):
     arguments: "dict[str, Any] | Refused"
     warning: str | None = None
     """What the model should read beside the result, where the policy only warns."""
+    span: Span = NO_SPAN
+    """What follows it, begun with the check."""
 
 
 def run_calls(gate: "Gate", functions: Functions, calls: Iterable[Any]) -> list[dict[str, Any]]:
@@ -195,8 +233,12 @@ def run_calls(gate: "Gate", functions: Functions, calls: Iterable[Any]) -> list[
     [{'role': 'tool', 'tool_call_id': 'c1', 'content': '3'}]
     """
     table = _table(functions)
-    steps = (_judge(gate, table, call) for call in calls)
-    return [_answer(step, _run(step)) for step in steps]
+    answers: list[dict[str, Any]] = []
+    for call in calls:
+        step = _judge(gate, table, call)
+        with step.span:
+            answers.append(_answer(step, _run(step)))
+    return answers
 
 
 async def arun_calls(gate: "Gate", functions: Functions, calls: Iterable[Any]) -> list[dict[str, Any]]:
@@ -205,8 +247,9 @@ async def arun_calls(gate: "Gate", functions: Functions, calls: Iterable[Any]) -
     answers: list[dict[str, Any]] = []
     for call in calls:
         step = _judge(gate, table, call)
-        result = _run(step, awaiting=True)
-        answers.append(_answer(step, await result if inspect.isawaitable(result) else result))
+        with step.span:
+            result = _run(step, awaiting=True)
+            answers.append(_answer(step, await result if inspect.isawaitable(result) else result))
     return answers
 
 
@@ -221,8 +264,18 @@ def _table(functions: Functions) -> dict[str, tuple[Function, Prepare]]:
 def _judge(gate: "Gate", table: dict[str, tuple[Function, Prepare]], call: Any) -> _Step:
     inner = _field(call, "function")
     source, key, shape = (call, "input", "anthropic") if inner is None else (inner, "arguments", "openai")
-    call_id = str(_field(call, "id") or "")
+    call_id, since = str(_field(call, "id") or ""), gate.telemetry.now()
     verdict = gate.check(_field(source, "name"), _field(source, key), call_id=call_id)
+    step = _step(verdict, table, shape, call_id)
+    if not gate.telemetry.is_on:
+        return step
+    known = verdict.call is not None and verdict.call.name in table
+    span = gate.telemetry.tool(verdict.call.name if known and verdict.call else UNKNOWN_TOOL, since, call_id)
+    _told(span, verdict, step.arguments)
+    return replace(step, span=span)
+
+
+def _step(verdict: Verdict, table: dict[str, tuple[Function, Prepare]], shape: Shape, call_id: str) -> _Step:
     if not verdict.ok or verdict.call is None:
         return _Step(shape, call_id, None, Refused(verdict))
     known = table.get(verdict.call.name)

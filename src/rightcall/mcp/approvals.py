@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import MsgspecError, Raw, Struct
 from msgspec.json import Decoder, encode
 
+from rightcall.base.telemetry.spans import NO_SPAN, Span
 from rightcall.base.text import escaped
 from rightcall.errors import AnswerError, StoreError
 from rightcall.mcp.messages import Id, Message, Peer, ToolCall, input_required, mapping, notification, request, value
@@ -211,6 +212,10 @@ class Held(Struct, frozen=True):
     raw_id: Raw
     call: ToolCall
     peer: Peer
+    span: Span = NO_SPAN
+    """What follows it, where telemetry is on."""
+    asked: int = 0
+    """When a person was asked about it, as telemetry counts."""
 
 
 class HeldQuestion(Struct, frozen=True):

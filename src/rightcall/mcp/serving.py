@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Final, Protocol
 from msgspec import Raw
 
 from rightcall.base.http.answers import JsonLines, TooLong
+from rightcall.base.telemetry.spans import NO_SPAN, Span
 from rightcall.mcp.messages import (
     CANCELLED,
     CAPABILITIES_KEY,
@@ -95,6 +96,8 @@ class Client:
         self.info: Mapping[str, Any] = {}
         self.level: str | None = None
         """Of the log messages it wants to hear."""
+        self.transport = "pipe"
+        """As telemetry calls it: `tcp` where it comes by HTTP."""
         self.headers: Headers | None = None
         """Those of a client that is a single request over HTTP, which repeat parts of it."""
         self.pausing: Callable[[Raw, float], None] = lambda _, __: None
@@ -231,6 +234,8 @@ class Exchange:
         self.peer = _checked(client, self.meta)
         self.capabilities = mapping(self.meta.get(CAPABILITIES_KEY)) if self.peer.stateless else client.capabilities
         self.token: Any = self.meta.get(_PROGRESS_KEY)
+        self.span: Span = NO_SPAN
+        """What follows it, where telemetry is on."""
         self.questions: Questions | None = None
         """Where a client of the new era is asked: it cannot be, while its request runs."""
 

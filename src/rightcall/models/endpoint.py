@@ -24,6 +24,7 @@ from msgspec import Struct, structs
 from rightcall.base.http.answers import Address, Headers, HttpError, header_of, read_address
 from rightcall.base.http.client import Incoming, Request, exchange
 from rightcall.base.json.marks import is_object
+from rightcall.base.telemetry.spans import NO_SPAN, OFF, Span, Telemetry
 from rightcall.base.text import escaped, wire_name
 from rightcall.errors import ConfigError, ModelError
 from rightcall.models.answers import (
@@ -248,6 +249,8 @@ class Endpoint:
         self._manner = Manner() if schema else PLAIN
         self._found = ""
         self._trust: ssl.SSLContext | None = None
+        self.telemetry: Telemetry = OFF
+        """What follows its questions; a router that is followed sets it."""
 
     @classmethod
     def of(cls, settings: "RouterModel", *, seconds: float = 30.0) -> Self:
@@ -340,10 +343,26 @@ class Endpoint:
     async def _asked(self, question: EndpointQuestion, deadline: float) -> AsyncGenerator[tuple[Whom, Incoming]]:
         """An answer with the status 200, in whatever manner the server takes the question."""
         model = self.model or await self._only_model()
+        span = self.telemetry.chat("openai")
+        span.aim(model)
+        span.tell({"server.address": self._address.host, "server.port": self._address.port})
+        try:
+            async with self._taken(question, deadline, model, span) as (whom, response):
+                yield whom, response
+        except BaseException as error:
+            span.fail(type(error).__name__)
+            raise
+        finally:
+            span.end()
+
+    @asynccontextmanager
+    async def _taken(
+        self, question: EndpointQuestion, deadline: float, model: str, span: Span
+    ) -> AsyncGenerator[tuple[Whom, Incoming]]:
         whom, manner, may_wait = self._whom(), self._manner, True
         while True:
             body = encode_body(manner.body(model, question))
-            async with self._sent(whom, "POST", CHAT, body) as response:
+            async with self._sent(whom, "POST", CHAT, body, span) as response:
                 if response.status == 200:
                     self._manner = manner
                     yield whom, response
@@ -382,10 +401,12 @@ class Endpoint:
         return (names_in(raw) or ()) if response.status == 200 else ()
 
     @asynccontextmanager
-    async def _sent(self, whom: Whom, method: str, path: str, body: bytes = b"") -> AsyncGenerator[Incoming]:
+    async def _sent(
+        self, whom: Whom, method: str, path: str, body: bytes = b"", span: Span = NO_SPAN
+    ) -> AsyncGenerator[Incoming]:
         if self._address.secure and self._trust is None:
             self._trust = ssl.create_default_context()
-        request = Request(method, self._address.path + path, self._headers, body, MOST_BODY)
+        request = Request(method, self._address.path + path, span.headers(self._headers), body, MOST_BODY)
         try:
             async with exchange(self._address, request, self._trust) as response:
                 yield response

@@ -35,6 +35,7 @@ from rightcall.policy.settings import (
     RouterSettings,
     SandboxSettings,
     Server,
+    TelemetrySettings,
     WebSettings,
     WriteSettings,
 )
@@ -55,8 +56,8 @@ from rightcall.policy.values import (
 from rightcall.policy.values import name as name_of
 from rightcall.types import Effect, Mode, ReasoningMode, UnknownArgument, UnknownTool
 
-# ── sandbox, writes, code, cache, web ──
-# Reads and checks `[sandbox]`, `[write]`, `[write.check]`, `[code]`, `[cache]` and `[web]`, key by key.
+# ── sandbox, writes, code, cache, web, telemetry ──
+# Reads and checks `[sandbox]`, `[write]`, `[write.check]`, `[code]`, `[cache]`, `[web]` and `[telemetry]`, key by key.
 
 
 def _ports(source: Source, path: KeyPath, value: Any) -> tuple[int, ...]:
@@ -229,6 +230,7 @@ _SECTIONS: dict[str, tuple[Readers, Any]] = {
     "cache": (_CACHE, CacheSettings()),
     "web": (_WEB, WebSettings()),
     "console": (_CONSOLE, ConsoleSettings()),
+    "telemetry": ({"enabled": Source.flag}, TelemetrySettings()),
 }
 """The tables that stand for themselves, and what holds where they say nothing."""
 

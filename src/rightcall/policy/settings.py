@@ -90,6 +90,14 @@ class CacheSettings(Struct, frozen=True):
     """How old a result may become, even where nothing it was read from has changed."""
 
 
+class TelemetrySettings(Struct, frozen=True):
+    """`[telemetry]`: whether spans and durations are told to OpenTelemetry. Where they go is never said here, but by
+    the variables OTEL_* of whoever starts the process."""
+
+    enabled: bool | None = None
+    """None: where such a variable says where they go."""
+
+
 class Check(Struct, frozen=True):
     """`[write.check]`: the command that must succeed before a merge, and what it may use. It runs in the sandbox, in
     the folder that holds the merged files."""
@@ -658,6 +666,8 @@ class Policy(Struct, frozen=True):
     """`[web]`: what the tools that fetch may reach."""
     console: ConsoleSettings = ConsoleSettings()
     """`[console]`: the pages in the browser."""
+    telemetry: TelemetrySettings = TelemetrySettings()
+    """`[telemetry]`: whether spans and durations are told to OpenTelemetry."""
     version: int = VERSION
     source: str = "default policy"
     digest: str = "e3b0c44298fc1c14"

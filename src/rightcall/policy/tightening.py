@@ -39,6 +39,7 @@ from rightcall.policy.settings import (
     SandboxSettings,
     Server,
     Settings,
+    TelemetrySettings,
     WebSettings,
     Window,
     WriteSettings,
@@ -126,6 +127,11 @@ def _either(default: bool, said: bool) -> bool:
 
 def _only_both(default: bool, said: bool) -> bool:
     return default and said
+
+
+def _off_alone(default: bool | None, said: bool | None) -> bool | None:
+    """It can be switched off. On, it would tell others what happens here."""
+    return False if said is False else default
 
 
 def _limit(default: int, said: int) -> int:
@@ -246,6 +252,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "cache": narrow,
         "web": narrow,
         "console": narrow,
+        "telemetry": narrow,
     },
     Settings: {
         "preset": _take_as_is,  # its limits count by themselves
@@ -317,6 +324,7 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "sites": _nothing_else,
     },
     ConsoleSettings: {"enabled": _only_both},  # where it listens and under which name opens it to others
+    TelemetrySettings: {"enabled": _off_alone},
 }
 
 
@@ -331,7 +339,7 @@ _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
     Policy: {
         "settings": ("policy",), "servers": ("servers",), "router": ("router",), "sandbox": ("sandbox",),
         "write": ("write",), "code": ("code",), "cache": ("cache",), "web": ("web",),
-        "console": ("console",),
+        "console": ("console",), "telemetry": ("telemetry",),
     },
     Settings: {"callers": ("callers",), "audit": ("audit",), "budgets_of_tools": ("policy", "budgets", "tools")},
 }  # fmt: skip
@@ -355,6 +363,7 @@ _MEANINGS = (
     (("web", "networks"), "lets tools reach addresses that are not part of the public internet"),
     (("web",), "lets tools fetch more"),
     (("console",), "opens the console to others, or shows it elsewhere"),
+    (("telemetry",), "sends traces to where the environment says"),
     (("audit", "path"), "keeps the audit log outside the folder"),
     (("gate", "packs"), "loads rules from a file"),
     (("policy", "stage"), "allows more tools"),
@@ -497,7 +506,7 @@ def _asks_nothing(record: Struct, name: str, said: Any) -> bool:
         return said == "read-only" or (name == "only" and set(said or ()) <= _FREE)
     if isinstance(record, HostSettings | Rules):
         return said is None
-    return name == "enabled" and said is True
+    return name == "enabled" and said is True and not isinstance(record, TelemetrySettings)
 
 
 def _plain(value: Any) -> Any:

@@ -12,12 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Collection, Container, Sequence
 from contextlib import aclosing
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rightcall import suggest
+from rightcall.base.telemetry.spans import Telemetry, telemetry_for
 from rightcall.errors import ConfigError
 from rightcall.router.lexical import STOP_WORDS, ToolText, names_value, stem
 from rightcall.router.packet import (
@@ -38,6 +40,7 @@ from rightcall.router.packet import (
 )
 from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
 from rightcall.router.slots import FILLED, filled_shares
+from rightcall.router.spans import follow_models, follow_trip
 from rightcall.router.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -155,7 +158,14 @@ class Router:
     def models(self) -> Models:
         if self._models is None:
             self._models = models_of(self._given_models, self.settings)
+            if self.telemetry.is_on:
+                follow_models(self._models, self.telemetry)
         return self._models
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """What follows its requests; as the policy and the environment said when it was first asked."""
+        return telemetry_for(self._tools.policy.telemetry.enabled)
 
     # Without a model
 
@@ -367,7 +377,8 @@ class AnswerStream:
 
     def __init__(self, trip: Trip, pieces: Pieces) -> None:
         self._trip = trip
-        self._pieces = _kept(trip, pieces)
+        is_followed = trip.router.telemetry.is_on
+        self._pieces = _kept(trip, follow_trip(trip, pieces) if is_followed else pieces)
 
     @property
     def packet(self) -> Packet:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall.base.telemetry.spans import NO_SPAN, Span
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, RightCallError, StoreError
 from rightcall.executor.messages import Outcome
@@ -67,6 +68,8 @@ class Trip:
         self.packet = packet
         self.by = ""
         """The person who has said something to it, where one has."""
+        self.span: Span = NO_SPAN
+        """What follows it, where telemetry is on."""
         self.rounds = 0
         """Calls that were tried on this way, whatever the packet says of itself: a step may have been replaced."""
 
@@ -125,6 +128,10 @@ class Trip:
 
     async def step(self, name: str) -> None:
         """One step of the router's, whoever has written it."""
+        with self.span.step(f"rightcall.route.{name}"):
+            await self._step(name)
+
+    async def _step(self, name: str) -> None:
         made: Any = getattr(self.router, name)(self.packet)
         given = await made if isawaitable(made) else made
         if not isinstance(given, Packet):

@@ -27,6 +27,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rightcall import __version__
 from rightcall.base.http.answers import ServeLimits
 from rightcall.base.http.client import HttpLimits
+from rightcall.base.telemetry.conventions import CHAT, ERROR, MODEL, OPERATION, Value
+from rightcall.base.telemetry.spans import telemetry_for
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import Policy
@@ -224,6 +226,11 @@ def assemble(
     proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused, own=own)
     watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
     metrics.streams = lambda: proxy.streams
+    proxy.telemetry = telemetry_for(in_force.current.telemetry.enabled)
+    if mcp is not None:
+        mcp.gateway.door.telemetry = mcp.gateway.door.telemetry.counted(metrics.observe)
+    if own is not None:
+        own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     span = Span(
         opening=[*([] if mcp is None else [mcp.gateway.start]), *([] if own is None else [own.executor.start])],
@@ -280,6 +287,8 @@ def _tell(hooks: Iterable[Watcher], facts: Facts) -> None:
 def count(metrics: Metrics, facts: Facts) -> None:
     """One request in the figures."""
     metrics.request(facts.wire, facts.status, facts.seconds)
+    if facts.wire != "passed":
+        metrics.observe(CHAT.metric, facts.seconds, _chat_labels(facts), {})
     for did in facts.did:
         if did.fate in ("repaired", "lifted", "left"):
             watched = did.fate != "left" and (facts.observe or did.verdict.mode == "observe")
@@ -290,6 +299,12 @@ def count(metrics: Metrics, facts: Facts) -> None:
         metrics.changed("taught")
     if facts.fault in ("unreachable", "timeout", "broken", "too_large"):
         metrics.upstream_failed(facts.fault)
+
+
+def _chat_labels(facts: Facts) -> dict[str, Value]:
+    failed = facts.fault or (str(facts.status) if facts.status >= 400 else "")
+    labels: dict[str, Value] = {OPERATION: CHAT.operation, "gen_ai.provider.name": facts.provider}
+    return {**labels, **({MODEL: facts.model} if facts.model else {}), **({ERROR: failed} if failed else {})}
 
 
 # ── running ──

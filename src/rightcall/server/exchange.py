@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from rightcall.base.http.answers import Fault, Headers, HttpError, TooLong, header_of, length_of
 from rightcall.base.http.client import Incoming
+from rightcall.base.telemetry.spans import NO_SPAN, OFF, Span, Telemetry
 from rightcall.base.text import escaped
 from rightcall.errors import CallError
 from rightcall.gate.gate import Gate
@@ -35,6 +36,7 @@ from rightcall.server.access import entrance_of, error_body
 from rightcall.server.addresses import OWN, REPORT, Upstream, answer_headers, request_headers, tell_upstream
 from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
+from rightcall.server.spans import tell_facts, tell_input, tell_output, tell_request, tell_usage
 from rightcall.types import Call
 
 if TYPE_CHECKING:
@@ -304,6 +306,7 @@ class Client(Protocol):
     facts: Facts
     reports: bool
     """Whether the client wants to find in the answer what was done to it."""
+    span: Span
 
     @property
     def upstream(self) -> str: ...
@@ -395,6 +398,9 @@ class Answering:
                 raw = b""
         self.asking.was_trial(flow)
         self.facts.did = flow.did
+        if self.client.span.is_live:
+            tell_usage(self.client.span, plus(self.wire.usage(answer), self.asking.spent), flow.reason, answer)
+            tell_output(self.client.span, event, flow.reason)
         if raw and event.same and self.asking.spent == Usage():
             return raw
         return msgspec.json.encode(self.wire.with_usage(self.wire.written(event), self.asking.spent))
@@ -423,6 +429,8 @@ class Answering:
             await self._pump(incoming, editor)
             rest = await self._ended(editor)
             self.facts.did = editor.flow.did
+            if self.client.span.is_live:
+                tell_usage(self.client.span, plus(editor.wire.usage, self.asking.spent), editor.flow.reason)
             if editor.flow.unended:
                 await self._break_off(rest, "broken", f"{self.client.upstream} {NO_END}")
             else:
@@ -516,6 +524,8 @@ class Proxy:
         self.pupils = Pupils()
         self.streams = 0
         """How many are under way."""
+        self.telemetry: Telemetry = OFF
+        """What follows its requests."""
         self._told = told
         self._paused = paused
         self._lifts = lifts(options, upstream.host)
@@ -526,15 +536,18 @@ class Proxy:
         wire = self._wire(scope)
         observe = self.options.observe or self.gates.watches
         facts = Facts(wire.name if wire else "passed", self.gates.provider, observe=observe)
-        exchange = _Exchange(self, scope, receive, send, wire, facts)
-        try:
-            await exchange.run()
-        except Gone:
-            facts.fault = "gone"
-        finally:
-            facts.seconds = monotonic() - began
-            if self._told is not None:
-                self._told(facts)
+        with NO_SPAN if wire is None else self.telemetry.chat(facts.provider, scope["headers"]) as span:
+            exchange = _Exchange(self, scope, receive, send, wire, facts)
+            exchange.span = span
+            try:
+                await exchange.run()
+            except Gone:
+                facts.fault = "gone"
+            finally:
+                facts.seconds = monotonic() - began
+                tell_facts(span, facts)
+                if self._told is not None:
+                    self._told(facts)
 
     async def aclose(self) -> None:
         await self.upstream.aclose()
@@ -584,6 +597,7 @@ class _Exchange:
         self.wire = wire
         self.facts = facts
         self.reports = any(name == REPORT for name, _ in scope["headers"])
+        self.span: Span = NO_SPAN
         self.begun = False
 
     async def run(self) -> None:
@@ -615,12 +629,14 @@ class _Exchange:
             raise Paused
         given = self.scope["headers"]
         self.facts.caller = entrance_of(self.scope).caller
-        headers = [header for header in given if not header[0].startswith(OWN)]
+        headers = self.span.headers([header for header in given if not header[0].startswith(OWN)])
         target = _target(self.scope)
         asking = None
         if self.wire is not None:
             plain = request_headers(headers, plain=True)
             asking = await self.proxy.asking(self.wire, body, target, plain, self.facts)
+            tell_request(self.span, self.facts, self.upstream)
+            tell_input(self.span, body)
         if asking is None:
             upstream = self.proxy.upstream
             incoming = await upstream.send(self.scope["method"], target, request_headers(headers, plain=False), body)

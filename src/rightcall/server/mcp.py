@@ -285,6 +285,7 @@ class Session:
         self.client = Client(gateway, opened_by.caller, self._send, new_context())
         self.client.decides_for_all = opened_by.operator
         self.client.pausing = self._pause
+        self.client.transport = "tcp"
         self.seen = monotonic()
         self._standing = Channel(_STANDING, room, MOST_BYTES)  # what waits there is limited by `_send`
         self._room = room
@@ -426,10 +427,11 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         version = _read_header(scope["headers"], _VERSION)
         try:
-            if version and version not in HANDSHAKE:
-                await self._new(scope, receive, send)
-            else:
-                await self._old(scope, receive, send)
+            with self.gateway.door.telemetry.around(scope["headers"]):
+                if version and version not in HANDSHAKE:
+                    await self._new(scope, receive, send)
+                else:
+                    await self._old(scope, receive, send)
         except Gone:
             return
 
@@ -454,6 +456,7 @@ class Endpoint:
         client = Client(self.gateway, entrance_of(scope).caller, lambda _: None)
         client.decides_for_all = entrance_of(scope).operator
         client.headers = scope["headers"]
+        client.transport = "tcp"
         reply = Reply(client, body, message, self.sessions.room)
         try:
             await stream(reply, scope, receive, send, Manner(_status, cancels=True))

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 from rightcall.base.http.answers import Kind
 from rightcall.base.secrets import Redactor
+from rightcall.base.telemetry.conventions import CALLED, DURATIONS, SERVED, TOOL, TOOL_NAME, Attributes
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import StoreError
@@ -49,6 +50,7 @@ Statistics = Callable[[], Mapping[str, Mapping[str, Any]]]
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _MOST_TOOLS: Final = 1_000
+_NONE: Final[Mapping[str, str]] = {}
 
 
 def _no_statistics() -> Mapping[str, Mapping[str, Any]]:
@@ -69,6 +71,10 @@ class Metrics:
         self._changes: Counter[str] = Counter()
         self._refusals: Counter[str] = Counter()
         self._upstream_errors: Counter[str] = Counter()
+        self._durations: dict[str, dict[tuple[tuple[str, str], ...], Durations]] = {name: {} for name in DURATIONS}
+        self._decisions: Counter[tuple[str, str]] = Counter()
+        self._repairs: Counter[str] = Counter()
+        self._waited = Durations(_BOUNDS)
 
     def request(self, wire: str, status: int, seconds: float) -> None:
         """One request has been answered, the last byte of a stream included."""
@@ -76,6 +82,22 @@ class Metrics:
         buckets = self._seconds.setdefault(wire, [0] * (len(_BOUNDS) + 1))
         buckets[bisect_left(_BOUNDS, seconds)] += 1
         self._spent[wire] += seconds  # type: ignore[assignment]  # a Counter adds fractions as well
+
+    def observe(self, metric: str, seconds: float, labels: Attributes, told: Attributes) -> None:
+        """Some work is over, as telemetry follows it; there is an end to how many tools are told apart."""
+        series = self._durations[metric]
+        key = tuple(sorted((name, str(value)) for name, value in labels.items()))
+        known = series.get(key)
+        if known is None:
+            key = key if len(series) < _MOST_TOOLS else ((TOOL_NAME, "(other)"),)
+            known = series.setdefault(key, Durations(DURATIONS[metric][0]))
+        known.add(seconds)
+        if "rightcall.decision" in told:
+            self._decisions[str(told["rightcall.decision"]), str(told["rightcall.rule"])] += 1
+        for rule in cast("tuple[str, ...]", told.get("rightcall.repair.rules", ())):
+            self._repairs[rule] += 1
+        if "rightcall.approval.waited" in told:
+            self._waited.add(cast("float", told["rightcall.approval.waited"]))
 
     def changed(self, kind: Change, count: int = 1) -> None:
         self._changes[kind] += count
@@ -130,10 +152,33 @@ class Metrics:
                 "Failed attempts to write the audit, and records lost.",
                 [("", self.audit_failures())],
             ),
+            _family(
+                "decisions_total",
+                "counter",
+                "Calls that were decided here, by decision and rule.",
+                self._decision_lines(),
+            ),
+            _family("repairs_total", "counter", "Calls repaired here, by rule.", _by("rule", self._repairs)),
+            _family(
+                "approval_wait_seconds", "histogram", "Seconds that calls waited for a person.", self._waited.lines()
+            ),
+            *self._followed(),
             _family("streams_open", "gauge", "Answers that stream at this moment.", [("", self.streams())]),
             _family("connections_open", "gauge", "Connections of clients at this moment.", [("", self.connections())]),
         )
         return "".join(line for family in families for line in family)
+
+    def _followed(self) -> Iterator[Iterable[str]]:
+        """The histograms of telemetry, as OpenTelemetry's own exporter calls them."""
+        for metric, series in self._durations.items():
+            if series or metric in (SERVED.metric, CALLED.metric, TOOL.metric):
+                lines = (line for key, one in sorted(series.items()) for line in one.lines(dict(key)))
+                name = f"{metric.replace('.', '_')}_seconds"
+                yield _family(name, "histogram", DURATIONS[metric][1], lines, prefix="")
+
+    def _decision_lines(self) -> Iterator[tuple[str, int]]:
+        for (decision, rule), count in sorted(self._decisions.items()):
+            yield _labels(decision=decision, rule=rule), count
 
     def _request_lines(self) -> Iterator[tuple[str, int]]:
         for (wire, status), count in sorted(self._requests.items()):
@@ -174,10 +219,37 @@ def add_figures(one: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
     return {"tools": tools}
 
 
-def _family(name: str, kind: str, about: str, lines: Iterable[tuple[str, float]]) -> Iterator[str]:
-    yield f"# HELP rightcall_{name} {about}\n# TYPE rightcall_{name} {kind}\n"
+class Durations:
+    """One histogram: how often something took how long, and how long all of it."""
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._sum = 0.0
+
+    def add(self, seconds: float) -> None:
+        self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._sum += seconds
+
+    def lines(self, labels: Mapping[str, str] = _NONE) -> Iterator[tuple[str, float]]:
+        if not any(self._counts):
+            return
+        own = {name.replace(".", "_"): value for name, value in labels.items()}
+        below = 0
+        for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
+            below += count
+            yield "_bucket" + _labels(**own, le=bound), below
+        alone = _labels(**own) if own else ""
+        yield f"_sum{alone}", round(self._sum, 6)
+        yield f"_count{alone}", below
+
+
+def _family(
+    name: str, kind: str, about: str, lines: Iterable[tuple[str, float]], prefix: str = "rightcall_"
+) -> Iterator[str]:
+    yield f"# HELP {prefix}{name} {about}\n# TYPE {prefix}{name} {kind}\n"
     for rest, value in lines:
-        yield f"rightcall_{name}{rest} {value}\n"
+        yield f"{prefix}{name}{rest} {value}\n"
 
 
 def _by(label: str, counts: Counter[str]) -> Iterator[tuple[str, int]]:

@@ -19,6 +19,7 @@ from rightcall.base.text import escaped
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
 from rightcall.executor.rights import full_name
+from rightcall.executor.spans import tell_passage, tell_waiting
 from rightcall.mcp.approvals import Approver, is_ours, read_answer
 from rightcall.mcp.gateway.forward import (
     MARK,
@@ -56,6 +57,7 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.serving import Exchange
 from rightcall.mcp.session import ServerGone, ServerSlow
+from rightcall.mcp.spans import tell_result, tell_tool
 from rightcall.mcp.upstream import Upstream
 from rightcall.mcp.wrap.calls import record_refusal
 from rightcall.policy.types import PAUSED
@@ -90,6 +92,7 @@ class Judging:
 
     async def judge(self, meant: Meant, call: ToolCall, exchange: Exchange) -> Passage:
         caller, space, context = exchange.caller, meant.entry.space, exchange.client.context
+        since = self._door.telemetry.now()
         await self._made_ready(caller, space)
         if len(bytes(exchange.line)) <= BIG:
             passage = await self._door.ajudge(meant.name, call.arguments, caller=caller, space=space, context=context)
@@ -100,6 +103,9 @@ class Judging:
                 )
         if passage.message:
             passage = replace(passage, message=self._as_listed(passage, space))
+        if exchange.span.is_live:
+            tell_tool(exchange.span, self._table.wire(space, passage.name) or passage.name)
+            tell_passage(exchange.span, passage, since, self._door.redactor)
         return self._counted(passage)
 
     async def refuse_unknown(self, call: ToolCall, exchange: Exchange) -> None:
@@ -280,7 +286,9 @@ class Calls:
         form = await asyncio.to_thread(self._approver.form, passage, exchange.peer)
         if form is None:
             return _refused(passage.message, exchange)
+        since = self._door.telemetry.now()
         answer = await exchange.ask("elicitation/create", form)
+        tell_waiting(exchange.span, passage.approval or "", "answered", since, self._door.telemetry.now())
         word = read_answer(value(answer.result or b""))
         return word if word is not None else _refused(passage.message, exchange)
 
@@ -430,6 +438,7 @@ class Calls:
             return answer
         if (task := await self._tasks.begun(answer, errand, exchange)) is not None:
             return task
+        tell_result(exchange.span, answer, passage.arguments, self._door.redactor)
         outcome = outcome_of(answer.result, answer.error)
         await self._door.aended(
             passage, ok=outcome.ok, summary=outcome.summary, error=outcome.error, seconds=monotonic() - began,

@@ -19,7 +19,9 @@ from secrets import token_urlsafe
 from typing import Any, Final, cast
 
 from msgspec import Raw, Struct, json
+from msgspec.structs import replace
 
+from rightcall.base.telemetry.spans import NO_SPAN, Span
 from rightcall.executor.passage import Passage
 from rightcall.mcp.messages import (
     CAPABILITIES_KEY,
@@ -48,6 +50,7 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.session import ASKING, Agreed, Session, SessionExpired
+from rightcall.mcp.spans import CALL, tell_answer
 from rightcall.mcp.upstream import Upstream, headers_for
 
 # ── continuations ──
@@ -230,10 +233,23 @@ class Errand(Struct, frozen=True):
     """How often the server has asked for it already."""
     seconds: float | None = 0.0
     """How long its answer may take: 0 for as long as a call, None for as long as the client waits."""
+    span: Span = NO_SPAN
+    """What follows it, where telemetry is on."""
 
 
 async def forward(errand: Errand, exchange: Exchange, kept: Continuations) -> Answer:
     """The answer as this client can read it. Raises ServerGone and ServerSlow."""
+    if not exchange.span.is_live:
+        return await _forward(errand, exchange, kept)
+    with exchange.span.call(errand.method, (errand.name or "") if errand.method == CALL else "") as span:
+        transport = "tcp" if errand.upstream.server.url else "pipe"
+        span.tell({"network.transport": transport, "rightcall.server": errand.upstream.name})
+        answer = await _forward(replace(errand, span=span), exchange, kept)
+        tell_answer(span, answer)
+        return answer
+
+
+async def _forward(errand: Errand, exchange: Exchange, kept: Continuations) -> Answer:
     session = await errand.upstream.ready()
     try:
         return await _put(errand, exchange, session, kept)
@@ -264,7 +280,7 @@ async def _put(errand: Errand, exchange: Exchange, session: Session, kept: Conti
 
 
 async def _ask(errand: Errand, params: dict[str, Any], exchange: Exchange, session: Session, agreed: Agreed) -> Answer:
-    meta = _meta(exchange, agreed)
+    meta = _meta(exchange, agreed) | errand.span.meta()
     headers = None
     if agreed.era == "new":
         named = None if errand.name is None else header_value(errand.name)

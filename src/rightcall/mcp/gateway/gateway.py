@@ -14,7 +14,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Protocol, cast
 
 from msgspec import Raw, Struct, json
@@ -59,6 +59,7 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.serving import Client, Exchange
 from rightcall.mcp.session import Cause, Session, spawn
+from rightcall.mcp.spans import follow_exchange, tell_tool
 from rightcall.mcp.upstream import STARTING, Hello, Opening, Upstream
 from rightcall.policy.settings import Server
 from rightcall.policy.types import Approval
@@ -331,7 +332,7 @@ class Gateway:
         self._questions.came(exchange.caller)
         self.running += 1
         try:
-            return await handler(self, exchange)
+            return await follow_exchange(self.door.telemetry, exchange, partial(handler, self))
         finally:
             self.running -= 1
 
@@ -373,6 +374,8 @@ class Gateway:
         name = called_by(exchange)
         own = self._own
         is_own = own is not None and own.has(name)
+        if is_own:
+            tell_tool(exchange.span, name)
         if not is_own and name not in self.table.wires():
             await self.settled(STARTING)  # it may be a tool of a server that is just starting
         if own is not None and (is_own or await self._calls.naming.find(name) is None):

@@ -458,6 +458,7 @@ class Searching:
         message = read(line)
         assert message is not None, "it is a message that was read before"
         inner = Exchange(exchange.client, line, message, exchange.emit)
+        inner.span = exchange.span
         inner.headers = None  # they are about the arguments of the call around it
         return inner
 

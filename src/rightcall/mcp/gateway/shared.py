@@ -412,15 +412,29 @@ class ServerSource:
         seconds = upstream.server.timeout
         try:
             try:
-                return await _put(await upstream.ready(), gateway, entry, arguments, seconds)
+                return await self._put(await upstream.ready(), gateway, entry, arguments, seconds)
             except SessionExpired:  # it has not looked at the request
-                return await _put(await upstream.ready(), gateway, entry, arguments, seconds)
+                return await self._put(await upstream.ready(), gateway, entry, arguments, seconds)
         except ServerSlow as slow:
             raise ToolFailure(
                 f"The server {server} {slow}. The call was cancelled; whether it had an effect is not known."
             ) from None
         except ServerGone as gone:
             raise ToolFailure(f"The server {server} gave no answer: {gone}.") from None
+
+    async def _put(
+        self, session: Session, gateway: Gateway, entry: ToolEntry, arguments: Mapping[str, Any], seconds: float
+    ) -> Answer:
+        agreed = session.agreed
+        assert agreed is not None
+        params: dict[str, Any] = {"name": entry.name, "arguments": arguments}
+        meta, headers = self._door.telemetry.meta(), None
+        if agreed.era == "new":
+            headers = headers_for(_CALL, agreed.version, header_value(entry.name)) | mirrored(entry.mirrors, arguments)
+            meta |= envelope_for(gateway.hello, agreed.version)
+        if meta:
+            params["_meta"] = meta
+        return await session.request(_CALL, params, seconds, headers=headers)
 
     async def _closed(self) -> None:
         others = [one for one in asyncio.all_tasks() if one is not asyncio.current_task()]
@@ -429,19 +443,6 @@ class ServerSource:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-
-
-async def _put(
-    session: Session, gateway: Gateway, entry: ToolEntry, arguments: Mapping[str, Any], seconds: float
-) -> Answer:
-    agreed = session.agreed
-    assert agreed is not None
-    params: dict[str, Any] = {"name": entry.name, "arguments": arguments}
-    if agreed.era == "old":
-        return await session.request(_CALL, params, seconds)
-    headers = headers_for(_CALL, agreed.version, header_value(entry.name)) | mirrored(entry.mirrors, arguments)
-    params["_meta"] = envelope_for(gateway.hello, agreed.version)
-    return await session.request(_CALL, params, seconds, headers=headers)
 
 
 class ServerAnswer(ToolFailure):

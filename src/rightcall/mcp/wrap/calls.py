@@ -16,9 +16,11 @@ from msgspec import Raw, Struct
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall.base.telemetry.conventions import TOOL_ERROR
 from rightcall.errors import StoreError
 from rightcall.executor.messages import error_content
 from rightcall.executor.rights import full_name
+from rightcall.executor.spans import tell_passage, tell_waiting
 from rightcall.mcp.approvals import Approver, Held, Questions, Said
 from rightcall.mcp.messages import (
     ABOUT_ONE,
@@ -29,6 +31,7 @@ from rightcall.mcp.messages import (
     MOST_ROUNDS,
     NULL,
     SERVER_GONE,
+    Answer,
     Bytes,
     Id,
     Message,
@@ -54,6 +57,7 @@ from rightcall.mcp.messages import (
     with_note,
     with_warning,
 )
+from rightcall.mcp.spans import CALL, tell_answer, tell_request, tell_result, tell_tool
 from rightcall.mcp.wrap.process import Ends, Listing, log
 from rightcall.policy.types import PAUSED, Decision
 from rightcall.record.admission import refuse
@@ -61,6 +65,7 @@ from rightcall.record.notes import remember_tools
 from rightcall.record.tables import CallBody
 
 if TYPE_CHECKING:
+    from rightcall.base.telemetry import Span
     from rightcall.executor.door import Door
     from rightcall.executor.passage import Passage
 
@@ -94,10 +99,24 @@ class Pending(Struct, frozen=True):
     """Whether the client has said that it can take a task for an answer (2026-07-28)."""
     digest: str = ""
     """Of the policy that let it through."""
+    spans: tuple[Span, ...] = ()
+    """What follows it, where telemetry is on: our request to the server, and the client's to us."""
 
     @property
     def seconds(self) -> float:
         return self.spent + monotonic() - self.since
+
+    def told(self, answer: Answer) -> None:
+        """It is answered, as telemetry hears of it."""
+        for span in self.spans:
+            tell_answer(span, answer)
+            span.end()
+
+    def given_up(self, kind: str) -> None:
+        """Nobody will answer it."""
+        for span in self.spans:
+            span.fail(kind)
+            span.end()
 
 
 class _Kept(Struct, frozen=True):
@@ -338,6 +357,8 @@ _NOWHERE: Final = (
 AMBIGUOUS: Final = (
     "a key of this tools/call appears twice, or differs from a protocol key only in capitals, so the call is ambiguous"
 )
+GONE: Final = "server_gone"
+"""The `error.type` of a call whose server has ended."""
 UNHEARD: Final = "The server closed its input, so it was ended."
 _MOST_PENDING: Final = 10_000
 """Calls without an answer that are remembered: a server may never give one."""
@@ -389,7 +410,9 @@ class Calls:
                 failure(message.id, INVALID_REQUEST, "`id` is in use: an earlier call with it still waits")
             )
             return None
-        held = Held(bytes(line), known, message.id, call, peer_of_request(call.meta, self._client))
+        peer = peer_of_request(call.meta, self._client)
+        held = Held(bytes(line), known, message.id, call, peer, self._door.telemetry.serve(CALL, call.meta))
+        tell_request(held.span, message.id, peer, "pipe")
         if self.listing.hold(known, call.meta, lambda: self._resume(held)):
             return None
         return self._judged(held)
@@ -423,6 +446,10 @@ class Calls:
         if pending is None:
             return None if self._forget_cancelled(id) else self.tasks.answered(id, line, message)
         passage = pending.passage
+        answered = Answer(message.result or None, message.error or None)
+        for span in pending.spans:
+            tell_result(span, answered, passage.arguments, self._door.redactor)
+        pending.told(answered)
         outcome = outcome_of(message.result, message.error)
         if outcome.asks and self._waits(pending, message):
             return line
@@ -461,6 +488,7 @@ class Calls:
             self._forget_cancelled(id)
         pending = self._popped(id)
         if pending is not None:
+            pending.told(Answer())
             self._door.ended(pending.passage, summary=f"{size:,} bytes", seconds=pending.seconds)
 
     def cancelled(self, id: Id | None) -> bool:
@@ -475,6 +503,7 @@ class Calls:
                 if len(self._cancelled) >= _MOST_PENDING:
                     del self._cancelled[next(iter(self._cancelled))]
                 self._cancelled[id] = None
+            pending.given_up("cancelled")
             self._door.ended(pending.passage, ok=False, error="The client cancelled it.")
         return False
 
@@ -496,6 +525,7 @@ class Calls:
         with self._lock:
             pending, self._pending = self._pending, {}
         for one in pending.values():
+            one.given_up(GONE)
             self._door.ended(one.passage, ok=False, error=why, seconds=one.seconds)
             if tell:
                 self._ends.to_client(failure(one.raw_id, SERVER_GONE, why))
@@ -508,6 +538,8 @@ class Calls:
     def _resume(self, held: Held) -> None:
         """A call that waited for the list of tools goes on, unless nobody is there to run it any more."""
         if self._gone:
+            held.span.fail(GONE)
+            held.span.end()
             self._ends.to_client(failure(held.raw_id, SERVER_GONE, self._gone))
         else:
             self._go_on(self._judged(held))
@@ -526,7 +558,13 @@ class Calls:
         return self._settled(held, passage)
 
     def _judge(self, held: Held) -> Passage:
-        return self._door.judge(held.call.name, held.call.arguments, space=self._space, context=self._context)
+        since = self._door.telemetry.now()
+        passage = self._door.judge(held.call.name, held.call.arguments, space=self._space, context=self._context)
+        if held.span.is_live:
+            if self._door.gate(space=self._space).catalog.get(passage.name) is not None:
+                tell_tool(held.span, passage.name)
+            tell_passage(held.span, passage, since, self._door.redactor)
+        return passage
 
     def _settled(self, held: Held, passage: Passage) -> bytes | None:
         if passage.action == "allow":
@@ -543,12 +581,16 @@ class Calls:
 
     def _asked(self, held: Held, passage: Passage) -> bool:
         if not held.peer.stateless:
-            return self.questions.ask(held, passage)
+            return self.questions.ask(replace(held, asked=self._door.telemetry.now()), passage)
         question = self._approver.question(passage, held.call, held.peer)
-        return question is not None and self._ends.to_client(answer(held.raw_id, question))
+        if question is None:
+            return False
+        held.span.end()
+        return self._ends.to_client(answer(held.raw_id, question))
 
     def _heard(self, held: Held, passage: Passage, word: Said | None) -> None:
         """What came of a question; None when nobody answered, then it still waits under its id."""
+        tell_waiting(held.span, passage.approval or "", word or "waiting", held.asked, self._door.telemetry.now())
         if word is None or not self._approver.answer(passage, word, held.peer):
             self._leave(held, passage)
             return
@@ -572,16 +614,25 @@ class Calls:
         passage = pending.passage
         if passage.changed:
             params |= {"name": passage.name, "arguments": passage.arguments}
+        if held.span.is_live:
+            client = held.span.call(CALL, passage.name)
+            client.tell({"network.transport": "pipe", "rightcall.server": self._space})
+            pending = replace(pending, spans=(client, held.span))
+            if meta := client.meta():
+                params = {**params, "_meta": {**held.call.meta, **meta}}
         with self._lock:
             earlier = self._pending.pop(held.id, None)
             if earlier is None and len(self._pending) >= _MOST_PENDING:
                 earlier = self._pending.pop(next(iter(self._pending)))
             self._pending[held.id] = pending
         if earlier is not None:
+            earlier.given_up("unanswered")
             self._door.ended(earlier.passage, ok=False, error="The server never answered.")
         return changed(held.line, params, without) if params or without else held.line
 
     def _refuse(self, held: Held, text: str) -> None:
+        held.span.fail(TOOL_ERROR)
+        held.span.end()
         if held.call.task:
             self._ends.to_client(failure(held.raw_id, INVALID_PARAMS, text))
         else:
