@@ -11,7 +11,7 @@ import json as std_json
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from msgspec import MsgspecError, Struct, json
@@ -270,7 +270,9 @@ _MOST_TOKENS = 200_000
 _MOST_FIELDS = 200
 _MOST_TEXT = 4_000_000
 """Characters of one field that are read for their meaning."""
-_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[{]+|[\]}]|[,:]|[^\s"\[\]{},:]++', re.DOTALL)
+_MOST_QUOTES = 100_000
+"""Quotes inside one text, after which it counts as cut off too."""
+_TOKEN = re.compile(r'"|[\[{]+|[\]}]|[,:]|[^\s"\[\]{},:]++', re.DOTALL)
 _MOST_DIGITS = 400
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -288,20 +290,18 @@ def _fields(text: str) -> dict[str, str]:
     """The text of each value at the top, by its key."""
     found: dict[str, str] = {}
     depth, key, start = 0, None, -1
-    for number, token in enumerate(_TOKEN.finditer(text, 1)):
-        if number > _MOST_TOKENS:
-            break
-        mark = token.group()
+    for begin, end in _tokens(text):
+        mark = text[begin:end]
         if depth == 0 and mark in (",", "}", "]"):
             if key is not None and start >= 0:
-                found[_text_lenient(key)] = text[start : token.start()]
+                found[_text_lenient(key)] = text[start:begin]
             key, start = None, -1
             if mark != "," or len(found) >= _MOST_FIELDS:
                 return found
         elif depth == 0 and key is None and mark.startswith('"'):
             key = mark
         elif depth == 0 and mark == ":" and start < 0:
-            start = token.end()
+            start = end
         elif mark[0] in "[{":
             depth += len(mark)
         elif mark in ("]", "}"):
@@ -309,6 +309,34 @@ def _fields(text: str) -> dict[str, str]:
     if key is not None and start >= 0:
         found[_text_lenient(key)] = text[start:]
     return found
+
+
+def _tokens(text: str) -> Iterator[tuple[int, int]]:
+    """Where each begins and ends; a text with its quotes. By `find`: a text may have millions of characters."""
+    position = 1
+    for _ in range(_MOST_TOKENS):
+        token = _TOKEN.search(text, position)
+        if token is None:
+            return
+        begin, position = token.span()
+        if token.group() == '"':
+            position = _text_end(text, position)
+            if position < 0:
+                return
+        yield begin, position
+
+
+def _text_end(text: str, start: int) -> int:
+    """Behind the quote that ends a text; -1 where none does."""
+    for _ in range(_MOST_QUOTES):
+        at = text.find('"', start)
+        if at < 0:
+            return -1
+        inside = text[start:at]
+        if (len(inside) - len(inside.rstrip("\\"))) % 2 == 0:
+            return at + 1
+        start = at + 1
+    return -1
 
 
 def _text_lenient(literal: str) -> str:
