@@ -19,9 +19,7 @@ from bench.timing import all_cores
 from rightcall import Executor
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code import CodeTool, diff, listing, read, search
-from rightcall.tools.code import history as blame
-from rightcall.tools.code import history as log
-from rightcall.tools.code import history as show
+from rightcall.tools.code.history import BLAME, LOG, SHOW
 from rightcall.tools.git.repository import repository_for
 from rightcall.tools.git.run import write_graph
 
@@ -29,11 +27,11 @@ ROUNDS = 7
 READS = 2_000
 GRACE = 0.015
 """Seconds that a git tool may take besides twice what git takes."""
-TOOLS = (read, search, listing, diff, log, blame, show)
+TOOLS = (read.TOOL, search.TOOL, listing.TOOL, diff.TOOL, LOG, BLAME, SHOW)
 POLICY: dict[str, Any] = {
     "policy": {
         "repeats": 0,
-        "limits": {"all": WIDE, "caller": WIDE, "tools": {tool.TOOL.name: WIDE for tool in TOOLS}},
+        "limits": {"all": WIDE, "caller": WIDE, "tools": {tool.name: WIDE for tool in TOOLS}},
     }
 }
 Action = Callable[[], object]
@@ -155,12 +153,12 @@ def histories(on: Bench) -> Iterator[Figure]:
     git = ("git", "--no-pager")
     engine = HOT[0]
     cases: list[tuple[str, CodeTool, dict[str, Any], tuple[str, ...]]] = [
-        ("code/log", log.LOG, {}, ("log", "-20", "--stat")),
-        ("code/log of a path", log.LOG, {"path": engine}, ("log", "-20", "--stat", "--", engine)),
-        ("code/log with diffs", log.LOG, {"include_diff": True}, ("log", "-20", "-p")),
+        ("code/log", LOG, {}, ("log", "-20", "--stat")),
+        ("code/log of a path", LOG, {"path": engine}, ("log", "-20", "--stat", "--", engine)),
+        ("code/log with diffs", LOG, {"include_diff": True}, ("log", "-20", "-p")),
         ("code/diff of 50 commits", diff.TOOL, {"base": "HEAD~50", "compare": "HEAD"}, ("diff", "HEAD~50", "HEAD")),
         ("code/diff with the working tree", diff.TOOL, {"base": "HEAD~5"}, ("diff", "HEAD~5")),
-        ("code/show", show.SHOW, {"commit": "HEAD~100"}, ("show", "HEAD~100")),
+        ("code/show", SHOW, {"commit": "HEAD~100"}, ("show", "HEAD~100")),
     ]
     for what, tool, asked, plain in cases:
         actions = {
@@ -178,12 +176,12 @@ def blaming(on: Bench) -> Iterator[Figure]:
         if warm:
             write_graph(repository_for(on.sight), 600)
         actions = {
-            "tool": on.tool(blame.BLAME, **asked),
-            "whole call": on.call(blame.BLAME, **asked),
+            "tool": on.tool(BLAME, **asked),
+            "whole call": on.call(BLAME, **asked),
             "git blame": plain,
         }
         for figure in beside(f"code/blame of 50 lines{when}", actions, "git blame", 1.1, rounds=5):
-            deadline = f", {blame.BLAME.seconds:.0f} s"
+            deadline = f", {BLAME.seconds:.0f} s"
             yield figure._replace(target=figure.target + deadline)
 
 
