@@ -13,6 +13,8 @@ BIN := $(VENV)/bin
 TYPED = $(shell find src/. bench/. scripts/. tests/support/. tests_hosts/. -name __pycache__ -prune -o \( -name '*.py' -o -type d \) -print)
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
 PINNED := --constraint constraints.txt
+# By a name: a comma would part the arguments of `call`.
+EXTRAS := .[code,serve]
 
 FUZZ_SECONDS ?= 600
 CORPORA ?=
@@ -186,7 +188,7 @@ $(BENCH)/bin/python: | python
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@printf %s "-- installing rightcall and the packages it needs "
-	@$(call showing,$(BIN)/pip install $(filter-out --quiet,$(PIP_QUIET)) $(PINNED) --editable '.[code,serve]')
+	@$(call showing,$(BIN)/pip install $(filter-out --quiet,$(PIP_QUIET)) $(PINNED) --editable '$(EXTRAS)')
 	@$(BIN)/python -m compileall -q src # an editable package is else compiled anew at every start where caches are off
 	@touch $@
 
