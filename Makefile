@@ -36,15 +36,10 @@ help: ## list the targets
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/.installed ## set up, then start the server with a practice model on this machine [ARGS='--upstream URL' for a real one]
-	@echo "-- starting '$(BIN)/rightcall serve' from the environment in $(VENV)/; other things to try in a second terminal:"
-	@echo "   $(BIN)/rightcall demo               broken calls repaired and refused, in a minute"
-	@echo "   $(BIN)/rightcall doctor             checks this machine and says what to do next"
-	@echo "   $(BIN)/rightcall init               a policy file; then 'rightcall run --help' runs calls under it"
-	@echo "   $(BIN)/rightcall docs               the documentation"
-	@echo "   make test                           lint, types and tests"
+run: $(VENV)/.installed ## set up, then start the server with a practice model and its console [ARGS='--upstream URL' for a real one]
+	@echo "-- starting '$(BIN)/rightcall serve'; in a second terminal: '$(BIN)/rightcall demo', 'doctor', 'init' or 'docs'"
 	@echo
-	@trap : INT; $(BIN)/rightcall serve $(if $(findstring --port,$(ARGS)),,--port 0) $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end
+	@trap : INT; $(BIN)/rightcall serve $(if $(findstring --port,$(ARGS)),,--port 0) $(if $(or $(findstring --upstream,$(ARGS)),$(findstring --no-audit,$(ARGS))),,--practice) $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end
 
 test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
