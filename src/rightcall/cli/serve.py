@@ -126,7 +126,7 @@ def serve_upstream(
         recording = _recording(options, policy.current)
         beside = tokens_alone(options) if recording is None else None
         callers = None if beside is None else Callers(beside)
-        endpoint, client = None, None
+        endpoint = None
         try:
             if gateway and policy.current.servers:
                 endpoint = open_endpoint(options, lines.say)
@@ -134,7 +134,10 @@ def serve_upstream(
             client = _practice_client(options, recording)
             if watcher is not None and client is not None:
                 watcher = _without_practice(watcher)
-            parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
+            parts = Parts(
+                recording, callers, watcher, endpoint, _own_tools(options, policy.current),
+                ending=None if client is None else client.stop,
+            )  # fmt: skip
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             start_exporting(service.proxy.telemetry)
             with _console(options, recording, policy, service) as told:
@@ -151,8 +154,6 @@ def serve_upstream(
                     on_stopping=lambda running: _stopping(running, endpoint, lines.say),
                 )  # fmt: skip
         finally:
-            if client is not None:
-                client.stop()
             if recording is not None:
                 _stop(recording)
             if beside is not None:

@@ -4,6 +4,7 @@ of somebody new has calls to show. What it does is recorded under the caller `pr
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 from itertools import cycle
 from typing import Any, Final
 
@@ -79,18 +80,22 @@ _ASKS: Final = {"policy": {"write": "ask"}}
 
 
 class PracticeClient:
-    """`start` begins to ask, in a thread of its own; `stop` ends that and takes the token back."""
+    """`start` begins to ask, in a thread of its own; `stop` ends that and takes the token back. `pause` says how long
+    to wait after the request of a number, `most` how many requests there are."""
 
-    def __init__(self, store: Store, root: str) -> None:
+    def __init__(
+        self, store: Store, root: str, *, pause: Callable[[int], float] | None = None, most: int = MOST
+    ) -> None:
         self._store = store
         self._root = root
+        self._pause = pause or pause_after
+        self._most = most
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self, host: str, port: int) -> None:
         """Where the proxy listens."""
-        address = Address(host, port, False, "")
-        self._thread = threading.Thread(target=self._run, args=(address,), name="rightcall practice", daemon=True)
+        self._thread = threading.Thread(target=self.run, args=(host, port), name="rightcall practice", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -98,7 +103,9 @@ class PracticeClient:
         if self._thread is not None:
             self._thread.join(_STOPPING)
 
-    def _run(self, address: Address) -> None:
+    def run(self, host: str, port: int) -> None:
+        """Ask until it is stopped, or there is nothing left to ask."""
+        address = Address(host, port, False, "")
         try:
             made, text = self._store.transact(lambda tables: make_token(tables, TokenRequest(CALLER, _BY, _TOKEN_ENDS)))
             try:
@@ -115,13 +122,13 @@ class PracticeClient:
     def _ask_on(self, address: Address, token: str, executor: SyncExecutor) -> None:
         decision = executor.run(_NOTE, CALLER).decision
         question = None if decision is None else decision.approval
-        for number, asked in zip(range(MOST), cycle(ASKED), strict=False):
+        for number, asked in zip(range(self._most), cycle(ASKED), strict=False):
             asyncio.run(_ask(address, token, asked, stream=number % 2 == 1))
             if question is not None and (status := self._status(question)) != "waiting":
                 question = None
                 if status == "approved":
                     executor.run(_NOTE, CALLER)  # as an agent would, once it is told
-            if self._stopping.wait(pause_after(number)):
+            if self._stopping.wait(self._pause(number)):
                 return
 
     def _status(self, question: str) -> ApprovalStatus:

@@ -342,7 +342,7 @@ PRESETS: Mapping[Preset, Limits] = MappingProxyType(
 
 
 class Asking(Struct, frozen=True):
-    """`[policy.approval]`: which calls need a person."""
+    """`[policy.approval]`: which calls need a person; and `[approvals]`: how that person hears of it."""
 
     tools: tuple[str, ...] = ()
     """These ask, whatever their effects; names or patterns."""
@@ -356,6 +356,8 @@ class Asking(Struct, frozen=True):
     """Questions of one caller that may wait at a time, and"""
     waiting_bytes: int = 1_000_000
     """how much they may hold together."""
+    notify: str | tuple[str, ...] = ()
+    """`[approvals] notify`: an address that each new question is posted to, or a command that is run for it."""
 
 
 class Budgets(Struct, frozen=True):
