@@ -3,6 +3,7 @@
 import { follow } from "./events.js";
 import { listenToKeys } from "./keys.js";
 import { Live } from "./live.js";
+import { areOn, noticeWaiting, offerNotices } from "./notices.js";
 import { countDown, localise } from "./times.js";
 
 const list = document.querySelector("[data-live]");
@@ -14,6 +15,7 @@ let known = { head: Number(document.body.dataset.head), waiting: Number(document
 localise();
 countDown();
 setInterval(() => localise(), 30000);
+offerNotices(document.getElementById("notices"));
 listenToKeys({ pause: () => live?.pause(!live.paused) });
 
 follow((kind, value) => {
@@ -23,8 +25,9 @@ follow((kind, value) => {
   showWaiting(value.waiting);
   live?.news(value.head);
   if (value.waiting !== before.waiting) refresh("waiting");
+  if (value.waiting > before.waiting) noticeWaiting();
   if (value.head !== before.head) refresh("head");
-});
+}, areOn);
 
 function showLink(state) {
   if (state === "over") return location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);

@@ -1,6 +1,7 @@
 /**
  * One event stream for all tabs of this browser: whichever tab holds the lock listens and tells the others.
- * A hidden tab lets go of it, so that nothing is open while nobody looks.
+ * A hidden tab lets go of it, so that nothing is open while nobody looks; `stays` says whether it keeps it, because
+ * somebody wants to be told on the desktop.
  *
  * tell("state", {head, waiting, paused})   something was recorded, or waits
  * tell("link", "live" | "gone" | "over")   whether the server is there; over: this session has ended
@@ -8,7 +9,7 @@
 
 const CHANNEL = "rightcall";
 
-export function follow(tell) {
+export function follow(tell, stays = () => false) {
   const channel = "BroadcastChannel" in self ? new BroadcastChannel(CHANNEL) : null;
   const pass = (kind, value) => {
     tell(kind, value);
@@ -16,6 +17,7 @@ export function follow(tell) {
   };
   if (channel) channel.onmessage = (message) => tell(...message.data);
 
+  const away = () => document.hidden && !stays();
   let release = null;
   const listen = () => new Promise((done) => {
     const stream = new EventSource("/events");
@@ -43,7 +45,7 @@ export function follow(tell) {
   });
 
   const start = () => {
-    if (release || document.hidden) return;
+    if (release || away()) return;
     if (!navigator.locks) {  // plain HTTP on another machine: each tab has its own
       listen();
       return;
@@ -53,10 +55,10 @@ export function follow(tell) {
       giveUp.abort();
       release = null;
     };
-    navigator.locks.request(CHANNEL, { signal: giveUp.signal }, () => (document.hidden ? null : listen())).catch(() => {});
+    navigator.locks.request(CHANNEL, { signal: giveUp.signal }, () => (away() ? null : listen())).catch(() => {});
   };
 
-  document.addEventListener("visibilitychange", () => (document.hidden ? release?.() : start()));
+  document.addEventListener("visibilitychange", () => (away() ? release?.() : start()));
   addEventListener("pagehide", () => release?.());
   addEventListener("pageshow", start);
   start();
