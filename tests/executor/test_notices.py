@@ -59,8 +59,8 @@ def test_an_address_gets_the_same_as_a_post() -> None:
         return Response(status_code=204)
 
     with running(Starlette(routes=[Route("/hook", take, methods=["POST"])])) as (host, port):
-        (id,) = ask(f"http://{host}:{port}/hook", SECRET)
-    assert [json.decode(one) for one in bodies] == [{"id": id, "tool": "save", "caller": "ada"}]
+        (asked,) = ask(f"http://{host}:{port}/hook", SECRET)
+    assert [json.decode(one) for one in bodies] == [{"id": asked, "tool": "save", "caller": "ada"}]
 
 
 def test_a_call_at_a_door_is_told_too(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_command_is_no_shell(tmp_path: Path) -> None:
 
 def test_a_policy_that_was_found_cannot_name_whom_to_tell() -> None:
     said = b'[approvals]\nnotify = ["sh", "-c", "evil"]\n'
-    assert tighten(load_policy(policy_with(["sh"]))).settings.approval.notify == ()
+    assert tighten(load_policy(policy_with(["sh"]))).settings.approvals.notify == ()
     (asked,) = requests_of("rightcall.toml", said)
     assert (asked.key, asked.line) == ("approvals.notify", 2)
     assert asked.meaning == "runs a command, or posts to an address, when a call waits"

@@ -139,6 +139,11 @@ definitions = true
 waiting = 20
 waiting_bytes = 1_000_000
 
+# How you hear that a call waits.
+[approvals]
+# A program with its arguments, or an address: it gets id, tool and caller as JSON, on standard input or by POST.
+notify = []
+
 # What one call may cost.
 [policy.budgets]
 # Longest run of a tool.

@@ -286,7 +286,7 @@ def tell_people(admission: Admission, request: Request | Decision) -> None:
     """Somebody is needed: whoever the policy names is told, and nobody waits for that."""
     if not admission.asks or isinstance(request, Decision) or admission.decision.approval is None:
         return
-    if notify := request.rights.approval.notify:
+    if notify := request.rights.approvals.notify:
         from rightcall.executor.notices import send  # late: few policies name anybody
 
         send(notify, admission.decision.approval, request.tool, request.caller)

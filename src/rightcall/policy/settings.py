@@ -342,7 +342,7 @@ PRESETS: Mapping[Preset, Limits] = MappingProxyType(
 
 
 class Asking(Struct, frozen=True):
-    """`[policy.approval]`: which calls need a person; and `[approvals]`: how that person hears of it."""
+    """`[policy.approval]`: which calls need a person."""
 
     tools: tuple[str, ...] = ()
     """These ask, whatever their effects; names or patterns."""
@@ -356,8 +356,13 @@ class Asking(Struct, frozen=True):
     """Questions of one caller that may wait at a time, and"""
     waiting_bytes: int = 1_000_000
     """how much they may hold together."""
+
+
+class Notices(Struct, frozen=True):
+    """`[approvals]`: how people hear that a call waits for them."""
+
     notify: str | tuple[str, ...] = ()
-    """`[approvals] notify`: an address that each new question is posted to, or a command that is run for it."""
+    """An address that each new question is posted to, or a command that is run for it."""
 
 
 class Budgets(Struct, frozen=True):
@@ -441,6 +446,7 @@ class Settings(Struct, frozen=True):
     deny: tuple[str, ...] = ()
     limits: Limits = Limits()
     approval: Asking = Asking()
+    approvals: Notices = Notices()
     budgets: Budgets = Budgets()
     budgets_of_tools: Mapping[str, Budgets] = MappingProxyType({})
     paths: Paths = Paths()
@@ -483,6 +489,7 @@ class Rights(Struct, frozen=True):
     commands: CommandRules = CommandRules()
     urls: UrlRules = UrlRules()
     repeatable: tuple[str, ...] = ()
+    approvals: Notices = Notices()
     digest: str = ""
     """Of everything above: results are cached by rights, and a record names them."""
 
@@ -528,6 +535,7 @@ def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-r
         commands=settings.commands,
         urls=settings.urls,
         repeatable=settings.repeatable,
+        approvals=settings.approvals,
     )
     return with_digest(rights)
 

@@ -341,8 +341,10 @@ _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
         "write": ("write",), "code": ("code",), "cache": ("cache",), "web": ("web",),
         "console": ("console",), "telemetry": ("telemetry",),
     },
-    Asking: {"notify": ("approvals", "notify")},
-    Settings: {"callers": ("callers",), "audit": ("audit",), "budgets_of_tools": ("policy", "budgets", "tools")},
+    Settings: {
+        "approvals": ("approvals",), "callers": ("callers",), "audit": ("audit",),
+        "budgets_of_tools": ("policy", "budgets", "tools"),
+    },
 }  # fmt: skip
 """Where a record's fields stand in the file, if not under the record's own key."""
 _FREE = STAGES["read-only"]

@@ -22,6 +22,7 @@ from rightcall.policy.settings import (
     Budgets,
     CallerSettings,
     Limits,
+    Notices,
     Paths,
     Preset,
     Records,
@@ -255,19 +256,14 @@ def read_settings(source: Source, document: Table) -> Settings:
         limits=limits,
         budgets=budgets,
         budgets_of_tools=budgets_of_tools,
-        approval=_approval(source, policy, document),
+        approval=laid_over(source, ("policy", "approval"), policy.get("approval", {}), _APPROVAL, Asking()),
+        approvals=laid_over(source, ("approvals",), document.get("approvals", {}), {"notify": _notify}, Notices()),
         paths=laid_over(source, ("policy", "paths"), policy.get("paths", {}), _PATHS, Paths()),
         commands=laid_over(source, ("policy", "commands"), policy.get("commands", {}), _COMMANDS, CommandRules()),
         urls=laid_over(source, ("policy", "urls"), policy.get("urls", {}), _URLS, UrlRules()),
         callers=_callers(source, ("callers",), document.get("callers", {}), limits.caller, budgets),
         audit=laid_over(source, ("audit",), document.get("audit", {}), _AUDIT, Audit()),
     )
-
-
-def _approval(source: Source, policy: Table, document: Table) -> Asking:
-    """Two tables: when a person is asked, and how they hear of it."""
-    asked = laid_over(source, ("policy", "approval"), policy.get("approval", {}), _APPROVAL, Asking())
-    return laid_over(source, ("approvals",), document.get("approvals", {}), {"notify": _notify}, asked)
 
 
 def _notify(source: Source, path: KeyPath, value: Any) -> str | tuple[str, ...]:
