@@ -18,6 +18,8 @@ from rightcall.executor.notices import finish
 from rightcall.policy.tightening import requests_of, tighten
 from rightcall.server.app import running
 
+pytestmark = pytest.mark.promise("P-06")
+
 SECRET = "do-not-tell-4711"
 
 
@@ -94,6 +96,7 @@ def test_a_command_is_no_shell(tmp_path: Path) -> None:
     assert not file.exists()
 
 
+@pytest.mark.promise("P-13")
 def test_a_policy_that_was_found_cannot_name_whom_to_tell() -> None:
     said = b'[approvals]\nnotify = ["sh", "-c", "evil"]\n'
     assert tighten(load_policy(policy_with(["sh"]))).settings.approvals.notify == ()
