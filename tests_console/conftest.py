@@ -7,11 +7,19 @@ screen. `make test-console` sets up what they need, and says where axe-core is:
 import importlib.util
 import os
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.busy_console import Busy, busy_console, enter
+from rightcall.console.access import Address
+from rightcall.console.app import Console, console_running
+from rightcall.policy.settings import ConsoleSettings, Policy
+from rightcall.record.admission import Admission
+from rightcall.record.sqlite import SqliteStore
+from support.approvals import request_of, try_call
+from support.busy_console import Busy, busy_console, enter, login_link
 from support.chromium import Chromium, Page
 
 HERE = Path(__file__).parent
@@ -62,3 +70,53 @@ def page(browser: Chromium, visitor: str) -> Generator[Page]:
     made.size(1280)
     yield made
     made.close()
+
+
+class Desk:
+    """A console on a store of its own that can go away and come back, and a person who is logged in."""
+
+    def __init__(self, browser: Chromium, folder: Path) -> None:
+        self.store = SqliteStore(folder / "audit.db")
+        self._running = ExitStack()
+        self.address = self.start(0)
+        self.page = browser.page()
+        self.page.size(1280)
+        enter(self.page, login_link(self.store, self.address, "ann"))
+
+    def start(self, port: int) -> Address:
+        console = Console(self.store, Policy)
+        return self._running.enter_context(console_running(console, ConsoleSettings(port=port)))
+
+    def stop(self) -> None:
+        self._running.close()
+
+    def open(self, path: str, page: Page | None = None) -> Page:
+        """With its event stream."""
+        shown = page or self.page
+        shown.open(self.address.origin + path)
+        shown.wait("document.getElementById('link').dataset.state === 'live'")
+        return shown
+
+    def call(self, arguments: dict[str, Any] | None = None, **more: Any) -> Admission:
+        """What a caller gets for a write, which asks."""
+        return try_call(self.store, request_of(arguments, at=self.store.clock.now(), **more))
+
+    def ask(self, arguments: dict[str, Any] | None = None, **more: Any) -> str:
+        """The id of a new question."""
+        found = self.call(arguments, **more).decision.approval
+        assert found is not None
+        return found
+
+    def status(self, question: str) -> str:
+        found = self.store.look(lambda tables: tables.approval(question))
+        assert found is not None
+        return found.status
+
+
+@pytest.fixture
+def desk(browser: Chromium, tmp_path: Path) -> Generator[Desk]:
+    made = Desk(browser, tmp_path)
+    yield made
+    made.page.close()
+    made.stop()
+    made.store.close()
