@@ -83,9 +83,9 @@ class Chromium:
         return self.ask("Target.createBrowserContext")["browserContextId"]
 
     def page(self, person: str | None = None) -> "Page":
-        """A new tab of a person, who else is a new one."""
+        """A new window of a person, who else is a new one; in one window, only the last tab would be visible."""
         owner = person or self.person()
-        target = self.ask("Target.createTarget", url="about:blank", browserContextId=owner)["targetId"]
+        target = self.ask("Target.createTarget", url="about:blank", browserContextId=owner, newWindow=True)["targetId"]
         session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = self._pages[session] = Page(self, session, target, owner)
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -208,7 +208,7 @@ class Page:
             one.scrollIntoView({block: "center"});
             const box = one.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
             const there = document.elementFromPoint(x, y);
-            return there && (one.contains(there) || there.contains(one)) ? [x, y] : null;
+            return there && one.contains(there) ? [x, y] : null;
         })(%s)"""
         at = self.run(script % json.dumps(selector))
         if at is None:

@@ -10,11 +10,19 @@ const CHANNEL = "rightcall";
 
 export function follow(tell) {
   const channel = "BroadcastChannel" in self ? new BroadcastChannel(CHANNEL) : null;
+  const last = new Map();  // of the tab that listens: what a new one wants to know
   const pass = (kind, value) => {
+    last.set(kind, value);
     tell(kind, value);
     channel?.postMessage([kind, value]);
   };
-  if (channel) channel.onmessage = (message) => tell(...message.data);
+  if (channel) {
+    channel.onmessage = ({ data: [kind, value] }) => {
+      if (kind !== "hello") return tell(kind, value);
+      for (const known of last) channel.postMessage(known);
+    };
+    channel.postMessage(["hello"]);
+  }
 
   let release = null;
   const listen = () => new Promise((done) => {
@@ -27,9 +35,12 @@ export function follow(tell) {
       stream.close();
       pass("link", "over");
     });
-    stream.onerror = () => {
+    stream.onerror = async () => {
+      if (stream.readyState === EventSource.CLOSED) {  // it was answered with something else
+        if (await loggedOut()) return pass("link", "over");
+        setTimeout(again, 2000);
+      }
       pass("link", "gone");
-      if (stream.readyState === EventSource.CLOSED) setTimeout(again, 2000);
     };
     const again = () => {
       stop();
@@ -37,6 +48,7 @@ export function follow(tell) {
     };
     const stop = release = () => {
       stream.close();
+      last.clear();
       release = null;
       done();
     };
@@ -60,4 +72,12 @@ export function follow(tell) {
   addEventListener("pagehide", () => release?.());
   addEventListener("pageshow", start);
   start();
+}
+
+async function loggedOut() {
+  try {
+    return (await fetch("/inbox", { method: "HEAD", headers: { accept: "text/plain" } })).status === 401;
+  } catch {
+    return false;
+  }
 }
