@@ -28,7 +28,7 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts test-console chromium lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts test-console chromium lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -97,6 +97,9 @@ reference: $(VENV)/.dev ## write the pages that are generated from the code: com
 
 pictures: $(VENV)/.dev ## draw the pictures of the README from real commands
 	@$(BIN)/python scripts/pictures.py
+
+screens: $(VENV)/.dev chromium ## take the pictures of the console in a real browser
+	@$(BIN)/python scripts/screens.py
 
 test-docs: $(VENV)/.dev ## run every example and command of README and docs, build the site, and check their links
 	@$(BIN)/python -m pytest -m "" tests/test_docs.py tests/test_promises.py tests/test_site.py $(ARGS)
