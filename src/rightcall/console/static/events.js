@@ -11,11 +11,19 @@ const CHANNEL = "rightcall";
 
 export function follow(tell, stays = () => false) {
   const channel = "BroadcastChannel" in self ? new BroadcastChannel(CHANNEL) : null;
+  const last = new Map();  // of the tab that listens: what a new one wants to know
   const pass = (kind, value) => {
+    last.set(kind, value);
     tell(kind, value);
     channel?.postMessage([kind, value]);
   };
-  if (channel) channel.onmessage = (message) => tell(...message.data);
+  if (channel) {
+    channel.onmessage = ({ data: [kind, value] }) => {
+      if (kind !== "hello") return tell(kind, value);
+      for (const known of last) channel.postMessage(known);
+    };
+    channel.postMessage(["hello"]);
+  }
 
   const away = () => document.hidden && !stays();
   let release = null;
@@ -29,9 +37,12 @@ export function follow(tell, stays = () => false) {
       stream.close();
       pass("link", "over");
     });
-    stream.onerror = () => {
+    stream.onerror = async () => {
+      if (stream.readyState === EventSource.CLOSED) {  // it was answered with something else
+        if (await loggedOut()) return pass("link", "over");
+        setTimeout(again, 2000);
+      }
       pass("link", "gone");
-      if (stream.readyState === EventSource.CLOSED) setTimeout(again, 2000);
     };
     const again = () => {
       stop();
@@ -39,6 +50,7 @@ export function follow(tell, stays = () => false) {
     };
     const stop = release = () => {
       stream.close();
+      last.clear();
       release = null;
       done();
     };
@@ -62,4 +74,12 @@ export function follow(tell, stays = () => false) {
   addEventListener("pagehide", () => release?.());
   addEventListener("pageshow", start);
   start();
+}
+
+async function loggedOut() {
+  try {
+    return (await fetch("/inbox", { method: "HEAD", headers: { accept: "text/plain" } })).status === 401;
+  } catch {
+    return false;
+  }
 }
