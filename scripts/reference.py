@@ -129,12 +129,12 @@ def expanded(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
 # ── policy keys ──
 
 SECTION = re.compile(r"^#?\[(.+)\]$")
-KEY = re.compile(r"^(#?)([A-Za-z_][\w-]*) = (.*)$")
+KEY = re.compile(r"""^(#?)([A-Za-z_][\w-]*|"[^"]+") = (.*)$""")
 RULE = re.compile(r"^# ── (.*?) ─*$")
 
 
-def policy_keys() -> str:
-    """Every key with its default, read from the policy that `rightcall init` writes."""
+def policy_keys(text: str | None = None) -> str:
+    """Every key with its default and its own meaning, read from the policy that `rightcall init` writes."""
     from rightcall.cli.init import template
 
     lines = [
@@ -145,13 +145,13 @@ def policy_keys() -> str:
         "Look up a key of `rightcall.toml` with its default and its meaning. The [guide](../operate/policy.md) shows",
         "how to write a policy, and [the policy in detail](policy.md) gives ranges, rules and their order.",
     ]
-    section, comment, last = "", list[str](), ""
-    for line in whole_values(template()):
+    section, comment = "", list[str]()
+    for line in whole_values(template() if text is None else text):
         if RULE.match(line):
             comment = []
         elif found := SECTION.match(line):
             if found[1] != section:
-                section, last = found[1], ""
+                section = found[1]
                 said = f"{sentence(comment)}\n\n" if comment else ""
                 lines += ["", f"## `[{section}]`", "", f"{said}| key | default | meaning |", "|---|---|---|"]
             comment = []
@@ -159,14 +159,15 @@ def policy_keys() -> str:
             if not section:
                 lines += ["", "## At the top", "", "| key | default | meaning |", "|---|---|---|"]
                 section, comment = "(top)", ["# The version of the file format."]
-            meaning = sentence(comment) or last
-            last, comment = meaning, []
+            meaning, comment = sentence(comment), []
+            if not meaning:
+                raise SystemExit(f"scripts/reference.py: say in cli/init.py what `{found[2]}` of [{section}] means")
             value = f"`{found[3]}`"
             lines.append(f"| `{found[2]}` | {f'none; for example {value}' if found[1] else value} | {cell(meaning)} |")
         elif line.startswith("#"):
             comment.append(line)
         else:
-            comment, last = [], ""
+            comment = []
     return "\n".join(lines) + "\n"
 
 

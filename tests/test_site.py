@@ -52,6 +52,21 @@ def test_the_generated_pages_are_those_of_the_code() -> None:
     assert done.returncode == 0, f"run `make reference`:\n{done.stdout}{done.stderr}"
 
 
+@pytest.mark.parametrize(
+    "text", ["[web]\n# Bytes of one answer.\nbytes = 1\nredirects = 5\n", "[web]\n#ports = [80]\n"]
+)
+def test_a_key_of_the_policy_without_a_meaning_of_its_own_stops_the_generator(text: str) -> None:
+    with pytest.raises(SystemExit, match=r"what `(redirects|ports)` of \[web\] means"):
+        run_path(str(ROOT / "scripts" / "reference.py"))["policy_keys"](text)
+
+
+def test_every_table_of_the_policy_keys_has_a_key_with_a_meaning() -> None:
+    page = (DOCS / "reference" / "policy-keys.md").read_text("utf-8")
+    tables = page.split("| key | default | meaning |\n|---|---|---|\n")[1:]
+    assert [table for table in tables if not table.startswith("| `")] == []
+    assert "|  |" not in page
+
+
 def test_the_pictures_are_what_the_commands_print() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/pictures.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -10,6 +10,7 @@ import pytest
 from rightcall.cli.init import template
 from rightcall.policy.decide import POLICIES
 from rightcall.policy.settings import STAGES
+from rightcall.record.notes import remember_tools
 from rightcall.record.sqlite import SqliteStore
 from support.cli import Runner, write_trusted
 
@@ -447,3 +448,59 @@ def test_a_command_line_comes_from_a_file_or_from_standard_input(run: Runner, tm
         assert given == typed
     assert typed.json["answer"] == "ask"
     assert run("policy", "command", f"@{tmp_path}/none", "--root", str(tmp_path)).code == 2
+
+
+# tools of servers
+
+SERVED = """\
+[policy]
+stage = "read-only"
+
+[callers.teacher]
+deny = ["notes/wipe"]
+
+[servers.notes]
+command = ["notes-server"]
+effects = { "find" = ["read"] }
+deny = ["drop"]
+"""
+LISTED = [
+    {"name": name, "inputSchema": {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}}
+    for name in ("find", "add", "wipe", "drop")
+]
+
+
+@pytest.fixture
+def remembered(here: Path) -> Path:
+    write_trusted(here / "rightcall.toml", SERVED)
+    with closing(SqliteStore(here / ".rightcall" / "audit.db")) as store:
+        assert remember_tools(store, "notes", LISTED)
+    return here
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "rule"),
+    [
+        (("notes/find",), "allow", "server:notes"),
+        (("notes_find", '{"q": "milk"}'), "allow", "server:notes"),
+        (("mcp__notes__find",), "allow", "server:notes"),
+        (("notes/find", "{}"), "deny", "validation"),
+        (("notes/add",), "ask", "approval:write"),
+        (("notes/wipe",), "deny", "caller:deny"),
+        (("notes/drop",), "deny", "server:notes"),
+    ],
+)
+@pytest.mark.usefixtures("remembered")
+def test_a_tool_of_a_server_that_was_seen_is_explained_as_the_gateway_decides(
+    run: Runner, call: tuple[str, ...], kind: str, rule: str
+) -> None:
+    record = explained(run, "--as", "teacher", *call)
+    assert record["tool"] == "notes/" + call[0].replace("mcp__notes__", "").replace("notes_", "").removeprefix("notes/")
+    assert (record["decision"]["kind"], record["decision"]["rule"]) == (kind, rule)
+
+
+def test_a_server_that_was_never_seen_is_named_with_what_to_do(run: Runner, here: Path) -> None:
+    write_trusted(here / "rightcall.toml", SERVED)
+    done = run("policy", "explain", "--as", "teacher", "notes/find")
+    assert done.code == 2
+    assert "rightcall hook learn --name notes" in done.err

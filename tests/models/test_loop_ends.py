@@ -3,13 +3,15 @@
 import asyncio
 import threading
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import pytest
 
 from rightcall.errors import ConfigError
 from rightcall.executor.executor import Executor
-from rightcall.models.loop import LoopResult, ScriptedModel, run_loop
+from rightcall.models.endpoint import Endpoint
+from rightcall.models.loop import LoopResult, ScriptedModel, run_loop, run_loop_sync
 from rightcall.tools.functions import tool
 from support.loops import LOGGER, Loops, written
 
@@ -79,16 +81,25 @@ def test_a_wrong_argument_is_named_with_what_would_be_right(loops: Loops, option
         loops(["Hello."], **options)
 
 
-def test_an_asynchronous_model_needs_the_asynchronous_loop(tmp_path: Path) -> None:
+def test_an_asynchronous_model_answers_in_either_loop(tmp_path: Path) -> None:
     async def model(messages: list[Any]) -> str:
         return "Hello."
 
     assert Loops(tmp_path, "async")(model).text == "Hello."
-    with pytest.raises(ConfigError, match="`model` is asynchronous: use `await run_loop"):
-        Loops(tmp_path, "sync")(model)
+    assert Loops(tmp_path, "sync")(model).text == "Hello."
     with Executor.open_sync(store="memory") as executor:
         result = executor.wait_for(lambda inner: run_loop(model, inner, "Hi", caller="teacher"))
     assert result.text == "Hello."
+
+
+def test_an_endpoint_that_is_down_ends_a_loop_without_an_event_loop_with_the_reason() -> None:
+    with socket() as closed:  # bound and not listening: nobody answers there
+        closed.bind(("127.0.0.1", 0))
+        model = Endpoint(f"http://127.0.0.1:{closed.getsockname()[1]}/v1", "local")
+        with Executor.open_sync(store="memory") as executor:
+            result = run_loop_sync(model, executor, "Hi", caller="teacher")
+    assert result.stopped == "model"
+    assert "127.0.0.1" in (result.error or "")
 
 
 def writing(folder: Path) -> list[Any]:

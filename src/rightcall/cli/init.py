@@ -30,10 +30,16 @@ def template(preset: Preset = "personal", stage: StageName = "read-only") -> str
 
 def _limits(limits: Limits) -> str:
     """The preset's numbers as examples: written out they would no longer follow the preset."""
-    tools = [f'#"{tool}" = {_window(window)}' for tool, window in limits.tools.items()]
-    return "\n".join(
-        [f"#all = {_window(limits.all)}", f"#caller = {_window(limits.caller)}", "[policy.limits.tools]", *tools]
-    )
+    lines = [
+        "# All callers together.",
+        f"#all = {_window(limits.all)}",
+        "# Each caller.",
+        f"#caller = {_window(limits.caller)}",
+        "[policy.limits.tools]",
+    ]
+    for tool, window in limits.tools.items():
+        lines += [f"# Each caller's calls of `{tool}`.", f'#"{tool}" = {_window(window)}']
+    return "\n".join(lines)
 
 
 def _window(window: Window) -> str:
@@ -66,26 +72,40 @@ enabled = true
 log_normalizations = true
 # false: a call that cannot be repaired passes unchanged.
 fail_on_normalization_failure = true
-# The longest arguments in characters, and their deepest nesting.
+# The longest arguments, in characters.
 max_text = 1_000_000
+# The deepest nesting of arguments.
 max_depth = 200
 # "open": prompts end inside the model's reasoning, so calls before its closing tag do not count. "auto", "closed".
 reasoning = "auto"
 
-# Settings for one provider, model, tool or host. docs/reference/packs.md lists the settings of a tool.
+# Settings for one provider.
 #[gate.providers.ollama]
+# false: its calls are not repaired.
 #enabled = true
+# The ways to repair that are tried; not set: all.
 #strategies = ["python_ast", "regex_quotes", "structure", "manual_repair"]
+# As in [gate].
 #reasoning = "auto"
+# Settings for models of one name, or of a pattern with `*`.
 #[gate.models."deepseek-r1*"]
+# As in [gate].
 #reasoning = "open"
+# Settings for one tool. docs/reference/packs.md lists all of them.
 #[gate.tools.my_tool]
+# Other names of arguments, each with the right one.
 #aliases = { message = "text" }
+# Settings for one host: a hook, the proxy, a framework.
 #[gate.hosts.claude-code]
+# As in [gate].
 #mode = "block"
+# As in [gate].
 #unknown_tool = "pass"
+# As in [gate].
 #unknown_argument = "drop"
+# What a hook says if it cannot decide: "deny" or "allow".
 #on_failure = "deny"
+# Seconds in which a hook answers.
 #deadline = 5
 
 # ── What may run ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -95,11 +115,12 @@ reasoning = "auto"
 preset = "@preset@"
 # Allowed tools: "read-only", "sandbox" (runs code, isolated), "limited-write", "full".
 stage = "@stage@"
-# What tools that write, and tools that execute, may do: "deny", "dry-run" (shown, not made), "ask" (a person approves
-# each call) or "allow". While a line is commented out, such tools are off; those that `stage` or `allow` lists are
-# shown and not made. `network` likewise, for tools that reach other machines.
+# What tools that write may do: "deny", "dry-run" (shown, not made), "ask" (a person approves each call) or "allow".
+# Not set: they are off; those that `stage` or `allow` lists are shown and not made.
 #write = "ask"
+# The same for tools that execute.
 #execute = "ask"
+# The same for tools that only reach other machines. Not set: no rule.
 #network = "ask"
 # Rounds of tool calls for one request.
 rounds = 5
@@ -111,18 +132,18 @@ repeatable = []
 quarantine = 5
 # Records that a caller sees with `data/list`, `data/read`, `debug/logs` and `analytics/tool-usage`: "own" or "all".
 records = "own"
-# Tools allowed besides those of the stage, and tools denied to everybody. Names, or patterns with `*`.
-# Deny beats allow, in every spelling of the name.
+# Tools allowed besides those of the stage. Names, or patterns with `*`.
 allow = []
+# Tools denied to everybody. Names, or patterns with `*`. Deny beats allow, in every spelling of the name.
 deny = []
 
-# Calls per minute, per hour and, as `burst`, per second; 0: no limit. Defaults come from the preset:
-# for all callers together, for each caller, and for each tool of a caller.
+# Calls per minute, per hour and, as `burst`, per second; 0: no limit. Defaults come from the preset.
 [policy.limits]
 @limits@
 
-# The same for tools of one name, or of a pattern with `*`.
+# `write`, `execute` and `network` for tools of one name, or of a pattern with `*`.
 #[policy.tools."code/create-test"]
+# As in [policy].
 #write = "allow"
 
 # Calls that need approval (`rightcall approvals`), besides those with the word "ask".
@@ -135,8 +156,9 @@ expires = 600
 confidence = 0.9
 # A tool needs approval once after its definition, or the command of its MCP server, changed.
 definitions = true
-# Pending approvals of one caller at a time, and their size in bytes. More are refused.
+# Pending approvals of one caller at a time. More are refused.
 waiting = 20
+# Their size together, in bytes. More are refused.
 waiting_bytes = 1_000_000
 
 # How you hear that a call waits.
@@ -146,15 +168,17 @@ notify = []
 
 # What one call may cost.
 [policy.budgets]
-# Longest run of a tool.
+# Longest run of a tool, in seconds.
 seconds = 30
-# Length of the result that a model sees.
+# Length of the result that a model sees, in tokens.
 tokens = 4000
 # Bytes of the result that are kept.
 output = 1_000_000
 # Calls of one message that run in parallel.
 parallel = 8
+# The same for tools of one name.
 #[policy.budgets.tools."code/search"]
+# Longest run of this tool.
 #seconds = 10
 
 # Files and folders, counted from the root. `*` stays within a name, `**` spans folders.
@@ -180,8 +204,11 @@ starter = true
 
 # Addresses in arguments and commands: "*.example.com", "https://example.com/docs", "10.0.0.0/8".
 [policy.urls]
+# These are never reached.
 deny = []
+# These ask a person.
 ask = []
+# The starter list does not ask about these.
 allow = []
 # Ask before the addresses where a cloud hands out credentials.
 starter = true
@@ -189,41 +216,59 @@ starter = true
 # ── Callers: exceptions for one caller ───────────────────────────────────────────────────────────────────────
 
 #[callers.teacher]
+# Its stage, instead of the one in [policy].
 #stage = "sandbox"
+# Tools allowed besides those of [policy].
 #allow = ["file/save"]
+# Tools denied besides those of [policy].
 #deny = ["code/blame"]
+# As in [policy], for this caller.
 #write = "ask"
+# As in [policy], for this caller.
 #execute = "allow"
+# As in [policy], for this caller.
 #network = "deny"
+# As in [policy], for this caller.
 #records = "all"
 # Rooms shared with other callers, in every context (pack "room").
 #rooms = ["debug"]
+# Its calls per minute, per hour and, as `burst`, per second.
 #limits = { minute = 20, hour = 500 }
+# What one call of it may cost: the keys of [policy.budgets].
 #budgets = { seconds = 60 }
 
-# `only` replaces stage and `allow`.
 #[callers.guest]
+# The only tools it may use. Replaces stage and `allow`.
 #only = ["ping", "code/read"]
 
 # ── MCP servers of the gateway (`rightcall serve`), and the effects of their tools ───────────────────────────
 
 #[servers.git]
+# The program that is started, with its arguments.
 #command = ["mcp-server-git", "--repository", "."]
+# Environment variables of the program.
 #env = { GIT_PAGER = "cat" }
+# Its folder, counted from the folder of this file.
 #cwd = "."
+# What its tools do: "read", "write", "execute", "network". A tool that is not named here counts as doing all of it.
 #effects = { "git_log" = ["read"], "git_status" = ["read"], "git_diff*" = ["read"] }
-# Tools that are offered, hidden, or always need approval. The server's names, or patterns with `*`.
+# Tools that are offered. The server's names, or patterns with `*`.
 #allow = ["*"]
+# Tools that are hidden. The server's names, or patterns with `*`.
 #deny = ["git_reset"]
+# Tools that always need approval. The server's names, or patterns with `*`.
 #ask = ["git_commit"]
 # Prefix of its tools in the gateway (default: the server's name; "": none).
 #prefix = "git"
 # Seconds for one call.
 #timeout = 60
+# false: the server is not used.
 #enabled = true
 
 #[servers.search]
+# The address of a server that is reached by HTTP.
 #url = "http://127.0.0.1:8000/mcp"
+# HTTP headers of each request to it.
 #headers = { x-team = "tools" }
 
 # ── Router: which tool a request needs ───────────────────────────────────────────────────────────────────────
@@ -233,55 +278,75 @@ starter = true
 enabled = true
 # How the need for a tool is found: "learned", or by the design's heuristics, "keywords" and "regex".
 mode = "learned"
-# A chosen tool runs from this confidence on. Below it, "ask" asks the user and "skip" answers without the tool.
+# A chosen tool runs from this confidence on.
 threshold = 0.7
+# Below the threshold: "ask" asks the user, "skip" answers without the tool.
 below = "ask"
 # Further rounds of a request with a tool's result.
 reinjections = 3
 # Tools shown to the selecting model.
 candidates = 10
-# How the models are asked, and the longest answers in tokens. Without `answer_temperature` the server decides.
+# The temperature when a tool is selected.
 selection_temperature = 0.15
+# The longest answer when a tool is selected, in tokens.
 selection_tokens = 500
+# The temperature when a selection is reviewed.
 review_temperature = 0.3
+# The longest answer when a selection is reviewed, in tokens.
 review_tokens = 200
+# The temperature of the answer to the user. Not set: the server decides.
 #answer_temperature = 0.7
+# The longest answer to the user, in tokens.
 answer_tokens = 1000
+# The `top_p` of every request to a model.
 top_p = 0.9
-# Limits of a whole request: seconds, seconds for one model call, and tokens of prompts and answers.
+# Seconds for a whole request.
 seconds = 60
+# Seconds for one model call.
 model_seconds = 30
+# Tokens of all prompts and answers of a request.
 tokens = 20_000
 # When the MCP gateway would list more tools than this, it lists two to find and run them instead; 0: never.
 search = 0
 
-# The models, behind any OpenAI-compatible endpoint: "light" selects, "prime" reviews and answers; one does for both.
-# `key_env` names the environment variable with the key; `schema = false` where the server knows no JSON schema.
+# The model that selects, behind any OpenAI-compatible endpoint. Either of the two does for both.
 #[router.light]
+# The base URL of its server.
 #url = "http://127.0.0.1:8080/v1"
+# The model's name on the server. Not set: the model that it serves.
 #model = "small"
+# The model that reviews and answers.
 #[router.prime]
+# The base URL of its server.
 #url = "https://models.example.com/v1"
+# The model's name on the server. Not set: the model that it serves.
 #model = "large"
+# The environment variable that has the key.
 #key_env = "MODEL_KEY"
+# HTTP headers of each request to it.
 #headers = { x-team = "tools" }
+# false: for a server without JSON schemas.
 #schema = true
 
 # ── Sandbox: limits of model-written code ────────────────────────────────────────────────────────────────────
 
 [sandbox]
+# Longest run of a program, in seconds.
 seconds = 4
-# Megabytes: of memory for all its processes together, and of files.
+# Megabytes of memory, for all its processes together.
 memory = 512
+# Megabytes of files that it may write.
 scratch = 128
+# Processes at a time.
 processes = 64
 # Bytes that it may print.
 output = 1_000_000
 # The weakest isolation accepted: "landlock", or "namespaces", which is stronger. Without it nothing runs;
 # `rightcall sandbox doctor` shows what this machine has.
 tier = "landlock"
-# Whole paths of the programs; empty: the Python that rightcall runs on, and `node` on the PATH.
+# The whole path of Python; empty: the Python that rightcall runs on.
 python = ""
+# The whole path of Node.js; empty: `node` on the PATH.
 node = ""
 # Folders that can be read inside, besides the system's programs.
 visible = []
@@ -296,8 +361,9 @@ tests = [
   "tests/**", "test/**", "spec/**", "**/tests/**", "**/test/**", "**/__tests__/**", "**/test_*.py", "**/*_test.py",
   "**/*_test.go", "**/*.test.*", "**/*.spec.*", "**/*Test.java", "**/*_spec.rb",
 ]
-# Branches that only a reviewed merge changes, and branches that nothing changes.
+# Branches that only a reviewed merge changes.
 protected = ["main", "master", "trunk", "develop", "production", "release/*", "releases/*"]
+# Branches that nothing changes.
 frozen = []
 # Paths that no tool writes: mostly files that CI systems and git hooks run.
 locked = [
@@ -314,13 +380,17 @@ locked = [
 # Approvals that a merge needs, each by somebody else than the author.
 reviews = 1
 
-# What must succeed before a merge: program and arguments. It runs in the sandbox, where the merged files are. Without
-# a command nothing can be merged.
+# What must succeed before a merge. It runs in the sandbox, where the merged files are.
 [write.check]
+# Program and arguments. Without a command nothing can be merged.
 #command = ["python3", "-m", "pytest", "-q"]
+# Longest run, in seconds.
 seconds = 600
+# Megabytes of memory, for all its processes together.
 memory = 2048
+# Processes at a time.
 processes = 256
+# Megabytes of files that it may write.
 scratch = 1024
 
 # ── Reading: what the code tools open, and which results are kept ────────────────────────────────────────────
@@ -334,24 +404,29 @@ structure = false
 [cache]
 # Results are reused until the files they were read from change.
 enabled = true
-# Most results, most bytes, and the longest time in seconds.
+# Results that are kept.
 entries = 100
+# Bytes of all kept results.
 bytes = 10_000_000
+# The longest time a result is kept, in seconds.
 seconds = 300
 
 # ── Telemetry: spans and durations for OpenTelemetry, sent to where OTEL_* variables say ─────────────────────
 
 [telemetry]
-# Not set: on if such a variable names an exporter or an endpoint.
-# enabled = true
+# true: on, false: off. Not set: on if an OTEL_* variable names an exporter or an endpoint.
+#enabled = true
 
 # ── The web: what `web/fetch` and `web/search` may reach. They are off: `allow` above has to name them ───────
 
 [web]
+# Seconds for one fetch, redirects included.
 seconds = 20
 # Bytes of one answer.
 bytes = 2_000_000
+# Redirects that are followed.
 redirects = 5
+# Ports that may be reached. 0: any.
 ports = [80, 443]
 # If not empty, only these are fetched, such as "docs.python.org" or "*.example.org".
 sites = []
@@ -363,14 +438,17 @@ search = ""
 # ── The console in the browser, which `rightcall serve` starts ──────────────────────────────────────────────
 
 [console]
+# false: `rightcall serve` starts no console.
 enabled = true
+# The address it listens on.
 host = "127.0.0.1"
-# 0: any free port.
+# The port it listens on. 0: any free port.
 port = 4142
 # The address people use from elsewhere, such as "https://console.example.org".
 public_url = ""
-# Files (PEM) for HTTPS, which an address other than this machine's own needs.
+# The certificate (PEM file) for HTTPS, which an address other than this machine's own needs.
 certificate = ""
+# The key of the certificate (PEM file).
 private_key = ""
 # true: serve other addresses without TLS, behind your own proxy that has TLS.
 plain_http = false

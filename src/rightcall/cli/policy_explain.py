@@ -1,6 +1,7 @@
 """`rightcall policy explain`: what would be decided for a caller and a tool, by which rule, and what every other policy
 says. Nothing runs and nothing is recorded."""
 
+import os
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -13,12 +14,23 @@ from rightcall.cli import OK
 from rightcall.cli.options import InputError, load_tools, open_store, policy_of, policy_path, read_argument
 from rightcall.cli.terminal import Style, Tint, effect_words, hang, tell
 from rightcall.errors import ConfigError
-from rightcall.executor.explain import Asked, Explanation, Limit, Step, find_tool, toolbox_of
+from rightcall.executor.explain import (
+    Asked,
+    Beside,
+    Explanation,
+    Limit,
+    Served,
+    Step,
+    find_served,
+    find_tool,
+    toolbox_of,
+)
 from rightcall.executor.explain import explain as explain_call
+from rightcall.executor.toolbox import Toolbox
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import STAGES
 from rightcall.policy.types import DecisionKind
-from rightcall.record.memory import MemoryStore
+from rightcall.record.memory import MemoryStore, store_path
 
 _SAID: dict[DecisionKind, tuple[str, str, Tint]] = {
     "allow": ("✓", "would run", "green"),
@@ -29,6 +41,7 @@ _SAID: dict[DecisionKind, tuple[str, str, Tint]] = {
 _WORDS: dict[DecisionKind, str] = {"allow": "passes", "dry_run": "dry run", "ask": "asks", "deny": "denied"}
 _PERIODS = {"minute": "a minute", "hour": "an hour", "burst": "a second"}
 _LABEL = 12
+_UNSEEN = "the tools of the server {server} are known once it has run (`rightcall hook learn --name {server}`)"
 
 
 def run(options: Namespace) -> int:
@@ -46,10 +59,23 @@ def explain(options: Namespace) -> Explanation:
     asked = Asked(options.caller, name, None if written is None else read_argument(written))
     with closing(open_store(options) if options.live else MemoryStore()) as store:
         try:
-            find_tool(toolbox, name, "add others with `--tools` or `--pack`")
-            return explain_call(toolbox, asked, store, options.root, live=options.live)
+            served = _served(toolbox, name, options)
+            return explain_call(toolbox, asked, store, options.root, live=options.live, served=served)
         except ConfigError as error:
             raise InputError(str(error)) from None
+
+
+def _served(toolbox: Toolbox, name: str, options: Namespace) -> Served | None:
+    """The server's tool of this name; None for every other tool that is known. Raises ConfigError for the rest."""
+    policy, file = toolbox.policy, policy_path(options)
+    if name in toolbox.tools:
+        return None
+    path = options.store or store_path(policy, file and os.path.abspath(file), os.path.abspath(options.root))
+    served = find_served(policy, name, Beside(path))
+    if served is None:
+        server = next((one for one in policy.servers if name.startswith(f"{one}/")), None)
+        find_tool(toolbox, name, _UNSEEN.format(server=server) if server else "add others with `--tools` or `--pack`")
+    return served
 
 
 def _words(options: Namespace) -> tuple[str, str | None]:

@@ -2,26 +2,34 @@
 are asked, with the very request that an executor would build; nothing runs and nothing is recorded.
 
     toolbox_of (the tools as an executor has them) ─▶ explain ─▶ Explanation
+    find_served (a server's tool, as the store remembers it) ─┘
 """
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
+from rightcall.executor.calls import Written
+from rightcall.executor.door import Door
+from rightcall.executor.passage import request_of
 from rightcall.executor.request import Ground, Occasion, build_request, canonical
+from rightcall.executor.rights import door_rights, full_name, known_tools, other_names, tool_name
 from rightcall.executor.shipped import Hands, shipped_tools
 from rightcall.executor.toolbox import Equipped, Toolbox, build_toolbox
 from rightcall.policy.decide import POLICIES, decide, may_use
 from rightcall.policy.settings import Budgets, Policy, Rights
 from rightcall.policy.types import Decision, Facts, Request, count_since
 from rightcall.record.memory import MemoryStore, Premises, store_path
+from rightcall.record.notes import remembered_tools
 from rightcall.record.tables import Store
 from rightcall.tools.functions import LocalTool, local_tool
-from rightcall.types import Verdict
+from rightcall.types import Call, Verdict
 
 KNOWN_PACK = "code"
 """The pack whose tools can always be asked about."""
@@ -71,6 +79,38 @@ class Asked(Struct, frozen=True):
     arguments: str | None = None
 
 
+class Served(Struct, frozen=True):
+    """A tool of a server that the policy names, as that server listed it when it was last seen."""
+
+    server: str
+    tool: str
+    tools: list[dict[str, Any]]
+    """All of the server."""
+
+
+class Beside(Struct, frozen=True):
+    """A store that need not be opened: what it remembers of servers lies beside it."""
+
+    path: str
+
+
+def served_tools(policy: Policy, store: object) -> Iterator[Served]:
+    """The tools of the policy's servers that a store remembers, by the servers' own names."""
+    for server in policy.servers:
+        tools = known_tools(remembered_tools(store, server))
+        yield from (Served(server, tool_name(tool), tools) for tool in tools)
+
+
+def find_served(policy: Policy, name: str, store: object) -> Served | None:
+    """By its whole name, or as the gateway or a host calls it."""
+    for one in served_tools(policy, store):
+        prefix = policy.servers[one.server].prefix
+        listed = one.tool if prefix == "" else f"{prefix or one.server}_{one.tool}"
+        if name in (full_name(one.server, one.tool), listed, *other_names(one.server, one.tool)[1:]):
+            return one
+    return None
+
+
 def toolbox_of(
     policy: Policy, file: str | None, root: str, given: Iterable[Any] = (), packs: Iterable[str] = ()
 ) -> Toolbox:
@@ -87,9 +127,13 @@ def toolbox_of(
     return build_toolbox(policy, (shipped | own).values(), others, premises.protected, packs=used)
 
 
-def explain(toolbox: Toolbox, asked: Asked, store: Store, root: str, *, live: bool) -> Explanation:
-    """`live`: limits, approvals and grants of the store count. Raises ConfigError for a tool that is not known and for
-    arguments that are not JSON, StoreError when the store cannot be read."""
+def explain(
+    toolbox: Toolbox, asked: Asked, store: Store, root: str, *, live: bool, served: Served | None = None
+) -> Explanation:
+    """`live`: limits, approvals and grants of the store count. `served`: the tool is a server's. Raises ConfigError for
+    a tool that is not known and for arguments that are not JSON, StoreError when the store cannot be read."""
+    if served is not None and asked.tool not in toolbox.tools:
+        return _explain_served(toolbox, asked, store, root, live=live, served=served)
     tool = find_tool(toolbox, asked.tool)
     verdict = None if asked.arguments is None else toolbox.gate.check(asked.tool, asked.arguments)
     rights = toolbox.rights_of(asked.caller)
@@ -112,6 +156,44 @@ def explain(toolbox: Toolbox, asked: Asked, store: Store, root: str, *, live: bo
         steps=steps,
         limits=limits,
         budgets=rights.budgets_of_tools.get(tool.tool.name, rights.budgets),
+        verdict=verdict,
+        live=live,
+    )
+
+
+def _explain_served(
+    toolbox: Toolbox, asked: Asked, store: Store, root: str, *, live: bool, served: Served
+) -> Explanation:
+    """As the gateway decides, which runs the tools of the policy's servers."""
+    policy = toolbox.policy
+    with closing(Door.open("gateway", policy, root=root, store="memory", strict=True)) as door:
+        door.know(served.tools, served.server)
+        box, here = door.box(served.server), door.here(asked.caller, served.server)
+        rights = door_rights(
+            door.policy, asked.caller, host="gateway", server=policy.servers[served.server], strict=True,
+            protected=toolbox.protected,
+        )  # fmt: skip
+    here, tool = replace(here, rights=rights), box.tools[served.tool]
+    whole = full_name(served.server, served.tool)
+    verdict = None if asked.arguments is None else box.gate.check(served.tool, asked.arguments)
+    nothing = Call(served.tool, {})
+    written = Written(verdict or Verdict(True, nothing, nothing), whole)
+    request = request_of(here, written, tool, served.tool, Occasion(store.clock.now()))
+    steps, limits = tuple[Step, ...](), tuple[Limit, ...]()
+    if isinstance(request, Decision):
+        decision, steps = request, (Step("arguments" if request.rule == "validation" else "tool", request, True),)
+    else:
+        decision, steps, limits = store.look(lambda facts: _judged(request, facts, live=live))
+    return Explanation(
+        policy=policy,
+        caller=asked.caller,
+        named=asked.caller in policy.settings.callers,
+        tool=replace(tool, tool=replace(tool.tool, name=whole, source=f"server:{served.server}")),
+        rights=rights.rights,
+        decision=decision,
+        steps=steps,
+        limits=limits,
+        budgets=rights.rights.budgets_of_tools.get(whole, rights.rights.budgets),
         verdict=verdict,
         live=live,
     )

@@ -13,6 +13,7 @@ import inspect
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast
 
 from msgspec import Struct
@@ -41,7 +42,7 @@ from rightcall.models.replies import (
 from rightcall.types import Reading
 
 if TYPE_CHECKING:
-    from rightcall.executor.executor import SyncExecutor
+    from rightcall.executor.executor import Executor, SyncExecutor
     from rightcall.gate.gate import Gate
 
 
@@ -255,21 +256,29 @@ async def run_loop(
 def run_loop_sync(
     model: Model, executor: "SyncExecutor", request: str | list[Message], *, caller: str, **options: Unpack[LoopOptions]
 ) -> LoopResult:
-    """As `run_loop`, for code without an event loop: with what `Executor.open_sync` gives, and a synchronous model."""
+    """As `run_loop`, for code without an event loop: with what `Executor.open_sync` gives. An asynchronous model, such
+    as `Endpoint`, is asked in the executor's own loop."""
     terms = _Terms(**options)
     asking = asker(model, terms.native, terms.model_seconds)
-    if asking.asynchronous:
-        raise ConfigError("`model` is asynchronous: use `await run_loop(…)`")
     tools = cast("Tools", executor)  # all but `run_all` it leaves to the executor it stands for
     turns, common = _begin(tools, request, caller, terms)
     want = _advance(turns, None)
     while not isinstance(want, LoopResult):
         if isinstance(want, Ask):
-            came: Any = ask_sync(asking, *_question(asking, tools, caller, want))
+            question = _question(asking, tools, caller, want)
+            came: Any = (
+                executor.wait_for(partial(_ask_within, asking, question))
+                if asking.asynchronous
+                else ask_sync(asking, *question)
+            )
         else:
             came = executor.run_all(want.reading, step=want.step, emission=want.emission, **common)
         want = _advance(turns, came)
     return _noted(tools, want, caller, terms)
+
+
+async def _ask_within(asking: Asker, question: tuple[list[Message], dict[str, Any]], _: "Executor") -> Any:
+    return await ask(asking, *question)
 
 
 def _noted(executor: Tools, result: LoopResult, caller: str, terms: _Terms) -> LoopResult:

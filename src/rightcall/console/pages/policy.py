@@ -22,8 +22,9 @@ from rightcall.console.page import Page, Site, look, read_form, render, site_of
 from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
-from rightcall.executor.explain import Asked, Explanation, explain
+from rightcall.executor.explain import Asked, Explanation, explain, find_served, served_tools
 from rightcall.executor.question import time_left
+from rightcall.executor.rights import full_name
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import DEFAULT_CALLER, Grant
 from rightcall.record.admission import revoke_grant
@@ -196,7 +197,15 @@ async def _answered(site: Site, asked: Asked) -> Answered:
 
 def _explained(site: Site, asked: Asked) -> Explanation:
     toolbox = site.bench.toolbox(site.policy(), site.root)
-    return explain(toolbox, asked, site.store, site.root, live=True)
+    served = find_served(toolbox.policy, asked.tool, site.store)
+    return explain(toolbox, asked, site.store, site.root, live=True, served=served)
+
+
+def _names(site: Site) -> list[str]:
+    """Of every tool that can be asked about."""
+    toolbox = site.bench.toolbox(site.policy(), site.root)
+    served = (full_name(one.server, one.tool) for one in served_tools(toolbox.policy, site.store))
+    return sorted({*toolbox.tools, *served})
 
 
 async def _show(
@@ -206,10 +215,10 @@ async def _show(
     now = site.store.clock.now()
     rules, grants = await look(request, lambda tables: (_counted(tables, period), _grants(tables, now)))
     view = await asyncio.to_thread(_view, site, rules)
-    toolbox = await asyncio.to_thread(lambda: site.bench.toolbox(site.policy(), site.root))
+    tools = await asyncio.to_thread(_names, site)
     return render(
         request, "policy", status, view=view, grants=grants, asked=asked, answered=answered, problem=problem,
-        period=period, periods=PERIODS, tools=sorted(toolbox.tools),
+        period=period, periods=PERIODS, tools=tools,
         callers=[DEFAULT_CALLER, *site.policy().settings.callers],
     )  # fmt: skip
 
