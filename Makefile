@@ -40,7 +40,7 @@ help: ## list the targets
 run: $(VENV)/.installed ## set up, then start the server with a practice model and its console [ARGS='--upstream URL' for a real one]
 	@echo "-- starting '$(BIN)/rightcall serve'; in a second terminal: '$(BIN)/rightcall demo', 'doctor', 'init' or 'docs'"
 	@echo
-	@trap : INT; $(BIN)/rightcall serve $(if $(findstring --port,$(ARGS)),,--port 0) $(if $(or $(findstring --upstream,$(ARGS)),$(findstring --no-audit,$(ARGS))),,--practice) $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end
+	@trap : INT; [ ! -t 0 ] || set -m; $(BIN)/rightcall serve $(if $(findstring --port,$(ARGS)),,--port 0) $(if $(or $(findstring --upstream,$(ARGS)),$(findstring --no-audit,$(ARGS))),,--practice) $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end; with -m it reaches the server, and not make
 
 test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
