@@ -14,6 +14,7 @@ import pytest
 from rightcall import load_policy
 from rightcall.base.telemetry import NO_SPAN, OFF, LiveTelemetry, telemetry_for
 from rightcall.base.telemetry.conventions import CHAT, CHAT_LATEST, captures_content, chat_work, is_wanted
+from rightcall.base.telemetry.sdk import exporters_of
 from rightcall.base.telemetry.spans import LiveSpan, Span, Telemetry
 from rightcall.policy.tightening import tighten
 from support.cli import write_trusted
@@ -82,7 +83,7 @@ def test_it_says_what_is_missing_where_the_policy_asks_for_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     monkeypatch.delitem(sys.modules, "rightcall.base.telemetry.otel", raising=False)
-    assert telemetry_for(True) is OFF
+    assert not telemetry_for(True).is_on
     assert "pip install 'rightcall[otel]'" in caplog.text
 
 
@@ -121,9 +122,44 @@ def test_a_found_policy_sends_nothing_before_it_is_trusted(tmp_path: Path) -> No
 
 
 def test_a_command_prints_its_spans_where_that_is_asked_for(tmp_path: Path) -> None:
-    said = ran(tmp_path, {"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "none"})
+    said = ran(tmp_path, {"OTEL_TRACES_EXPORTER": "console"})
     assert '"name": "execute_tool add"' in said
     assert '"service.name": "rightcall"' in said
+    assert "4318" not in said  # no metrics go to a collector that nobody named
+
+
+@pytest.mark.parametrize("environment", [ENDPOINT, {"OTEL_TRACES_EXPORTER": "console"}])
+def test_a_command_says_that_the_package_is_missing_which_the_environment_asks_for(
+    tmp_path: Path, environment: Mapping[str, str]
+) -> None:
+    (tmp_path / "opentelemetry.py").write_text("raise ModuleNotFoundError('no', name='opentelemetry')\n")
+    said = ran(tmp_path, environment)
+    assert "rightcall: telemetry is not sent: opentelemetry is not installed" in said
+    assert "pip install 'rightcall[otel]'" in said
+
+
+@pytest.mark.parametrize(
+    ("environment", "sent"),
+    [
+        ({}, {"traces", "metrics"}),  # the policy asks for it
+        ({"OTEL_TRACES_EXPORTER": "console"}, {"traces"}),
+        ({"OTEL_METRICS_EXPORTER": "console"}, {"metrics"}),
+        ({"OTEL_TRACES_EXPORTER": "console", **ENDPOINT}, {"traces", "metrics"}),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://localhost:1"}, {"traces"}),
+        ({"OTEL_TRACES_EXPORTER": "none", **ENDPOINT}, {"metrics"}),
+    ],
+)
+def test_only_what_the_environment_names_is_sent(
+    monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str], sent: set[str]
+) -> None:
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    made = {signal: exporters_of(signal) for signal in ("traces", "metrics")}
+    assert {signal for signal, exporters in made.items() if exporters} == sent
+    for exporter in [one for exporters in made.values() for one in exporters]:
+        exporter.shutdown()
 
 
 def test_an_exporter_that_is_not_there_is_told_and_stops_nothing(tmp_path: Path) -> None:

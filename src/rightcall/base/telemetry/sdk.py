@@ -21,6 +21,8 @@ _INSTALL: Final = "Run: pip install 'rightcall[otel]'"
 def start_exporting(telemetry: Telemetry) -> None:
     """Send what is followed to where the environment says; what is left is sent when the process ends. Never raises:
     a command does its work without."""
+    if telemetry.missing:
+        _say(f"{telemetry.missing} is not installed. {_INSTALL}")
     if not isinstance(telemetry, LiveTelemetry) or telemetry.backend is None:
         return
     from opentelemetry import metrics, trace
@@ -37,9 +39,9 @@ def start_exporting(telemetry: Telemetry) -> None:
         given = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
         resource = Resource.create({} if given else {"service.name": _SERVICE})
         spans = TracerProvider(resource=resource)
-        for exporter in _exporters("traces"):
+        for exporter in exporters_of("traces"):
             spans.add_span_processor(BatchSpanProcessor(exporter))
-        readers = [PeriodicExportingMetricReader(exporter) for exporter in _exporters("metrics")]
+        readers = [PeriodicExportingMetricReader(exporter) for exporter in exporters_of("metrics")]
     except ImportError as missing:
         _say(f"{missing.name} is not installed. {_INSTALL}")
         return
@@ -56,10 +58,20 @@ def _say(why: str) -> None:
     sys.stderr.write(f"rightcall: telemetry is not sent: {escaped(why, 300)}\n")
 
 
-def _exporters(signal: str) -> list[Any]:
-    """Those that `OTEL_TRACES_EXPORTER` or `OTEL_METRICS_EXPORTER` names; without it, OTLP."""
-    named = os.environ.get(f"OTEL_{signal.upper()}_EXPORTER", "").strip() or "otlp"
+def exporters_of(signal: str) -> list[Any]:
+    """Those that `OTEL_TRACES_EXPORTER` or `OTEL_METRICS_EXPORTER` names. Without it, OTLP: to an endpoint that is
+    given, or where the environment names nothing at all."""
+    named = os.environ.get(f"OTEL_{signal.upper()}_EXPORTER", "").strip()
+    if not named:
+        other = "TRACES" if signal == "metrics" else "METRICS"
+        given = _is_set(f"{_OTLP}_ENDPOINT") or _is_set(f"{_OTLP}_{signal.upper()}_ENDPOINT")
+        alone = _is_set(f"OTEL_{other}_EXPORTER") or _is_set(f"{_OTLP}_{other}_ENDPOINT")
+        named = "otlp" if given or not alone else "none"
     return [_exporter(signal, name.strip()) for name in named.split(",") if name.strip() not in ("", "none")]
+
+
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "").strip() not in ("", "none")
 
 
 def _exporter(signal: str, name: str) -> Any:

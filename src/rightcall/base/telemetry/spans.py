@@ -114,6 +114,8 @@ class Telemetry:
     """Follows nothing."""
 
     is_on = False
+    missing: str = ""
+    """The package without which nothing is followed although somebody asks for it."""
 
     def now(self) -> int:
         """The time, for work that is told of when it is over."""
@@ -374,7 +376,8 @@ class _Around(Span):
 
 def telemetry_for(said: bool | None) -> Telemetry:
     """As the policy (`[telemetry] enabled`) and the environment say. Where the package is missing nothing is followed,
-    and the log says so where the policy asks for it: the variables may be meant for others."""
+    and the log says so where the policy asks for it: in a program the variables may be meant for others. A command
+    says it in any case, in `start_exporting`."""
     if not is_wanted(said, os.environ):
         return OFF
     try:
@@ -386,5 +389,7 @@ def telemetry_for(said: bool | None) -> Telemetry:
             getLogger("rightcall").warning(
                 "telemetry is off: %s is not installed. Run: pip install 'rightcall[otel]'", missing.name
             )
-        return OFF
+        off = Telemetry()
+        off.missing = missing.name or "opentelemetry"
+        return off
     return LiveTelemetry(open_backend(), content=captures_content(os.environ), chat=chat_work(os.environ))
