@@ -7,6 +7,7 @@ import pytest
 
 from console.test_pages import HOSTILE, NEVER, recorded
 from rightcall.console.questions import text_lines
+from rightcall.record.tables import CallBody, encode
 from support.chromium import Page
 
 MADE = "[document.scripts.length, document.querySelectorAll('iframe, img, object, embed, base, [onclick]').length]"
@@ -64,10 +65,12 @@ def test_a_long_question_is_shown_to_its_end_and_pushes_nothing_aside(desk: Any)
 
 
 @pytest.mark.promise("H-09")
-def test_a_megabyte_in_a_record_pushes_nothing_aside(desk: Any) -> None:
-    call = recorded(desk.store, "x" * 1_000_000)
+def test_a_megabyte_in_a_record_and_endless_names_push_nothing_aside(desk: Any) -> None:
+    body = CallBody("ada", "file/save", {"content": "x" * 1_000_000}, "d" * 64, "allow", "stage:full")
+    large = desk.store.transact(lambda tables: tables.append("begin", 0, encode(body)))
+    named = recorded(desk.store, "x" * 3000)
     desk.page.size(360, 740)
-    for path in ("/", "/live", f"/calls/{call}"):
+    for path in ("/", "/live", "/audit", f"/calls/{large}", f"/calls/{named}"):
         page = desk.open(path)
         harmless(page)
-        assert page.run("document.documentElement.scrollWidth") == 360
+        assert page.run("document.documentElement.scrollWidth") == 360, path
