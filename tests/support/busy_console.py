@@ -122,17 +122,20 @@ def busy_console(folder: Path, rounds: int = 3) -> Generator[Busy]:
     (folder / "rightcall.toml").write_text(POLICY, encoding="utf-8")
     policy = load_policy(folder / "rightcall.toml")
     with closing(SqliteStore(folder / ".rightcall" / "audit.db")) as store:
+        repaired = 0
         with Executor.open_sync(folder, policy, store=store, code=True) as executor:
             for number in range(rounds):
                 for call in CALLS:
                     caller = ("planner", "reviewer")[number % 2]
                     last = executor.run(call, caller=caller, context=f"session-{number}")
                     if call is REPAIRED:
-                        repaired = last.metadata.call
+                        repaired = last.metadata.call or 0
             answered = executor.run(FIRST, caller="planner").decision.approval
+            assert answered is not None
             say(store, answered, by="ann", reason="the plan says so")
             executor.run(FIRST, caller="planner")
             question = executor.run(SAVE, caller="planner", context="session-1").decision.approval
+        assert question is not None
         request = _routed(folder)
         with console_running(Console(store, lambda: policy, str(folder)), ConsoleSettings(port=0)) as address:
             yield Busy(address, store, question, answered, repaired, request)
