@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rightcall import Executor, load_policy
+from rightcall import Executor, Outcome, load_policy
 from rightcall.base.files.guarded import packets_folder
 from rightcall.console.access import Address
 from rightcall.console.app import Console, console_running
@@ -122,20 +122,27 @@ def busy_console(folder: Path, rounds: int = 3) -> Generator[Busy]:
     (folder / "rightcall.toml").write_text(POLICY, encoding="utf-8")
     policy = load_policy(folder / "rightcall.toml")
     with closing(SqliteStore(folder / ".rightcall" / "audit.db")) as store:
+        repaired = 0
         with Executor.open_sync(folder, policy, store=store, code=True) as executor:
             for number in range(rounds):
                 for call in CALLS:
                     caller = ("planner", "reviewer")[number % 2]
                     last = executor.run(call, caller=caller, context=f"session-{number}")
                     if call is REPAIRED:
-                        repaired = last.metadata.call
-            answered = executor.run(FIRST, caller="planner").decision.approval
+                        repaired = last.metadata.call or 0
+            answered = _asked(executor.run(FIRST, caller="planner"))
             say(store, answered, by="ann", reason="the plan says so")
             executor.run(FIRST, caller="planner")
-            question = executor.run(SAVE, caller="planner", context="session-1").decision.approval
+            question = _asked(executor.run(SAVE, caller="planner", context="session-1"))
         request = _routed(folder)
         with console_running(Console(store, lambda: policy, str(folder)), ConsoleSettings(port=0)) as address:
             yield Busy(address, store, question, answered, repaired, request)
+
+
+def _asked(outcome: Outcome) -> str:
+    assert outcome.decision is not None
+    assert outcome.decision.approval is not None
+    return outcome.decision.approval
 
 
 def _routed(folder: Path) -> str:
