@@ -140,8 +140,9 @@ def test_ctrl_c_says_what_is_waited_for_and_how_to_end_at_once(tmp_path: Path) -
                 client.sendall(b"GET /v1/files HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n\r\n" % port)
                 asked = [silent.accept()[0] for _ in range(2)]  # the other one asks whether it is there
                 process.send_signal(signal.SIGINT)
-                assert process.stderr is not None
-                texts = iter(lambda: json.decode(process.stderr.readline())["text"], None)
+                log = process.stderr
+                assert log is not None
+                texts = iter(lambda: json.decode(log.readline())["text"], None)
                 assert "finishing 1 request; Ctrl-C again ends at once" in texts
                 process.send_signal(signal.SIGINT)
                 assert process.wait(60) == 130

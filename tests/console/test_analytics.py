@@ -9,6 +9,7 @@ import re
 import pytest
 
 from rightcall.console.charts import MOST, OTHERS, Drawing, Series, bars, lines
+from rightcall.record.calls import Period
 from rightcall.record.fitting import fit_over_time
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock
@@ -58,7 +59,8 @@ def test_what_fitted_before_and_after_repair_is_counted_by_part(store: MemorySto
     assert (one.calls, one.repaired, one.failed, one.before, one.after) == (2, 1, 0, 50.0, 100.0)
     (other,) = (point for point in found["m2"] if point.calls)
     assert (other.before, other.after) == (0.0, 0.0)
-    for period, points in (("1hour", 61), ("1day", 25), ("1week", 8)):
+    lengths: dict[Period, int] = {"1hour": 61, "1day": 25, "1week": 8}
+    for period, points in lengths.items():
         whole = store.look(lambda tables, period=period: fit_over_time(tables, period, now=tables.wall()))
         assert len(whole[""]) == points
         assert sum(point.calls for point in whole[""]) == 3

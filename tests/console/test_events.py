@@ -76,7 +76,8 @@ def test_logging_out_ends_the_stream_of_that_session_alone(running: tuple[Store,
     store, ann = running
     eve = Browser(ann.address, session(store, "eve"))
     with listening(ann) as hers, listening(eve) as others:
-        next(hers), next(others)
+        next(hers)
+        next(others)
         assert eve.post("/logout").status == 303
         assert any(name == "over" for name, _ in others)
         number = record(store)

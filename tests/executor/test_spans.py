@@ -8,6 +8,7 @@ import pytest
 from opentelemetry import trace
 
 from rightcall import Executor, Gate, arun_calls, guard, run_calls, tool
+from rightcall.gate import Refused
 from support.traces import CONTENT, ON, Kept, followed, id_of, parent_of, told
 
 pytestmark = pytest.mark.promise("H-11")
@@ -169,7 +170,9 @@ def test_a_guarded_function_is_followed_with_its_repairs_and_refusals(kept: Kept
     gate = Gate([plain, later], ON)
     followed_plain, followed_later = guard(plain, gate=gate), guard(later, gate=gate)
     assert followed_plain("{'n': '2',}") == 4
-    assert asyncio.run(followed_later(n=3)) == 6
+    running = followed_later(n=3)
+    assert not isinstance(running, Refused)
+    assert asyncio.run(running) == 6
     assert str(followed_plain("nothing")).startswith("⚠️")
     assert kept.names == ["execute_tool plain", "execute_tool later", "execute_tool plain"]
     first, second, third = map(told, kept.spans)

@@ -14,7 +14,7 @@ from support.scripted.server import Answer, NativeCall, ScriptedUpstream
 
 MISSING = (
     "⚠️ Invalid mcp__desk__book_table call. Missing required fields: guests. "
-    'Example: {"restaurant": "<restaurant>", "guests": 1}'
+    'Example: {"restaurant": "Da Enzo", "guests": 1}'
 )
 EXAMPLE = Path(__file__).parents[2] / "examples" / "claude_sdk_agent.py"
 
