@@ -19,7 +19,16 @@ from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.http.answers import HttpError, is_loopback
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
-from rightcall.cli.options import SHARED, database_of, follow_up, missing_package, number_within, places, policy_file
+from rightcall.cli.options import (
+    SHARED,
+    database_of,
+    follow_up,
+    missing_package,
+    number_within,
+    places,
+    policy_file,
+    policy_path,
+)
 from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
 from rightcall.cli.terminal import Style, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
@@ -108,10 +117,12 @@ def serve_upstream(
         from rightcall.server.access import Access, Callers, new_token
         from rightcall.server.app import Parts, assemble, serve
         from rightcall.server.hooks import hooks_answered
+        from rightcall.server.whereabouts import announced
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
     from rightcall.policy.watch import PolicyInForce
+    from rightcall.record.memory import store_path
 
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
@@ -133,9 +144,11 @@ def serve_upstream(
             parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             start_exporting(service.proxy.telemetry)
-            with _console(options, recording, policy, service) as told:
+            database = store_path(policy.current, policy_path(options), options.root)
+            with _console(options, recording, policy, service) as told, announced(database) as announce:
 
                 def ready(host: str, port: int) -> None:
+                    announce(_base(host, port))
                     _ready(options, (host, port), token, tell, told, mcp=endpoint is not None)
                     if options.upstream is not None:
                         check_upstream(url, lines, quiet=options.quiet)
@@ -255,9 +268,7 @@ def _ready(
     options: Namespace, address: tuple[str, int], token: str | None,
     tell: Callable[[str, str | None, Style], list[str]], console: list[str], *, mcp: bool,
 ) -> None:  # fmt: skip
-    host, port = address
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
-    base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    base = _base(*address)
     if options.json:
         joined = {"mcp": f"{base_url(base, token)}/mcp"} if mcp else {}
         if console:
@@ -269,6 +280,11 @@ def _ready(
             say(f"MCP clients find the servers of your policy, joined, at {base_url(base, token)}/mcp")
         say(*console)
     sys.stdout.flush()
+
+
+def _base(host: str, port: int) -> str:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None]) -> None:
