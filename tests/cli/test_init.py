@@ -17,6 +17,7 @@ from rightcall.policy.settings import (
     Budgets,
     CallerSettings,
     HostSettings,
+    Notices,
     Paths,
     Policy,
     Preset,
@@ -77,7 +78,7 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
 def test_every_key_there_is_stands_in_it() -> None:
     text = EXAMPLE.sub("", template())
     records = (
-        Settings, Asking, Budgets, Paths, CallerSettings, Audit, Window, RouterSettings, RouterModel, Server,
+        Settings, Asking, Notices, Budgets, Paths, CallerSettings, Audit, Window, RouterSettings, RouterModel, Server,
         HostSettings, ProviderSettings,
     )  # fmt: skip
     keys = {key for record in records for key in record.__struct_fields__} - {

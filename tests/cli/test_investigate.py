@@ -239,7 +239,7 @@ def test_a_session_is_bounded_and_nothing_in_it_is_more_than_words(
 def test_continue_is_for_sessions_and_resume_for_packets(ask: Ask) -> None:
     done = ask("--continue", "--route", "what?")
     assert (done.code, done.err) == (
-        2, "error: --continue goes on with a session; a packet of --route goes on with --resume ID\n",
+        2, "error: --continue goes on with a session; a request of --route goes on with --resume ID\n",
     )  # fmt: skip
 
 

@@ -241,3 +241,13 @@ def test_commands_are_shown_as_this_one_was_started(tmp_path: Path, monkeypatch:
     command.write_text("")
     command.chmod(0o755)
     assert program() == "rightcall"
+
+
+@pytest.mark.parametrize("other", [("--upstream", "http://127.0.0.1:9"), ("--no-audit",)])
+def test_practice_never_meets_a_real_model_and_needs_an_audit(
+    other: tuple[str, ...], tmp_path: Path, run: Runner
+) -> None:
+    refused = run("serve", "--practice", *other, "--root", str(tmp_path))
+    assert refused.code == 2
+    assert f"leave out `{other[0]}`" in refused.err
+    assert list(tmp_path.iterdir()) == []

@@ -164,7 +164,17 @@ def test_static_files_are_kept_for_ever_under_their_digest_only(ann: Browser, no
 
 def test_the_first_view_is_small(ann: Browser) -> None:
     page = ann.get("/").text
-    names = ("console.css", "console.js", "events.js", "keys.js", "live.js", "times.js", "icons.svg", "favicon.svg")
+    names = (
+        "console.css",
+        "console.js",
+        "events.js",
+        "keys.js",
+        "live.js",
+        "notices.js",
+        "times.js",
+        "icons.svg",
+        "favicon.svg",
+    )
     base = re.search(r"/static/[0-9a-f]{16}/", page)
     assert base is not None
     assert len(page) + sum(len(ann.get(base[0] + name).text) for name in names) <= 200_000

@@ -257,3 +257,17 @@ def test_the_inbox_lists_what_waits_and_what_was_answered(
     assert f'href="/inbox/{which}"' in ann.get("/inbox").text
     ann.post(f"/inbox/{which}", form_of(read(ann, which, clock), answer="approve"))
     assert "approved" in ann.get("/inbox").text
+
+
+def test_the_inbox_tells_desktop_notices_the_id_the_tool_and_the_caller_and_nothing_of_the_call(
+    ann: Browser, store: MemoryStore
+) -> None:
+    which = asked(store, {"path": "a-secret-name"}, caller='eve" onload="x\u202e')
+    page = ann.get("/inbox").text
+    (row,) = re.findall(r"<li ([^>]*)>", page[page.index('id="inbox"') :])
+    told = dict(re.findall(r'data-(\w+)="([^"]*)"', row))
+    assert (told["id"], set(told)) == (which, {"id", "tool", "caller"})
+    assert "\u202e" not in row
+    assert "onload=" not in re.sub(r'"[^"]*"', "", row)
+    assert "a-secret-name" not in row
+    assert '<button type="button" id="notices" hidden></button>' in page

@@ -27,6 +27,7 @@ from rightcall.policy.settings import (
     CodeSettings,
     ConsoleSettings,
     Limits,
+    Notices,
     Paths,
     RouterSettings,
     SandboxSettings,
@@ -46,6 +47,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[policy]", Settings, ("policy",)),
     ("[policy.limits]", Window, ("policy", "limits", "all")),
     ("[policy.approval]", Asking, ("policy", "approval")),
+    ("[approvals]", Notices, ("approvals",)),
     ("[policy.budgets]", Budgets, ("policy", "budgets")),
     ("[policy.paths]", Paths, ("policy", "paths")),
     ("[policy.commands]", CommandRules, ("policy", "commands")),
@@ -65,6 +67,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
 TABLES = {
     "limits",
     "approval",
+    "approvals",
     "budgets",
     "budgets_of_tools",
     "paths",

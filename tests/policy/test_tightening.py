@@ -34,6 +34,7 @@ LOOSE = {
                "budgets": {"seconds": 9999, "tokens": 999_999}},
     "callers": {"c": {"stage": "full", "write": "allow", "execute": "allow"}},
     "audit": {"path": "/tmp/audit.db"},
+    "approvals": {"notify": ["sh"]},
     "servers": {"x": {"command": ["true"], "effects": {"*": []}}},
     "router": {"threshold": 0.1, "prime": {"url": "http://127.0.0.1:1/v1"}},
     "sandbox": {"visible": ["/srv"], "python": "/bin/sh", "memory": 9999},

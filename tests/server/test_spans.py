@@ -112,7 +112,7 @@ def test_the_duration_has_the_name_that_is_asked_for(kept: Kept, monkeypatch: py
             ask(rig.address)
 
     asked_once()
-    assert kept.points("gen_ai.client.operation.duration")[0].attributes["gen_ai.request.model"] == "tiny"
+    assert "tiny" in {one.attributes["gen_ai.request.model"] for one in kept.points("gen_ai.client.operation.duration")}
     assert not kept.points("gen_ai.client.inference.duration")
     monkeypatch.setenv("OTEL_SEMCONV_STABILITY_OPT_IN", "http, gen_ai_latest_experimental")
     asked_once()

@@ -84,6 +84,8 @@ def main(argv: list[str] | None = None) -> int:
     # when it ends. That is 20 ms of a start.
     gc.set_threshold(50_000)
     if sys.argv[1:2] == ["hook"] and (code := _hook(sys.argv[1:])) is not None:
+        if (notices := sys.modules.get("rightcall.executor.notices")) is not None:
+            notices.finish()
         os._exit(code)  # everything is said and recorded; tearing down takes as long as judging
 
     from rightcall.cli.terminal import Ending

@@ -132,9 +132,9 @@ def _ready(store: Store, options: Namespace, address: "Address") -> None:
 def told(link: str | None, address: "Address", options: Namespace) -> list[str]:
     """Where the console is, and how to come in."""
     if link is not None:
-        return [f"Console: {link}", f"  The link logs you in once, within {LINK_SECONDS // 60} minutes."]
+        return [f"This link logs you in once, within {LINK_SECONDS // 60} minutes.", f"Console: {link}"]
     port = "" if address.port == ConsoleSettings().port else f" --port {address.port}"
-    return [f"Console: {address.origin}", f"  `{follow_up(f'console link{port}', options)}` prints a login link."]
+    return [f"Console: {address.origin}", f"`{follow_up(f'console link{port}', options)}` prints a login link."]
 
 
 def login_url(store: Store, options: Namespace, address: "Address", person: str | None = None) -> str | None:

@@ -161,6 +161,11 @@ waiting = 20
 # Their size together, in bytes. More are refused.
 waiting_bytes = 1_000_000
 
+# How you hear that a call waits.
+[approvals]
+# A program with its arguments, or an address: it gets id, tool and caller as JSON, on standard input or by POST.
+notify = []
+
 # What one call may cost.
 [policy.budgets]
 # Longest run of a tool, in seconds.

@@ -39,12 +39,13 @@ from rightcall.record.tables import Store
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from rightcall.doctor.traffic import PracticeClient
     from rightcall.executor.door import Door
     from rightcall.policy.watch import PolicyInForce
     from rightcall.server.app import Service
     from rightcall.server.mcp import Endpoint
     from rightcall.server.own_tools import OwnTools
-    from rightcall.server.recording import Recording
+    from rightcall.server.recording import Facts, Recording
 
 PORT = 4141
 TOKEN = "RIGHTCALL_TOKEN"
@@ -141,7 +142,13 @@ def serve_upstream(
             if gateway and policy.current.servers:
                 endpoint = open_endpoint(options, lines.say)
             watcher = None if options.quiet else teller(lines, _redactor(policy, recording), places(options))
-            parts = Parts(recording, callers, watcher, endpoint, _own_tools(options, policy.current))
+            client = _practice_client(options, recording)
+            if watcher is not None and client is not None:
+                watcher = _without_practice(watcher)
+            parts = Parts(
+                recording, callers, watcher, endpoint, _own_tools(options, policy.current),
+                ending=None if client is None else client.stop,
+            )  # fmt: skip
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             start_exporting(service.proxy.telemetry)
             database = store_path(policy.current, policy_path(options), options.root)
@@ -150,6 +157,8 @@ def serve_upstream(
                 def ready(host: str, port: int) -> None:
                     announce(_base(host, port))
                     _ready(options, (host, port), token, tell, told, mcp=endpoint is not None)
+                    if client is not None:
+                        client.start(_reachable(host), port)
                     if options.upstream is not None:
                         check_upstream(url, lines, quiet=options.quiet)
 
@@ -283,8 +292,27 @@ def _ready(
 
 
 def _base(host: str, port: int) -> str:
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
+    host = _reachable(host)
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _reachable(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
+
+
+def _practice_client(options: Namespace, recording: Recording | None) -> PracticeClient | None:
+    if recording is None or not getattr(options, "practice", False):
+        return None
+    from rightcall.doctor.traffic import PracticeClient
+
+    return PracticeClient(recording.store, options.root)
+
+
+def _without_practice(tell: Callable[[Facts], None]) -> Callable[[Facts], None]:
+    """The calls of the practice client are in the console: here they would push its link off the screen."""
+    from rightcall.doctor.traffic import CALLER
+
+    return lambda facts: None if facts.caller == CALLER else tell(facts)
 
 
 def _stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None]) -> None:
@@ -353,10 +381,17 @@ _BODY = """{"model": "rightcall-practice", "messages": [{"role": "user", "conten
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--upstream", metavar="URL", help="URL of the model server (default: the practice model)")
+    parser.add_argument(
+        "--practice", action="store_true",
+        help="Send requests to the practice model, as caller practice, so that the console has calls to show",
+    )  # fmt: skip
     serving_options(parser)
 
 
 def run(options: Namespace) -> int:
+    if options.practice and (options.upstream is not None or options.no_audit):
+        other = "--no-audit" if options.upstream is None else "--upstream"
+        raise ConfigError(f"`--practice` fills the audit log with calls of the practice model: leave out `{other}`")
     if options.upstream is not None:
         return serve_upstream(
             options,
@@ -381,6 +416,18 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
     url = base_url(base, token)
     model = "the practice model, which breaks its calls on purpose" if practice else "your upstream"
     own = follow_up("serve --upstream http://localhost:11434", options, program())
+    if options.practice:
+        from rightcall.doctor.traffic import MOST
+
+        return [
+            f"RightCall serves {style.tint(base, 'bold')} in front of {model}.",
+            f"A practice client sends it requests: 1 in 2 seconds for a minute, then 3 a minute, {MOST} at most.",
+            f"  for your client      {style.tint(f'{url}/v1', 'bold')}",
+            f"  your own model       {own}",
+            f"  what passed          {follow_up('audit tail', options, program())}",
+            "Press Ctrl-C to stop.",
+            "",
+        ]
     file = "" if options.root == "." else f" {escaped(quote(os.path.join(options.root, POLICY_FILE)))}"
     first = (
         f"   curl -si {url}/v1/chat/completions -H 'content-type: application/json' -d '{_BODY}'"

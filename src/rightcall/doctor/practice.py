@@ -29,6 +29,9 @@ from rightcall.gate.examples import example
 MODEL = "rightcall-practice"
 """The name under which the practice model answers, whatever name it was called by."""
 
+RIGHT, WRONG = "without a mistake", "beyond repair"
+"""What a question may say: then the call is as it should be, or so empty that it has to be refused."""
+
 _SHOWN = 200
 """Characters of what others wrote that an answer quotes."""
 
@@ -79,7 +82,12 @@ def answer(question: PracticeQuestion, turn: int) -> list[Part]:
     tool = _chosen(catalog, question)
     if tool is None:
         return [Said(f"{_WHO} It was given no tools, so there is nothing to call.")]
-    return _broken(tool.name, _arguments(tool, question.said), turn)
+    arguments = _arguments(tool, question.said)
+    if WRONG in question.said:
+        return [Said(f"{_WHO} It was asked for a call {WRONG}: every argument is left out."), Called(tool.name, "{}")]
+    if RIGHT in question.said:
+        return [Said(f"{_WHO} It was asked for a call {RIGHT}."), Called(tool.name, json.encode(arguments).decode())]
+    return _broken(tool.name, arguments, turn)
 
 
 _WHO = f"This is {MODEL}, not a real model."

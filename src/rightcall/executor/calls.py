@@ -282,6 +282,16 @@ def question(request: Request, verdict: Verdict, described: str, preview: str) -
     return ApprovalQuestion(json.encode(details, enc_hook=repr).decode(), described)
 
 
+def tell_people(admission: Admission, request: Request | Decision) -> None:
+    """Somebody is needed: whoever the policy names is told, and nobody waits for that."""
+    if not admission.asks or isinstance(request, Decision) or admission.decision.approval is None:
+        return
+    if notify := request.rights.approvals.notify:
+        from rightcall.executor.notices import send  # late: few policies name anybody
+
+        send(notify, admission.decision.approval, request.tool, request.caller)
+
+
 @lru_cache(256)
 def _plain_details(effects: frozenset[Effect], confidence: float) -> str:
     """Of a call that was right as it was written: next to all of them."""

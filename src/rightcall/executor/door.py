@@ -26,7 +26,16 @@ from rightcall.base.globs import twins
 from rightcall.base.secrets import Redactor
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import ConfigError, StoreError
-from rightcall.executor.calls import Who, checked_caller, end_body, faulty, hush_reasons, record_later, unrecorded
+from rightcall.executor.calls import (
+    Who,
+    checked_caller,
+    end_body,
+    faulty,
+    hush_reasons,
+    record_later,
+    tell_people,
+    unrecorded,
+)
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
 from rightcall.executor.passage import Asked, CallContext, Here, Passage, asked_of, dry_run_text, noted, passage
 from rightcall.executor.rights import (
@@ -272,6 +281,7 @@ class Door:
         except Exception as error:  # a policy raised: what it decided was undone, the refusal gets a record of its own
             log.exception("rightcall: deciding on a call failed")
             admission = self._admit_fault(asked, faulty(error))
+        tell_people(admission, asked.request)
         return self._passage(asked, admission)
 
     async def ajudge(self, name: str, arguments: Any, **around: Unpack[Around]) -> Passage:
@@ -286,6 +296,7 @@ class Door:
 
             log.exception("rightcall: deciding on a call failed")
             admission = await to_thread(self._admit_fault, asked, faulty(error))
+        tell_people(admission, asked.request)
         return self._passage(asked, admission)
 
     def ended(

@@ -41,6 +41,7 @@ from rightcall.executor.calls import (
     reason_told,
     record_later,
     refused,
+    tell_people,
     unrecorded,
 )
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
@@ -107,6 +108,7 @@ class Pipeline(Struct, frozen=True, eq=False):
         request, rehearsal = await self._looked_at(written, tool, rights, approval, who)
         watch.stage("authorise")
         admission = await self._admit(written, who, request, tool, rehearsal)
+        tell_people(admission, request)
         if isinstance(request, Decision) or tool is None or admission.decision.kind in ("deny", "ask"):
             outcome = refused(written, admission, tool, rights, watch.taken)
             if self.loops is not None and admission.decision.rule == LOOP and tool is not None:

@@ -390,7 +390,7 @@ def corrected(tool: Tool, problems: Iterable[Problem], written: Call | None) -> 
     except (NoSampleError, ArithmeticError, RecursionError):
         return None
     whole = {**made, **{name: _bounded(known[name], given[name], made[name]) for name in made if name in given}, **kept}
-    ordered = {name: whole[name] for name in (*given, *whole) if name in whole}
+    ordered = {name: whole[name] for name in known if name in whole}
     return ordered if _fits(tool, ordered) else None
 
 

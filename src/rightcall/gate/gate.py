@@ -79,7 +79,7 @@ class Gate:
     >>> gate.check("forecast", "{'city': 'Bern', 'days': 'three',}").call.arguments
     {'city': 'Bern', 'days': 3}
     >>> gate.check("forecast", {"days": 3}).hint
-    '⚠️ Invalid forecast call. Missing required fields: city. Example: {"city": "<city>"}'
+    '⚠️ Invalid forecast call. Missing required fields: city. Example: {"city": "<city>", "days": 3}'
 
     `tools` are dicts in the shape of OpenAI, Anthropic or MCP, Python functions, models, or a TOML file; `policy` a
     path, a dict of the same shape, or None; `packs` names of rule packs, paths or loaded ones; `provider` whose

@@ -358,6 +358,13 @@ class Asking(Struct, frozen=True):
     """how much they may hold together."""
 
 
+class Notices(Struct, frozen=True):
+    """`[approvals]`: how people hear that a call waits for them."""
+
+    notify: str | tuple[str, ...] = ()
+    """An address that each new question is posted to, or a command that is run for it."""
+
+
 class Budgets(Struct, frozen=True):
     """`[policy.budgets]`: what one call may cost."""
 
@@ -439,6 +446,7 @@ class Settings(Struct, frozen=True):
     deny: tuple[str, ...] = ()
     limits: Limits = Limits()
     approval: Asking = Asking()
+    approvals: Notices = Notices()
     budgets: Budgets = Budgets()
     budgets_of_tools: Mapping[str, Budgets] = MappingProxyType({})
     paths: Paths = Paths()
@@ -481,6 +489,7 @@ class Rights(Struct, frozen=True):
     commands: CommandRules = CommandRules()
     urls: UrlRules = UrlRules()
     repeatable: tuple[str, ...] = ()
+    approvals: Notices = Notices()
     digest: str = ""
     """Of everything above: results are cached by rights, and a record names them."""
 
@@ -526,6 +535,7 @@ def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-r
         commands=settings.commands,
         urls=settings.urls,
         repeatable=settings.repeatable,
+        approvals=settings.approvals,
     )
     return with_digest(rights)
 

@@ -341,7 +341,10 @@ _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
         "write": ("write",), "code": ("code",), "cache": ("cache",), "web": ("web",),
         "console": ("console",), "telemetry": ("telemetry",),
     },
-    Settings: {"callers": ("callers",), "audit": ("audit",), "budgets_of_tools": ("policy", "budgets", "tools")},
+    Settings: {
+        "approvals": ("approvals",), "callers": ("callers",), "audit": ("audit",),
+        "budgets_of_tools": ("policy", "budgets", "tools"),
+    },
 }  # fmt: skip
 """Where a record's fields stand in the file, if not under the record's own key."""
 _FREE = STAGES["read-only"]
@@ -364,6 +367,7 @@ _MEANINGS = (
     (("web",), "lets tools fetch more"),
     (("console",), "opens the console to others, or shows it elsewhere"),
     (("telemetry",), "sends traces to where the environment says"),
+    (("approvals", "notify"), "runs a command, or posts to an address, when a call waits"),
     (("audit", "path"), "keeps the audit log outside the folder"),
     (("gate", "packs"), "loads rules from a file"),
     (("policy", "stage"), "allows more tools"),

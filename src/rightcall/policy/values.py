@@ -22,6 +22,7 @@ from rightcall.policy.settings import (
     Budgets,
     CallerSettings,
     Limits,
+    Notices,
     Paths,
     Preset,
     Records,
@@ -236,7 +237,7 @@ url_patterns = _each(_url_pattern)
 # A table that names only some of its keys leaves the others as they are one step up: a limit as the preset has it, a
 # caller's limit or budget, and a tool's budget, as `[policy]` has them.
 
-TABLES = ("policy", "callers", "audit")
+TABLES = ("policy", "approvals", "callers", "audit")
 """The tables of the policy file that are read here."""
 
 
@@ -256,12 +257,22 @@ def read_settings(source: Source, document: Table) -> Settings:
         budgets=budgets,
         budgets_of_tools=budgets_of_tools,
         approval=laid_over(source, ("policy", "approval"), policy.get("approval", {}), _APPROVAL, Asking()),
+        approvals=laid_over(source, ("approvals",), document.get("approvals", {}), {"notify": _notify}, Notices()),
         paths=laid_over(source, ("policy", "paths"), policy.get("paths", {}), _PATHS, Paths()),
         commands=laid_over(source, ("policy", "commands"), policy.get("commands", {}), _COMMANDS, CommandRules()),
         urls=laid_over(source, ("policy", "urls"), policy.get("urls", {}), _URLS, UrlRules()),
         callers=_callers(source, ("callers",), document.get("callers", {}), limits.caller, budgets),
         audit=laid_over(source, ("audit",), document.get("audit", {}), _AUDIT, Audit()),
     )
+
+
+def _notify(source: Source, path: KeyPath, value: Any) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        return web_address("https://ntfy.example.org/approvals")(source, path, value)
+    found = tuple(source.texts(path, value))
+    if (found and not found[0].strip()) or any("\0" in part for part in found):
+        raise source.wrong(path, 'must be an address, or a list of program and arguments, such as ["notify-send", "…"]')
+    return found
 
 
 def _tool_words(source: Source, path: KeyPath, value: Any) -> Mapping[str, EffectWords]:

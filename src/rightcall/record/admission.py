@@ -88,22 +88,23 @@ class ApprovalQuestion(Struct, frozen=True):
 
 def ask(
     tables: Tables, request: Request, decision: Decision, question: ApprovalQuestion, context: str | None = None
-) -> tuple[str | Decision, int]:
+) -> tuple[str | Decision, int, bool]:
     """The id of the question about this request, the one that already waits or a new one; a refusal where no more of
-    this caller's may wait. And the bytes that it holds. `context` is the request's as a record may hold it."""
+    this caller's may wait. And the bytes that it holds, and whether it is new. `context` is the request's as a record
+    may hold it."""
     approval = _build_approval(tables, request, decision, question, context)
     held = held_bytes(approval)
     known = tables.answered(approval.binding)
     if known is not None and known.status == "waiting" and known.expires_at > request.at:
-        return known.id, held
+        return known.id, held, False
     sweep(tables, request.at)
     full = refuse_overflow(tables, request, held)
     if full is not None:
-        return full, held
+        return full, held, False
     if known is not None and known.status == "denied" and known.expires_at <= request.at:
         _expire(tables, known)
     tables.put_approval(approval)
-    return approval.id, held
+    return approval.id, held, True
 
 
 def _build_approval(
@@ -381,6 +382,8 @@ class Admission(Struct, frozen=True):
     """What came of the earlier identical call, where that is the reason."""
     hash: bytes = b""
     """Of the `begin`: its number may be another's, if the transaction failed after all."""
+    asks: bool = False
+    """Whether a person is needed who was not needed before: a question has begun to wait."""
 
 
 def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, question: ApprovalQuestion) -> Admission:
@@ -433,14 +436,14 @@ def finish_once(tables: Tables, admission: Admission, end: EndBody, changed: str
 def _wait(
     tables: Tables, request: Request, decision: Decision, body: CallBody, question: ApprovalQuestion
 ) -> Admission:
-    approval, held = ask(tables, request, decision, question, body.context)
+    approval, held, is_new = ask(tables, request, decision, question, body.context)
     body = replace(body, held=held)
     if isinstance(approval, Decision):
         return refuse(tables, request.caller, request.digest, approval, body, request.at)
     order = count_start(tables, request, 0)  # a question costs a person's time: it counts like a call
     decision = replace(decision, approval=approval)
     decided = _decided(tables, body, decision, request.at, order)
-    return Admission(decision, tables.append("waiting", 0, encode(decided)))
+    return Admission(decision, tables.append("waiting", 0, encode(decided)), asks=is_new)
 
 
 def count_start(tables: Tables, request: Request, call: int) -> dict[str, int]:

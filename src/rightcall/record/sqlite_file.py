@@ -239,7 +239,7 @@ CREATE TABLE credentials (
 );
 """
 
-_DEFINITIONS = "CREATE INDEX audit_definitions ON audit (seq) WHERE kind = 'definition'"
+_DEFINITIONS = "CREATE INDEX IF NOT EXISTS audit_definitions ON audit (seq) WHERE kind = 'definition'"
 """Few records among very many, which pages list."""
 
 STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS, _CREDENTIALS + _DEFINITIONS)

@@ -178,6 +178,8 @@ class Parts(Struct, frozen=True):
     """Tools that are added to every request of a model and run here; their executor is opened and closed with the
     server."""
     limits: HttpLimits | None = None
+    ending: Callable[[], None] | None = None
+    """Called once no request runs any more, while the audit is still open."""
 
 
 _NO_PARTS = Parts()
@@ -204,6 +206,8 @@ def assemble(
     hooks += [] if parts.watcher is None else [parts.watcher]
 
     async def stop_recording() -> None:
+        if parts.ending is not None:
+            await asyncio.to_thread(parts.ending)
         if recording is not None:
             await asyncio.to_thread(recording.stop)
 

@@ -208,12 +208,12 @@ class LiveTelemetry(Telemetry):
 
     def serve(self, method: str, meta: Mapping[str, Any]) -> Span:
         parent, linked = (None, None) if self.backend is None else self.backend.origin(meta)
-        return LiveSpan(self, SERVED, method, {METHOD: method}, context=parent, linked=linked)
+        return LiveSpan(self, SERVED, method, {METHOD: method}, origin=(parent, linked))
 
     def chat(self, provider: str, headers: Headers = ()) -> Span:
         told: dict[str, Value] = {OPERATION: CHAT.operation, "gen_ai.provider.name": provider or "unknown"}
         parent = None if self.backend is None else self.backend.incoming(headers)
-        return LiveSpan(self, self._chat, CHAT.operation, told, context=parent)
+        return LiveSpan(self, self._chat, CHAT.operation, told, origin=(parent, None))
 
     def route(self) -> Span:
         return LiveSpan(self, ROUTE, ROUTE.operation, {})
@@ -247,9 +247,11 @@ class LiveSpan(Span):
     is_live = True
 
     def __init__(
-        self, of: LiveTelemetry, work: Work, name: str, told: dict[str, Value], *, context: Any = None,
-        linked: Any = None, since: int = 0,
+        self, of: LiveTelemetry, work: Work, name: str, told: dict[str, Value], *,
+        origin: tuple[Any, Any] = (None, None), since: int = 0,
     ) -> None:  # fmt: skip
+        """`origin` is the context it belongs to, and one that it is linked with."""
+        context, linked = origin
         self._of = of
         self._work = work
         self._name = name
@@ -302,7 +304,7 @@ class LiveSpan(Span):
             done.end(until or None)
 
     def step(self, name: str) -> Span:
-        return LiveSpan(self._of, Work(name, "internal"), name, {}, context=self._inside())
+        return LiveSpan(self._of, Work(name, "internal"), name, {}, origin=(self._inside(), None))
 
     def inside(self) -> Span:
         return NO_SPAN if self._of.backend is None else _Around(self._of.backend, self._inside())
@@ -311,7 +313,7 @@ class LiveSpan(Span):
         told: dict[str, Value] = {METHOD: method}
         if target:
             told |= {TOOL_NAME: target, OPERATION: TOOL.operation}
-        return LiveSpan(self._of, CALLED, f"{method} {target}".rstrip(), told, context=self._inside())
+        return LiveSpan(self._of, CALLED, f"{method} {target}".rstrip(), told, origin=(self._inside(), None))
 
     def meta(self) -> dict[str, str]:
         return {} if self._of.backend is None else self._of.backend.meta(self._inside())

@@ -60,9 +60,9 @@ def wanted_of(request: Request) -> Wanted:
 
 
 def unspelled(text: str) -> str:
-    """The text that `visible` has spelled out.
+    r"""The text that `visible` has spelled out.
 
-    >>> unspelled(visible("a\u202e\t\\\\n b ")) == "a\u202e\t\\\\n b "
+    >>> unspelled(visible("a\u202e\t b")) == "a\u202e\t b"
     True
     """
     found = _SPELLED.sub(lambda one: _SHORT.get(one[0]) or chr(int(one[1], 16)), text)

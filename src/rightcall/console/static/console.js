@@ -3,6 +3,7 @@
 import { follow } from "./events.js";
 import { listenToKeys } from "./keys.js";
 import { Live } from "./live.js";
+import { areOn, noticeWaiting, offerNotices } from "./notices.js";
 import { countDown, localise } from "./times.js";
 
 const list = document.querySelector("[data-live]");
@@ -11,9 +12,11 @@ const link = document.getElementById("link");
 const words = { live: "live", gone: "server is gone", over: "logged out" };
 let known = { head: Number(document.body.dataset.head), waiting: Number(document.body.dataset.waiting) };
 
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 localise();
 countDown();
 setInterval(() => localise(), 30000);
+offerNotices(document.getElementById("notices"));
 listenToKeys({ pause: () => live?.pause(!live.paused) });
 
 follow((kind, value) => {
@@ -23,8 +26,9 @@ follow((kind, value) => {
   showWaiting(value.waiting);
   live?.news(value.head);
   if (value.waiting !== before.waiting) refresh("waiting");
+  if (value.waiting > before.waiting) noticeWaiting();
   if (value.head !== before.head) refresh("head");
-});
+}, areOn);
 
 function showLink(state) {
   if (state === "over") return location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);

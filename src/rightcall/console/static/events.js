@@ -1,6 +1,7 @@
 /**
  * One event stream for all tabs of this browser: whichever tab holds the lock listens and tells the others.
- * A hidden tab lets go of it, so that nothing is open while nobody looks.
+ * A hidden tab lets go of it, so that nothing is open while nobody looks; `stays` says whether it keeps it, because
+ * somebody wants to be told on the desktop.
  *
  * tell("state", {head, waiting, paused})   something was recorded, or waits
  * tell("link", "live" | "gone" | "over")   whether the server is there; over: this session has ended
@@ -8,14 +9,23 @@
 
 const CHANNEL = "rightcall";
 
-export function follow(tell) {
+export function follow(tell, stays = () => false) {
   const channel = "BroadcastChannel" in self ? new BroadcastChannel(CHANNEL) : null;
+  const last = new Map();  // of the tab that listens: what a new one wants to know
   const pass = (kind, value) => {
+    last.set(kind, value);
     tell(kind, value);
     channel?.postMessage([kind, value]);
   };
-  if (channel) channel.onmessage = (message) => tell(...message.data);
+  if (channel) {
+    channel.onmessage = ({ data: [kind, value] }) => {
+      if (kind !== "hello") return tell(kind, value);
+      for (const known of last) channel.postMessage(known);
+    };
+    channel.postMessage(["hello"]);
+  }
 
+  const away = () => document.hidden && !stays();
   let release = null;
   const listen = () => new Promise((done) => {
     const stream = new EventSource("/events");
@@ -27,9 +37,12 @@ export function follow(tell) {
       stream.close();
       pass("link", "over");
     });
-    stream.onerror = () => {
+    stream.onerror = async () => {
+      if (stream.readyState === EventSource.CLOSED) {  // it was answered with something else
+        if (await loggedOut()) return pass("link", "over");
+        setTimeout(again, 2000);
+      }
       pass("link", "gone");
-      if (stream.readyState === EventSource.CLOSED) setTimeout(again, 2000);
     };
     const again = () => {
       stop();
@@ -37,13 +50,14 @@ export function follow(tell) {
     };
     const stop = release = () => {
       stream.close();
+      last.clear();
       release = null;
       done();
     };
   });
 
   const start = () => {
-    if (release || document.hidden) return;
+    if (release || away()) return;
     if (!navigator.locks) {  // plain HTTP on another machine: each tab has its own
       listen();
       return;
@@ -53,11 +67,19 @@ export function follow(tell) {
       giveUp.abort();
       release = null;
     };
-    navigator.locks.request(CHANNEL, { signal: giveUp.signal }, () => (document.hidden ? null : listen())).catch(() => {});
+    navigator.locks.request(CHANNEL, { signal: giveUp.signal }, () => (away() ? null : listen())).catch(() => {});
   };
 
-  document.addEventListener("visibilitychange", () => (document.hidden ? release?.() : start()));
+  document.addEventListener("visibilitychange", () => (away() ? release?.() : start()));
   addEventListener("pagehide", () => release?.());
   addEventListener("pageshow", start);
   start();
+}
+
+async function loggedOut() {
+  try {
+    return (await fetch("/inbox", { method: "HEAD", headers: { accept: "text/plain" } })).status === 401;
+  } catch {
+    return false;
+  }
 }

@@ -1,0 +1,211 @@
+"""What people do in the console, with mouse and keyboard in a real browser: watch calls, answer questions, reload, and
+go on after the server was away."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from rightcall.console.people import revoke_person
+from rightcall.record.tables import EndBody, Tables, encode, read_answer
+from support.busy_console import Busy
+from support.chromium import Page
+from support.stores import BODY
+
+ELSEWHERE = """
+import sys, time
+from rightcall.record.sqlite import SqliteStore
+from support.stores import BODY
+store = SqliteStore(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+store.transact(lambda tables: tables.append("begin", 0, BODY))
+print(time.time(), flush=True)
+"""
+READ = "performance.now() > 800"
+"""The person has had time to read: an answer within half a second does not count."""
+ARRIVED = """globalThis.arrived = 0; new MutationObserver(() => { arrived ||= Date.now() / 1000 })
+    .observe(document.getElementById("calls"), {childList: true})"""
+
+
+def press_button(page: Page, answer: str) -> None:
+    page.wait(READ)
+    page.loading(lambda: page.click(f"button[value={answer}]"))
+
+
+def test_a_call_of_another_process_appears_by_itself(desk: Any, tmp_path: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+    command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "audit.db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin
+        assert child.stdout
+        assert child.stdout.readline() == "ready\n"
+        page = desk.open("/live")
+        page.run(ARRIVED)
+        child.stdin.write("\n")
+        child.stdin.flush()
+        recorded = float(child.stdout.readline())
+        page.wait("arrived")
+    assert page.run("arrived") - recorded < 2  # a fifth of a second and a request; the rest is for a busy machine
+    assert page.run("document.querySelectorAll('#calls li').length") == 1
+    assert page.troubles() == []
+
+
+def test_a_waiting_write_is_approved_from_the_inbox_and_the_page_becomes_its_receipt(desk: Any) -> None:
+    page = desk.open("/inbox")
+    question = desk.ask()
+    page.wait(f"document.querySelector('a[href=\"/inbox/{question}\"]')")  # it came by itself
+    page.loading(lambda: page.click(f"a[href='/inbox/{question}']"))
+    assert "teacher wants to run file/save once" in page.text("h1")
+    page.click("input[name=reason]")
+    page.press(*"it is fine")
+    press_button(page, "approve")
+    assert "by ann" in page.text("#state")
+    assert desk.status(question) == "approved"
+    page.wait("document.getElementById('link').dataset.state === 'live'")
+    used = desk.call()
+    page.wait(f"document.querySelector('#state a[href=\"/calls/{used.call}\"]')")
+    said = read_answer(desk.store.look(lambda tables: tables.newest(1, ("answer",)))[0].body)
+    assert (said.by, said.through, said.reason) == ("ann", "console", "it is fine")
+    assert page.troubles() == []
+
+
+def test_a_question_is_denied_on_a_phone(desk: Any) -> None:
+    question = desk.ask()
+    desk.page.size(360, 740)
+    page = desk.open(f"/inbox/{question}")
+    press_button(page, "deny")
+    assert "denied" in page.text("#state")
+    assert desk.status(question) == "denied"
+
+
+def test_a_question_is_approved_with_the_keyboard_alone(desk: Any) -> None:
+    question = desk.ask()
+    page = desk.open("/inbox")
+    page.press("j")
+    page.loading(lambda: page.press("Enter"))
+    page.wait(READ)
+    for _ in range(60):
+        page.press("Tab")
+        if page.run("document.activeElement.value") == "approve":
+            break
+    assert page.run("document.activeElement.matches(':focus-visible')")
+    page.loading(lambda: page.press("Enter"))
+    assert desk.status(question) == "approved"
+
+
+def test_a_window_too_narrow_to_show_the_call_cannot_approve_it(desk: Any) -> None:
+    question = desk.ask()
+    desk.page.size(200)
+    page = desk.open(f"/inbox/{question}")
+    assert "too narrow" in page.text("main")
+    assert page.run("document.querySelector('button[value=approve]').checkVisibility()") is False
+
+
+def test_a_reload_in_the_middle_of_a_question_answers_nothing_and_asks_again(desk: Any) -> None:
+    question = desk.ask()
+    page = desk.open(f"/inbox/{question}")
+    page.click("input[name=reason]")
+    page.press(*"half a rea")
+    page.reload()
+    assert desk.status(question) == "waiting"
+    press_button(page, "approve")
+    assert desk.status(question) == "approved"
+    page.reload()
+    assert "by ann" in page.text("#state")
+    assert page.troubles() == []
+
+
+def test_two_tabs_share_one_stream_and_both_hear(desk: Any, browser: Any) -> None:
+    first = desk.open("/inbox")
+    second = desk.open("/live", browser.page(first.person))
+    desk.ask()
+    for page in (first, second):
+        page.wait("document.getElementById('badge-count').textContent === '1'")
+    assert not any(one.endswith("/events") for one in second.requested)
+    second.close()
+
+
+def test_a_tab_goes_on_when_the_one_that_listened_is_closed(desk: Any, browser: Any) -> None:
+    second = browser.page(desk.page.person)
+    desk.open("/inbox", second)
+    first = desk.open("/live", browser.page(desk.page.person))
+    desk.page.open("about:blank")
+    second.close()
+    first.wait("document.getElementById('link').dataset.state === 'live'")
+    desk.ask()
+    first.wait("document.getElementById('badge-count').textContent === '1'")
+    first.close()
+
+
+def test_a_server_that_goes_away_is_told_and_its_return_too(desk: Any) -> None:
+    page = desk.open("/inbox")
+    desk.stop()
+    page.wait("!document.getElementById('gone').hidden")
+    assert "The server is gone" in page.text("main")
+    desk.start(desk.address.port)
+    page.wait("document.getElementById('gone').hidden")
+    question = desk.ask()
+    page.wait(f"document.querySelector('a[href=\"/inbox/{question}\"]')")
+
+
+def test_who_was_logged_out_meanwhile_is_led_to_the_login_and_not_told_that_the_server_is_gone(desk: Any) -> None:
+    page = desk.open("/live")
+    desk.stop()
+    page.wait("!document.getElementById('gone').hidden")
+    desk.store.transact(lambda tables: revoke_person(tables, "ann", "root"))
+    desk.start(desk.address.port)
+    page.wait("location.pathname === '/login'")
+
+
+def test_who_is_logged_out_elsewhere_is_led_to_the_login(desk: Any, browser: Any) -> None:
+    page = desk.open("/live")
+    other = desk.open("/inbox", browser.page(page.person))
+    other.loading(lambda: other.click("form[action='/logout'] button"))
+    page.wait("location.pathname === '/login'")
+    other.close()
+
+
+def test_the_keys_walk_search_help_and_leave(page: Page, busy: Busy) -> None:
+    page.open(busy.url("/live"))
+    page.wait("document.getElementById('link').dataset.state === 'live'")
+    here = "[...document.querySelectorAll('#calls > li')].findIndex(one => one.classList.contains('here'))"
+    page.press("j", "j", "j", "k")
+    assert page.run(here) == 1
+    page.press("/")
+    page.press(*"jk?")
+    assert page.run("[document.activeElement.id, document.activeElement.value]") == ["search", "jk?"]
+    page.press("Escape")
+    assert page.run("document.activeElement.id") != "search"
+    page.press("?")
+    assert page.run("document.getElementById('keys').open") is True
+    page.press("Escape")
+    page.wait("!document.getElementById('keys').open")
+    page.press("p")
+    assert page.run("document.getElementById('pause').ariaPressed") == "true"
+    page.loading(lambda: page.press("g", "i"))
+    assert page.run("location.pathname") == "/inbox"
+    assert page.troubles() == []
+
+
+def test_while_it_is_paused_new_calls_are_counted_and_shown_on_request(desk: Any) -> None:
+    page = desk.open("/live")
+    page.press("p")
+
+    def record(tables: Tables) -> None:
+        call = tables.append("begin", 0, BODY)
+        tables.append("end", call, encode(EndBody("success", 1.0)))
+
+    desk.store.transact(record)
+    page.wait("document.getElementById('fresh').textContent === '1 new'")
+    assert page.run("document.querySelectorAll('#calls li').length") == 0
+    page.click("#fresh")
+    assert page.run("document.querySelectorAll('#calls li').length") == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/inbox", "/live", "/audit", "/changes", "/requests", "/analytics"])
+def test_an_empty_store_says_what_to_do_next(desk: Any, path: str) -> None:
+    page = desk.open(path)
+    assert page.run("document.querySelectorAll('main .nothing, main .empty, main code').length") > 0
+    assert page.troubles() == []
