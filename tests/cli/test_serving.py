@@ -60,7 +60,8 @@ def test_serve_without_an_upstream_shows_a_broken_call_repaired_and_keeps_a_reco
         assert request("GET", told["address"], "/metrics").status == 401
         assert b"rightcall_changes_total" in request("GET", told["url"], "/metrics").body
         where = ("--root", str(tmp_path))
-        made = run("token", "new", "--as", "teacher", "--address", told["address"], "--json", *where).json
+        made = run("token", "new", "--as", "teacher", "--json", *where).json
+        assert made["urls"]["anthropic"].startswith(told["address"]), "it names the server that runs"
         assert ask(made["urls"]["anthropic"]).status == 200, "it counts while the server runs"
         run("token", "revoke", made["id"], *where)
         until = monotonic() + 60

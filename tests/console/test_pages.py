@@ -1,6 +1,7 @@
 """What the pages show, with ordinary and with hostile names and texts: nothing is executed, nothing hides (H-09)."""
 
 import re
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -467,3 +468,14 @@ async def test_figures_that_take_long_are_used_again_for_a_while_and_quick_ones_
     assert len(asked) == 1
     clock[0] += 1.1
     assert await kept.get("slow", lambda: work(2.0)) > slow
+
+
+def test_a_call_lifted_from_the_text_says_that_the_clients_answer_is_not_seen(ann: Browser, store: MemoryStore) -> None:
+    why = "moved from the text to a tool call"
+    body = CallBody("proxy", "weather", {"city": "Bern"}, "ab" * 32, "passed", "lifted", why)
+    number = store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+    page = ann.get(f"/calls/{number}").text
+    last = page[page.index("What the model read") :]
+    assert "The client's answer is not seen here." in unescape(last[: last.index("</li>")])
+    assert why not in last[: last.index("</li>")]
+    assert why in page

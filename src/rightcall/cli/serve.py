@@ -19,7 +19,16 @@ from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.http.answers import HttpError, is_loopback
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
-from rightcall.cli.options import SHARED, database_of, follow_up, missing_package, number_within, places, policy_file
+from rightcall.cli.options import (
+    SHARED,
+    database_of,
+    follow_up,
+    missing_package,
+    number_within,
+    places,
+    policy_file,
+    policy_path,
+)
 from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
 from rightcall.cli.terminal import Style, json_text, say, style_for
 from rightcall.errors import ConfigError, StoreError
@@ -109,10 +118,12 @@ def serve_upstream(
         from rightcall.server.access import Access, Callers, new_token
         from rightcall.server.app import Parts, assemble, serve
         from rightcall.server.hooks import hooks_answered
+        from rightcall.server.whereabouts import announced
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
     from rightcall.policy.watch import PolicyInForce
+    from rightcall.record.memory import store_path
 
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
@@ -140,9 +151,11 @@ def serve_upstream(
             )  # fmt: skip
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             start_exporting(service.proxy.telemetry)
-            with _console(options, recording, policy, service) as told:
+            database = store_path(policy.current, policy_path(options), options.root)
+            with _console(options, recording, policy, service) as told, announced(database) as announce:
 
                 def ready(host: str, port: int) -> None:
+                    announce(_base(host, port))
                     _ready(options, (host, port), token, tell, told, mcp=endpoint is not None)
                     if client is not None:
                         client.start(_reachable(host), port)
@@ -264,9 +277,7 @@ def _ready(
     options: Namespace, address: tuple[str, int], token: str | None,
     tell: Callable[[str, str | None, Style], list[str]], console: list[str], *, mcp: bool,
 ) -> None:  # fmt: skip
-    host, port = address
-    host = _reachable(host)
-    base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    base = _base(*address)
     if options.json:
         joined = {"mcp": f"{base_url(base, token)}/mcp"} if mcp else {}
         if console:
@@ -278,6 +289,11 @@ def _ready(
             say(f"MCP clients find the servers of your policy, joined, at {base_url(base, token)}/mcp")
         say(*console)
     sys.stdout.flush()
+
+
+def _base(host: str, port: int) -> str:
+    host = _reachable(host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _reachable(host: str) -> str:

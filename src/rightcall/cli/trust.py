@@ -20,6 +20,7 @@ from rightcall.cli.approvals import duration
 from rightcall.cli.options import (
     InputError,
     Looking,
+    database_of,
     existing_place,
     given_text,
     json_option,
@@ -51,6 +52,7 @@ from rightcall.policy.types import Token
 from rightcall.record.browse import moment
 from rightcall.record.tables import Store
 from rightcall.server.access import TokenRequest, has_expired, make_token, revoke_tokens
+from rightcall.server.whereabouts import running_at
 
 EXAMPLES = """\
 examples:
@@ -205,8 +207,9 @@ def arguments_token(parser: ArgumentParser) -> None:
         "--note", type=given_text, metavar="TEXT", default="", help="Record what the token is for (@FILE, -)"
     )
     new.add_argument(
-        "--address", metavar="URL", default=ADDRESS, help=f"Address of the server, for the URLs (default: {ADDRESS})"
-    )
+        "--address", metavar="URL",
+        help=f"Address of the server, for the URLs (default: that of the running server, else {ADDRESS})",
+    )  # fmt: skip
     lists = action("list", "List the tokens, without their text")
     revoke = action("revoke", "Revoke one token, or all tokens of a caller")
     revoke.add_argument("id", nargs="?", metavar="ID", help="ID of the token, from `list`")
@@ -219,7 +222,7 @@ def arguments_token(parser: ArgumentParser) -> None:
 
 
 def run_token(options: Namespace) -> int:
-    if options.action == "new":
+    if options.action == "new" and options.address is not None:
         read_address(
             options.address,
             "--address must be an address such as http://127.0.0.1:4141",
@@ -244,7 +247,7 @@ def _new(store: "Store", options: Namespace) -> int:
     made, text = store.transact(
         lambda tables: make_token(tables, TokenRequest(options.caller, by, options.expires, options.note, hide), known)
     )
-    urls = _urls(options.address, text)
+    urls = _urls(options.address or running_at(database_of(options)) or ADDRESS, text)
     if not _counts(made, options):
         store.transact(lambda tables: revoke_tokens(tables, by, id=made.id))
         raise ConfigError(
