@@ -13,7 +13,7 @@ TOO_WIDE = """[...document.querySelectorAll("main, main *")].filter(one => one.g
     && document.documentElement.scrollWidth > %d).slice(0, 5).map(one => `${one.tagName}.${one.className}`)"""
 VIOLATIONS = """axe.run(document, {resultTypes: ["violations"]}).then(found => found.violations.flatMap(one =>
     one.nodes.slice(0, 3).map(node => `${one.id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`)))"""
-BY_SCRIPT = {"Pause", "Copy"}
+BY_SCRIPT = {"Pause", "Copy", "Turn", "desktop", "notices"}
 """What only a script can do is offered by one."""
 MISSING = "Failed to load resource: the server responded with a status of 404"
 
