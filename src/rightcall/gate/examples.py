@@ -322,6 +322,8 @@ def _another(value: Any, taken: list[Any], items: Schema) -> Any:
 # ── example ──
 # A right call of a tool, to show a model: declared in a pack, or made from the schema. Never one that does not fit.
 
+_LONGEST_KEPT, _MOST_KEPT, _DEEPEST_KEPT = 300, 30, 3
+"""Characters of a text, members of a list or object, and levels, of a call that an example keeps."""
 LONGEST_VALUE = 1_000
 """A longer example would drown the hint; it is left out."""
 
@@ -382,8 +384,10 @@ def corrected(tool: Tool, problems: Iterable[Problem], written: Call | None) -> 
         return None
     wrong = {_first(one.path) for one in problems}
     known = as_schema(tool.schema.get("properties"))
+    if tool.rules.example is not None or "" in wrong or not _is_short(given):
+        return None
     kept = {name: value for name, value in given.items() if name in known and name not in wrong}
-    if not kept or tool.rules.example is not None or "" in wrong or any(map(is_secret, kept)):
+    if not kept or any(map(is_secret, kept)):
         return None
     try:
         made = _build_example(tool, False, [name for name in given if name in known and name in wrong])
@@ -392,6 +396,22 @@ def corrected(tool: Tool, problems: Iterable[Problem], written: Call | None) -> 
     whole = {**made, **{name: _bounded(known[name], given[name], made[name]) for name in made if name in given}, **kept}
     ordered = {name: whole[name] for name in known if name in whole}
     return ordered if _fits(tool, ordered) else None
+
+
+def _is_short(value: Any, depth: int = 0) -> bool:
+    """Whether a value can be shown in a line: a model may have written anything."""
+    kind: type[Any] = type(value)
+    if kind is str:
+        return len(value) <= _LONGEST_KEPT
+    if kind is int:
+        return value.bit_length() <= 64
+    if kind is float:
+        return math.isfinite(value)
+    if kind not in (dict, list):
+        return value is None or kind is bool
+    if depth > _DEEPEST_KEPT or len(value) > _MOST_KEPT:
+        return False
+    return all(_is_short(one, depth + 1) for one in ([*value, *value.values()] if kind is dict else value))
 
 
 def _bounded(part: Part, value: Any, otherwise: Any) -> Any:
