@@ -400,7 +400,7 @@ def corrected(tool: Tool, problems: Iterable[Problem], written: Call | None) -> 
 
 def _is_short(value: Any, depth: int = 0) -> bool:
     """Whether a value can be shown in a line: a model may have written anything."""
-    kind: type[Any] = type(value)
+    kind = cast("type[Any]", type(value))
     if kind is str:
         return len(value) <= _LONGEST_KEPT
     if kind is int:
