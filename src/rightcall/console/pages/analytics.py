@@ -22,10 +22,9 @@ from rightcall.record.analytics import UNTOLD, Analytics, Repairs, analytics_of
 from rightcall.record.calls import Period, window_of
 from rightcall.record.counts import Counts, Part, pass_over
 from rightcall.record.export import csv_line
-from rightcall.record.figures import SECONDS, Figures, Point, figures_of, read_series
-from rightcall.record.fitting import Fit, fit_of_all, fit_over_time
+from rightcall.record.figures import SECONDS, Figures, Fit, Point, figures_of, fit_of_all, fit_over_time, read_series
 from rightcall.record.metrics import Metric, metrics_of
-from rightcall.record.rollups import FEW, counted
+from rightcall.record.rollup.periods import FEW, counted
 from rightcall.record.tables import Store, Tables
 
 PARTS: Final[Mapping[Part, str]] = {"tool": "tool", "model": "model", "provider": "provider", "caller": "caller"}

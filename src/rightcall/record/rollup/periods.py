@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
 from rightcall.record.counts import Asker, Counts, Durations, Line, Tally, pass_over, unreadable
-from rightcall.record.rollup_file import Rollup
-from rightcall.record.rollup_tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
+from rightcall.record.rollup.rollup import Rollup
+from rightcall.record.rollup.tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
 from rightcall.record.tables import Tables
 
 FEW: Final = 10_000
