@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from rightcall.record.calls import Period, window_of
-from rightcall.record.counts import Durations, Part, Tally, pass_over
-from rightcall.record.rollup.periods import FEW, counted
+from rightcall.record.counts import Durations, Part, Tally
+from rightcall.record.rollup.periods import count_within
 from rightcall.record.rollup.rollup import Rollup
 from rightcall.record.rollup.tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
 from rightcall.record.tables import Store, Tables
@@ -88,12 +88,7 @@ def read_overview(
 
     def work(tables: Tables) -> Overview:
         window = window_of(period, tables.wall())
-        left = 0
-        if tables.head()[0] - tables.oldest() < FEW:
-            counts = pass_over(tables, window, caller)
-        else:
-            left = tables.rollup().catch_up(tables, seconds)
-            counts = counted(tables.rollup(), tables, window, caller)
+        counts, left = count_within(tables, window, caller, seconds)
         return Overview(
             period=period,
             caller=caller,

@@ -31,6 +31,15 @@ def count(tables: Tables, *, period: Period, caller: str | None = None, now: str
     return counted(rollup, tables, window, caller)
 
 
+def count_within(tables: Tables, window: PeriodSlots, caller: str | None, seconds: float) -> tuple[Counts, int]:
+    """As far as it is counted within that time; and how many records are left."""
+    if tables.head()[0] - tables.oldest() < FEW:
+        return pass_over(tables, window, caller), 0
+    rollup = tables.rollup()
+    left = rollup.catch_up(tables, seconds)
+    return counted(rollup, tables, window, caller), left
+
+
 def counted(rollup: Rollup, tables: Tables, window: PeriodSlots, caller: str | None, few: int = FEW) -> Counts:
     """As far as the rollup has come. `few` calls are read one by one."""
     counts = Counts(window, caller)
