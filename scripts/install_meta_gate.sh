@@ -16,4 +16,4 @@ fi
 
 # -P: what the current folder holds under our name is not ours
 PYTHONPATH="$REPO_DIR/src" PYTHONDONTWRITEBYTECODE=1 \
-    exec "${PYTHON:-python3}" -P -m rightcall.hosts.agent_zero_install "$@"
+    exec "${PYTHON:-python3}" -P -m rightcall.hosts.install.agent_zero "$@"

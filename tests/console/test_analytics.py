@@ -10,7 +10,7 @@ import pytest
 
 from rightcall.console.charts import MOST, OTHERS, Drawing, Series, bars, lines
 from rightcall.record.calls import Period
-from rightcall.record.fitting import fit_over_time
+from rightcall.record.figures import fit_over_time
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock
 from support.consoles import Browser

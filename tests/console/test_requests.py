@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from console.test_pages import HOSTILE, harmless
+from console.test_pages import HOSTILE, harms
 from rightcall.base.files.guarded import packets_folder
 from rightcall.record.sqlite import SqliteStore
 from rightcall.router.packet import (
@@ -103,6 +103,5 @@ def test_an_unknown_request_is_not_found(world: World, found: str) -> None:
 
 def test_hostile_words_are_text(world: World) -> None:
     ids = [world.save(words) for words in HOSTILE]
-    harmless(world.browser.get("/requests"))
-    for found in ids:
-        harmless(world.browser.get(f"/requests/{found}"))
+    for path in ("/requests", *(f"/requests/{found}" for found in ids)):
+        assert harms(world.browser.get(path)) == [], path

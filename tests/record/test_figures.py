@@ -3,10 +3,10 @@
 import pytest
 
 from rightcall.policy.types import Approval
-from rightcall.record import figures
 from rightcall.record.analytics import read_analytics
 from rightcall.record.calls import Period
 from rightcall.record.figures import By, Point, count_waiting, read_overview, read_series
+from rightcall.record.rollup import periods
 from rightcall.record.tables import ManualClock, Store
 from support.stores import Diary
 
@@ -30,7 +30,7 @@ def diary(store: Store, clock: ManualClock) -> Diary:
 def test_the_overview_shows_what_analytics_counts(
     diary: Diary, period: Period, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "FEW", few)
+    monkeypatch.setattr(periods, "FEW", few)
     found = read_overview(diary.store, period)
     wanted = diary.store.look(lambda tables: read_analytics(tables, period=period, now=diary.now))
     total = found.total

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.server import mcp_channels
-from rightcall.server.mcp_channels import Channel, Ended, Room, place_of
+from rightcall.server import channels
+from rightcall.server.channels import Channel, Ended, Room, place_of
 from support.gateways import HELLO, META, ROUTED, Answer, ScriptedLink, Site, call, old_server, run
 
 pytestmark = pytest.mark.promise("H-52")
@@ -297,7 +297,7 @@ def test_a_session_that_ends_takes_its_streams_with_it() -> None:
 
 
 def test_what_was_sent_is_kept_within_limits_and_what_waits_is_not_lost_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_channels, "SENT", 3)
+    monkeypatch.setattr(channels, "SENT", 3)
     channel = Channel("1")
     for number in range(10):
         channel.put(json.encode(number))
@@ -306,7 +306,7 @@ def test_what_was_sent_is_kept_within_limits_and_what_waits_is_not_lost_to_it(mo
     assert channel.after(0)[0] == b"".join(
         b"id: 1-%d\nevent: message\ndata: %d\n\n" % (at, at - 1) for at in (8, 9, 10)
     )
-    monkeypatch.setattr(mcp_channels, "SENT_BYTES", 0)
+    monkeypatch.setattr(channels, "SENT_BYTES", 0)
     channel.put(b"{}")
     assert channel.after(0)[0].count(b"data: ") == 4
     assert (channel.after(0)[0], channel.size) == (b"", 0)
@@ -315,7 +315,7 @@ def test_what_was_sent_is_kept_within_limits_and_what_waits_is_not_lost_to_it(mo
 def test_what_nobody_takes_is_left_out_when_it_is_too_much_but_never_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mcp_channels, "MOST_BYTES", 250)
+    monkeypatch.setattr(channels, "MOST_BYTES", 250)
     channel = Channel("1")
     for _ in range(10):
         channel.put(b"{}")
@@ -328,7 +328,7 @@ def test_what_nobody_takes_is_left_out_when_it_is_too_much_but_never_the_answer(
 def test_all_streams_together_have_room_for_so_much_and_those_who_listen_hear_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mcp_channels, "ALL_BYTES", 1_000)
+    monkeypatch.setattr(channels, "ALL_BYTES", 1_000)
     room = Room()
     many = [Channel(str(number), room) for number in range(20)]
     for channel in many:
@@ -395,10 +395,10 @@ def test_calls_whose_clients_have_left_take_little_room() -> None:
 
 
 def test_streams_that_are_over_make_room_for_newer_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mcp_channels, "OVER", 2)
-    monkeypatch.setattr(mcp_channels, "OVER_BYTES", 100)
+    monkeypatch.setattr(channels, "OVER", 2)
+    monkeypatch.setattr(channels, "OVER_BYTES", 100)
     now = [0.0]
-    monkeypatch.setattr(mcp_channels, "monotonic", lambda: now[0])
+    monkeypatch.setattr(channels, "monotonic", lambda: now[0])
     ended: Ended[str] = Ended()
     for name in "abc":
         ended.keep("one", name, name, 10)

@@ -17,8 +17,8 @@ from rightcall.tools.state import state_of
 from rightcall.tools.write.branches import BranchRecord, branch_record, branch_step, tree_of
 from rightcall.tools.write.commit import OpenArguments, Opened, open_pull
 from rightcall.tools.write.desk import Desk
-from rightcall.tools.write.git import Writer
 from rightcall.tools.write.merge import Checker, Merge, MergeArguments, merge
+from rightcall.tools.write.plumbing import Writer
 from rightcall.tools.write.pulls import PullRecord, moment, pull_of
 from rightcall.tools.write.review import ReviewArguments, Reviewed, review
 from support.repositories import Made, made

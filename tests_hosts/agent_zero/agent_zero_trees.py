@@ -14,7 +14,7 @@ from typing import Any
 import agent_zero_standin as standin
 from msgspec import Struct
 
-from rightcall.hosts.agent_zero_install import layout_of
+from rightcall.hosts.install.agent_zero import layout_of
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent.parent / "src"

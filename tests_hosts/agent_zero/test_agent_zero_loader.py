@@ -16,11 +16,11 @@ import pytest
 from agent_zero_trees import REAL, Tree, tree_of
 
 from rightcall import SqliteStore
-from rightcall.hosts import agent_zero_install
+from rightcall.hosts.install import agent_zero
 from rightcall.record.admission import Reply, answer
 
 LAYOUTS: list[Any] = ["old", "user", "present", *REAL]
-PRESENT = ["present", *(path for path in REAL if agent_zero_install.layout_of(path) == "present")]
+PRESENT = ["present", *(path for path in REAL if agent_zero.layout_of(path) == "present")]
 BLOCK = '[gate.hosts.agent-zero]\nmode = "block"\n'
 BASH = {"tool_name": "code_execution_tool", "tool_args": {"runtime": "bash", "command": "ls"}}
 NO_CODE = {"tool_name": "code_execution_tool", "tool_args": {"runtime": "python"}}
@@ -37,7 +37,7 @@ def make(tmp_path: Path) -> Make:
     def made(which: Any, *, policy: str | None = None, gate: bool = True) -> Tree:
         tree = tree_of(tmp_path / "a0", which)
         if gate:
-            agent_zero_install.install(tree.root)
+            agent_zero.install(tree.root)
         if policy is not None:
             (tree.root / "rightcall.toml").write_text(policy, encoding="utf-8")
         return tree
@@ -169,7 +169,7 @@ def test_half_a_call_runs_without_the_gate_and_not_with_it(make: Make, which: An
     cut = [HALF] if isinstance(which, Path) else [QUOTED]
     tree = make(which, gate=False)
     assert [one["ran"] for one in tree.send(*cut)] == [[["memory_save", {"text": "rm -rf /tmp/a"}]]]
-    agent_zero_install.install(tree.root)
+    agent_zero.install(tree.root)
     for one in tree.send(*cut, package=package):
         assert (one["ran"], one["failed"][0]) == ([], "RepairableException")
         assert "was truncated and did not run" in one["failed"][1]
@@ -274,11 +274,11 @@ def test_a_policy_that_cannot_be_read_lets_nothing_run(make: Make, package: bool
 def test_the_installer_changes_no_file_and_leaves_none_behind(make: Make, which: Any) -> None:
     tree = make(which, gate=False)
     before = tree.files()
-    first = agent_zero_install.install(tree.root)
-    assert agent_zero_install.install(tree.root) == []
+    first = agent_zero.install(tree.root)
+    assert agent_zero.install(tree.root) == []
     assert {name: content for name, content in tree.files().items() if name in before} == before
     tree.send(BASH, env={"PYTHONDONTWRITEBYTECODE": ""})
-    assert sorted(agent_zero_install.uninstall(tree.root)) == sorted(first)
+    assert sorted(agent_zero.uninstall(tree.root)) == sorted(first)
     after = {name: content for name, content in tree.files().items() if not name.endswith(".pyc")}
     assert after == before
     assert not any("meta_reasoning" in name for name in tree.files())
@@ -288,7 +288,7 @@ def test_the_installer_changes_no_file_and_leaves_none_behind(make: Make, which:
 def test_the_gate_is_still_there_after_an_update_that_changes_the_layout(make: Make, tmp_path: Path) -> None:
     old = make("user")
     new = tree_of(tmp_path / "new", "present")
-    agent_zero_install.uninstall(new.root)
+    agent_zero.uninstall(new.root)
     for file in (old.root / "usr" / "extensions").rglob("*.py"):  # an update leaves `usr` alone
         copy = new.root / file.relative_to(old.root)
         copy.parent.mkdir(parents=True, exist_ok=True)

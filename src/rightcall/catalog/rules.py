@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from msgspec import Struct
 
+from rightcall.base.json.marks import is_missing
 from rightcall.base.json.strict import NO_JSON, attempt
-from rightcall.catalog.tidy import RIGHT_TYPES, is_missing
+from rightcall.catalog.tidy import RIGHT_TYPES
 from rightcall.catalog.toml import KeyPath, Reader, Source, instead, is_table, kind, word
 from rightcall.catalog.tool import Pack, PackTool
 from rightcall.errors import PackError

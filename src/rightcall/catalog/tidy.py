@@ -114,11 +114,6 @@ BLANK = r"\s\x1c-\x1f"
 NOT_BLANK = f"[^{BLANK}]"
 
 
-def is_missing(value: Any) -> bool:
-    """Absent (None here), null or blank."""
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
 def with_rules(schema: Schema, rules: Rules) -> Schema:
     """The strict schema with everything that `rules` demand of a call that needs nothing more."""
     properties = dict(as_schema(schema.get("properties")))

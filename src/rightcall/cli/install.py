@@ -20,9 +20,9 @@ from rightcall.cli.options import SHARED, InputError, Looking, json_option
 from rightcall.cli.persons import YES, agrees, at_a_terminal, read_word
 from rightcall.cli.terminal import Style, hang, say, say_json, tell
 from rightcall.errors import ConfigError, StoreError
-from rightcall.hosts import agent_zero_install
-from rightcall.hosts.agent_zero_install import note
 from rightcall.hosts.hooks.place import MODES, policy_of_project, project_folder, record_without_policy
+from rightcall.hosts.install import agent_zero
+from rightcall.hosts.install.agent_zero import note
 from rightcall.hosts.install.places import HOSTS, Host, Scope, Wish, host_named, mode_of, program, settings_file
 from rightcall.hosts.install.plans import (
     Change,
@@ -347,7 +347,7 @@ def put_in(options: Namespace) -> int:
     folder, state = _folder(options), state_folder()
     if options.only or options.policy is not None or options.mode is not None:
         raise InputError("for Agent Zero, mode and policy stand in rightcall.toml: [gate.hosts.agent-zero] mode = …")
-    files = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
+    files = [file for file in agent_zero.plan(folder) if file.now != "same"]
     if not files:
         if not options.dry_run:
             note(folder, True)  # the script may have put it there, where nothing could note it
@@ -362,7 +362,7 @@ def put_in(options: Namespace) -> int:
             _note_file(options, file.path, "write")
         return ended
     with hold_lock(state):
-        written = agent_zero_install.install(folder)
+        written = agent_zero.install(folder)
         write_manifest(state, read_manifest(state).with_record(Record(_NAME, folder, "", created=True)))
     for file in files:
         _note_file(options, file.path, "write", done=True)
@@ -383,7 +383,7 @@ def take_out(options: Namespace) -> int:
 
 
 def _take_out(folder: str, options: Namespace, state: str) -> int:
-    files = agent_zero_install.installed(folder)
+    files = agent_zero.installed(folder)
     if not files:
         if not options.dry_run:
             note(folder, True)  # the script may have put it there, where nothing could note it
@@ -395,7 +395,7 @@ def _take_out(folder: str, options: Namespace, state: str) -> int:
     if files and not _may_write(options, "remove these files? [y/N] ", "Nothing was removed."):
         return REFUSED
     with hold_lock(state):
-        removed = agent_zero_install.uninstall(folder)
+        removed = agent_zero.uninstall(folder)
         write_manifest(state, read_manifest(state).without(_NAME, folder))
     for file in removed:
         _note_file(options, file, "remove", done=True)
@@ -588,10 +588,10 @@ def _status_record(host: str, path: str, **more: Any) -> dict[str, Any]:
 def _of_agent_zero(manifest: Manifest) -> Iterator[dict[str, Any]]:
     noted = [one.file for one in manifest.files if one.host == "agent-zero"]
     # a script without our packages may have put it there, and could note nothing
-    unnoted = [USUAL] if USUAL not in noted and agent_zero_install.installed(USUAL) else []
+    unnoted = [USUAL] if USUAL not in noted and agent_zero.installed(USUAL) else []
     for folder in [*noted, *unnoted]:
         try:
-            old = [file for file in agent_zero_install.plan(folder) if file.now != "same"]
+            old = [file for file in agent_zero.plan(folder) if file.now != "same"]
             why = "its files are not there, or older ones: install it again" if old else ""
         except ConfigError as error:
             why = str(error)

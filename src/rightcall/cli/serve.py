@@ -141,13 +141,10 @@ def serve_upstream(
         try:
             if gateway and policy.current.servers:
                 endpoint = open_endpoint(options, lines.say)
-            watcher = None if options.quiet else teller(lines, _redactor(policy, recording), places(options))
             client = _practice_client(options, recording)
-            if watcher is not None and client is not None:
-                watcher = _without_practice(watcher)
             parts = Parts(
-                recording, callers, watcher, endpoint, _own_tools(options, policy.current),
-                ending=None if client is None else client.stop,
+                recording, callers, _watcher(options, lines, _redactor(policy, recording), client), endpoint,
+                _own_tools(options, policy.current), ending=None if client is None else client.stop,
             )  # fmt: skip
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             start_exporting(service.proxy.telemetry)
@@ -171,6 +168,16 @@ def serve_upstream(
                 _stop(recording)
             if beside is not None:
                 beside.close()
+
+
+def _watcher(
+    options: Namespace, lines: Lines, redactor: Callable[[], Redactor], client: PracticeClient | None
+) -> Callable[[Facts], None] | None:
+    """Prints what was done; nothing of the practice client's requests."""
+    if options.quiet:
+        return None
+    watcher = teller(lines, redactor, places(options))
+    return watcher if client is None else _without_practice(watcher)
 
 
 def _own_tools(options: Namespace, policy: Policy) -> OwnTools | None:

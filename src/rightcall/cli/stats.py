@@ -27,7 +27,7 @@ from rightcall.record.analytics import (
 )
 from rightcall.record.calls import Period
 from rightcall.record.metrics import Metric, metrics_of
-from rightcall.record.rollups import count
+from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Store, Tables
 
 # ── the report ──

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, cast
 
+from rightcall.base.json.marks import is_missing
 from rightcall.base.json.strict import NO_JSON, attempt
 from rightcall.base.text import escaped, is_encodable, render_json
 from rightcall.catalog.schema import DEPTH, RESERVED_KEYS, nested_deeper
 from rightcall.catalog.sources import argument_names
-from rightcall.catalog.tidy import is_missing
 from rightcall.catalog.tool import Tool
 from rightcall.gate.examples import (
     Path,

@@ -5,7 +5,7 @@ import RightCallMiddleware`.
     claude_sdk, fastmcp, litellm, openai_agents, pydantic_ai    `RightCall`
     langchain                                                   `RightCallMiddleware`
     smolagents                                                  `GuardedAgent`
-    agent_zero, agent_zero_install     `MetaReasoningGate`: warns and lets run, changes the arguments in place
+    agent_zero                         `MetaReasoningGate`: warns and lets run, changes the arguments in place
     normalizer                         `ArgumentNormalizer`: strategies, provider settings, statistics
                                       `SchemaGuardrail`: blocks with hint and example, as a PreToolUse hook
 

@@ -18,7 +18,7 @@ from rightcall.errors import ToolFailure
 from rightcall.record.browse import look_up, moment
 from rightcall.record.calls import Period
 from rightcall.record.counts import Counts, Part, Tally
-from rightcall.record.rollups import count
+from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Store, Tables
 
 Counted = TypeVar("Counted", str, tuple[str, str])

@@ -4,7 +4,7 @@
     proxied ─▶ a call that a client may run, counted apart        message ─▶ what the host told
 
 A call belongs to the period in which it was recorded; what came of it counts whenever it was written. A long audit is
-not passed over each time: `rollups.count` fills the same `Counts` from what is kept beside it.
+not passed over each time: `rollup.count` fills the same `Counts` from what is kept beside it.
 """
 
 from array import array

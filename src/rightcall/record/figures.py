@@ -2,23 +2,24 @@
 
     read_overview    a period in figures: calls, refusals by rule, tools with their times, questions that wait
     read_series      the same over time, by tool, caller, provider, model, strategy or rule
+    fit_over_time    how many calls fitted as they were written, and after they were repaired (design 003)
     count_waiting    questions that a person can answer now
 
 They count what is new for a bounded time, and say how many records they left out (`uncounted`): only right after an
 upgrade, or where many records were written by programs that did not live long, is that more than none.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from rightcall.record.calls import Period, window_of
-from rightcall.record.counts import Durations, Tally, pass_over
-from rightcall.record.rollup_file import Rollup
-from rightcall.record.rollup_tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
-from rightcall.record.rollups import FEW, counted
+from rightcall.record.counts import Durations, Part, Tally
+from rightcall.record.rollup.periods import count_within
+from rightcall.record.rollup.rollup import Rollup
+from rightcall.record.rollup.tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
 from rightcall.record.tables import Store, Tables
 
 SECONDS: Final = 0.1
@@ -87,12 +88,7 @@ def read_overview(
 
     def work(tables: Tables) -> Overview:
         window = window_of(period, tables.wall())
-        left = 0
-        if tables.head()[0] - tables.oldest() < FEW:
-            counts = pass_over(tables, window, caller)
-        else:
-            left = tables.rollup().catch_up(tables, seconds)
-            counts = counted(tables.rollup(), tables, window, caller)
+        counts, left = count_within(tables, window, caller, seconds)
         return Overview(
             period=period,
             caller=caller,
@@ -307,3 +303,108 @@ def _times(rollup: Rollup, by: By, caller: str | None, starts: list[str]) -> _Po
         points, place = found.setdefault(name, {}), sources[start]
         points[place] = Point(start=place, calls=times + (points[place].calls if place in points else 0))
     return found
+
+
+# ── how calls fitted, before and after they were repaired ──
+
+_NOT_DIRECT: Final = " AND kinds.strategy <> 'direct'"
+
+FitBy = Part | Literal["all"]
+
+
+class Fit(Struct, frozen=True):
+    """The calls of one minute, hour or day, those that went through the proxy included."""
+
+    start: str
+    """UTC, as far as it goes: `2026-01-31 12` is the hour that begins at twelve."""
+    calls: int = 0
+    repaired: int = 0
+    failed: int = 0
+    """Nothing made them fit."""
+
+    @property
+    def before(self) -> float | None:
+        """The part that fitted as it was written, from 0 to 100."""
+        return 100 * (self.calls - self.repaired - self.failed) / self.calls if self.calls else None
+
+    @property
+    def after(self) -> float | None:
+        """The part that fitted in the end."""
+        return 100 * (self.calls - self.failed) / self.calls if self.calls else None
+
+
+def fit_over_time(
+    tables: Tables, period: Period, by: FitBy = "all", *, caller: str | None = None, now: str
+) -> dict[str, tuple[Fit, ...]]:
+    """By name (`all`: under the empty name), those with the most calls first. Every name has a point for every minute,
+    hour or day that the period touches."""
+    window, width = window_of(period, now), _WIDTHS[period]
+    rollup = tables.rollup()
+    rollup.catch_up(tables, SECONDS)
+    starts = list(_starts(window.since, window.until, width))
+    name = "''" if by == "all" else f"lines.{by}"
+    own, whose = ("", ()) if caller is None else (" AND lines.caller = ?", (caller,))
+    with rollup.reading():
+        if width == MINUTE:
+            totals, others = _fit_minutes(rollup, name, own, (starts[0], starts[-1] + AFTER, *whose))
+        else:
+            totals, others = _fit_cells(rollup, name, own, list(_sources(rollup, starts)), whose)
+    found: dict[str, dict[str, Fit]] = {}
+    for start, key, calls in totals:
+        _add_fit(found, key, Fit(start[:width], calls))
+    for start, key, failed, times in others:
+        _add_fit(found, key, Fit(start[:width], 0, 0 if failed else times, times if failed else 0))
+    names = sorted(found, key=lambda key: (-sum(one.calls for one in found[key].values()), key))
+    return {key: tuple(found[key].get(start, Fit(start)) for start in starts) for key in names}
+
+
+def fit_of_all(parts: Mapping[str, Sequence[Fit]]) -> tuple[Fit, ...]:
+    """All names together."""
+    return tuple(
+        Fit(
+            some[0].start,
+            sum(one.calls for one in some),
+            sum(one.repaired for one in some),
+            sum(one.failed for one in some),
+        )
+        for some in zip(*parts.values(), strict=True)
+    )
+
+
+def _add_fit(found: dict[str, dict[str, Fit]], key: str, more: Fit) -> None:
+    points = found.setdefault(key, {})
+    known = points.get(more.start, Fit(more.start))
+    points[more.start] = Fit(
+        more.start, known.calls + more.calls, known.repaired + more.repaired, known.failed + more.failed
+    )
+
+
+_Totals = list[tuple[str, str, int]]
+_Others = list[tuple[str, str, int, int]]
+
+
+def _fit_cells(
+    rollup: Rollup, name: str, own: str, sources: list[str], whose: tuple[str, ...]
+) -> tuple[_Totals, _Others]:  # fmt: skip
+    among = f"JOIN lines ON lines.id = line WHERE start IN ({', '.join('?' * len(sources))}){own} GROUP BY"
+    values = (*sources, *whose)
+    return (
+        rollup.ask(f"SELECT start, {name}, sum(calls) + sum(proxied) FROM cells {among} 1, 2", *values),
+        rollup.ask(f"SELECT start, {name}, strategy = 'failed', sum(times) FROM repairs {among} 1, 2, 3", *values),
+    )
+
+
+def _fit_minutes(rollup: Rollup, name: str, own: str, values: tuple[str, ...]) -> tuple[_Totals, _Others]:
+    """From the calls themselves: minutes have no cells."""
+    low, high = rollup.ask("SELECT min(low), max(high) FROM spans WHERE start >= ? AND start < ?", *values[:2])[0]
+    among = (
+        "FROM calls JOIN kinds ON kinds.id = calls.kind JOIN lines ON lines.id = kinds.line"
+        f" WHERE at >= ? AND at < ?{own} AND seq >= ? AND seq <= ? AND kinds.kind <> 'waiting'"
+    )
+    given, minute = (*values, low or 0, high or 0), f"substr(at, 1, {MINUTE})"
+    return (
+        rollup.ask(f"SELECT {minute}, {name}, count(*) {among} GROUP BY 1, 2", *given),
+        rollup.ask(
+            f"SELECT {minute}, {name}, strategy = 'failed', count(*) {among}{_NOT_DIRECT} GROUP BY 1, 2, 3", *given
+        ),
+    )

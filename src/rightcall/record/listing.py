@@ -14,8 +14,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from rightcall.record.calls import CALLS, CallRecord, call, joined
-from rightcall.record.rollup_file import Rollup
-from rightcall.record.rollup_tables import HOUR
+from rightcall.record.rollup.rollup import Rollup
+from rightcall.record.rollup.tables import HOUR
 from rightcall.record.tables import AuditEntry, Store, Tables, encode
 
 ANY_REPAIR: Final = "*"

@@ -33,7 +33,7 @@ from rightcall.record.tables import (
 )
 
 if TYPE_CHECKING:
-    from rightcall.record.rollup_file import Rollup
+    from rightcall.record.rollup.rollup import Rollup
 
 # ── tables ──
 # The tables of the store as plain dicts and lists. Every write notes how it is undone, so that a work that raises
@@ -180,7 +180,7 @@ class MemoryTables:
 
     def rollup(self) -> "Rollup":
         if self._rollup is None:
-            from rightcall.record.rollup_file import Rollup  # late: hardly any program asks
+            from rightcall.record.rollup.rollup import Rollup  # late: hardly any program asks
 
             self._rollup = Rollup(None)
         return self._rollup

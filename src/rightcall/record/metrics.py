@@ -12,7 +12,7 @@ from msgspec import Struct
 from rightcall.record.analytics import UNTOLD, rate
 from rightcall.record.calls import Period
 from rightcall.record.counts import Counts, Tally
-from rightcall.record.rollups import count
+from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Tables
 
 NO_CALLS: Final = "no calls"

@@ -32,7 +32,7 @@ from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_by
 
 if TYPE_CHECKING:
     from rightcall.record.identity import Since
-    from rightcall.record.rollup_file import Rollup
+    from rightcall.record.rollup.rollup import Rollup
 
 
 # ── runs ──
@@ -292,7 +292,7 @@ class SqliteTables:
 
     def rollup(self) -> "Rollup":
         if self._rollup is None:
-            from rightcall.record.rollup_file import Rollup  # late: who only writes needs no figures
+            from rightcall.record.rollup.rollup import Rollup  # late: who only writes needs no figures
 
             beside = self._private.database.with_name(f"{self._private.database.name}-rollup")
             self._rollup = Rollup(beside, self._newest_hash, writable=not self._alone)

@@ -26,7 +26,7 @@ from rightcall.policy.types import (
 )
 
 if TYPE_CHECKING:
-    from rightcall.record.rollup_file import Rollup
+    from rightcall.record.rollup.rollup import Rollup
 
 # ── entries ──
 # What the records of the audit hold, by kind, as JSON. Everything a model wrote is redacted before it comes here.

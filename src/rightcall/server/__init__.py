@@ -1,7 +1,7 @@
 """Everything with a socket: `rightcall serve` and `rightcall proxy`. Needs the extra `serve`.
 
     socket ─▶ protocol (limits) ─▶ access (who, from where) ─▶ app ─▶ exchange (the proxy) ─▶ the model's server
-                                                                   ├▶ mcp, mcp_channels (the gateway's endpoint)
+                                                                   ├▶ mcp, channels (the gateway's endpoint)
                                                                    └▶ hooks (answers for `rightcall hook`)
 
 `addresses` joins paths and headers, `recording` writes down what passed, beside the answers.

@@ -43,6 +43,7 @@ from rightcall.server.protocol import protocol_for
 from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, add_figures
 
 if TYPE_CHECKING:
+    from rightcall.policy.types import Pause
     from rightcall.server.mcp import Endpoint
 
 
@@ -212,16 +213,7 @@ def assemble(
             await asyncio.to_thread(recording.stop)
 
     def state() -> dict[str, Any]:
-        audit = asdict(recording.state) if recording is not None else None
-        held = paused()
-        ready = audit is None or audit["ok"]
-        servers = {} if mcp is None else mcp.gateway.state()
-        if mcp is not None and audit is not None:
-            audit["recorded"] += mcp.gateway.recorded
-        ready = ready and all(one["state"] == "ready" for one in servers.values())
-        said: dict[str, Any] = {"ready": ready, "audit": audit}
-        said |= {} if held is None else {"paused": {"since": held.since}}
-        return said if mcp is None else said | {"mcp": servers}
+        return _state_of(recording, mcp, paused())
 
     async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
         watch.look()
@@ -248,6 +240,19 @@ def assemble(
         beside={} if mcp is None else {"/mcp": mcp}, span=span,
     )  # fmt: skip
     return Service(app, proxy, metrics, state, list if mcp is None else mcp.gateway.definitions)
+
+
+def _state_of(recording: Recording | None, mcp: Endpoint | None, held: Pause | None) -> dict[str, Any]:
+    """How a server is at the moment; `held`: since when calls are paused."""
+    audit = asdict(recording.state) if recording is not None else None
+    ready = audit is None or audit["ok"]
+    servers = {} if mcp is None else mcp.gateway.state()
+    if mcp is not None and audit is not None:
+        audit["recorded"] += mcp.gateway.recorded
+    ready = ready and all(one["state"] == "ready" for one in servers.values())
+    said: dict[str, Any] = {"ready": ready, "audit": audit}
+    said |= {} if held is None else {"paused": {"since": held.since}}
+    return said if mcp is None else said | {"mcp": servers}
 
 
 class _Rules:

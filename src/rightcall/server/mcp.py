@@ -42,7 +42,7 @@ from rightcall.mcp.messages import (
 )
 from rightcall.mcp.serving import UNSUPPORTED_VERSION, Client, new_context
 from rightcall.server.access import Entered, entrance_of
-from rightcall.server.mcp_channels import MOST_BYTES, RETRY, Channel, Ended, Room, place_of, retry
+from rightcall.server.channels import MOST_BYTES, RETRY, Channel, Ended, Room, place_of, retry
 
 # ── streams ──
 # The answer to one POST: JSON, or a stream of events where something has to be said before the answer is there, or

@@ -9,8 +9,8 @@ import pytest
 import rightcall.base.files.write as writing
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import Check
-from rightcall.tools.write.git import Writer
 from rightcall.tools.write.merge import run_checks, why_red
+from rightcall.tools.write.plumbing import Writer
 from rightcall.tools.write.pulls import CheckRun
 from support.desks import Checks, Project
 

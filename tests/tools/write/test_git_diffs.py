@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rightcall.base.files.sight import Sight
-from rightcall.tools.write.git import Writer
+from rightcall.tools.write.plumbing import Writer
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("P-06")
@@ -59,7 +59,7 @@ def test_a_diff_that_is_cut_says_so_and_names_every_file_with_its_lines(reposito
 def test_what_is_too_large_to_be_looked_at_counts_as_left_out(
     repository: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rightcall.tools.write.git_refs._LARGEST", 20)
+    monkeypatch.setattr("rightcall.tools.write.refs._LARGEST", 20)
     first = repository.git("rev-parse", "HEAD")
     repository.write("a.js", "/*\0*/ evil_in_a_large_file()\n")
     found = Writer(Sight(repository.folder)).shown(first, repository.commit("second"), 100_000)

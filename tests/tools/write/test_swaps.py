@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rightcall.base.files.write as writing
-import rightcall.tools.write.git as git_module
+import rightcall.tools.write.plumbing as git_module
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.layout import Pins
 from rightcall.tools.git.repository import Repository

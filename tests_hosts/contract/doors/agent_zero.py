@@ -13,7 +13,7 @@ from msgspec import json
 
 from contract.cases import ARGUMENT_SLIPS, Case, Definition, policy_text
 from contract.outcomes import UNSEEN, Seen
-from rightcall.hosts import agent_zero_install
+from rightcall.hosts.install import agent_zero
 
 sys.path.append(str(Path(__file__).parents[2] / "agent_zero"))
 TREES: Any = import_module("agent_zero_trees")
@@ -33,7 +33,7 @@ def drive(cases: Sequence[Case], tools: tuple[Definition, ...], guarded: bool) -
         tree = TREES.tree_of(Path(folder) / "a0", REAL[0] if REAL else "present")
         _add_tools(tree, tools)
         if guarded:
-            agent_zero_install.install(tree.root)
+            agent_zero.install(tree.root)
             (tree.root / "rightcall.toml").write_text(policy_text(tools, BLOCK + "".join(map(_rules, tools))))
         turns = tree.send(*(_message(case) for case in cases))
     return [

@@ -146,6 +146,11 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def is_missing(value: Any) -> bool:
+    """Absent (None here), null or blank."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
 def json_type(value: Any) -> str:
     """The JSON type of a value; `integer` for whole numbers.
 

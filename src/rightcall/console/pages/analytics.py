@@ -3,10 +3,10 @@ how much tools are used. Every chart has a table with the same numbers, and an e
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from json import dumps
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, get_args
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -20,15 +20,15 @@ from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.overview import PERIODS
 from rightcall.record.analytics import UNTOLD, Analytics, Repairs, analytics_of
 from rightcall.record.calls import Period, window_of
-from rightcall.record.counts import Counts, Part, pass_over
+from rightcall.record.counts import Counts, Part
 from rightcall.record.export import csv_line
-from rightcall.record.figures import SECONDS, Figures, Point, figures_of, read_series
-from rightcall.record.fitting import Fit, fit_of_all, fit_over_time
+from rightcall.record.figures import SECONDS, Figures, Fit, Point, figures_of, fit_of_all, fit_over_time, read_series
 from rightcall.record.metrics import Metric, metrics_of
-from rightcall.record.rollups import FEW, counted
+from rightcall.record.rollup.periods import count_within
 from rightcall.record.tables import Store, Tables
 
 PARTS: Final[Mapping[Part, str]] = {"tool": "tool", "model": "model", "provider": "provider", "caller": "caller"}
+_P = TypeVar("_P", Fit, Point)
 _LONGEST: Final = 200
 _MOST_NAMES: Final = 100
 """Rows of a table on the page; an export has all."""
@@ -89,7 +89,7 @@ def read_view(store: Store, asked: Asked) -> View:
     def work(tables: Tables) -> tuple[Counts, int, dict[str, tuple[Fit, ...]]]:
         now, caller = tables.wall(), asked.caller
         return (
-            *_counted(tables, asked, now),
+            *count_within(tables, window_of(asked.period, now), caller, SECONDS),
             fit_over_time(tables, asked.period, asked.by, caller=caller, now=now),
         )
 
@@ -103,27 +103,20 @@ def read_view(store: Store, asked: Asked) -> View:
         total=figures_of(counts.total),
         fit=Fit("", *(sum(getattr(one, name) for one in all_fits) for name in ("calls", "repaired", "failed"))),
         metrics=metrics_of(counts),
-        charts=list(_charts(asked, all_fits, parts, points, everything, strategies)),
+        charts=[*_fit_charts(asked.by, all_fits, parts, strategies), *_use_charts(asked.by, points, everything)],
         tables=list(_tables(asked, figures, counts)),
         uncounted=left,
         callers=sorted(figures.callers or ({asked.caller} if asked.caller else ())),
     )
 
 
-def _counted(tables: Tables, asked: Asked, now: str) -> tuple[Counts, int]:
-    """The figures as far as they are counted, within a bounded time; and how many records are left."""
-    window = window_of(asked.period, now)
-    if tables.head()[0] - tables.oldest() < FEW:
-        return pass_over(tables, window, asked.caller), 0
-    left = tables.rollup().catch_up(tables, SECONDS)
-    return counted(tables.rollup(), tables, window, asked.caller), left
+_NONE: Final = "No call was recorded in this period. Send one through the proxy, or choose a longer period."
 
 
-def _charts(
-    asked: Asked, fits: Sequence[Fit], parts: Mapping[str, Sequence[Fit]], points: Mapping[str, Sequence[Point]],
-    everything: Sequence[Point], strategies: Mapping[str, Sequence[Point]],
-) -> Iterable[Chart]:  # fmt: skip
-    none = "No call was recorded in this period. Send one through the proxy, or choose a longer period."
+def _fit_charts(
+    by: Part, fits: Sequence[Fit], parts: Mapping[str, Sequence[Fit]], strategies: Mapping[str, Sequence[Point]]
+) -> Iterable[Chart]:
+    """How calls fitted their tools."""
     yield lines(
         Drawing(
             id="fit",
@@ -135,7 +128,7 @@ def _charts(
                 Series("after repair", [one.after for one in fits]),
             ],
             unit="%",
-            nothing=none,
+            nothing=_NONE,
         )
     )
     yield bars(
@@ -154,38 +147,37 @@ def _charts(
     )
     yield lines(
         Drawing(
-            id=f"fit-{asked.by}",
-            title=f"Right after repair, by {asked.by}",
-            desc=f"The part of calls that fitted in the end, for each {asked.by} with the most calls.",
+            id=f"fit-{by}",
+            title=f"Right after repair, by {by}",
+            desc=f"The part of calls that fitted in the end, for each {by} with the most calls.",
             starts=_starts(parts),
-            series=[Series(name or UNTOLD, [one.after for one in found]) for name, found in parts.items()],
+            series=_each(parts, lambda one: one.after),
             unit="%",
-            nothing=none,
+            nothing=_NONE,
         )
     )
+
+
+def _use_charts(by: Part, points: Mapping[str, Sequence[Point]], everything: Sequence[Point]) -> Iterable[Chart]:
+    """How much tools were used, how well they ran, and how long they took."""
+    ran = {name: found for name, found in points.items() if any(_success(one) is not None for one in found)}
     yield bars(
         Drawing(
-            id=f"calls-{asked.by}",
-            title=f"Calls by {asked.by}",
-            desc=f"How many calls were made, by {asked.by}, those through the proxy included.",
+            id=f"calls-{by}",
+            title=f"Calls by {by}",
+            desc=f"How many calls were made, by {by}, those through the proxy included.",
             starts=_starts(points),
-            series=[
-                Series(name or UNTOLD, [one.calls + one.proxied for one in found]) for name, found in points.items()
-            ],
-            nothing=none,
+            series=_each(points, lambda one: one.calls + one.proxied),
+            nothing=_NONE,
         )
     )
     yield lines(
         Drawing(
-            id=f"success-{asked.by}",
-            title=f"Ran well, by {asked.by}",
-            desc=f"Of the calls that ran here, the part that succeeded, for each {asked.by} with the most calls.",
+            id=f"success-{by}",
+            title=f"Ran well, by {by}",
+            desc=f"Of the calls that ran here, the part that succeeded, for each {by} with the most calls.",
             starts=_starts(points),
-            series=[
-                Series(name or UNTOLD, [_success(one) for one in found])
-                for name, found in points.items()
-                if any(_success(one) is not None for one in found)
-            ],
+            series=_each(ran, _success),
             unit="%",
             nothing="No call ran here in this period. What calls through the proxy came to is known to their clients.",
         )
@@ -201,6 +193,10 @@ def _charts(
             nothing="No call came to its end here in this period.",
         )
     )
+
+
+def _each(found: Mapping[str, Sequence[_P]], value: Callable[[_P], float | None]) -> list[Series]:
+    return [Series(name or UNTOLD, [value(one) for one in points]) for name, points in found.items()]
 
 
 def _starts(found: Mapping[str, Sequence[Point | Fit]]) -> list[str]:

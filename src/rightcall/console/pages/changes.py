@@ -128,11 +128,17 @@ async def show_pull(request: Request) -> Response:
 
 
 async def _show_pull(request: Request, problem: str = "", status: int = 200) -> Response:
+    return await _show_of_pull(request, "pull", _pull_page, problem, status)
+
+
+async def _show_of_pull(
+    request: Request, template: str, read: Callable[[Site, Visitor, Desk, str], Struct], problem: str, status: int
+) -> Response:
     site, visitor, number = site_of(request), visitor_of(request), str(request.path_params["number"])
-    found, fault = await _at_desk(request, site, lambda desk: _pull_page(site, visitor, desk, number))
+    found, fault = await _at_desk(request, site, lambda desk: read(site, visitor, desk, number))
     if found is None:
         return not_found(request, f"No pull request {number}", fault or _NOWHERE)
-    return render(request, "pull", status, pull=found, problem=problem, looks=LOOKS, said=SAID)
+    return render(request, template, status, page=found, problem=problem, looks=LOOKS, said=SAID)
 
 
 def _pull_page(site: Site, visitor: Visitor, desk: Desk, number: str) -> PullPage:
@@ -265,11 +271,7 @@ async def show_merge(request: Request) -> Response:
 
 
 async def _show_merge(request: Request, problem: str = "", status: int = 200) -> Response:
-    site, visitor, number = site_of(request), visitor_of(request), str(request.path_params["number"])
-    found, fault = await _at_desk(request, site, lambda desk: _merge_page(site, visitor, desk, number))
-    if found is None:
-        return not_found(request, f"No pull request {number}", fault or _NOWHERE)
-    return render(request, "merge", status, page=found, problem=problem)
+    return await _show_of_pull(request, "merge", _merge_page, problem, status)
 
 
 def _merge_page(site: Site, visitor: Visitor, desk: Desk, number: str) -> MergePage:

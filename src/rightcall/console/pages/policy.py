@@ -29,7 +29,7 @@ from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import DEFAULT_CALLER, Grant
 from rightcall.record.admission import revoke_grant
 from rightcall.record.calls import Period
-from rightcall.record.rollups import count
+from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Tables
 
 _MOST_LINES: Final = 5000

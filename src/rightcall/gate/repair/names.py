@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from rightcall.catalog.tidy import is_missing
+from rightcall.base.json.marks import is_missing
 from rightcall.gate.repair.numbers import is_unit
 from rightcall.gate.repair.words import (
     EMPTY_WORDS,

@@ -34,7 +34,7 @@ from rightcall.proxy.wires.common import (
     objects,
     with_tokens,
 )
-from rightcall.proxy.wires.openai_responses_items import (
+from rightcall.proxy.wires.response_items import (
     ARGUMENTS_DELTA,
     ARGUMENTS_DONE,
     COUNTS,

@@ -4,7 +4,7 @@
 
 `desk` is where changes are kept and done, `changes` has their records, `apply` does one whole or not at all, and takes
 it back. `save`, `edit`, `commit`, `review` and `merge` are the tools, which only say what shall be where; `pulls` and
-`branches` are what they work on, `git*` and `checkout` how git is written.
+`branches` are what they work on, `plumbing`, `refs` and `checkout` how git is written.
 """
 
 from typing import TYPE_CHECKING

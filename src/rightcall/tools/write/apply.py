@@ -61,7 +61,7 @@ from rightcall.tools.write.changes import (
 
 if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk, Worker
-    from rightcall.tools.write.git import Writer
+    from rightcall.tools.write.plumbing import Writer
     from rightcall.tools.write.pulls import PullRecord
 
 # ── refs ──
@@ -113,7 +113,7 @@ class Refs:
             return False
 
     def _writer(self) -> "Writer":
-        from rightcall.tools.write.git import Writer  # late: a file is saved without it
+        from rightcall.tools.write.plumbing import Writer  # late: a file is saved without it
 
         return Writer(self._sight, self._repository)
 
@@ -497,7 +497,7 @@ def _merged(desk: "Desk", filed: Filed) -> Iterator[str]:
     ends = {one.name: one.after for one in filed.entry.refs if one.after is not None}
     if not ends:
         return
-    from rightcall.tools.write.git import Writer  # late, as above
+    from rightcall.tools.write.plumbing import Writer  # late, as above
     from rightcall.tools.write.pulls import all_pulls
 
     for record in all_pulls(desk):

@@ -33,8 +33,8 @@ from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file
 from rightcall.tools.write.changes import FileStep
-from rightcall.tools.write.git import Writer
-from rightcall.tools.write.git_refs import HEADS, find_checkouts
+from rightcall.tools.write.plumbing import Writer
+from rightcall.tools.write.refs import HEADS, find_checkouts
 
 if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk

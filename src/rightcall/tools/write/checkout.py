@@ -25,9 +25,9 @@ from rightcall.base.text import escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.repository import small_file
 from rightcall.tools.write.changes import FileStep
-from rightcall.tools.write.git import Writer
-from rightcall.tools.write.git_refs import find_checkouts
+from rightcall.tools.write.plumbing import Writer
 from rightcall.tools.write.pulls import blobs, names
+from rightcall.tools.write.refs import find_checkouts
 
 # ── the index ──
 # Git's index, read and edited as bytes: which files of a checkout are as in which commit, and what is staged.

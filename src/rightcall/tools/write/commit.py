@@ -26,8 +26,7 @@ from rightcall.tools.write.branches import (
 )
 from rightcall.tools.write.changes import Change, GitScope, Moved, RefStep
 from rightcall.tools.write.edit import branch_path, digest, identify_file, must_be
-from rightcall.tools.write.git import Writer, author_of, check_name, check_only_meaning, guard_name
-from rightcall.tools.write.git_refs import HEADS, in_the_way
+from rightcall.tools.write.plumbing import Writer, author_of, check_name, check_only_meaning, guard_name
 from rightcall.tools.write.pulls import (
     LONGEST_TITLE,
     Commit,
@@ -51,6 +50,7 @@ from rightcall.tools.write.pulls import (
     shown_diff,
     with_remark,
 )
+from rightcall.tools.write.refs import HEADS, in_the_way
 
 if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk

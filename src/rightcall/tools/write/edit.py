@@ -29,8 +29,8 @@ from rightcall.errors import ToolFailure
 from rightcall.tools.diff import content_diff, one_line, shown_text
 from rightcall.tools.write.branches import BranchRecord, branch_for, dirty_step, exists, prepare, tidy
 from rightcall.tools.write.changes import LARGEST, NO_GIT, FileStep, GitScope, Moved
-from rightcall.tools.write.git import Writer, guard_name
-from rightcall.tools.write.git_refs import is_bad_name
+from rightcall.tools.write.plumbing import Writer, guard_name
+from rightcall.tools.write.refs import is_bad_name
 
 if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk, Worker

@@ -36,8 +36,7 @@ from rightcall.tools.write.changes import Change, FileStep, GitScope, Moved, Ref
 from rightcall.tools.write.checkout import checkout_steps, clean_checkout
 from rightcall.tools.write.commit import commit_lines, refuse_frozen
 from rightcall.tools.write.edit import digest, must_be, refuse_repositories
-from rightcall.tools.write.git import author_of
-from rightcall.tools.write.git_refs import HEADS
+from rightcall.tools.write.plumbing import author_of
 from rightcall.tools.write.pulls import (
     CheckRun,
     PullRecord,
@@ -53,13 +52,14 @@ from rightcall.tools.write.pulls import (
     with_check,
     with_remark,
 )
+from rightcall.tools.write.refs import HEADS
 from rightcall.tools.write.review import Case, case_of, has_approved, require_approved
 
 if TYPE_CHECKING:
     from rightcall.policy.settings import Check
     from rightcall.tools.sandbox.sandbox import Sandbox
     from rightcall.tools.write.desk import Desk, Worker
-    from rightcall.tools.write.git import Writer
+    from rightcall.tools.write.plumbing import Writer
 
 
 # ── checking ──

@@ -19,7 +19,7 @@ from rightcall.base.letters import skeleton
 from rightcall.base.text import MOST_SHOWN, cut_preview, escaped
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.run import output_of, run_git
-from rightcall.tools.write.git import Writer
+from rightcall.tools.write.plumbing import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

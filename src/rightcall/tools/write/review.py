@@ -17,7 +17,7 @@ from rightcall.tools.write.branches import BranchRecord, branch_record
 from rightcall.tools.write.changes import GitScope, Moved
 from rightcall.tools.write.commit import commit_lines
 from rightcall.tools.write.edit import digest, must_be
-from rightcall.tools.write.git import Writer, author_of
+from rightcall.tools.write.plumbing import Writer, author_of
 from rightcall.tools.write.pulls import (
     Commit,
     Counts,

@@ -33,8 +33,8 @@ from rightcall.tools.write.edit import (
     identify_file,
     must_be,
 )
-from rightcall.tools.write.git import Writer
-from rightcall.tools.write.git_refs import is_bad_name
+from rightcall.tools.write.plumbing import Writer
+from rightcall.tools.write.refs import is_bad_name
 
 if TYPE_CHECKING:
     from rightcall.tools.write.desk import Desk

@@ -22,7 +22,7 @@ from rightcall.tools.git.run import failure_of, output_of
 from rightcall.tools.write.changes import Moved, RefStep
 
 if TYPE_CHECKING:
-    from rightcall.tools.write.git import Bench
+    from rightcall.tools.write.plumbing import Bench
 
 HEADS = "refs/heads/"
 _AN_ID = re.compile(rb"(?:[0-9a-f]{40}|[0-9a-f]{64})\n")

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
 from rightcall.record.counts import Asker, Counts, Durations, Line, Tally, pass_over, unreadable
-from rightcall.record.rollup_file import Rollup
-from rightcall.record.rollup_tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
+from rightcall.record.rollup.rollup import Rollup
+from rightcall.record.rollup.tables import AFTER, DAY, HOUR, MINUTE, SUMS, read_slots
 from rightcall.record.tables import Tables
 
 FEW: Final = 10_000
@@ -29,6 +29,15 @@ def count(tables: Tables, *, period: Period, caller: str | None = None, now: str
     if rollup.catch_up(tables):  # another process is making it, which may take long
         return pass_over(tables, window, caller)
     return counted(rollup, tables, window, caller)
+
+
+def count_within(tables: Tables, window: PeriodSlots, caller: str | None, seconds: float) -> tuple[Counts, int]:
+    """As far as it is counted within that time; and how many records are left."""
+    if tables.head()[0] - tables.oldest() < FEW:
+        return pass_over(tables, window, caller), 0
+    rollup = tables.rollup()
+    left = rollup.catch_up(tables, seconds)
+    return counted(rollup, tables, window, caller), left
 
 
 def counted(rollup: Rollup, tables: Tables, window: PeriodSlots, caller: str | None, few: int = FEW) -> Counts:

@@ -3,7 +3,7 @@ asks for figures does not pass over a million records each time.
 
     audit ─▶ catch_up, from the mark on, some thousand records in a transaction ─▶ calls, cells, messages
                                                                                      ▼
-                                                 rollups.py, figures.py (figures), listing.py (pages)
+                                                 periods.py, figures.py (figures), listing.py (pages)
 
 It can be deleted at any time. Where it does not know the record that the audit has at its mark, it is made anew. No
 decision is ever taken by it, and it is no part of the chain. Writers pay nothing for it inside their transactions.
@@ -18,8 +18,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from rightcall.record.rolling import Batch, total_days
-from rightcall.record.rollup_tables import DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
+from rightcall.record.rollup.batch import Batch, total_days
+from rightcall.record.rollup.tables import DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
 from rightcall.record.tables import Tables
 
 STEP: Final = 10_000

@@ -22,7 +22,7 @@ from rightcall.record.counts import (
     slot_of,
 )
 from rightcall.record.notes import HostNote
-from rightcall.record.rollup_tables import (
+from rightcall.record.rollup.tables import (
     AFTER,
     DAY,
     HOUR,

@@ -8,10 +8,10 @@ import pytest
 
 from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
-from rightcall.hosts.agent_zero_install import FILE_NAME, install, installed, layout_of, main, noted, plan, uninstall
+from rightcall.hosts.install.agent_zero import FILE_NAME, install, installed, layout_of, main, noted, plan, uninstall
 from rightcall.hosts.install.plans import read_manifest
 
-SCRIPTS = Path(__file__).parent.parent.parent / "scripts"
+SCRIPTS = Path(__file__).parents[3] / "scripts"
 EARLY = "usr/extensions/python/_functions/agent/Agent/validate_tool_request/start"
 PRESENT = ["usr/extensions/python/tool_execute_before", "usr/extensions/python/tool_execute_after", EARLY]
 USER = ["usr/extensions/tool_execute_before", "usr/extensions/tool_execute_after"]

@@ -3,8 +3,8 @@
 Git runs as it does for the reading tools: in the private directory, with a configuration of our own, no hooks, no
 filters. What it makes lands in a folder of ours first and is put into the repository's own store by us, by
 names that we have opened and never through a link, each whole and on the disk before anything refers to it; refs move
-by git's own compare-and-swap, and files are written by us (both in `git_refs`). Nothing here touches the
-files, the index or the HEAD of anybody's checkout.
+by git's own compare-and-swap, and files are written by us (both in `refs`). Nothing here touches the files, the index
+or the HEAD of anybody's checkout.
 """
 
 import os
@@ -35,7 +35,7 @@ from rightcall.tools.git.repository import NoRepository, Repository, repository_
 from rightcall.tools.git.run import Private, failure_of, git_in, only_in, output_of, private_for
 from rightcall.tools.process import Finished, run_program
 from rightcall.tools.write.changes import RefStep
-from rightcall.tools.write.git_refs import (
+from rightcall.tools.write.refs import (
     HEADS,
     Diff,
     check_out,

@@ -9,8 +9,8 @@ from rightcall.base.files.sight import Sight
 from rightcall.errors import ToolFailure
 from rightcall.policy.settings import WriteSettings
 from rightcall.tools.write.changes import Moved, RefStep
-from rightcall.tools.write.git import Writer, author_of, check_name, guard_name
-from rightcall.tools.write.git_refs import in_the_way
+from rightcall.tools.write.plumbing import Writer, author_of, check_name, guard_name
+from rightcall.tools.write.refs import in_the_way
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("W-02")

@@ -1,5 +1,5 @@
 """Where Agent Zero keeps extensions, and which files go there. Nothing but the standard library, so that it also runs
-from a checkout on a machine where nothing is installed: `python -m rightcall.hosts.agent_zero_install FOLDER`.
+from a checkout on a machine where nothing is installed: `python -m rightcall.hosts.install.agent_zero FOLDER`.
 
 layout     since     extensions of the user          Agent Zero's own
 present    0.9.9     usr/extensions/python/<point>   helpers/extension.py, extensions/python/<point>
@@ -25,7 +25,7 @@ FILE_NAME = "_20_meta_reasoning_gate.py"
 MARK = "RightCall's meta-reasoning gate for Agent Zero"
 """In the first line of our file, whatever its version; one without it is somebody else's."""
 
-_SOURCE = Path(__file__).parent / "agent_zero_files" / FILE_NAME
+_SOURCE = Path(__file__).parent.parent / "agent_zero_files" / FILE_NAME
 _BEFORE, _AFTER = "tool_execute_before", "tool_execute_after"
 _EARLY = "_functions/agent/Agent/validate_tool_request/start"
 _PRESENT = "usr/extensions/python"
