@@ -1,6 +1,7 @@
 """Every route with every kind of visitor: whoever is not let in learns nothing and changes nothing (H-10)."""
 
 import re
+from collections.abc import Generator
 
 import pytest
 from starlette.routing import Route
@@ -11,10 +12,13 @@ from rightcall.console.people import revoke_person
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.record.memory import MemoryStore
+from rightcall.record.tables import ManualClock
 from rightcall.server.access import TokenRequest, make_token
-from support.approvals import request_of, try_call
-from support.consoles import HERE, Browser, session
+from support.approvals import START, request_of, try_call
+from support.consoles import HERE, Browser, opened, session
+from support.stores import NOON
 
+GUEST = "guest"
 SAMPLES = {"secret": "x" * 43, "id": "0000aaaa", "number": "1", "digest": "0" * 16, "name": "console.css"}
 
 
@@ -30,6 +34,34 @@ def routes() -> list[tuple[str, str]]:
     assert len(found) == sum(len((one.methods or set()) - {"HEAD"}) for one in app.routes if isinstance(one, Route))
     assert len(app.routes) == len([one for one in app.routes if isinstance(one, Route)]), "a route of another kind"
     return found
+
+
+@pytest.fixture(scope="module")
+def store() -> MemoryStore:
+    """One for all: whoever is not let in changes nothing."""
+    return MemoryStore(ManualClock(START, NOON))
+
+
+@pytest.fixture(scope="module")
+def address(store: MemoryStore) -> Generator[Address]:
+    with opened(store) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def ann(store: MemoryStore, address: Address) -> Browser:
+    return Browser(address, session(store, "ann"))
+
+
+@pytest.fixture(scope="module")
+def nobody(address: Address) -> Browser:
+    return Browser(address)
+
+
+@pytest.fixture
+def guest(store: MemoryStore, address: Address) -> Browser:
+    """Somebody of one test alone."""
+    return Browser(address, session(store, GUEST))
 
 
 ROUTES = routes()
@@ -72,9 +104,9 @@ def test_an_agents_token_opens_nothing(nobody: Browser, store: MemoryStore, meth
 
 @pytest.mark.parametrize(("method", "path"), CLOSED)
 @pytest.mark.promise("H-10")
-def test_a_revoked_person_is_nobody(ann: Browser, store: MemoryStore, method: str, path: str) -> None:
-    store.transact(lambda tables: revoke_person(tables, "ann", "root"))
-    found = ann.ask(method, path, HERE, "answer=approve" if method == "POST" else None)
+def test_a_revoked_person_is_nobody(guest: Browser, store: MemoryStore, method: str, path: str) -> None:
+    store.transact(lambda tables: revoke_person(tables, GUEST, "root"))
+    found = guest.ask(method, path, HERE, "answer=approve" if method == "POST" else None)
     assert turned_away(found.status, found.location)
 
 
@@ -117,8 +149,8 @@ def test_a_change_from_another_page_is_refused(
     assert store.look(lambda tables: tables.head()) == before
 
 
-def test_a_change_with_the_exact_origin_is_taken_where_a_browser_sends_no_more(ann: Browser) -> None:
-    assert ann.ask("POST", "/logout", {"origin": f"http://127.0.0.1:{ann.address.port}"}, "").status == 303
+def test_a_change_with_the_exact_origin_is_taken_where_a_browser_sends_no_more(guest: Browser) -> None:
+    assert guest.ask("POST", "/logout", {"origin": f"http://127.0.0.1:{guest.address.port}"}, "").status == 303
 
 
 @pytest.mark.parametrize(("method", "path"), [one for one in ROUTES if one[0] == "GET" and one[1] != "/events"])
@@ -226,7 +258,6 @@ def test_which_names_are_ours(host: str, ours: bool) -> None:
     assert Address("10.0.0.5", 4142, "https://console.example.org").names(host) is ours
 
 
-def test_a_second_person_has_a_session_of_their_own(ann: Browser, store: MemoryStore) -> None:
-    eve = Browser(ann.address, session(store, "eve"))
-    assert eve.post("/logout").status == 303
-    assert (eve.get("/").status, ann.get("/").status) == (303, 200)
+def test_a_second_person_has_a_session_of_their_own(ann: Browser, guest: Browser) -> None:
+    assert guest.post("/logout").status == 303
+    assert (guest.get("/").status, ann.get("/").status) == (303, 200)

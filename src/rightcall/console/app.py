@@ -179,7 +179,7 @@ def console_running(console: Console, settings: ConsoleSettings) -> Generator[Ad
                 raise failures[0]
             yield found[0]
         finally:
-            server.should_exit = True
+            server.stop()
             thread.join()
 
 

@@ -9,7 +9,7 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from time import monotonic
 from types import FrameType
@@ -356,6 +356,12 @@ class Running(uvicorn.Server):
         self._bound = bound
         self._on_ready = on_ready
         self._on_stopping = on_stopping
+        self._wake: Callable[[], object] = _nobody
+
+    def stop(self) -> None:
+        """Ends it at once, from whatever thread or signal."""
+        self.should_exit = True
+        self._wake()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
@@ -366,6 +372,15 @@ class Running(uvicorn.Server):
             raise ConfigError("the server did not start: see what was logged just before")
         host, port = self._bound.getsockname()[:2]
         self._on_ready(host, port)
+
+    async def main_loop(self) -> None:
+        """uvicorn's looks ten times a second whether it shall end; this one is told, and looks at the clock only."""
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        self._wake = lambda: loop.call_soon_threadsafe(stopped.set)
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), timeout=1)
+        self._wake = _nobody
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if running := len(self.server_state.tasks):
@@ -395,7 +410,7 @@ class Running(uvicorn.Server):
         del frame
         if self.heard is None:
             self.heard, self._heard_at = sig, monotonic()
-            self.should_exit = True
+            self.stop()
         elif sig == signal.SIGINT or monotonic() - self._heard_at > _PATIENCE:
             self.force_exit = True
 
@@ -498,6 +513,6 @@ def running(
             raise failures[0]
         yield bound.getsockname()[:2]
     finally:
-        server.should_exit = True
+        server.stop()
         thread.join()
         bound.close()
