@@ -357,6 +357,48 @@ def test_a_server_that_tells_no_news_of_a_resource_says_so_to_each_who_asks() ->
 
 
 @pytest.mark.promise("H-34")
+def test_the_end_of_news_that_nobody_asked_for_is_the_servers_to_answer() -> None:
+    link = ScriptedLink(library())
+
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            return await asked(await greeted(gateway), "resources/unsubscribe", uri="b://1")
+
+    assert asyncio.run(main()) == {"code": -32050, "message": "not now: resources/unsubscribe", "data": {"at": 7}}
+    assert len(link.said("resources/unsubscribe")) == 1
+
+
+@pytest.mark.promise("H-34")
+def test_news_cannot_be_ended_where_no_server_has_resources() -> None:
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=ScriptedLink(old_server)) as gateway:
+            return await asked(await greeted(gateway), "resources/unsubscribe", uri="b://1")
+
+    assert asyncio.run(main()) == {"code": -32601, "message": "Method not found"}
+
+
+@pytest.mark.promise("H-34")
+def test_news_that_another_client_hears_go_on_when_one_has_enough() -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        return {} if method.endswith("subscribe") else library()(method, params)
+
+    link = ScriptedLink(answering)
+
+    async def main() -> list[int]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            one, two = await greeted(gateway), await greeted(gateway)
+            for client in (one, two):
+                assert await asked(client, "resources/subscribe", uri="b://1") == {}
+            ended: list[int] = []
+            for client in (one, two):
+                assert await asked(client, "resources/unsubscribe", uri="b://1") == {}
+                ended.append(len(link.said("resources/unsubscribe")))
+            return ended
+
+    assert asyncio.run(main()) == [0, 1]
+
+
+@pytest.mark.promise("H-34")
 def test_a_client_that_asks_for_news_while_the_server_still_thinks_hears_its_words_too() -> None:
     def answering(method: str, params: dict[str, Any]) -> Any:
         return None if method == "resources/subscribe" else library()(method, params)

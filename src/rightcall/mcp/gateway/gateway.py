@@ -416,9 +416,14 @@ class Gateway:
         return refused
 
     async def unsubscribe(self, exchange: Exchange) -> Answer:
-        exchange.client.subscribed.discard(uri_of(exchange))
-        await self._joining.watch(self.with_capability("resources"))
-        return success({})
+        uri = uri_of(exchange)
+        await self.settled()
+        self.expect_able("resources")
+        homes = await self._library.homes_of(uri)
+        exchange.client.subscribed.discard(uri)
+        refused = await self._joining.watch(homes, uri)
+        await self._joining.watch(self.with_capability("resources"))  # another one may have told the news
+        return refused or success({})
 
     async def set_level(self, exchange: Exchange) -> Answer:
         if not self.with_capability("logging"):
