@@ -518,4 +518,35 @@ def test_a_server_that_starts_slowly_is_in_the_first_list_and_may_have_more_than
 
     capabilities, names = asyncio.run(main())
     assert names == ["a_echo"]
-    assert set(capabilities) == {"tools", "prompts", "resources", "completions"}
+    assert set(capabilities) == {"tools", "prompts", "resources", "completions", "logging"}
+
+
+@pytest.mark.promise("H-34")
+@pytest.mark.parametrize("able", [False, True])
+def test_a_server_that_starts_slowly_hears_which_log_messages_its_client_wants(
+    monkeypatch: pytest.MonkeyPatch, *, able: bool
+) -> None:
+    monkeypatch.setattr("rightcall.mcp.gateway.gateway.GREETING", 0.0)
+
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        if method == "initialize" and able:
+            return {**old_server(method, params), "capabilities": {"tools": {}, "logging": {}}}
+        return {} if method == "logging/setLevel" else old_server(method, params)
+
+    class Slow(ScriptedLink):
+        async def open(self, heard: Any) -> None:
+            await greeting.wait()
+            await super().open(heard)
+
+    greeting = asyncio.Event()
+    link = Slow(answering)
+
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            client = await greeted(gateway)
+            wanting = asyncio.ensure_future(asked(client, "logging/setLevel", level="debug"))
+            greeting.set()
+            return await wanting
+
+    assert asyncio.run(main()) == {}
+    assert [one["params"]["level"] for one in link.said("logging/setLevel")] == (["debug"] if able else [])
