@@ -33,8 +33,12 @@ class Found(NamedTuple):
 
     def only(self, kind: str) -> "Found":
         """Of the scenarios whose names begin so."""
-        counts = (Counter({at: n for at, n in one.items() if at.scenario.startswith(kind)}) for one in self[:2])
-        return Found(*counts, self.why, frozenset(one for one in self.scenarios if one.startswith(kind)))
+
+        def kept(counts: Counter[Check]) -> Counter[Check]:
+            return Counter({check: number for check, number in counts.items() if check.scenario.startswith(kind)})
+
+        scenarios = frozenset(one for one in self.scenarios if one.startswith(kind))
+        return Found(kept(self.passed), kept(self.failed), self.why, scenarios)
 
 
 def run_suite(npm_bin: Path, url: str, revision: str, folder: Path) -> Found:
