@@ -84,7 +84,6 @@ def test_a_server_that_is_taken_out_stops_for_every_kind_of_client_without_any_r
     assert groups["sampling, client 2 alone"]["state"] == "ready"
 
 
-@pytest.mark.promise("H-34")
 def test_a_server_hears_from_clients_that_show_its_pages_which_they_show_and_from_others_nothing() -> None:
     links = Links()
     shows = {"mimeTypes": ["text/html;profile=mcp-app"]}

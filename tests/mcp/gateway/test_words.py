@@ -377,7 +377,6 @@ def test_news_cannot_be_ended_where_no_server_has_resources() -> None:
     assert asyncio.run(main()) == {"code": -32601, "message": "Method not found"}
 
 
-@pytest.mark.promise("H-34")
 def test_news_that_another_client_hears_go_on_when_one_has_enough() -> None:
     def answering(method: str, params: dict[str, Any]) -> Any:
         return {} if method.endswith("subscribe") else library()(method, params)
@@ -521,7 +520,6 @@ def test_a_server_that_starts_slowly_is_in_the_first_list_and_may_have_more_than
     assert set(capabilities) == {"tools", "prompts", "resources", "completions", "logging"}
 
 
-@pytest.mark.promise("H-34")
 @pytest.mark.parametrize("able", [False, True])
 def test_a_server_that_starts_slowly_hears_which_log_messages_its_client_wants(
     monkeypatch: pytest.MonkeyPatch, *, able: bool
