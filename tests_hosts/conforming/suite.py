@@ -31,11 +31,20 @@ class Found(NamedTuple):
         bad = {check.scenario for check in self.failed}
         return f"{len(self.scenarios - bad)} scenarios, {self.passed.total()} checks"
 
+    def only(self, kind: str) -> "Found":
+        """Of the scenarios whose names begin so."""
+
+        def kept(counts: Counter[Check]) -> Counter[Check]:
+            return Counter({check: number for check, number in counts.items() if check.scenario.startswith(kind)})
+
+        scenarios = frozenset(one for one in self.scenarios if one.startswith(kind))
+        return Found(kept(self.passed), kept(self.failed), self.why, scenarios)
+
 
 def run_suite(npm_bin: Path, url: str, revision: str, folder: Path) -> Found:
     """All scenarios that the revision requires, and those that the suite runs beside them."""
     command = [npm_bin / "conformance", "server", "--url", url, "--requirements", revision, "-o", folder]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400)
     found = Found(Counter(), Counter(), {}, frozenset())
     scenarios: set[str] = set()
     for file in folder.glob("*/checks.json"):

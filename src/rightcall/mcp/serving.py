@@ -96,6 +96,8 @@ class Client:
         self.info: Mapping[str, Any] = {}
         self.level: str | None = None
         """Of the log messages it wants to hear."""
+        self.may_set_level = False
+        """Whether it was told that it can say so."""
         self.transport = "pipe"
         """As telemetry calls it: `tcp` where it comes by HTTP."""
         self.headers: Headers | None = None

@@ -84,6 +84,23 @@ def test_a_server_that_is_taken_out_stops_for_every_kind_of_client_without_any_r
     assert groups["sampling, client 2 alone"]["state"] == "ready"
 
 
+def test_a_server_hears_from_clients_that_show_its_pages_which_they_show_and_from_others_nothing() -> None:
+    links = Links()
+    shows = {"mimeTypes": ["text/html;profile=mcp-app"]}
+    able = {"extensions": {gateway_shared.PAGES: shows, "org.example/other": {}}}
+    long = {"extensions": {gateway_shared.PAGES: {"mimeTypes": ["x" * 1_000]}}}
+
+    async def main() -> list[str]:
+        async with shared_of(policy("a"), links) as shared:
+            for capabilities in ({}, able, able, long):
+                await asked(await greeted(shared, capabilities=capabilities), "tools/list")
+            return list(shared.state()["a"]["groups"])
+
+    assert asyncio.run(main()) == ["pages"]
+    told = [link.said("initialize")[0]["params"]["capabilities"] for _, link in links.opened]
+    assert told == [{}, {"extensions": {gateway_shared.PAGES: shows}}]
+
+
 @pytest.mark.promise("X-07")
 def test_a_group_that_nobody_uses_any_more_ends_with_its_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateway_shared, "UNUSED", 0.05)

@@ -357,6 +357,47 @@ def test_a_server_that_tells_no_news_of_a_resource_says_so_to_each_who_asks() ->
 
 
 @pytest.mark.promise("H-34")
+def test_the_end_of_news_that_nobody_asked_for_is_the_servers_to_answer() -> None:
+    link = ScriptedLink(library())
+
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            return await asked(await greeted(gateway), "resources/unsubscribe", uri="b://1")
+
+    assert asyncio.run(main()) == {"code": -32050, "message": "not now: resources/unsubscribe", "data": {"at": 7}}
+    assert len(link.said("resources/unsubscribe")) == 1
+
+
+@pytest.mark.promise("H-34")
+def test_news_cannot_be_ended_where_no_server_has_resources() -> None:
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=ScriptedLink(old_server)) as gateway:
+            return await asked(await greeted(gateway), "resources/unsubscribe", uri="b://1")
+
+    assert asyncio.run(main()) == {"code": -32601, "message": "Method not found"}
+
+
+def test_news_that_another_client_hears_go_on_when_one_has_enough() -> None:
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        return {} if method.endswith("subscribe") else library()(method, params)
+
+    link = ScriptedLink(answering)
+
+    async def main() -> list[int]:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            one, two = await greeted(gateway), await greeted(gateway)
+            for client in (one, two):
+                assert await asked(client, "resources/subscribe", uri="b://1") == {}
+            ended: list[int] = []
+            for client in (one, two):
+                assert await asked(client, "resources/unsubscribe", uri="b://1") == {}
+                ended.append(len(link.said("resources/unsubscribe")))
+            return ended
+
+    assert asyncio.run(main()) == [0, 1]
+
+
+@pytest.mark.promise("H-34")
 def test_a_client_that_asks_for_news_while_the_server_still_thinks_hears_its_words_too() -> None:
     def answering(method: str, params: dict[str, Any]) -> Any:
         return None if method == "resources/subscribe" else library()(method, params)
@@ -476,4 +517,34 @@ def test_a_server_that_starts_slowly_is_in_the_first_list_and_may_have_more_than
 
     capabilities, names = asyncio.run(main())
     assert names == ["a_echo"]
-    assert set(capabilities) == {"tools", "prompts", "resources", "completions"}
+    assert set(capabilities) == {"tools", "prompts", "resources", "completions", "logging"}
+
+
+@pytest.mark.parametrize("able", [False, True])
+def test_a_server_that_starts_slowly_hears_which_log_messages_its_client_wants(
+    monkeypatch: pytest.MonkeyPatch, *, able: bool
+) -> None:
+    monkeypatch.setattr("rightcall.mcp.gateway.gateway.GREETING", 0.0)
+
+    def answering(method: str, params: dict[str, Any]) -> Any:
+        if method == "initialize" and able:
+            return {**old_server(method, params), "capabilities": {"tools": {}, "logging": {}}}
+        return {} if method == "logging/setLevel" else old_server(method, params)
+
+    class Slow(ScriptedLink):
+        async def open(self, heard: Any) -> None:
+            await greeting.wait()
+            await super().open(heard)
+
+    greeting = asyncio.Event()
+    link = Slow(answering)
+
+    async def main() -> Any:
+        async with gateway_of(policy("a"), a=link) as gateway:
+            client = await greeted(gateway)
+            wanting = asyncio.ensure_future(asked(client, "logging/setLevel", level="debug"))
+            greeting.set()
+            return await wanting
+
+    assert asyncio.run(main()) == {}
+    assert [one["params"]["level"] for one in link.said("logging/setLevel")] == (["debug"] if able else [])

@@ -294,6 +294,7 @@ class Gateway:
         self._look()
         await self.settled(GREETING)
         found = self._capabilities(stateless=not client.is_greeted)
+        client.may_set_level = "logging" in found
         told: dict[str, Any] = {"capabilities": found, "serverInfo": self.hello.info}
         words = [
             f"{one.name}: {one.session.agreed.instructions}"
@@ -304,11 +305,11 @@ class Gateway:
 
     def _capabilities(self, *, stateless: bool) -> dict[str, Any]:
         """Also what a server may turn out to have that is still starting: a client asks for nothing that was not said
-        here, and an empty list harms nobody."""
+        here, and an empty list or a level that no server uses harms nobody."""
         found: dict[str, Any] = {"tools": {"listChanged": True}}
         is_open = any(one.is_new for one in self._upstreams.values())
         for name in ("prompts", "resources", "completions", "logging"):
-            if self.with_capability(name) or (is_open and name != "logging"):
+            if is_open or self.with_capability(name):
                 found[name] = {"listChanged": True} if name in ("prompts", "resources") else {}
         able = [_capabilities(one)["resources"] for one in self._able()]
         if "resources" in found and (is_open or any(one.get("subscribe") for one in able)):
@@ -416,12 +417,18 @@ class Gateway:
         return refused
 
     async def unsubscribe(self, exchange: Exchange) -> Answer:
-        exchange.client.subscribed.discard(uri_of(exchange))
-        await self._joining.watch(self.with_capability("resources"))
-        return success({})
+        uri = uri_of(exchange)
+        await self.settled()
+        self.expect_able("resources")
+        homes = await self._library.homes_of(uri)
+        exchange.client.subscribed.discard(uri)
+        refused = await self._joining.watch(homes, uri)
+        await self._joining.watch(self.with_capability("resources"))  # another one may have told the news
+        return refused or success({})
 
     async def set_level(self, exchange: Exchange) -> Answer:
-        if not self.with_capability("logging"):
+        await self.settled()
+        if not exchange.client.may_set_level and not self.with_capability("logging"):
             raise Refused(METHOD_NOT_FOUND, "Method not found", exchange.method)
         level = value(exchange.params.get("level", b""))
         if level not in LEVELS:

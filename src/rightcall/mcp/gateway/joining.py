@@ -284,19 +284,19 @@ class Joining:
                 self._later(self._watch(one, one.session))
 
     async def watch(self, upstreams: Iterable[Upstream], uri: str | None = None) -> Answer | None:
-        """Ask servers for news of what clients want to hear of, and of nothing else. The words of the first, where none
-        of them tells news of `uri`."""
+        """Ask servers for news of what clients want to hear of, and of nothing else. The words of the first, where all
+        of them refuse to begin or to end the news of `uri`."""
         sessions = [(one, one.session) for one in upstreams if one.session is not None]
-        found = await asyncio.gather(*(self._watch(one, session) for one, session in sessions))
+        found = await asyncio.gather(*(self._watch(one, session, uri) for one, session in sessions))
         refused = [one[uri] for one in found if uri in one] if uri is not None else []
         return refused[0] if refused and len(refused) == len(found) else None
 
-    async def _watch(self, upstream: Upstream, session: Session) -> dict[str, Answer]:
-        """What the server refuses to tell news of."""
+    async def _watch(self, upstream: Upstream, session: Session, meant: str | None = None) -> dict[str, Answer]:
+        """What the server refuses to tell news of, or to end the news of."""
         async with self._watching[upstream.name]:
-            return await self._watch_alone(upstream, session)
+            return await self._watch_alone(upstream, session, meant)
 
-    async def _watch_alone(self, upstream: Upstream, session: Session) -> dict[str, Answer]:
+    async def _watch_alone(self, upstream: Upstream, session: Session, meant: str | None) -> dict[str, Answer]:
         refused: dict[str, Answer] = {}
         agreed = session.agreed
         if agreed is None:
@@ -306,17 +306,17 @@ class Joining:
         known = self._watched.get(upstream.name)
         before = known[1] if known is not None and known[0] is session else _Watched()
         self._watched[upstream.name] = session, wanted
-        if wanted == before:
-            return refused
         if agreed.era == "new":
-            self._listen(upstream, session)
+            if wanted != before:
+                self._listen(upstream, session)
             return refused
-        more, fewer = wanted.uris - before.uris, before.uris - wanted.uris
+        asked = frozenset(() if meant is None else (meant,))
+        more, fewer = wanted.uris - before.uris, (before.uris | asked) - wanted.uris
         for method, changed in (("resources/subscribe", more), ("resources/unsubscribe", fewer)):
             for uri in sorted(changed):
                 with suppress(ServerGone, ServerSlow):
                     answer = await own_request(session, self._host.hello, method, {"uri": uri}, LISTING)
-                    if answer.result is None and uri in more:
+                    if answer.result is None and uri in more | asked:
                         refused[uri] = answer
         if refused and (known := self._watched.get(upstream.name)) is not None and known[0] is session:
             self._watched[upstream.name] = session, known[1]._replace(uris=known[1].uris - refused.keys())

@@ -21,7 +21,7 @@ from itertools import count
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.text import wire_name
@@ -44,6 +44,10 @@ ABILITIES: Final = (
     "tasks", "tasks.list", "tasks.cancel", "tasks.requests.sampling.createMessage", "tasks.requests.elicitation.create",
 )  # fmt: skip
 """What clients can do for a server, and the ways of it."""
+PAGES: Final = "io.modelcontextprotocol/ui"
+"""The extension of clients that show pages of a server. It has no requests of its own: the pages are resources."""
+MOST_SAID: Final = 1_000
+"""Bytes of what a client says of that."""
 MOST: Final = 8
 """Groups that clients share,"""
 MOST_OWN: Final = 8
@@ -65,6 +69,8 @@ class Group(Struct, frozen=True):
     """It is one client's alone, which a server may ask; 0: any client's that can do this."""
     roots: bool = False
     """Whether that client tells its folders."""
+    pages: bytes = b""
+    """Which pages of servers the clients show, as they say it; none where they show none."""
 
 
 _NOTHING: Final = Group()
@@ -187,7 +193,7 @@ class SharedGateway:
         known = self._group_of.get(client)
         if known is not None and known in self._groups:
             return self._opened(known)
-        group = Group(_abilities(client.capabilities), "old" if self._know_both else "new")
+        group = _group(client.capabilities, "old" if self._know_both else "new")
         roots = isinstance(client.capabilities.get("roots"), dict)
         if (roots or (group.abilities and self._asks_anybody)) and self._has_room_for_one():
             group = replace(group, own=next(self._numbers), roots=roots)
@@ -223,7 +229,7 @@ class SharedGateway:
 
     def group_of(self, capabilities: Mapping[str, Any]) -> Gateway:
         """The gateway of the clients of the new era that can do this."""
-        group = Group(_abilities(capabilities))
+        group = _group(capabilities, "new")
         return self._opened(group if self._has_room(group) else _NOTHING)
 
     def _has_room(self, group: Group) -> bool:
@@ -266,13 +272,22 @@ def _called(group: Group) -> str:
     'elicitation (form, url), sampling'
     >>> _called(Group((), "old", 3, roots=True)), _called(Group(("sampling",), "old", 3))
     ('handshake, roots of client 3', 'sampling, handshake, client 3 alone')
+    >>> _called(Group(pages=b"{}"))
+    'pages'
     """
     names = [name for name in group.abilities if "." not in name]
     ways = {name: [one.partition(".")[2] for one in group.abilities if one.startswith(f"{name}.")] for name in names}
     parts = [f"{name} ({', '.join(ways[name])})" if ways[name] else name for name in names]
+    parts += ["pages"] if group.pages else []
     parts += ["handshake"] if group.era == "old" else []
     alone = f"roots of client {group.own}" if group.roots else f"client {group.own} alone"
     return ", ".join([*parts, alone] if group.own else parts)
+
+
+def _group(capabilities: Mapping[str, Any], era: Era) -> Group:
+    said = mapping(capabilities.get("extensions")).get(PAGES)
+    pages = json.encode(said, order="deterministic") if isinstance(said, dict) else b""
+    return Group(_abilities(capabilities), era, pages=pages if len(pages) <= MOST_SAID else b"")
 
 
 def _abilities(capabilities: Mapping[str, Any]) -> tuple[str, ...]:
@@ -297,7 +312,7 @@ def _describe_abilities(group: Group) -> dict[str, Any]:
         inner = told
         for name in path.split("."):
             inner = inner.setdefault(name, {})
-    return told
+    return {**told, "extensions": {PAGES: json.decode(group.pages)}} if group.pages else told
 
 
 # ── for an executor ──
