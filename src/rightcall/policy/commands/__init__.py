@@ -3,11 +3,10 @@
     text ─▶ shell.LineReader ─▶ simple commands ─▶ wrappers, launchers ─▶ runs ─▶ patterns, rules, paths, addresses
 
 Only what the policy file says of them is here, so that reading a policy loads nothing else; `judgement` is loaded when
-a call has a command or an address in it, and `judge` when it is no plain line. `shell`, `expansion`, `words` and
-`feeding` read the line; `wrappers`, `launchers`,
-`inline`, `python` and `unknown` find what it starts; `starter` is the list that ships and `rules`, `git`, `network`,
-`patches` and `actions` what needs more than a pattern of it; `runs`, `paths`, `places`, `patterns` and
-`urls` are what they share.
+a call has a command or an address in it, and `judge` when it is no plain line. `shell` and `words` read the line;
+`wrappers`, `launchers`, `inline`, `python` and `unknown` find what it starts; `starter` is the list that ships and
+`rules`, `git`, `network`, `listings` and `actions` what needs more than a pattern of it; `runs`, `paths`, `places` and
+`urls` are what they share, and `findings` gathers what comes of it.
 """
 
 from typing import TYPE_CHECKING
