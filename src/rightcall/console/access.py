@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 STATIC: Final = "/static/"
-OPEN: Final = ("/login", "/enter/", STATIC)
+LINK: Final = "/enter/"
+OPEN: Final = ("/login", LINK, STATIC)
 """What is answered without a session: the login page, login links, and files that are the same for everybody."""
 SAFE: Final = frozenset(("GET", "HEAD"))
 
@@ -109,6 +110,13 @@ class Hosts:
         elif scope["type"] != "lifespan":
             return
         await self._app(scope, receive, send)
+
+
+def guard(response: Response) -> Response:
+    """The same for an answer that is made outside of `Headers`."""
+    for name, value in (*_ALWAYS, (b"cache-control", b"no-store")):
+        response.headers[name.decode()] = value.decode()
+    return response
 
 
 class Headers:

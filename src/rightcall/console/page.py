@@ -28,6 +28,7 @@ from rightcall.base.letters import right_to_left_words, visible
 from rightcall.base.text import cut_end
 from rightcall.console.access import STATIC, Address, Visitor
 from rightcall.console.bench import Bench
+from rightcall.console.people import still_counts
 from rightcall.console.questions import json_visible
 from rightcall.console.visits import Visits
 from rightcall.policy.settings import Policy
@@ -123,6 +124,18 @@ def glance(tables: Tables, now: int) -> Glance:
     return Glance(tables.head()[0], waiting, tables.paused())
 
 
+def number_in(request: Request) -> int:
+    """The number in a path. Raises HTTPException for what no record can have."""
+    found = number_of(request.path_params["number"])
+    if found is None:
+        raise HTTPException(404)
+    return found
+
+
+def number_of(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 18 else None
+
+
 async def look(request: Request, work: Callable[[Tables], T]) -> T:
     """What a work finds in the store, read in a thread. The page's frame is read with it."""
     store = site_of(request).store
@@ -172,7 +185,8 @@ class Form(NamedTuple):
 
 
 async def read_form(request: Request, most: int = MOST_FORM) -> Form:
-    """The body of a form as browsers send it. Raises HTTPException for any other, and for one of more bytes."""
+    """The body of a form as browsers send it. Raises HTTPException for any other, for one of more bytes, and where the
+    session ended while the body came: whoever sends slowly is not let in any longer than others."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise HTTPException(415)
     body = bytearray()
@@ -180,6 +194,11 @@ async def read_form(request: Request, most: int = MOST_FORM) -> Form:
         body += piece
         if len(body) > most:
             raise HTTPException(413)
+    visitor: Visitor | None = request.scope.get("rightcall.visitor")
+    if visitor is not None:
+        session, store = visitor.session, site_of(request).store
+        if not await asyncio.to_thread(store.look, lambda tables: still_counts(tables, session)):
+            raise HTTPException(401)
     try:
         return Form(parse_qs(body.decode(), keep_blank_values=True, max_num_fields=200))
     except ValueError:

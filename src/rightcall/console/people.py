@@ -129,6 +129,13 @@ def session_of(tables: Tables, secret: str) -> Credential | None:
     return None if found is None or person is None else replace(found, may=person.may)
 
 
+def still_counts(tables: Tables, session: Credential) -> bool:
+    """Whether a session that was let in has not ended since, and its person may do what they could then."""
+    person = person_named(tables, session.person)
+    alive = any(one.id == session.id and not _has_expired(one, tables.wall()) for one in tables.credentials())
+    return alive and person is not None and person.may == session.may
+
+
 def leave(tables: Tables, session: Credential) -> None:
     tables.drop_credential(session.id)
     note_change(tables, "logged out", session.person, {"person": session.person})

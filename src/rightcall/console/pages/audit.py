@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from rightcall.console.page import Page, environment, look, render, site_of
-from rightcall.console.pages.live import PERIODS, SECONDS, number_of, unspelled
+from rightcall.console.page import Page, environment, look, number_of, render, site_of
+from rightcall.console.pages.live import PERIODS, SECONDS, unspelled
 from rightcall.errors import StoreError
 from rightcall.record.browse import read_named
 from rightcall.record.export import (
@@ -75,9 +75,9 @@ def _moment(text: str) -> str | None:
     """A time as browsers write it (`2026-01-31T12:00`), taken as UTC; None for what is none."""
     try:
         read = datetime.fromisoformat(text)
-    except ValueError:
+        return written((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):  # also one that is no date any more in UTC
         return None
-    return written((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp())
 
 
 def wanted_of(request: Request) -> Wanted:

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rightcall.console.page import Page, look, not_found, render
+from rightcall.console.page import Page, look, not_found, number_in, render
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
@@ -71,7 +71,7 @@ class CallView(Struct, frozen=True, kw_only=True):
 
 
 async def show(request: Request) -> Response:
-    number: int = request.path_params["number"]
+    number = number_in(request)
     found = await look(request, lambda tables: read_view(tables, number))
     if found is None:
         return await _show_record(request, number)
@@ -88,7 +88,7 @@ async def _show_record(request: Request, number: int) -> Response:
 
 async def show_raw(request: Request) -> Response:
     """The records of a call as they stand in the chain, byte by byte."""
-    number: int = request.path_params["number"]
+    number = number_in(request)
 
     def work(tables: Tables) -> list[AuditEntry]:
         entry = tables.entry(number)
@@ -191,5 +191,5 @@ def _command(found: CallRecord) -> str:
 
 PAGE = Page(
     "call", "A call", "call", "",
-    [Route("/calls/{number:int}", show), Route("/calls/{number:int}/raw", show_raw)],
+    [Route("/calls/{number}", show), Route("/calls/{number}/raw", show_raw)],
 )  # fmt: skip
