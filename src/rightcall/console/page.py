@@ -7,6 +7,7 @@ them. Everything that others wrote goes through `seen` or `lines` before it is s
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from rightcall.console.events import Pulse
 
 T = TypeVar("T")
+
+log = logging.getLogger("rightcall")
 
 
 class Page(NamedTuple):
@@ -83,6 +86,24 @@ _LONG: Final = 0.05
 """Seconds from which on a figure takes long."""
 
 
+class Guesses:
+    """Logins with a wrong secret. They are logged once a minute: whoever guesses shall not fill the disk with it."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._wrong = 0
+        self._told_at = -_QUIET
+
+    def tell(self) -> None:
+        self._wrong += 1
+        if (now := self._now()) - self._told_at >= _QUIET:
+            log.warning("console: rejected %d logins with a wrong secret since the last such line", self._wrong)
+            self._wrong, self._told_at = 0, now
+
+
+_QUIET: Final = 60.0
+
+
 class Site(Struct, frozen=True):
     """What all pages share."""
 
@@ -105,6 +126,7 @@ class Site(Struct, frozen=True):
     """What screens share that try things out."""
     visits: Visits = field(default_factory=Visits)
     """Of the doctor."""
+    guesses: Guesses = field(default_factory=Guesses)
 
 
 def site_of(request: Request) -> Site:

@@ -210,7 +210,7 @@ async def show_report(request: Request) -> Response:
     if visit is None or visit.kind != "model":
         return not_found(request, "No such report", "Reports are kept as long as the console runs.")
     other = visits.find(request.query_params.get("with", ""))
-    report, beside = _report(visit), None if other is None else _report(other)
+    report, beside = _report(visit), None if other is None or other.kind != "model" else _report(other)
     ways, lines = lines_of(report, beside) if report is not None else ([], list[Line]())
     return render(
         request, "doctor_report", visit=visit, report=report, ways=ways, lines=lines, other=other if beside else None,
