@@ -19,7 +19,6 @@ from urllib.parse import parse_qs
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct, field
-from msgspec.json import encode
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -30,7 +29,7 @@ from rightcall.base.text import cut_end
 from rightcall.console.access import STATIC, Address, Visitor
 from rightcall.console.bench import Bench
 from rightcall.console.people import still_counts
-from rightcall.console.questions import json_visible
+from rightcall.console.questions import json_visible, plain_json
 from rightcall.console.visits import Visits
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
@@ -343,7 +342,7 @@ def percent(value: float | None) -> str:
 
 def one_line(value: object) -> str:
     """A value as JSON, whole and spelled out."""
-    return json_visible(encode(value).decode())
+    return json_visible(plain_json(value))
 
 
 def icon(name: str) -> Markup:
