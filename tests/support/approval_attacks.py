@@ -6,7 +6,9 @@ What a person approved is `SHOWN`. `SWAPS` try to get another call through with 
 texts that would move, hide or imitate what a person is shown, in all `PLACES` where a call can say them.
 """
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -185,4 +187,48 @@ PLACES: dict[str, Callable[[str], dict[str, Any]]] = {
     "a repair": lambda text: {"details": {"repairs": [{"path": text, "before": text, "after": text, "rule": text}]}},
     "the effects": lambda text: {"details": {"effects": [text]}},
     "the name of who answered": lambda text: {"by": text},
+}
+
+
+# ── what a call touches ──
+
+
+def change(path: Path) -> None:
+    path.write_text("somebody else's")
+
+
+def exchange(path: Path) -> None:
+    other = path.with_name("b.txt")
+    other.write_text("old")
+    os.replace(other, path)
+
+
+def touch_back(path: Path) -> None:
+    """Another content of the same length and with the old time."""
+    before = path.stat()
+    path.write_text("odd")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("c.txt")
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "changed": change,
+    "changed, with its time set back": touch_back,
+    "replaced by one that looks the same": exchange,
+    "deleted": Path.unlink,
+    "turned into a link": link,
+    "made executable": lambda path: path.chmod(0o755),
+}
+"""What happens to the file that an approved call is about."""
+OTHER_ARGUMENTS: dict[str, Any] = {
+    "another text": {"path": "a.txt", "text": "other", "mode": 1},
+    "another file": {"path": "b.txt", "text": "new", "mode": 1},
+    "another type": {"path": "a.txt", "text": "new", "mode": 1.5},
+    "another way to the file": {"path": "./a.txt", "text": "new", "mode": 1},
+    "an argument less": {"path": "a.txt", "text": "new"},
+    "broken text that is repaired into something else": "{'path': 'a.txt', text: 'newer', 'mode': 1,}",
 }

@@ -37,6 +37,11 @@ _EFFECTS: Final = {
     "write": "change files", "execute": "run a program", "network": "use the network", "read": "read",
     "send": "send something", "destroy": "delete something",
 }  # fmt: skip
+_FRAME: Final = 60
+"""Characters that a page has around each line."""
+MOST_SHOWN: Final = 5_000_000
+"""Characters that a page may have of one question. The largest call that may wait by default, in lines of the usual
+length, has half of that."""
 _LONG: Final = 60
 """Characters of a text that stands beside its label; a longer one gets lines of its own."""
 
@@ -70,6 +75,22 @@ class Row(Struct, frozen=True):
     """How long the text is."""
 
 
+def length_of(line: TextLine) -> int:
+    """About how many characters a page has of it."""
+    return _FRAME + len(line.words) + sum(_escaped(one.text) for one in line.pieces)
+
+
+def length_of_rows(rows: list[Row]) -> int:
+    return sum(
+        2 * _FRAME + sum(map(_escaped, (one.label, one.value, one.note))) + sum(map(length_of, one.lines))
+        for one in rows
+    )
+
+
+def _escaped(text: str) -> int:
+    return len(text) + 4 * (text.count('"') + text.count("'") + text.count("<") + text.count("&"))
+
+
 class Question(Struct, frozen=True, kw_only=True):
     """All that a page shows of one approval."""
 
@@ -95,6 +116,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """Empty where not everything is shown, or where it is not the digest of what is: then there is no yes."""
     obstacle: str
     """Why it cannot be approved from here."""
+    is_too_long: bool = False
+    """For a page: it shows the beginning."""
 
 
 def lay_out(approval: Approval, before: str, now: int) -> Question:
@@ -106,7 +129,13 @@ def lay_out(approval: Approval, before: str, now: int) -> Question:
     effects = [str(one) for one in _listed(details.pop("effects", ()))]
     confidence = details.pop("confidence", None)
     repairs, preview = details.pop("repairs", None), details.pop("preview", None)
-    obstacle = _obstacle(approval)
+    arguments = list(rows_of(arguments_of(value, approval), "as it is")) if approval.canonical else []
+    changed = _difference(before, approval) if approval.kind != "call" and approval.canonical else []
+    repaired = [row for one in _listed(repairs or ()) for row in rows("repair", one)]
+    previewed = list(rows("", preview, is_diff=True)) if preview else []
+    besides = list(rows_of(details, "")) if details else []
+    length = length_of_rows([*arguments, *repaired, *previewed, *besides]) + sum(map(length_of, changed))
+    obstacle = _obstacle(approval) or (_TOO_LONG.format(id=visible(approval.id)) if length > MOST_SHOWN else "")
     return Question(
         approval=approval,
         sentence=_sentence(approval, value, effects),
@@ -118,16 +147,23 @@ def lay_out(approval: Approval, before: str, now: int) -> Question:
         why=visible(why),
         effects=visible(", ".join(effects)),
         confidence="" if confidence is None else visible(str(confidence)),
-        arguments=list(rows_of(arguments_of(value, approval), "as it is")) if approval.canonical else [],
+        arguments=arguments,
         size=len(approval.canonical),
-        changes=_difference(before, approval) if approval.kind != "call" and approval.canonical else [],
-        repairs=[row for one in _listed(repairs or ()) for row in rows("repair", one)],
-        preview=list(rows("", preview, is_diff=True)) if preview else [],
-        besides=list(rows_of(details, "")) if details else [],
+        changes=changed,
+        repairs=repaired,
+        preview=previewed,
+        besides=besides,
         warnings=warnings_of(approval, value),
         digest="" if obstacle else approval.digest,
         obstacle=obstacle,
+        is_too_long=length > MOST_SHOWN,
     )
+
+
+_TOO_LONG: Final = (
+    "It is too long for a page, so only the beginning is shown. Read all of it with `rightcall approvals show {id} "
+    "--full`, and answer it at the terminal; or deny it."
+)
 
 
 def _obstacle(approval: Approval) -> str:

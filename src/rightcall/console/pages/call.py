@@ -8,6 +8,7 @@ from shlex import quote
 from typing import Any, Final
 
 from msgspec import DecodeError, Struct, json
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -16,15 +17,13 @@ from rightcall.console.page import Page, look, not_found, number_in, render
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
+from rightcall.console.room import MOST_TEXT, Room
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
 
-_MOST_TEXT: Final = 200_000
-"""Characters of one text that a page shows at first; the raw record has all of it."""
-
-
 _LONGEST_COMMAND: Final = 4000
+_MOST_CHANGES: Final = 100
 
 
 class Change(Struct, frozen=True):
@@ -68,6 +67,8 @@ class CallView(Struct, frozen=True, kw_only=True):
     chain: list[Chained]
     near: list[Row]
     command: str
+    is_cut: bool
+    """Whether something is too long for the page; the raw records have all of it."""
 
 
 async def show(request: Request) -> Response:
@@ -83,7 +84,8 @@ async def _show_record(request: Request, number: int) -> Response:
     entry = await look(request, lambda tables: _chained(tables, tables.entry(number)))
     if entry is None:
         return not_found(request, f"No record {number}", "It was never written, or it was pruned.")
-    return render(request, "record", chained=entry)
+    room = Room()
+    return render(request, "record", chained=replace(entry, body=room.lines(entry.body)), is_cut=room.is_cut)
 
 
 async def show_raw(request: Request) -> Response:
@@ -110,32 +112,35 @@ def read_view(tables: Tables, number: int) -> CallView | None:
     entry = tables.entry(found.id)
     chain = [_chained(tables, one) for one in (entry, *tables.belonging(found.id))]
     asked = None if found.approval is None else tables.approval(found.approval)
+    room = Room()
     return CallView(
         call=found,
-        written=_written(found),
-        arguments=list(rows_of(found.params, "arguments")) if found.params is not None else [],
-        changes=[_change(one) for one in found.repairs],
-        result=text_lines((found.summary or "")[:_MOST_TEXT]) if found.summary else [],
+        written=_written(found, room),
+        arguments=room.rows(list(rows_of(found.params, "arguments"))) if found.params is not None else [],
+        changes=[_change(one, room) for one in found.repairs[:_MOST_CHANGES]],
+        result=room.lines(text_lines(room.start(found.summary))) if found.summary else [],
         approval=asked,
         timing=list(_timing(found, asked)),
-        chain=[one for one in chain if one is not None],
+        chain=[replace(one, body=room.lines(one.body)) for one in chain if one is not None],
         near=[row_of(one) for one in neighbours(tables, found)],
         command=_command(found),
+        is_cut=room.is_cut or len(found.repairs) > _MOST_CHANGES,
     )
 
 
-def _written(found: CallRecord) -> list[TextLine]:
+def _written(found: CallRecord, room: Room) -> list[TextLine]:
     if found.emission is None:
         return []
     if isinstance(found.emission, str):
-        return text_lines(found.emission[:_MOST_TEXT])
-    return json_lines(json.format(json.encode(found.emission)).decode()[:_MOST_TEXT])
+        return room.lines(text_lines(room.start(found.emission)))
+    return room.lines(json_lines(room.start(json.format(json.encode(found.emission)).decode())))
 
 
-def _change(repair: Mapping[str, Any]) -> Change:
+def _change(repair: Mapping[str, Any], room: Room) -> Change:
     sure = repair.get("confidence")
     return Change(
-        str(repair.get("path") or ""), value_lines(repair.get("before")), value_lines(repair.get("after")),
+        str(repair.get("path") or ""), room.lines(value_lines(repair.get("before"))),
+        room.lines(value_lines(repair.get("after"))),
         str(repair.get("rule") or ""), str(repair.get("strategy") or ""),
         float(sure) if isinstance(sure, int | float) else None, str(repair.get("note") or ""),
     )  # fmt: skip
@@ -169,7 +174,7 @@ def _chained(tables: Tables, entry: AuditEntry | None) -> Chained | None:
     previous = tables.entry(entry.seq - 1)
     before = START if entry.seq == 1 else None if previous is None else previous.hash
     body = json.format(json.encode(_body(entry))).decode()
-    return Chained(entry, "pruned" if before is None else before.hex(), json_lines(body[:_MOST_TEXT]))
+    return Chained(entry, "pruned" if before is None else before.hex(), json_lines(body[: 2 * MOST_TEXT]))
 
 
 def _body(entry: AuditEntry) -> Any:
