@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from starlette.applications import Starlette
@@ -135,6 +136,12 @@ def check_settings(settings: ConsoleSettings) -> None:
         raise ConfigError(
             f"[console] host = {escaped(settings.host, 60)!r} would serve the console to others without TLS. Set "
             "`certificate` and `private_key`, or `plain_http = true` behind your own proxy that has TLS"
+        )
+    public = urlsplit(settings.public_url)
+    if public.scheme == "http" and not is_loopback(public.hostname or "") and not settings.plain_http:
+        raise ConfigError(
+            "[console] public_url: people would send their login in plain HTTP. Use https://, or set "
+            "`plain_http = true` where nobody can listen on the way"
         )
     for name in ("certificate", "private_key"):
         path = getattr(settings, name)

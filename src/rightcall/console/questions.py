@@ -75,22 +75,6 @@ class Row(Struct, frozen=True):
     """How long the text is."""
 
 
-def length_of(line: TextLine) -> int:
-    """About how many characters a page has of it."""
-    return _FRAME + len(line.words) + sum(_escaped(one.text) for one in line.pieces)
-
-
-def length_of_rows(rows: list[Row]) -> int:
-    return sum(
-        2 * _FRAME + sum(map(_escaped, (one.label, one.value, one.note))) + sum(map(length_of, one.lines))
-        for one in rows
-    )
-
-
-def _escaped(text: str) -> int:
-    return len(text) + 4 * (text.count('"') + text.count("'") + text.count("<") + text.count("&"))
-
-
 class Question(Struct, frozen=True, kw_only=True):
     """All that a page shows of one approval."""
 
@@ -117,7 +101,7 @@ class Question(Struct, frozen=True, kw_only=True):
     obstacle: str
     """Why it cannot be approved from here."""
     is_too_long: bool = False
-    """For a page: it shows the beginning."""
+    """For a page, which then shows nothing of it."""
 
 
 def lay_out(approval: Approval, before: str, now: int) -> Question:
@@ -129,13 +113,9 @@ def lay_out(approval: Approval, before: str, now: int) -> Question:
     effects = [str(one) for one in _listed(details.pop("effects", ()))]
     confidence = details.pop("confidence", None)
     repairs, preview = details.pop("repairs", None), details.pop("preview", None)
-    arguments = list(rows_of(arguments_of(value, approval), "as it is")) if approval.canonical else []
-    changed = _difference(before, approval) if approval.kind != "call" and approval.canonical else []
-    repaired = [row for one in _listed(repairs or ()) for row in rows("repair", one)]
-    previewed = list(rows("", preview, is_diff=True)) if preview else []
-    besides = list(rows_of(details, "")) if details else []
-    length = length_of_rows([*arguments, *repaired, *previewed, *besides]) + sum(map(length_of, changed))
-    obstacle = _obstacle(approval) or (_TOO_LONG.format(id=visible(approval.id)) if length > MOST_SHOWN else "")
+    too_long = _length([value, before, repairs, preview, details]) > MOST_SHOWN
+    obstacle = _obstacle(approval) or (_TOO_LONG.format(id=visible(approval.id)) if too_long else "")
+    kept = bool(approval.canonical) and not too_long
     return Question(
         approval=approval,
         sentence=_sentence(approval, value, effects),
@@ -147,23 +127,40 @@ def lay_out(approval: Approval, before: str, now: int) -> Question:
         why=visible(why),
         effects=visible(", ".join(effects)),
         confidence="" if confidence is None else visible(str(confidence)),
-        arguments=arguments,
+        arguments=list(rows_of(arguments_of(value, approval), "as it is")) if kept else [],
         size=len(approval.canonical),
-        changes=changed,
-        repairs=repaired,
-        preview=previewed,
-        besides=besides,
+        changes=_difference(before, approval) if approval.kind != "call" and kept else [],
+        repairs=[] if too_long else [row for one in _listed(repairs or ()) for row in rows("repair", one)],
+        preview=list(rows("", preview, is_diff=True)) if preview and not too_long else [],
+        besides=list(rows_of(details, "")) if details and not too_long else [],
         warnings=warnings_of(approval, value),
         digest="" if obstacle else approval.digest,
         obstacle=obstacle,
-        is_too_long=length > MOST_SHOWN,
+        is_too_long=too_long,
     )
 
 
 _TOO_LONG: Final = (
-    "It is too long for a page, so only the beginning is shown. Read all of it with `rightcall approvals show {id} "
-    "--full`, and answer it at the terminal; or deny it."
+    "It is too long for a page. Read it with `rightcall approvals show {id} --full` and answer it at the terminal, or "
+    "deny it."
 )
+
+
+def _length(value: Any) -> int:
+    """About how many characters a page would have of a value; found before it is laid out."""
+    left, length = [value], 0
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            items = cast("dict[str, Any]", one)
+            length += 2 * _FRAME * len(items) + sum(map(len, items))
+            left += items.values()
+        elif isinstance(one, list):
+            left += cast("list[Any]", one)
+            length += 2 * _FRAME * len(cast("list[Any]", one))
+        elif isinstance(one, str):
+            length += len(one) + _FRAME * one.count("\n")
+    return length
 
 
 def _obstacle(approval: Approval) -> str:

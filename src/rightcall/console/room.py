@@ -5,14 +5,19 @@ of ours says so, and the page says where the whole is.
 A question to a person is never answered cut: one that does not fit cannot be approved from a page (`questions.py`).
 """
 
-from typing import Final
+from typing import Any, Final, TypeVar, cast
 
-from rightcall.console.questions import Piece, Row, TextLine, length_of, length_of_rows
+from rightcall.console.questions import Piece, Row, TextLine
+
+T = TypeVar("T")
 
 MOST_TEXT: Final = 100_000
 """Characters of one text, as the page has them, and"""
 MOST_PAGE: Final = 600_000
 """of all texts of a page."""
+_FRAME: Final = 60
+"""Characters that a page has around each line."""
+_MOST_LINES: Final = MOST_TEXT // _FRAME
 
 
 class Room:
@@ -20,12 +25,38 @@ class Room:
 
     def __init__(self, most: int = MOST_PAGE) -> None:
         self._left = most
+        self._parts = 0
         self.is_cut = False
 
     def start(self, text: str) -> str:
         """The beginning of a text, before it is laid out: what is behind it could not fit."""
-        self.is_cut = self.is_cut or len(text) > MOST_TEXT
-        return text[:MOST_TEXT] + ("\n…" if len(text) > MOST_TEXT else "")
+        rows = text[:MOST_TEXT].split("\n", _MOST_LINES)
+        begun = "\n".join(rows[:_MOST_LINES])
+        if len(begun) == len(text):
+            return text
+        self.is_cut = True
+        return f"{begun}\n…"
+
+    def value(self, value: Any) -> Any:
+        """A value whose texts are beginnings, and which has no more parts than a page could show."""
+        self._parts = _MOST_LINES
+        return self._value(value)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.start(value)
+        if isinstance(value, dict):
+            kept = self._some(list(cast("dict[str, Any]", value).items()))
+            return {self.start(name): self._value(item) for name, item in kept}
+        if isinstance(value, list):
+            return [self._value(item) for item in self._some(cast("list[Any]", value))]
+        return value
+
+    def _some(self, items: list[T]) -> list[T]:
+        kept = items[: max(0, self._parts)]
+        self._parts -= len(items)
+        self.is_cut = self.is_cut or len(kept) < len(items)
+        return kept
 
     def lines(self, lines: list[TextLine]) -> list[TextLine]:
         """As many of them as fit; the first one is cut within."""
@@ -58,3 +89,19 @@ def _begun(line: TextLine, most: int) -> list[TextLine]:
 
 def _told(count: int, what: str) -> TextLine:
     return TextLine(0, [Piece(f"{count:,} more {what}{'' if count == 1 else 's'}: not shown, or not whole", ours=True)])
+
+
+def length_of(line: TextLine) -> int:
+    """About how many characters a page has of it."""
+    return _FRAME + len(line.words) + sum(_escaped(one.text) for one in line.pieces)
+
+
+def length_of_rows(rows: list[Row]) -> int:
+    return sum(
+        2 * _FRAME + sum(map(_escaped, (one.label, one.value, one.note))) + sum(map(length_of, one.lines))
+        for one in rows
+    )
+
+
+def _escaped(text: str) -> int:
+    return len(text) + 4 * (text.count('"') + text.count("'") + text.count("<") + text.count("&"))

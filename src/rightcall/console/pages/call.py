@@ -8,7 +8,6 @@ from shlex import quote
 from typing import Any, Final
 
 from msgspec import DecodeError, Struct, json
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,7 +16,7 @@ from rightcall.console.page import Page, look, not_found, number_in, render
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
-from rightcall.console.room import MOST_TEXT, Room
+from rightcall.console.room import Room
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
@@ -81,11 +80,16 @@ async def show(request: Request) -> Response:
 
 async def _show_record(request: Request, number: int) -> Response:
     """A record of another kind."""
-    entry = await look(request, lambda tables: _chained(tables, tables.entry(number)))
+    room = Room()
+
+    def work(tables: Tables) -> Chained | None:
+        entry = tables.entry(number)
+        return None if entry is None else _chained(tables, entry, room)
+
+    entry = await look(request, work)
     if entry is None:
         return not_found(request, f"No record {number}", "It was never written, or it was pruned.")
-    room = Room()
-    return render(request, "record", chained=replace(entry, body=room.lines(entry.body)), is_cut=room.is_cut)
+    return render(request, "record", chained=entry, is_cut=room.is_cut)
 
 
 async def show_raw(request: Request) -> Response:
@@ -110,18 +114,18 @@ def read_view(tables: Tables, number: int) -> CallView | None:
     if found is None:
         return None
     entry = tables.entry(found.id)
-    chain = [_chained(tables, one) for one in (entry, *tables.belonging(found.id))]
+    chain = (entry, *tables.belonging(found.id))
     asked = None if found.approval is None else tables.approval(found.approval)
     room = Room()
     return CallView(
         call=found,
         written=_written(found, room),
-        arguments=room.rows(list(rows_of(found.params, "arguments"))) if found.params is not None else [],
+        arguments=room.rows(list(rows_of(room.value(found.params), "arguments"))) if found.params is not None else [],
         changes=[_change(one, room) for one in found.repairs[:_MOST_CHANGES]],
         result=room.lines(text_lines(room.start(found.summary))) if found.summary else [],
         approval=asked,
         timing=list(_timing(found, asked)),
-        chain=[replace(one, body=room.lines(one.body)) for one in chain if one is not None],
+        chain=[_chained(tables, one, room) for one in chain if one is not None],
         near=[row_of(one) for one in neighbours(tables, found)],
         command=_command(found),
         is_cut=room.is_cut or len(found.repairs) > _MOST_CHANGES,
@@ -139,8 +143,8 @@ def _written(found: CallRecord, room: Room) -> list[TextLine]:
 def _change(repair: Mapping[str, Any], room: Room) -> Change:
     sure = repair.get("confidence")
     return Change(
-        str(repair.get("path") or ""), room.lines(value_lines(repair.get("before"))),
-        room.lines(value_lines(repair.get("after"))),
+        str(repair.get("path") or ""), room.lines(value_lines(room.value(repair.get("before")))),
+        room.lines(value_lines(room.value(repair.get("after")))),
         str(repair.get("rule") or ""), str(repair.get("strategy") or ""),
         float(sure) if isinstance(sure, int | float) else None, str(repair.get("note") or ""),
     )  # fmt: skip
@@ -168,13 +172,12 @@ def _milliseconds(at: str) -> float:
         return 0.0
 
 
-def _chained(tables: Tables, entry: AuditEntry | None) -> Chained | None:
-    if entry is None:
-        return None
+def _chained(tables: Tables, entry: AuditEntry, room: Room) -> Chained:
     previous = tables.entry(entry.seq - 1)
     before = START if entry.seq == 1 else None if previous is None else previous.hash
     body = json.format(json.encode(_body(entry))).decode()
-    return Chained(entry, "pruned" if before is None else before.hex(), json_lines(body[: 2 * MOST_TEXT]))
+    shown = room.lines(json_lines(room.start(body)))
+    return Chained(entry, "pruned" if before is None else before.hex(), shown)
 
 
 def _body(entry: AuditEntry) -> Any:

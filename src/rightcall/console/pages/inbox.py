@@ -13,7 +13,6 @@ from secrets import token_hex
 from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct
-from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -23,7 +22,6 @@ from rightcall.console.access import Visitor, visitor_of
 from rightcall.console.page import Form, Page, Site, look, not_found, read_form, render, site_of
 from rightcall.console.people import still_counts
 from rightcall.console.questions import Question, lay_out, plain_arguments
-from rightcall.console.room import Room
 from rightcall.errors import AnswerError
 from rightcall.executor.question import is_cut_off, state_of, time_left
 from rightcall.policy.types import SECOND, Approval, Grant
@@ -82,20 +80,11 @@ async def _show(request: Request, id: str, problem: str = "", status: int = 200)
     if found is None:
         return not_found(request, "No such approval", "It is not kept any more, or it was never asked.")
     question, record = found
-    if question.is_too_long:
-        question = _beginning(question)
     return render(
         request, "question", status, question=question, problem=problem, seal=_seal(site, visitor, question, now),
         drawn=now, terms=plain_arguments(question.approval), lengths=LENGTHS, uses=USES, record=record,
         left=time_left(question.approval.expires_at, now),
     )  # fmt: skip
-
-
-def _beginning(question: Question) -> Question:
-    """What a page has room for of one that cannot be approved from it."""
-    room = Room()
-    cut = {name: room.rows(getattr(question, name)) for name in ("preview", "arguments", "repairs", "besides")}
-    return replace(question, **cut, changes=room.lines(question.changes))
 
 
 def _record_of(tables: Tables, approval: Approval) -> int:
