@@ -268,6 +268,8 @@ async def serve_file(request: Request) -> Response:
 # ── templates ──
 
 LONGEST_NAME: Final = 80
+LONGEST_LINKED: Final = 500
+"""Of a name in an address: no filter takes more."""
 _MOST_LINES: Final = 20_000
 
 
