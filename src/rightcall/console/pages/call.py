@@ -16,13 +16,15 @@ from rightcall.console.page import Page, look, not_found, number_in, render
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
-from rightcall.console.room import Room
+from rightcall.console.room import MOST_TEXT, Room
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
 
 _LONGEST_COMMAND: Final = 4000
 _MOST_CHANGES: Final = 100
+_MOST_LAID_OUT: Final = 1_000_000
+"""Bytes of a record that is read and laid out to be shown; of a longer one its beginning is shown as it is."""
 
 
 class Change(Struct, frozen=True):
@@ -175,7 +177,10 @@ def _milliseconds(at: str) -> float:
 def _chained(tables: Tables, entry: AuditEntry, room: Room) -> Chained:
     previous = tables.entry(entry.seq - 1)
     before = START if entry.seq == 1 else None if previous is None else previous.hash
-    body = json.format(json.encode(_body(entry))).decode()
+    if len(entry.body) <= _MOST_LAID_OUT:
+        body = json.format(json.encode(_body(entry))).decode()
+    else:
+        body, room.is_cut = entry.body[:MOST_TEXT].decode("utf-8", "backslashreplace"), True
     shown = room.lines(json_lines(room.start(body)))
     return Chained(entry, "pruned" if before is None else before.hex(), shown)
 
