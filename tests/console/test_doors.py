@@ -244,7 +244,8 @@ def test_a_public_address_in_plain_http_must_be_said(settings: ConsoleSettings, 
     else:
         with pytest.raises(ConfigError, match="plain HTTP"):
             check_settings(settings)
-    assert Address("127.0.0.1", 1, settings.public_url).secure is settings.public_url.startswith("https")
+    address = Address("127.0.0.1", 1, settings.public_url)
+    assert address.cookie.startswith("__Host-") is address.secure is settings.public_url.startswith("https")
 
 
 @pytest.mark.promise("P-13")

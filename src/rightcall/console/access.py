@@ -77,7 +77,9 @@ class Address(Struct, frozen=True):
 
     @property
     def cookie(self) -> str:
-        return f"{CONSOLE_COOKIE}_{self.port}"  # two consoles of one machine share no session
+        """Two consoles of one machine share no session. Over HTTPS a browser takes a name of this kind from nobody but
+        the host itself: no other host of the domain, and no page without TLS, can plant one."""
+        return f"{'__Host-' if self.secure else ''}{CONSOLE_COOKIE}_{self.port}"
 
     @property
     def secure(self) -> bool:

@@ -141,8 +141,7 @@ class Glance(Struct, frozen=True):
 
 
 def glance(tables: Tables, now: int) -> Glance:
-    waiting = sum(one.expires_at > now for one in tables.approvals("waiting"))
-    return Glance(tables.head()[0], waiting, tables.paused())
+    return Glance(tables.head()[0], tables.count_waiting(now), tables.paused())
 
 
 def number_in(request: Request) -> int:

@@ -216,6 +216,8 @@ def test_answers_and_time_make_room(desk: Desk) -> None:
     assert rule(desk, 13) == ("ask", "approval:write")
     desk.clock.set_wall(0)
     assert desk.store.look(lambda tables: tables.waiting("teacher", desk.now)[0]) == 1
+    desk.ask({"n": 14}, settings=FEW, caller="intern")
+    assert desk.store.look(lambda tables: tables.count_waiting(desk.now)) == 2
 
 
 def test_bytes_count_together_with_what_a_person_is_shown_beside_the_call(desk: Desk) -> None:

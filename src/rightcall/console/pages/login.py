@@ -79,7 +79,8 @@ async def log_out(request: Request) -> Response:
     session = visitor_of(request).session
     await site_of(request).store.atransact(lambda tables: leave(tables, session))
     response = RedirectResponse("/login", 303)
-    response.delete_cookie(site_of(request).address().cookie, path="/", httponly=True, samesite="strict")
+    address = site_of(request).address()
+    response.delete_cookie(address.cookie, path="/", httponly=True, samesite="strict", secure=address.secure)
     return response
 
 
