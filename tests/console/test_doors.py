@@ -433,18 +433,27 @@ def test_no_cell_of_an_export_is_a_formula_and_no_line_is_two(ann: Browser, stor
 # ── others ──
 
 
-def test_a_report_is_compared_with_reports_alone(ann: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = '{"host": "x", "model": "m", "total": {}, "steps": []}'
-    place = ann.post("/doctor/reports", {"report": report}).location
+CHECKS = {"ok": True, "checks": [], "next": {"command": "rightcall demo", "why": "it works"}}
+
+
+def test_a_report_is_compared_with_reports_alone(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Visits.find
 
-    def every(self: Visits, id: str) -> Any:
-        """As if its id had been guessed."""
-        return next(iter(self.all("checks"))) if id == "checks" else found(self, id)
+    def guess(self: Visits, id: str) -> Any:
+        return next(iter(self.all("checks"))) if id == "guessed" else found(self, id)
 
-    monkeypatch.setattr(Visits, "find", every)
-    assert ann.post("/doctor/checks").status == 303
-    assert ann.get(f"{place}?with=checks").status == 200
+    monkeypatch.setattr(Visits, "find", guess)
+    with console_running(Console(store, Policy, checks=lambda: CHECKS), ConsoleSettings(port=0)) as address:
+        ann = Browser(address, session(store, "ann"))
+        report = '{"host": "x", "model": "m", "total": {}, "steps": []}'
+        place = ann.post("/doctor/reports", {"report": report}).location
+        assert ann.post("/doctor/checks").status == 303
+        assert ann.get(f"{place}?with=guessed").status == 200
+
+
+def test_a_console_that_cannot_check_the_machine_says_so_and_goes_on(ann: Browser) -> None:
+    assert ann.post("/doctor/checks").status == 404
+    assert ann.get("/doctor").status == 200
 
 
 def test_a_store_that_is_gone_lets_nobody_in_and_says_so(tmp_path: Path) -> None:
