@@ -105,7 +105,12 @@ def test_a_policy_that_was_found_cannot_name_whom_to_tell() -> None:
     assert asked.meaning == "runs a command, or posts to an address, when a call waits"
 
 
-@pytest.mark.parametrize("notify", ["notify-send", "ftp://example.org", [""], ["a\0b"], 5])
+@pytest.mark.parametrize("notify", [
+        "notify-send", "ftp://example.org", [""], ["a\0b"], 5, "https://example.org/x?key=1", "https://example.org/?",
+        "https://example.org/#x", "https://ann:pw@example.org", "https://ann@example.org", "https://example.org/\u00e9",
+        "https://example.org:99999", "https://example.org\n", "https:///x",
+    ],
+)  # fmt: skip
 def test_what_is_neither_an_address_nor_a_command_is_refused(notify: Any) -> None:
     with pytest.raises(PolicyError, match="notify"):
         load_policy(policy_with(notify))

@@ -137,7 +137,7 @@ def test_headers_of_one_hop_stay_there_and_keys_travel() -> None:
 def test_a_session_of_the_console_never_reaches_the_upstream() -> None:
     given = [
         (b"cookie", b"a=1; rightcall_console_4142=secret; b=2"),
-        (b"cookie", b"rightcall_console_1=x"),
+        (b"cookie", b"rightcall_console_1=x; __Host-rightcall_console_2=y"),
         (b"x", b"y"),
     ]
     assert request_headers(given, plain=False) == [(b"cookie", b"a=1; b=2"), (b"x", b"y")]

@@ -42,7 +42,7 @@ class Browser:
         self.secret = secret
 
     def ask(self, method: str, path: str, headers: Mapping[str, str] | None = None, body: str | None = None) -> Answer:
-        connection = HTTPConnection("127.0.0.1", self.address.port, timeout=5)
+        connection = HTTPConnection("127.0.0.1", self.address.port, timeout=30)
         try:
             sent = {"host": f"127.0.0.1:{self.address.port}"} | dict(headers or {})
             if self.secret:

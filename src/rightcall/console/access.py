@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 STATIC: Final = "/static/"
-OPEN: Final = ("/login", "/enter/", STATIC)
+LINK: Final = "/enter/"
+OPEN: Final = ("/login", LINK, STATIC)
 """What is answered without a session: the login page, login links, and files that are the same for everybody."""
 SAFE: Final = frozenset(("GET", "HEAD"))
 
@@ -76,7 +77,9 @@ class Address(Struct, frozen=True):
 
     @property
     def cookie(self) -> str:
-        return f"{CONSOLE_COOKIE}_{self.port}"  # two consoles of one machine share no session
+        """Two consoles of one machine share no session. Over HTTPS a browser takes a name of this kind from nobody but
+        the host itself: no other host of the domain, and no page without TLS, can plant one."""
+        return f"{'__Host-' if self.secure else ''}{CONSOLE_COOKIE}_{self.port}"
 
     @property
     def secure(self) -> bool:
@@ -109,6 +112,13 @@ class Hosts:
         elif scope["type"] != "lifespan":
             return
         await self._app(scope, receive, send)
+
+
+def guard(response: Response) -> Response:
+    """The same for an answer that is made outside of `Headers`."""
+    for name, value in (*_ALWAYS, (b"cache-control", b"no-store")):
+        response.headers[name.decode()] = value.decode()
+    return response
 
 
 class Headers:

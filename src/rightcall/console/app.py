@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from starlette.applications import Starlette
@@ -25,7 +26,7 @@ from starlette.routing import Route
 
 from rightcall.base.http.answers import ServeLimits, is_loopback
 from rightcall.base.text import escaped
-from rightcall.console.access import Address, Doorway, Headers, Hosts, Origins
+from rightcall.console.access import LINK, Address, Doorway, Headers, Hosts, Origins, guard
 from rightcall.console.events import Pulse, stream
 from rightcall.console.page import Kept, Site, render, serve_file
 from rightcall.console.pages import PAGES
@@ -87,6 +88,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 _TOLD: Final = {
+    401: ("Not done", "Your session has ended, or what you may do has changed. Log in and look again."),
     404: ("Page not found", "There is nothing at this address. It may belong to records that were pruned."),
     405: ("Not possible here", "This address is not used in this way. Go back and use the buttons of the page."),
     413: ("Too much", "The form was too large. Shorten the text and send it again."),
@@ -99,9 +101,13 @@ async def _store_error(request: Request, error: Exception) -> Response:
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    log.error("console: a page could not be made: %s", escaped(request.url.path, 200), exc_info=error)
+    """Made by the outermost layer of all, so it brings the headers itself. The path is logged, but for a login link's,
+    which is a key."""
+    path = request.url.path
+    shown = LINK if path.startswith(LINK) else escaped(path, 200)
+    log.error("console: a page could not be made: %s", shown, exc_info=error)
     text = "The console failed to make this page. The log of the server says why."
-    return render(request, "message", 500, title="Something went wrong", text=text, back=("/", "Overview"))
+    return guard(render(request, "message", 500, title="Something went wrong", text=text, back=("/", "Overview")))
 
 
 # ── running ──
@@ -130,6 +136,12 @@ def check_settings(settings: ConsoleSettings) -> None:
         raise ConfigError(
             f"[console] host = {escaped(settings.host, 60)!r} would serve the console to others without TLS. Set "
             "`certificate` and `private_key`, or `plain_http = true` behind your own proxy that has TLS"
+        )
+    public = urlsplit(settings.public_url)
+    if public.scheme == "http" and not is_loopback(public.hostname or "") and not settings.plain_http:
+        raise ConfigError(
+            "[console] public_url: people would send their login in plain HTTP. Use https://, or set "
+            "`plain_http = true` where nobody can listen on the way"
         )
     for name in ("certificate", "private_key"):
         path = getattr(settings, name)

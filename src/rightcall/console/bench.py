@@ -21,6 +21,7 @@ T = TypeVar("T")
 SECONDS: Final = 5.0
 """How long a page waits for what it tries out."""
 _AT_ONCE: Final = 4
+_LONG_AT_ONCE: Final = 2
 _MOST_KEPT: Final = 8
 
 
@@ -36,6 +37,20 @@ class Bench:
         self._policy: Policy | None = None
         self._kept: dict[Hashable, Any] = {}
         self._busy = 0
+        self._long = 0
+
+    def begin_long(self) -> bool:
+        """Whether there is room for work that takes minutes, and holds a thread as long; then `end_long` gives it
+        back. The threads serve all pages, and approvals shall not wait."""
+        with self._lock:
+            if self._long >= _LONG_AT_ONCE:
+                return False
+            self._long += 1
+            return True
+
+    def end_long(self) -> None:
+        with self._lock:
+            self._long -= 1
 
     def toolbox(self, policy: Policy, root: str) -> Toolbox:
         """The tools that an executor has under this policy. Raises RightCallError where one of them cannot be used."""

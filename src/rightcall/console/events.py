@@ -9,6 +9,7 @@ its session does, and when the server stops.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from time import monotonic
 from typing import Final
@@ -28,6 +29,8 @@ EVERY: Final = 0.2
 BREATH: Final = 15.0
 """Seconds after which a silent stream says that it is there."""
 MOST_STREAMS: Final = 200
+MOST_OF_ONE: Final = 20
+"""Of one session: whoever opens more of them takes no place from others."""
 _AGAIN: Final = 2000
 """Milliseconds after which a browser comes back to a stream that broke."""
 
@@ -46,14 +49,17 @@ class Pulse:
     def __init__(self, store: Store, every: float = EVERY) -> None:
         self._store = store
         self._every = every
-        self._listeners = 0
+        self._following: Counter[str] = Counter()
         self._beat = Beat(None)
         self._looking: asyncio.Task[None] | None = None
         self._stopped = False
 
     @property
     def listeners(self) -> int:
-        return self._listeners
+        return self._following.total()
+
+    def has_room(self, session: str) -> bool:
+        return self.listeners < MOST_STREAMS and self._following[session] < MOST_OF_ONE
 
     def stop(self) -> None:
         """End all streams: a server that stops does not wait for them. From the event loop."""
@@ -61,11 +67,11 @@ class Pulse:
 
     async def follow(self, session: str) -> AsyncIterator[bytes]:
         """The stream of one browser, until its session counts no more."""
-        self._listeners += 1
         told: Glance | None = None
         spoke = 0.0
-        yield b"retry: %d\n\n" % _AGAIN
+        self._following[session] += 1
         try:
+            yield b"retry: %d\n\n" % _AGAIN
             while not self._stopped:
                 beat = await self._next()
                 if beat.glance is not None and session not in beat.sessions:
@@ -79,7 +85,8 @@ class Pulse:
                     spoke = now
                     yield b": here\n\n"
         finally:
-            self._listeners -= 1
+            self._following[session] -= 1
+            self._following += Counter()  # forgets those at zero
 
     async def _next(self) -> Beat:
         """The next look, shared by all who wait for one."""
@@ -107,8 +114,8 @@ def message(seen: Glance) -> bytes:
 
 
 async def stream(request: Request) -> StreamingResponse:
-    pulse = site_of(request).pulse
-    if pulse.listeners >= MOST_STREAMS:
-        return StreamingResponse(iter(()), 503)
-    follow = pulse.follow(visitor_of(request).session.id)
+    pulse, session = site_of(request).pulse, visitor_of(request).session.id
+    if request.method == "HEAD" or not pulse.has_room(session):
+        return StreamingResponse(iter(()), 200 if request.method == "HEAD" else 503, media_type="text/event-stream")
+    follow = pulse.follow(session)
     return StreamingResponse(follow, headers={"x-accel-buffering": "no"}, media_type="text/event-stream")

@@ -7,6 +7,7 @@ them. Everything that others wrote goes through `seen` or `lines` before it is s
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from hashlib import sha256
@@ -18,7 +19,6 @@ from urllib.parse import parse_qs
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct, field
-from msgspec.json import encode
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
@@ -28,7 +28,8 @@ from rightcall.base.letters import right_to_left_words, visible
 from rightcall.base.text import cut_end
 from rightcall.console.access import STATIC, Address, Visitor
 from rightcall.console.bench import Bench
-from rightcall.console.questions import json_visible
+from rightcall.console.people import still_counts
+from rightcall.console.questions import json_visible, plain_json
 from rightcall.console.visits import Visits
 from rightcall.policy.settings import Policy
 from rightcall.policy.types import Pause
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from rightcall.console.events import Pulse
 
 T = TypeVar("T")
+
+log = logging.getLogger("rightcall")
 
 
 class Page(NamedTuple):
@@ -82,6 +85,24 @@ _LONG: Final = 0.05
 """Seconds from which on a figure takes long."""
 
 
+class Guesses:
+    """Logins with a wrong secret. They are logged once a minute: whoever guesses shall not fill the disk with it."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        self._now = now
+        self._wrong = 0
+        self._told_at = -_QUIET
+
+    def tell(self) -> None:
+        self._wrong += 1
+        if (now := self._now()) - self._told_at >= _QUIET:
+            log.warning("console: rejected %d logins with a wrong secret since the last such line", self._wrong)
+            self._wrong, self._told_at = 0, now
+
+
+_QUIET: Final = 60.0
+
+
 class Site(Struct, frozen=True):
     """What all pages share."""
 
@@ -104,6 +125,7 @@ class Site(Struct, frozen=True):
     """What screens share that try things out."""
     visits: Visits = field(default_factory=Visits)
     """Of the doctor."""
+    guesses: Guesses = field(default_factory=Guesses)
 
 
 def site_of(request: Request) -> Site:
@@ -119,8 +141,19 @@ class Glance(Struct, frozen=True):
 
 
 def glance(tables: Tables, now: int) -> Glance:
-    waiting = sum(one.expires_at > now for one in tables.approvals("waiting"))
-    return Glance(tables.head()[0], waiting, tables.paused())
+    return Glance(tables.head()[0], tables.count_waiting(now), tables.paused())
+
+
+def number_in(request: Request) -> int:
+    """The number in a path. Raises HTTPException for what no record can have."""
+    found = number_of(request.path_params["number"])
+    if found is None:
+        raise HTTPException(404)
+    return found
+
+
+def number_of(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 18 else None
 
 
 async def look(request: Request, work: Callable[[Tables], T]) -> T:
@@ -172,7 +205,8 @@ class Form(NamedTuple):
 
 
 async def read_form(request: Request, most: int = MOST_FORM) -> Form:
-    """The body of a form as browsers send it. Raises HTTPException for any other, and for one of more bytes."""
+    """The body of a form as browsers send it. Raises HTTPException for any other, for one of more bytes, and where the
+    session ended while the body came: whoever sends slowly is not let in any longer than others."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise HTTPException(415)
     body = bytearray()
@@ -180,6 +214,11 @@ async def read_form(request: Request, most: int = MOST_FORM) -> Form:
         body += piece
         if len(body) > most:
             raise HTTPException(413)
+    visitor: Visitor | None = request.scope.get("rightcall.visitor")
+    if visitor is not None:
+        session, store = visitor.session, site_of(request).store
+        if not await asyncio.to_thread(store.look, lambda tables: still_counts(tables, session)):
+            raise HTTPException(401)
     try:
         return Form(parse_qs(body.decode(), keep_blank_values=True, max_num_fields=200))
     except ValueError:
@@ -228,6 +267,8 @@ async def serve_file(request: Request) -> Response:
 # ── templates ──
 
 LONGEST_NAME: Final = 80
+LONGEST_LINKED: Final = 500
+"""Of a name in an address: no filter takes more."""
 _MOST_LINES: Final = 20_000
 
 
@@ -302,7 +343,7 @@ def percent(value: float | None) -> str:
 
 def one_line(value: object) -> str:
     """A value as JSON, whole and spelled out."""
-    return json_visible(encode(value).decode())
+    return json_visible(plain_json(value))
 
 
 def icon(name: str) -> Markup:

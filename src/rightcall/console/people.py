@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_hex, token_urlsafe
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
@@ -103,7 +103,15 @@ def make_link(tables: Tables, name: str, by: str) -> str:
     return text
 
 
-def enter(tables: Tables, secret: str, kind: str) -> tuple[Credential, str] | None:
+EntryKind = Literal["link", "person"]
+
+
+def is_known(tables: Tables, secret: str, kind: EntryKind) -> bool:
+    """Whether somebody can come in with this; nothing is used up."""
+    return _found(tables, secret, kind) is not None
+
+
+def enter(tables: Tables, secret: str, kind: EntryKind) -> tuple[Credential, str] | None:
     """A new session for who comes with a link (which is used up) or with their own credential, and its secret; None
     where the secret is wrong, used, expired or revoked."""
     found = _found(tables, secret, kind)
@@ -127,6 +135,13 @@ def session_of(tables: Tables, secret: str) -> Credential | None:
     found = _found(tables, secret, "session")
     person = None if found is None else person_named(tables, found.person)
     return None if found is None or person is None else replace(found, may=person.may)
+
+
+def still_counts(tables: Tables, session: Credential) -> bool:
+    """Whether a session that was let in has not ended since, and its person may do what they could then."""
+    person = person_named(tables, session.person)
+    alive = any(one.id == session.id and not _has_expired(one, tables.wall()) for one in tables.credentials())
+    return alive and person is not None and person.may == session.may
 
 
 def leave(tables: Tables, session: Credential) -> None:

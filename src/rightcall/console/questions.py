@@ -37,6 +37,11 @@ _EFFECTS: Final = {
     "write": "change files", "execute": "run a program", "network": "use the network", "read": "read",
     "send": "send something", "destroy": "delete something",
 }  # fmt: skip
+_FRAME: Final = 60
+"""Characters that a page has around each line."""
+MOST_SHOWN: Final = 5_000_000
+"""Characters that a page may have of one question. The largest call that may wait by default, in lines of the usual
+length, has half of that."""
 _LONG: Final = 60
 """Characters of a text that stands beside its label; a longer one gets lines of its own."""
 
@@ -95,6 +100,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """Empty where not everything is shown, or where it is not the digest of what is: then there is no yes."""
     obstacle: str
     """Why it cannot be approved from here."""
+    is_too_long: bool = False
+    """For a page, which then shows nothing of it."""
 
 
 def lay_out(approval: Approval, before: str, now: int) -> Question:
@@ -106,7 +113,9 @@ def lay_out(approval: Approval, before: str, now: int) -> Question:
     effects = [str(one) for one in _listed(details.pop("effects", ()))]
     confidence = details.pop("confidence", None)
     repairs, preview = details.pop("repairs", None), details.pop("preview", None)
-    obstacle = _obstacle(approval)
+    too_long = _length([value, before, repairs, preview, details]) > MOST_SHOWN
+    obstacle = _obstacle(approval) or (_TOO_LONG.format(id=visible(approval.id)) if too_long else "")
+    kept = bool(approval.canonical) and not too_long
     return Question(
         approval=approval,
         sentence=_sentence(approval, value, effects),
@@ -118,16 +127,40 @@ def lay_out(approval: Approval, before: str, now: int) -> Question:
         why=visible(why),
         effects=visible(", ".join(effects)),
         confidence="" if confidence is None else visible(str(confidence)),
-        arguments=list(rows_of(arguments_of(value, approval), "as it is")) if approval.canonical else [],
+        arguments=list(rows_of(arguments_of(value, approval), "as it is")) if kept else [],
         size=len(approval.canonical),
-        changes=_difference(before, approval) if approval.kind != "call" and approval.canonical else [],
-        repairs=[row for one in _listed(repairs or ()) for row in rows("repair", one)],
-        preview=list(rows("", preview, is_diff=True)) if preview else [],
-        besides=list(rows_of(details, "")) if details else [],
+        changes=_difference(before, approval) if approval.kind != "call" and kept else [],
+        repairs=[] if too_long else [row for one in _listed(repairs or ()) for row in rows("repair", one)],
+        preview=list(rows("", preview, is_diff=True)) if preview and not too_long else [],
+        besides=list(rows_of(details, "")) if details and not too_long else [],
         warnings=warnings_of(approval, value),
         digest="" if obstacle else approval.digest,
         obstacle=obstacle,
+        is_too_long=too_long,
     )
+
+
+_TOO_LONG: Final = (
+    "It is too long for a page. Read it with `rightcall approvals show {id} --full` and answer it at the terminal, or "
+    "deny it."
+)
+
+
+def _length(value: Any) -> int:
+    """About how many characters a page would have of a value; found before it is laid out."""
+    left, length = [value], 0
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            items = cast("dict[str, Any]", one)
+            length += 2 * _FRAME * len(items) + sum(map(len, items))
+            left += items.values()
+        elif isinstance(one, list):
+            left += cast("list[Any]", one)
+            length += 2 * _FRAME * len(cast("list[Any]", one))
+        elif isinstance(one, str):
+            length += len(one) + _FRAME * one.count("\n")
+    return length
 
 
 def _obstacle(approval: Approval) -> str:

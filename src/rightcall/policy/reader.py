@@ -42,6 +42,7 @@ from rightcall.policy.settings import (
 from rightcall.policy.values import (
     TABLES,
     Readers,
+    bare_address,
     header_values,
     laid_over,
     number,
@@ -84,13 +85,7 @@ def _networks(source: Source, path: KeyPath, value: Any) -> tuple[str, ...]:
 def _endpoint(source: Source, path: KeyPath, value: Any) -> str:
     if value == "":
         return ""
-    text: str = web_address("https://search.example.org")(source, path, value)
-    from urllib.parse import urlsplit  # late: few policies name an address
-
-    parts = urlsplit(text)
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise source.wrong(path, "must have no user, password, query or fragment: name scheme, host, port and path")
-    return text.rstrip("/")
+    return bare_address("https://search.example.org")(source, path, value).rstrip("/")
 
 
 def _file(source: Source, path: KeyPath, value: Any) -> str:

@@ -180,6 +180,24 @@ def web_address(example: str) -> Reader:
     return read
 
 
+def bare_address(example: str) -> Reader:
+    """A whole address without user, password, query and fragment: what sends to it takes none of them."""
+    whole = web_address(example)
+
+    def read(source: Source, path: KeyPath, value: Any) -> str:
+        from urllib.parse import urlsplit  # late: few policies name an address
+
+        text: str = whole(source, path, value)
+        parts = urlsplit(text)
+        if "@" in parts.netloc or "?" in text or "#" in text:
+            raise source.wrong(path, "must have no user, password, query or fragment: name scheme, host, port and path")
+        if not text.isascii():
+            raise source.wrong(path, "must be ASCII, with %XX for everything else")
+        return text
+
+    return read
+
+
 def header_values(source: Source, path: KeyPath, value: Any) -> dict[str, str]:
     """HTTP headers by name."""
     found = source.text_map(path, value)
@@ -268,7 +286,7 @@ def read_settings(source: Source, document: Table) -> Settings:
 
 def _notify(source: Source, path: KeyPath, value: Any) -> str | tuple[str, ...]:
     if isinstance(value, str):
-        return web_address("https://ntfy.example.org/approvals")(source, path, value)
+        return bare_address("https://ntfy.example.org/approvals")(source, path, value)
     found = tuple(source.texts(path, value))
     if (found and not found[0].strip()) or any("\0" in part for part in found):
         raise source.wrong(path, 'must be an address, or a list of program and arguments, such as ["notify-send", "…"]')

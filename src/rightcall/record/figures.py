@@ -118,8 +118,7 @@ def count_waiting(store: Store, caller: str | None = None) -> int:
 
 
 def _waiting(tables: Tables, caller: str | None, now: int) -> int:
-    found = (one for one in tables.approvals("waiting") if one.expires_at > now)
-    return sum(caller in (None, one.caller) for one in found)
+    return tables.count_waiting(now) if caller is None else tables.waiting(caller, now)[0]
 
 
 def figures_of(tally: Tally) -> Figures:

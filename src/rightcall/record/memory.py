@@ -322,6 +322,9 @@ class MemoryTables:
     def overdue(self, now: int) -> list[Approval]:
         return [one for one in self.approvals(*_OPEN) if one.expires_at <= now]
 
+    def count_waiting(self, now: int) -> int:
+        return sum(one.expires_at > now for one in self.approvals("waiting"))
+
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
         found = [one for one in self.approvals("waiting") if one.caller == caller and one.expires_at > now]
         return len(found), sum(map(held_bytes, found))

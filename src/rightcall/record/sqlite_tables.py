@@ -183,6 +183,7 @@ _ANSWERED = (
 )
 _OVERDUE = f"{_APPROVALS} WHERE status IN ('waiting', 'approved') AND expires_at <= ? ORDER BY n"
 _WAITING = f"{_APPROVALS} WHERE status = 'waiting' AND caller = ? AND expires_at > ? AND n > ?"
+_COUNT_WAITING = "SELECT count(*) FROM approvals WHERE status = 'waiting' AND expires_at > ? AND n > ?"
 _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 """Of an approval whose call is still needed: to be shown, or to be compared."""
 _LOST = {"(lost)": ""}
@@ -469,6 +470,9 @@ class SqliteTables:
 
     def overdue(self, now: int) -> list[Approval]:
         return [self._approval(row) for row in self._do(_OVERDUE, (now,)).fetchall()]
+
+    def count_waiting(self, now: int) -> int:
+        return self._do(_COUNT_WAITING, (now, self._since.approvals)).fetchone()[0]
 
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
         found = [self._approval(row) for row in self._do(_WAITING, (caller, now, self._since.approvals)).fetchall()]

@@ -396,6 +396,10 @@ class Tables(Facts, Protocol):
         """Those that wait, or were approved and not used, whose time is over."""
         ...
 
+    def count_waiting(self, now: int) -> int:
+        """How many questions can still be answered; nothing of them is read, however much they hold."""
+        ...
+
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
         """How many questions of a caller can still be answered, and how many bytes they hold (`held_bytes`)."""
         ...

@@ -248,7 +248,8 @@ def _common(base: str, path: str) -> int:
 
 
 CONSOLE_COOKIE: Final = "rightcall_console"
-"""How the names of the console's cookies begin. Cookies know no ports: a browser may send them here as well."""
+"""How the names of the console's cookies begin, with or without `__Host-`. Cookies know no ports: a browser may send
+them here as well."""
 
 
 def request_headers(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> Headers:
@@ -269,8 +270,12 @@ def request_headers(headers: Iterable[tuple[bytes, bytes]], *, plain: bool) -> H
 def _without_console(name: bytes, value: bytes) -> Headers:
     if name != b"cookie":
         return [(name, value)]
-    left = [one.strip() for one in value.split(b";") if not one.strip().startswith(CONSOLE_COOKIE.encode())]
+    left = [one.strip() for one in value.split(b";") if not _is_console(one.strip())]
     return [(name, b"; ".join(left))] if any(left) else []
+
+
+def _is_console(cookie: bytes) -> bool:
+    return cookie.removeprefix(b"__Host-").startswith(CONSOLE_COOKIE.encode())
 
 
 def answer_headers(headers: Iterable[tuple[bytes, bytes]]) -> Headers:

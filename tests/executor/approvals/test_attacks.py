@@ -16,60 +16,10 @@ from rightcall.errors import AnswerError
 from rightcall.policy.effects import EffectWords
 from rightcall.policy.types import HOUR, Grant
 from rightcall.record.admission import give_grant
+from support.approval_attacks import FORGED, SHOWN, SWAPS
 from support.approvals import PERSON, SETTINGS, Desk, request_of, say
 
 pytestmark = pytest.mark.promise("P-06")
-
-SHOWN: dict[str, Any] = {
-    "path": "docs/a.md",
-    "content": "caf\u00e9",
-    "mode": 1,
-    "force": False,
-    "tags": ["x", "y"],
-    "deep": {"a": {"b": 1}},
-}
-
-
-def other(**changed: Any) -> dict[str, Any]:
-    return {"arguments": {**SHOWN, **changed}}
-
-
-SWAPS: dict[str, dict[str, Any]] = {
-    "another value": other(content="rm -rf ~"),
-    "a value that begins the same": other(content="caf\u00e9 and more"),
-    "an integer for a float": other(mode=1.0),
-    "true for 1": other(mode=True),
-    "text for a number": other(mode="1"),
-    "0 for false": other(force=0),
-    "null for false": other(force=None),
-    "the other normal form": other(content="cafe\u0301"),
-    "a confusable letter": other(path="docs/\u0430.md"),
-    "a full-width twin": other(path="docs/\uff41.md"),
-    "another case": other(path="Docs/a.md"),
-    "a blank at the end": other(path="docs/a.md "),
-    "a zero-width character": other(path="docs/a.md\u200b"),
-    "a NUL": other(path="docs/a.md\0.txt"),
-    "another way to the same file": other(path="docs/./a.md"),
-    "a list in another order": other(tags=["y", "x"]),
-    "a longer list": other(tags=["x", "y", "z"]),
-    "a list for its only text": other(path=["docs/a.md"]),
-    "a value deep inside": other(deep={"a": {"b": 2}}),
-    "a key deep inside": other(deep={"a": {"b": 1, "c": 1}}),
-    "one argument more": other(sudo=True),
-    "one argument less": {"arguments": {key: SHOWN[key] for key in SHOWN if key != "tags"}},
-    "the arguments inside the arguments": {"arguments": {"arguments": SHOWN, "name": "file/save"}},
-    "another tool": {"arguments": SHOWN, "tool": "file/delete"},
-    "a tool of nearly that name": {"arguments": SHOWN, "tool": "file/s\u0430ve"},
-    "another caller": {"arguments": SHOWN, "caller": "intern"},
-    "the caller in capitals": {"arguments": SHOWN, "caller": "Teacher"},
-    "the caller with a blank": {"arguments": SHOWN, "caller": "teacher "},
-    "the caller in full width": {"arguments": SHOWN, "caller": "\uff54eacher"},
-    "the caller with a foreign letter": {"arguments": SHOWN, "caller": "te\u0430cher"},
-    "the caller and a piece of the digest": {"arguments": SHOWN, "caller": 'teacher","'},
-    "another definition of the tool": {"arguments": SHOWN, "definition": "e" * 64},
-    "another state of what it touches": {"arguments": SHOWN, "state": "changed"},
-    "no state at all": {"arguments": SHOWN, "state": ""},
-}
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["", "and names the approval"])
@@ -91,20 +41,6 @@ def test_the_order_of_the_keys_changes_nothing() -> None:
     approval = desk.approved(SHOWN)
     backwards = {key: SHOWN[key] for key in reversed(SHOWN)}
     assert desk.try_(backwards, approval=approval).decision.kind == "allow"
-
-
-FORGED = {
-    "an id that was never given": "00000000",
-    "nothing": "",
-    "SQL": "' OR '1'='1",
-    "SQL that would change something": "x'; UPDATE approvals SET status='approved'; --",
-    "a path": "../../.rightcall/audit.db",
-    "a pattern": "%",
-    "a megabyte": "a" * 1_000_000,
-    "a NUL": "\0",
-    "a lone surrogate": "\ud800",
-    "escape sequences": "\x1b[2J",
-}
 
 
 @pytest.mark.parametrize("id", FORGED.values(), ids=FORGED.keys())

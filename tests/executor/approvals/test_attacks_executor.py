@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from rightcall.executor.executor import SyncExecutor
 from rightcall.executor.messages import Outcome
 from rightcall.executor.question import question_lines
 from rightcall.policy.types import Grant
+from support.approval_attacks import DAMAGES, OTHER_ARGUMENTS
 from support.approvals import PERSON
 
 pytestmark = pytest.mark.promise("P-06")
@@ -67,39 +67,7 @@ def test_an_approved_call_runs_once_as_it_was_shown(office: Office) -> None:
     assert len(office.runs) == 1
 
 
-def change(path: Path) -> None:
-    path.write_text("somebody else's")
-
-
-def replace(path: Path) -> None:
-    other = path.with_name("b.txt")
-    other.write_text("old")
-    os.replace(other, path)
-
-
-def touch_back(path: Path) -> None:
-    """Another content of the same length and with the old time."""
-    before = path.stat()
-    path.write_text("odd")
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def link(path: Path) -> None:
-    path.unlink()
-    path.symlink_to("c.txt")
-
-
-FILES: dict[str, Callable[[Path], object]] = {
-    "changed": change,
-    "changed, with its time set back": touch_back,
-    "replaced by one that looks the same": replace,
-    "deleted": Path.unlink,
-    "turned into a link": link,
-    "made executable": lambda path: path.chmod(0o755),
-}
-
-
-@pytest.mark.parametrize("damage", FILES.values(), ids=FILES.keys())
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
 def test_a_file_that_is_no_longer_what_it_was_makes_a_yes_void(
     office: Office, damage: Callable[[Path], object]
 ) -> None:
@@ -118,17 +86,7 @@ def test_a_file_that_was_not_there_when_it_was_approved(office: Office) -> None:
     assert office.runs == []
 
 
-SWAPPED: dict[str, Any] = {
-    "another text": {"path": "a.txt", "text": "other", "mode": 1},
-    "another file": {"path": "b.txt", "text": "new", "mode": 1},
-    "another type": {"path": "a.txt", "text": "new", "mode": 1.5},
-    "another way to the file": {"path": "./a.txt", "text": "new", "mode": 1},
-    "an argument less": {"path": "a.txt", "text": "new"},
-    "broken text that is repaired into something else": "{'path': 'a.txt', text: 'newer', 'mode': 1,}",
-}
-
-
-@pytest.mark.parametrize("arguments", SWAPPED.values(), ids=SWAPPED.keys())
+@pytest.mark.parametrize("arguments", OTHER_ARGUMENTS.values(), ids=OTHER_ARGUMENTS.keys())
 def test_other_arguments_are_another_call(office: Office, arguments: Any) -> None:
     approval = office.approved()
     assert office.run({"name": "save", "arguments": arguments}, approval=approval).status == "refused"

@@ -17,8 +17,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from rightcall.console.page import Page, environment, look, render, site_of
-from rightcall.console.pages.live import PERIODS, SECONDS, number_of, unspelled
+from rightcall.console.access import visitor_of
+from rightcall.console.page import Page, environment, look, number_of, render, site_of
+from rightcall.console.pages.live import PERIODS, SECONDS, unspelled
+from rightcall.console.people import still_counts
 from rightcall.errors import StoreError
 from rightcall.record.browse import read_named
 from rightcall.record.export import (
@@ -50,6 +52,7 @@ _QUICK: Final = 500
 _STEP: Final = 2000
 """Records that an export reads at a time."""
 _HERE: Final = "<!-- here -->"
+_BUSY: Final = "Others verify all records at this moment. Try again in a while, or run `rightcall audit verify`"
 
 
 class Wanted(Struct, frozen=True):
@@ -75,9 +78,9 @@ def _moment(text: str) -> str | None:
     """A time as browsers write it (`2026-01-31T12:00`), taken as UTC; None for what is none."""
     try:
         read = datetime.fromisoformat(text)
-    except ValueError:
+        return written((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):  # also one that is no date any more in UTC
         return None
-    return written((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp())
 
 
 def wanted_of(request: Request) -> Wanted:
@@ -173,6 +176,10 @@ class _Stopped(Exception):
 
 async def _verified(request: Request, anchor: Anchor | None, total: int) -> AsyncIterator[str]:
     template = environment().get_template("verify_step.html")
+    store, bench, session = site_of(request).store, site_of(request).bench, visitor_of(request).session
+    if not bench.begin_long():
+        yield template.render(checked=0, total=total, result=None, fault=_BUSY)
+        return
     stop, loop = threading.Event(), asyncio.get_running_loop()
     told: asyncio.Queue[int | None] = asyncio.Queue()
 
@@ -183,13 +190,16 @@ async def _verified(request: Request, anchor: Anchor | None, total: int) -> Asyn
 
     def work() -> Verification:
         try:
-            return site_of(request).store.look(lambda tables: verify_audit(tables, anchor, progress))
+            return store.look(lambda tables: verify_audit(tables, anchor, progress))
         finally:
+            bench.end_long()
             loop.call_soon_threadsafe(told.put_nowait, None)
 
     task = asyncio.create_task(asyncio.to_thread(work))
     try:
         while (checked := await told.get()) is not None:
+            if not await asyncio.to_thread(store.look, lambda tables: still_counts(tables, session)):
+                return
             yield template.render(checked=checked, total=max(total, checked), result=None, fault="")
         try:
             result, fault = await task, ""
@@ -220,7 +230,9 @@ async def export(request: Request) -> Response:
 
 
 async def _exported(request: Request, wanted: Wanted, kind: str) -> AsyncIterator[str]:
+    """Ends with the session, and then breaks off: a part is not taken for the whole."""
     store, line = site_of(request).store, csv_row if kind == "csv" else json_line
+    session = visitor_of(request).session
     only, last, after = await asyncio.to_thread(
         store.look, lambda tables: (wanted.filter(tables.wall()), tables.head()[0], max(0, tables.oldest() - 1))
     )
@@ -230,6 +242,8 @@ async def _exported(request: Request, wanted: Wanted, kind: str) -> AsyncIterato
         through = min(last, after + _STEP)
 
         def work(tables: Tables, after: int = after, through: int = through) -> str:
+            if not still_counts(tables, session):
+                raise PermissionError("the session of this export has ended")
             return "".join(line(*one) for one in exported(tables, only, after=after, through=through))
 
         if piece := await asyncio.to_thread(store.look, work):

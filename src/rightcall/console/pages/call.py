@@ -12,19 +12,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rightcall.console.page import Page, look, not_found, render
+from rightcall.console.page import Page, look, not_found, number_in, render
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
+from rightcall.console.room import MOST_TEXT, Room
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
 
-_MOST_TEXT: Final = 200_000
-"""Characters of one text that a page shows at first; the raw record has all of it."""
-
-
 _LONGEST_COMMAND: Final = 4000
+_MOST_CHANGES: Final = 100
+_MOST_LAID_OUT: Final = 1_000_000
+"""Bytes of a record that is read and laid out to be shown; of a longer one its beginning is shown as it is."""
 
 
 class Change(Struct, frozen=True):
@@ -68,10 +68,12 @@ class CallView(Struct, frozen=True, kw_only=True):
     chain: list[Chained]
     near: list[Row]
     command: str
+    is_cut: bool
+    """Whether something is too long for the page; the raw records have all of it."""
 
 
 async def show(request: Request) -> Response:
-    number: int = request.path_params["number"]
+    number = number_in(request)
     found = await look(request, lambda tables: read_view(tables, number))
     if found is None:
         return await _show_record(request, number)
@@ -80,15 +82,21 @@ async def show(request: Request) -> Response:
 
 async def _show_record(request: Request, number: int) -> Response:
     """A record of another kind."""
-    entry = await look(request, lambda tables: _chained(tables, tables.entry(number)))
+    room = Room()
+
+    def work(tables: Tables) -> Chained | None:
+        entry = tables.entry(number)
+        return None if entry is None else _chained(tables, entry, room)
+
+    entry = await look(request, work)
     if entry is None:
         return not_found(request, f"No record {number}", "It was never written, or it was pruned.")
-    return render(request, "record", chained=entry)
+    return render(request, "record", chained=entry, is_cut=room.is_cut)
 
 
 async def show_raw(request: Request) -> Response:
     """The records of a call as they stand in the chain, byte by byte."""
-    number: int = request.path_params["number"]
+    number = number_in(request)
 
     def work(tables: Tables) -> list[AuditEntry]:
         entry = tables.entry(number)
@@ -108,34 +116,37 @@ def read_view(tables: Tables, number: int) -> CallView | None:
     if found is None:
         return None
     entry = tables.entry(found.id)
-    chain = [_chained(tables, one) for one in (entry, *tables.belonging(found.id))]
+    chain = (entry, *tables.belonging(found.id))
     asked = None if found.approval is None else tables.approval(found.approval)
+    room = Room()
     return CallView(
         call=found,
-        written=_written(found),
-        arguments=list(rows_of(found.params, "arguments")) if found.params is not None else [],
-        changes=[_change(one) for one in found.repairs],
-        result=text_lines((found.summary or "")[:_MOST_TEXT]) if found.summary else [],
+        written=_written(found, room),
+        arguments=room.rows(list(rows_of(room.value(found.params), "arguments"))) if found.params is not None else [],
+        changes=[_change(one, room) for one in found.repairs[:_MOST_CHANGES]],
+        result=room.lines(text_lines(room.start(found.summary))) if found.summary else [],
         approval=asked,
         timing=list(_timing(found, asked)),
-        chain=[one for one in chain if one is not None],
+        chain=[_chained(tables, one, room) for one in chain if one is not None],
         near=[row_of(one) for one in neighbours(tables, found)],
         command=_command(found),
+        is_cut=room.is_cut or len(found.repairs) > _MOST_CHANGES,
     )
 
 
-def _written(found: CallRecord) -> list[TextLine]:
+def _written(found: CallRecord, room: Room) -> list[TextLine]:
     if found.emission is None:
         return []
     if isinstance(found.emission, str):
-        return text_lines(found.emission[:_MOST_TEXT])
-    return json_lines(json.format(json.encode(found.emission)).decode()[:_MOST_TEXT])
+        return room.lines(text_lines(room.start(found.emission)))
+    return room.lines(json_lines(room.start(json.format(json.encode(found.emission)).decode())))
 
 
-def _change(repair: Mapping[str, Any]) -> Change:
+def _change(repair: Mapping[str, Any], room: Room) -> Change:
     sure = repair.get("confidence")
     return Change(
-        str(repair.get("path") or ""), value_lines(repair.get("before")), value_lines(repair.get("after")),
+        str(repair.get("path") or ""), room.lines(value_lines(room.value(repair.get("before")))),
+        room.lines(value_lines(room.value(repair.get("after")))),
         str(repair.get("rule") or ""), str(repair.get("strategy") or ""),
         float(sure) if isinstance(sure, int | float) else None, str(repair.get("note") or ""),
     )  # fmt: skip
@@ -163,13 +174,15 @@ def _milliseconds(at: str) -> float:
         return 0.0
 
 
-def _chained(tables: Tables, entry: AuditEntry | None) -> Chained | None:
-    if entry is None:
-        return None
+def _chained(tables: Tables, entry: AuditEntry, room: Room) -> Chained:
     previous = tables.entry(entry.seq - 1)
     before = START if entry.seq == 1 else None if previous is None else previous.hash
-    body = json.format(json.encode(_body(entry))).decode()
-    return Chained(entry, "pruned" if before is None else before.hex(), json_lines(body[:_MOST_TEXT]))
+    if len(entry.body) <= _MOST_LAID_OUT:
+        body = json.format(json.encode(_body(entry))).decode()
+    else:
+        body, room.is_cut = entry.body[:MOST_TEXT].decode("utf-8", "backslashreplace"), True
+    shown = room.lines(json_lines(room.start(body)))
+    return Chained(entry, "pruned" if before is None else before.hex(), shown)
 
 
 def _body(entry: AuditEntry) -> Any:
@@ -191,5 +204,5 @@ def _command(found: CallRecord) -> str:
 
 PAGE = Page(
     "call", "A call", "call", "",
-    [Route("/calls/{number:int}", show), Route("/calls/{number:int}/raw", show_raw)],
+    [Route("/calls/{number}", show), Route("/calls/{number}/raw", show_raw)],
 )  # fmt: skip

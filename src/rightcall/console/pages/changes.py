@@ -16,8 +16,20 @@ from starlette.routing import Route
 
 from rightcall.console.access import Visitor, visitor_of
 from rightcall.console.changes import MOST_SHOWN, FileDiff, check_seal, desk_of, file_diffs, seal
-from rightcall.console.page import Form, Page, Site, environment, look, not_found, read_form, render, site_of
-from rightcall.console.pages.live import number_of
+from rightcall.console.page import (
+    Form,
+    Page,
+    Site,
+    environment,
+    look,
+    not_found,
+    number_in,
+    number_of,
+    read_form,
+    render,
+    site_of,
+)
+from rightcall.console.people import still_counts
 from rightcall.console.questions import TextLine, text_lines
 from rightcall.errors import AnswerError, ConfigError, RightCallError, ToolFailure
 from rightcall.record.admission import person
@@ -134,7 +146,7 @@ async def _show_pull(request: Request, problem: str = "", status: int = 200) -> 
 async def _show_of_pull(
     request: Request, template: str, read: Callable[[Site, Visitor, Desk, str], Struct], problem: str, status: int
 ) -> Response:
-    site, visitor, number = site_of(request), visitor_of(request), str(request.path_params["number"])
+    site, visitor, number = site_of(request), visitor_of(request), str(number_in(request))
     found, fault = await _at_desk(request, site, lambda desk: read(site, visitor, desk, number))
     if found is None:
         return not_found(request, f"No pull request {number}", fault or _NOWHERE)
@@ -184,7 +196,7 @@ def _obstacle(desk: Desk, visitor: Visitor, view: PullView, left_out: str) -> st
 
 async def show_diff(request: Request) -> Response:
     """The exact patch, as `git apply` takes it."""
-    site, number = site_of(request), str(request.path_params["number"])
+    site, number = site_of(request), str(number_in(request))
 
     def work(desk: Desk) -> bytes:
         span = span_of(desk, pull_of(desk, number))
@@ -199,7 +211,7 @@ async def show_diff(request: Request) -> Response:
 
 async def act_on_pull(request: Request) -> Response:
     """Comment, approve, reject or close."""
-    site, visitor, number = site_of(request), visitor_of(request), str(request.path_params["number"])
+    site, visitor, number = site_of(request), visitor_of(request), str(number_in(request))
     if not visitor.may_approve:
         return await _show_pull(request, _MAY_NOT, 403)
     form = await read_form(request)
@@ -238,8 +250,11 @@ def _desk(site: Site) -> Desk:
 
 
 def _actor(site: Site, visitor: Visitor, author: str) -> Actor:
-    """This person, recorded with where they are. Raises AnswerError for the name of a caller."""
+    """This person, recorded with where they are. Raises AnswerError for the name of a caller, and for somebody whose
+    session ended meanwhile: then nothing was begun."""
     person(visitor.name, author, tuple(site.policy().settings.callers))
+    if not site.store.look(lambda tables: still_counts(tables, visitor.session)):
+        raise AnswerError("your session has ended, or what you may do has changed")
 
     def record(what: str, data: dict[str, Any]) -> None:
         told = data | {"through": "console"}
@@ -302,7 +317,7 @@ def _planned(desk: Desk, name: str, number: str) -> tuple[MergePlan, bool]:
 
 async def merge_pull(request: Request) -> Response:
     """Runs the checks while the page shows for how long, and merges. It goes on when the page is left."""
-    site, visitor, number = site_of(request), visitor_of(request), str(request.path_params["number"])
+    site, visitor, number = site_of(request), visitor_of(request), str(number_in(request))
     if not visitor.may_approve:
         return await _show_merge(request, _MAY_NOT, 403)
     form = await read_form(request)
@@ -420,11 +435,11 @@ PAGE = Page(
     "changes", "Changes", "branch", "/changes",
     [
         Route("/changes", show_all),
-        Route("/changes/pulls/{number:int}", show_pull, methods=["GET"]),
-        Route("/changes/pulls/{number:int}", act_on_pull, methods=["POST"]),
-        Route("/changes/pulls/{number:int}/diff", show_diff),
-        Route("/changes/pulls/{number:int}/merge", show_merge, methods=["GET"]),
-        Route("/changes/pulls/{number:int}/merge", merge_pull, methods=["POST"]),
+        Route("/changes/pulls/{number}", show_pull, methods=["GET"]),
+        Route("/changes/pulls/{number}", act_on_pull, methods=["POST"]),
+        Route("/changes/pulls/{number}/diff", show_diff),
+        Route("/changes/pulls/{number}/merge", show_merge, methods=["GET"]),
+        Route("/changes/pulls/{number}/merge", merge_pull, methods=["POST"]),
         Route("/changes/{id}", show_change, methods=["GET"]),
         Route("/changes/{id}", undo_one, methods=["POST"]),
     ],

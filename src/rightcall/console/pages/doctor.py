@@ -141,7 +141,7 @@ async def _show(request: Request, problem: str = "", status: int = 200) -> Respo
     found = None if done is None or done.report is None else convert(to_builtins(done.report), CheckReport)
     return render(
         request, "doctor", status, problem=problem, running=running, done=done, found=found,
-        reports=visits.all("model"), can_look=bool(site_of(request).checks is not dict),
+        reports=visits.all("model"), can_look=_can_look(site_of(request)),
     )  # fmt: skip
 
 
@@ -149,9 +149,15 @@ async def start_checks(request: Request) -> Response:
     site, visitor = site_of(request), visitor_of(request)
     if not visitor.may_approve:
         return await _show(request, _NOT_ALLOWED, 403)
+    if not _can_look(site):
+        return await _show(request, "This console cannot check the machine. Run `rightcall doctor` there.", 404)
     visit = Visit("checks", "This machine", site.store.clock.wall(), visitor.name)
     site.visits.start(visit, lambda _: site.checks())
     return RedirectResponse("/doctor", 303)
+
+
+def _can_look(site: Site) -> bool:
+    return site.checks is not dict
 
 
 async def start_model(request: Request) -> Response:
@@ -210,7 +216,7 @@ async def show_report(request: Request) -> Response:
     if visit is None or visit.kind != "model":
         return not_found(request, "No such report", "Reports are kept as long as the console runs.")
     other = visits.find(request.query_params.get("with", ""))
-    report, beside = _report(visit), None if other is None else _report(other)
+    report, beside = _report(visit), None if other is None or other.kind != "model" else _report(other)
     ways, lines = lines_of(report, beside) if report is not None else ([], list[Line]())
     return render(
         request, "doctor_report", visit=visit, report=report, ways=ways, lines=lines, other=other if beside else None,

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from rightcall.base.secrets import Redactor
 from rightcall.console.access import Visitor, visitor_of
 from rightcall.console.page import Form, Page, Site, look, not_found, read_form, render, site_of
+from rightcall.console.people import still_counts
 from rightcall.console.questions import Question, lay_out, plain_arguments
 from rightcall.errors import AnswerError
 from rightcall.executor.question import is_cut_off, state_of, time_left
@@ -100,6 +101,10 @@ def _seal(site: Site, visitor: Visitor, question: Question, drawn: int) -> str:
     return hmac(site.store.key(), b"console form\0" + bound.encode(), sha256).hexdigest()
 
 
+def _is_sealed(site: Site, visitor: Visitor, question: Question, said: "Said") -> bool:
+    return compare_digest(_seal(site, visitor, question, said.drawn).encode(), said.seal.encode())
+
+
 class Said(NamedTuple):
     """What a form says."""
 
@@ -143,7 +148,9 @@ async def answer_one(request: Request) -> Response:
 
 
 def _answer(tables: Tables, *, site: Site, visitor: Visitor, id: str, said: Said) -> None:
-    """In one transaction: the same question, as it was shown, by somebody who could read it."""
+    """In one transaction: the same question, as it was shown, by somebody who could read it and may answer now."""
+    if not still_counts(tables, visitor.session):
+        raise AnswerError("your session has ended, or you may not answer any more")
     settings, now = site.policy().settings, site.store.clock.now()
     approval = approval_of(tables, id)
     if said.word == "approved":
@@ -162,7 +169,7 @@ def _check_shown(site: Site, visitor: Visitor, approval: Approval, said: Said, n
     question = lay_out(approval, "", now)
     if not question.digest or is_cut_off(approval):
         raise AnswerError("the page does not show all of it, so it cannot be approved from here; deny it")
-    if said.digest != approval.digest or not compare_digest(_seal(site, visitor, question, said.drawn), said.seal):
+    if said.digest != approval.digest or not _is_sealed(site, visitor, question, said):
         raise AnswerError("this is not the question that was shown to you; read it again below")
     if not now - said.drawn >= _FIRST_GLANCE:
         raise AnswerError("the answer came before anybody could read the question; read it, then press again")

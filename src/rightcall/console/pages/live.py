@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from rightcall.base.letters import visible
 from rightcall.base.text import cut_end, render_json
-from rightcall.console.page import Page, look, render
+from rightcall.console.page import Page, look, number_of, render
 from rightcall.console.questions import json_visible
 from rightcall.record.calls import CallFilter, CallPage, CallRecord, calls_since, page_of_calls
 from rightcall.record.tables import Tables, written
@@ -67,10 +67,6 @@ def unspelled(text: str) -> str:
     """
     found = _SPELLED.sub(lambda one: _SHORT.get(one[0]) or chr(int(one[1], 16)), text)
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # some are spelled in two parts
-
-
-def number_of(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 18 else None
 
 
 async def show(request: Request) -> Response:

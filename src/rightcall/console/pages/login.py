@@ -4,6 +4,7 @@ A link is opened by GET, which shows a button and touches nothing: whatever prev
 button posts to the same address, so that the secret never stands in a page.
 """
 
+import asyncio
 import logging
 from typing import Final
 
@@ -13,8 +14,8 @@ from starlette.routing import Route
 
 from rightcall.base.text import escaped
 from rightcall.console.access import local_path, visitor_of
-from rightcall.console.page import Page, read_form, render, site_of
-from rightcall.console.people import SESSION_SECONDS, enter, leave
+from rightcall.console.page import Page, Site, read_form, render, site_of
+from rightcall.console.people import SESSION_SECONDS, EntryKind, enter, is_known, leave
 from rightcall.policy.types import Credential
 
 log = logging.getLogger("rightcall")
@@ -37,9 +38,8 @@ async def log_in(request: Request) -> Response:
     """With a person's own credential."""
     form = await read_form(request)
     target, secret = local_path(form.one("next")), form.one("credential").strip()
-    found = await site_of(request).store.atransact(lambda tables: enter(tables, secret, "person"))
+    found = await _enter(site_of(request), secret, "person")
     if found is None:
-        log.warning("console: a login with a wrong credential")
         return render(request, "login", 401, target=target, problem=_WRONG, again="")
     return _entered(request, *found, target)
 
@@ -50,10 +50,18 @@ async def show_link(request: Request) -> Response:
 
 async def use_link(request: Request) -> Response:
     secret: str = request.path_params["secret"]
-    found = await site_of(request).store.atransact(lambda tables: enter(tables, secret, "link"))
+    found = await _enter(site_of(request), secret, "link")
     if found is None:
         return render(request, "login", 401, target="/", problem=_USED, again="")
     return _entered(request, *found, "/")
+
+
+async def _enter(site: Site, secret: str, kind: EntryKind) -> tuple[Credential, str] | None:
+    """A wrong secret only reads: whoever guesses neither keeps calls from being recorded nor fills the log."""
+    if not await asyncio.to_thread(site.store.look, lambda tables: is_known(tables, secret, kind)):
+        site.guesses.tell()
+        return None
+    return await site.store.atransact(lambda tables: enter(tables, secret, kind))
 
 
 def _entered(request: Request, session: Credential, secret: str, target: str) -> Response:
@@ -71,7 +79,8 @@ async def log_out(request: Request) -> Response:
     session = visitor_of(request).session
     await site_of(request).store.atransact(lambda tables: leave(tables, session))
     response = RedirectResponse("/login", 303)
-    response.delete_cookie(site_of(request).address().cookie, path="/", httponly=True, samesite="strict")
+    address = site_of(request).address()
+    response.delete_cookie(address.cookie, path="/", httponly=True, samesite="strict", secure=address.secure)
     return response
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rightcall.base.letters import visible
-from rightcall.console.page import Page, look, render, site_of
+from rightcall.console.page import LONGEST_LINKED, Page, look, render, site_of
 from rightcall.executor.question import time_left
 from rightcall.policy.types import Approval
 from rightcall.record.analytics import Analytics, read_analytics
@@ -117,7 +117,12 @@ def shares(counted: Iterable[tuple[str, int]], filter_name: str) -> list[Share]:
     ranked: Sequence[tuple[str, int]] = sorted(counted, key=lambda one: (-one[1], one[0]))[:_MOST_ROWS]
     most = max((value for _, value in ranked), default=1) or 1
     return [
-        Share(name, value, round(100 * value / most, 1), f"/live?{urlencode({filter_name: visible(name)})}")
+        Share(
+            name,
+            value,
+            round(100 * value / most, 1),
+            f"/live?{urlencode({filter_name: visible(name[:LONGEST_LINKED])})}",
+        )
         for name, value in ranked
     ]
 

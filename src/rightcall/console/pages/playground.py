@@ -17,7 +17,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.packs import available_packs
 from rightcall.catalog.tool import Tool
 from rightcall.console.bench import TooBusyError
-from rightcall.console.page import Form, Page, Site, look, read_form, render, site_of
+from rightcall.console.page import Form, Page, Site, look, number_of, read_form, render, site_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, plain_json, rows_of, text_lines, value_lines
 from rightcall.errors import RightCallError
@@ -116,8 +116,7 @@ class Problem(Struct, frozen=True):
 async def show(request: Request) -> Response:
     """The empty form, or one with what a recorded call was made of."""
     site = site_of(request)
-    number = request.query_params.get("call", "")
-    seq = int(number) if number.isascii() and number.isdecimal() and len(number) < 18 else 0
+    seq = number_of(request.query_params.get("call")) or 0
     found = await look(request, lambda tables: call(tables, seq) if seq else None)
     wanted = Wanted(EXAMPLE) if found is None else await asyncio.to_thread(_recorded, found, site)
     return await _page(request, wanted)

@@ -18,7 +18,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.toml import KeyPath, key_lines
 from rightcall.console.access import visitor_of
 from rightcall.console.bench import TooBusyError, policy_file, policy_text
-from rightcall.console.page import Page, Site, look, read_form, render, site_of
+from rightcall.console.page import LONGEST_LINKED, Page, Site, look, read_form, render, site_of
 from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.tools import PERIODS, period_of
 from rightcall.errors import AnswerError, PolicyError, RightCallError
@@ -120,7 +120,7 @@ class Ruled(Struct, frozen=True):
 
     @property
     def link(self) -> str:
-        return f"/live?{urlencode({'rule': self.rule})}"
+        return f"/live?{urlencode({'rule': self.rule[:LONGEST_LINKED]})}"
 
 
 class SourceLine(Struct, frozen=True):

@@ -2,7 +2,7 @@
 what came of it, and how it goes on. Secrets are hidden, as `rightcall requests show` hides them."""
 
 from shlex import quote
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from rightcall.console.page import Page, Site, look, not_found, render, site_of
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, rows_of, text_lines
+from rightcall.console.room import Room
 from rightcall.errors import PacketError
 from rightcall.record.calls import CallFilter, call, neighbours, page_of_calls
 from rightcall.record.tables import Tables
@@ -58,6 +59,8 @@ class Story(Struct, frozen=True, kw_only=True):
     steps: list[PlayedStep]
     threshold: float
     resume: str
+    is_cut: bool
+    """Whether something is too long for the page."""
 
 
 def packets_of(site: Site) -> PacketStore | None:
@@ -124,27 +127,37 @@ def _story(saved: Packet, site: Site) -> Story:
     routing, found = packet.tool_routing, packet.intent.detected
     most = max((one.confidence for one in routing.candidates), default=0) or 1
     chosen, result = routing.selected_tool, routing.execution_result
+    room = Room()
     return Story(
         packet=packet,
-        request=text_lines(packet.content.original_prompt),
-        answer=text_lines(packet.content.answer) if packet.content.answer else [],
+        request=_shown(packet.content.original_prompt, room),
+        answer=_shown(packet.content.answer, room) if packet.content.answer else [],
         intent="" if found is None else _INTENTS[found.answer],
         candidates=[(one, round(100 * one.confidence / most, 1)) for one in routing.candidates],
-        arguments=[] if chosen is None else list(rows_of(chosen.params, "")),
-        output=[] if result is None or result.output is None else list(rows_of(result.output, "result")),
-        steps=_steps(packet.reasoning.reflection_log),
+        arguments=[] if chosen is None else _values(chosen.params, "", room),
+        output=[] if result is None or result.output is None else _values(result.output, "result", room),
+        steps=_steps(packet.reasoning.reflection_log, room),
         threshold=policy.router.threshold,
         resume=_resume(packet),
+        is_cut=room.is_cut,
     )
 
 
-def _steps(log: tuple[ReflectionLog, ...]) -> list[PlayedStep]:
+def _shown(text: str, room: Room) -> list[TextLine]:
+    return room.lines(text_lines(room.start(text)))
+
+
+def _values(value: Any, label: str, room: Room) -> list[ValueRow]:
+    return room.rows(list(rows_of(room.value(value), label)))
+
+
+def _steps(log: tuple[ReflectionLog, ...], room: Room) -> list[PlayedStep]:
     whole = sum(one.milliseconds for one in log) or 1.0
     found: list[PlayedStep] = []
     at = 0.0
     for one in log:
         length = 100 * one.milliseconds / whole
-        found.append(PlayedStep(one, text_lines(one.summary), round(at, 2), round(max(length, 0.4), 2)))
+        found.append(PlayedStep(one, _shown(one.summary, room), round(at, 2), round(max(length, 0.4), 2)))
         at += length
     return found
 

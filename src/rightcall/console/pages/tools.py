@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rightcall.base.secrets import Redactor
-from rightcall.console.page import Page, Site, look, not_found, render, site_of
+from rightcall.console.page import LONGEST_LINKED, Page, Site, look, not_found, render, site_of
 from rightcall.console.pages.live import Row as CallRow
 from rightcall.console.pages.live import row_of, unspelled
 from rightcall.console.questions import Piece, TextLine, json_lines, text_lines
@@ -73,7 +73,7 @@ class Listed(Struct, frozen=True):
 
     @property
     def link(self) -> str:
-        return f"/tools/one?{urlencode({'name': self.name})}"
+        return f"/tools/one?{urlencode({'name': self.name[:LONGEST_LINKED]})}"
 
 
 class Joined(Struct, frozen=True):
@@ -147,7 +147,7 @@ def _page(listed: list[Listed], after: str) -> tuple[list[Listed], str]:
     if calls.isascii() and calls.isdecimal() and len(calls) < 18:
         listed = [one for one in listed if _place(one) > (-int(calls), name)]
     page = listed[:LIMIT]
-    return page, f"{page[-1].usage.all}:{page[-1].name}" if len(listed) > LIMIT else ""
+    return page, f"{page[-1].usage.all}:{page[-1].name[:LONGEST_LINKED]}" if len(listed) > LIMIT else ""
 
 
 def _place(one: Listed) -> tuple[int, str]:
