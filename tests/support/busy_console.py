@@ -42,7 +42,7 @@ stage = "read-only"
 [write]
 folders = ["docs"]
 """
-NOTES = "# Release notes\n\n- calls are found in any text\n- calls are repaired\n- calls are recorded\n- calls are checked\n"
+NOTES = "# Release notes\n\n- calls are found\n- calls are repaired\n- calls are recorded\n- calls are checked\n"
 REPAIRED = {"name": "codeRead", "arguments": "{'file': 'docs/notes.md', 'endLine': 'three'}"}
 RIGHT: tuple[dict[str, Any], ...] = (
     {"name": "code/read", "arguments": {"path": "docs/notes.md"}},

@@ -7,14 +7,16 @@ button posts to the same address, so that the secret never stands in a page.
 import logging
 from typing import Final
 
+from msgspec.json import encode
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from rightcall.base.text import escaped
 from rightcall.console.access import local_path, visitor_of
 from rightcall.console.page import Page, read_form, render, site_of
-from rightcall.console.people import SESSION_SECONDS, enter, leave
+from rightcall.console.people import SESSION_SECONDS, enter, leave, link_by_credential
+from rightcall.console.remote import ASKED_AS, Made
 from rightcall.policy.types import Credential
 
 log = logging.getLogger("rightcall")
@@ -37,11 +39,22 @@ async def log_in(request: Request) -> Response:
     """With a person's own credential."""
     form = await read_form(request)
     target, secret = local_path(form.one("next")), form.one("credential").strip()
+    if request.headers.get("accept") == ASKED_AS:
+        return await _linked(request, secret)
     found = await site_of(request).store.atransact(lambda tables: enter(tables, secret, "person"))
     if found is None:
         log.warning("console: a login with a wrong credential")
         return render(request, "login", 401, target=target, problem=_WRONG, again="")
     return _entered(request, *found, target)
+
+
+async def _linked(request: Request, secret: str) -> Response:
+    """For `rightcall console URL`: a link for a browser, in which the credential need not be typed."""
+    link = await site_of(request).store.atransact(lambda tables: link_by_credential(tables, secret))
+    if link is None:
+        log.warning("console: a login with a wrong credential")
+        return PlainTextResponse(f"{_WRONG}\n", 401)
+    return Response(encode(Made(link)), media_type=ASKED_AS)
 
 
 async def show_link(request: Request) -> Response:
