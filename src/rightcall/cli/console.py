@@ -129,7 +129,7 @@ def _credential(where: str) -> str:
         raise ConfigError(f"whose console is it? Set {CREDENTIAL} to your credential, or run this at a terminal")
     if not is_credential(given.strip()):
         raise ConfigError(
-            f"that is no credential of a person: it begins with `{PREFIX}`, and `rightcall people add NAME` prints it "
+            f"not a credential of a person: one begins with `{PREFIX}`, and `rightcall people add NAME` prints it "
             "on the machine of the console. Nothing was sent"
         )
     return given.strip()
