@@ -14,6 +14,7 @@ from importlib.resources import files
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qs
+from weakref import WeakValueDictionary
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
@@ -63,18 +64,20 @@ class Kept:
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
         self._found: dict[Hashable, tuple[Any, float]] = {}
-        self._locks: dict[Hashable, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, key: Hashable, work: Callable[[], T]) -> T:
         """What `work` finds, in a thread, or what it found under this key not long ago."""
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            found, until = self._found.get(key, (None, 0.0))
-            if self._now() < until:
-                return found
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
             began = self._now()
+            self._found = {one: kept for one, kept in self._found.items() if began < kept[1]}
+            if key in self._found:
+                return self._found[key][0]
             found = await asyncio.to_thread(work)
             took = self._now() - began
-            self._found[key] = found, self._now() + (20 * took if took >= _LONG else 0.0)
+            if took >= _LONG:
+                self._found[key] = found, self._now() + 20 * took
             return found
 
 

@@ -79,33 +79,62 @@ def asked_of(request: Request) -> Asked:
 
 
 async def show(request: Request) -> Response:
-    asked, store = asked_of(request), site_of(request).store
+    asked, site = asked_of(request), site_of(request)
     await look(request, lambda _: None)
-    view = await asyncio.to_thread(read_view, store, asked)
+    # The two halves are kept apart: another side of the same period needs only the second.
+    sums = await site.kept.get(("sums", asked.period, asked.caller), lambda: read_sums(site.store, asked))
+    parts = await site.kept.get(("parts", asked), lambda: read_parts(site.store, asked))
+    view = view_of(asked, sums, parts)
     return render(request, "analytics", view=view, asked=asked, periods=PERIODS, parts=PARTS, most=_MOST_NAMES)
 
 
 def read_view(store: Store, asked: Asked) -> View:
-    def work(tables: Tables) -> tuple[Counts, int, dict[str, tuple[Fit, ...]]]:
-        now, caller = tables.wall(), asked.caller
-        return (
-            *_counted(tables, asked, now),
-            fit_over_time(tables, asked.period, asked.by, caller=caller, now=now),
-        )
+    return view_of(asked, read_sums(store, asked), read_parts(store, asked))
 
-    counts, left, parts = store.look(work)
-    figures, all_fits = analytics_of(counts), fit_of_all(parts)
-    points = read_series(store, asked.period, asked.by, caller=asked.caller)
-    everything = read_series(store, asked.period, "all", caller=asked.caller).get("", ())
-    strategies = read_series(store, asked.period, "strategy", caller=asked.caller)
+
+class Sums(Struct, frozen=True):
+    """What was counted in the period."""
+
+    counts: Counts
+    figures: Analytics
+    left: int
+    """Records that are not yet counted."""
+
+
+class Parts(Struct, frozen=True):
+    """The same over time, by one side of the calls."""
+
+    fits: dict[str, tuple[Fit, ...]]
+    points: dict[str, tuple[Point, ...]]
+    everything: Sequence[Point]
+    strategies: dict[str, tuple[Point, ...]]
+
+
+def read_sums(store: Store, asked: Asked) -> Sums:
+    counts, left = store.look(lambda tables: _counted(tables, asked, tables.wall()))
+    return Sums(counts, analytics_of(counts), left)
+
+
+def read_parts(store: Store, asked: Asked) -> Parts:
+    period, caller = asked.period, asked.caller
+    return Parts(
+        store.look(lambda tables: fit_over_time(tables, period, asked.by, caller=caller, now=tables.wall())),
+        read_series(store, period, asked.by, caller=caller),
+        read_series(store, period, "all", caller=caller).get("", ()),
+        read_series(store, period, "strategy", caller=caller),
+    )
+
+
+def view_of(asked: Asked, sums: Sums, parts: Parts) -> View:
+    figures, all_fits = sums.figures, fit_of_all(parts.fits)
     return View(
         figures=figures,
-        total=figures_of(counts.total),
+        total=figures_of(sums.counts.total),
         fit=Fit("", *(sum(getattr(one, name) for one in all_fits) for name in ("calls", "repaired", "failed"))),
-        metrics=metrics_of(counts),
-        charts=list(_charts(asked, all_fits, parts, points, everything, strategies)),
-        tables=list(_tables(asked, figures, counts)),
-        uncounted=left,
+        metrics=metrics_of(sums.counts),
+        charts=list(_charts(asked, all_fits, parts)),
+        tables=list(_tables(asked, figures, sums.counts)),
+        uncounted=sums.left,
         callers=sorted(figures.callers or ({asked.caller} if asked.caller else ())),
     )
 
@@ -119,10 +148,8 @@ def _counted(tables: Tables, asked: Asked, now: str) -> tuple[Counts, int]:
     return counted(tables.rollup(), tables, window, asked.caller), left
 
 
-def _charts(
-    asked: Asked, fits: Sequence[Fit], parts: Mapping[str, Sequence[Fit]], points: Mapping[str, Sequence[Point]],
-    everything: Sequence[Point], strategies: Mapping[str, Sequence[Point]],
-) -> Iterable[Chart]:  # fmt: skip
+def _charts(asked: Asked, fits: Sequence[Fit], parts: Parts) -> Iterable[Chart]:
+    points, everything, strategies = parts.points, parts.everything, parts.strategies
     none = "No call was recorded in this period. Send one through the proxy, or choose a longer period."
     yield lines(
         Drawing(
@@ -157,8 +184,8 @@ def _charts(
             id=f"fit-{asked.by}",
             title=f"Right after repair, by {asked.by}",
             desc=f"The part of calls that fitted in the end, for each {asked.by} with the most calls.",
-            starts=_starts(parts),
-            series=[Series(name or UNTOLD, [one.after for one in found]) for name, found in parts.items()],
+            starts=_starts(parts.fits),
+            series=[Series(name or UNTOLD, [one.after for one in found]) for name, found in parts.fits.items()],
             unit="%",
             nothing=none,
         )
