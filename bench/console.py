@@ -34,6 +34,8 @@ ROUNDS = 7
 REQUESTS = 400
 TIMES = 20
 BODY = encode(CallBody("bench", "code/read", {"path": "a"}, "d" * 64, "allow", "stage:read-only"))
+MANY, PAUSE = 20, 0.3
+"""As `live.js` has them: after so many rows at once it waits."""
 HEAD = re.compile(rb'"head":(\d+)')
 
 
@@ -48,13 +50,13 @@ class Door(NamedTuple):
         opened.sendall(f"GET /events HTTP/1.1\r\nhost: 127.0.0.1:{self.port}\r\ncookie: {self.cookie}\r\n\r\n".encode())
         return opened
 
-    def rows(self, head: int) -> int:
-        """Asks for what is new on Live, and says how far that is."""
+    def rows(self, head: int) -> tuple[int, int]:
+        """Asks for what is new on Live; says how far that is, and how many rows."""
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
             connection.request("GET", f"/live/rows?after={head}", headers={"cookie": self.cookie})
             answer = connection.getresponse()
-            answer.read()
-            return int(answer.headers["x-rightcall-head"])
+            rows = answer.read().count(b'<li class="call')
+            return int(answer.headers["x-rightcall-head"]), rows
 
 
 def _door(store: SqliteStore, port: int) -> Door:
@@ -73,13 +75,16 @@ def _door(store: SqliteStore, port: int) -> Door:
 
 def watch(door: Door, count: int, *, live: bool) -> None:
     """Until somebody ends it."""
-    streams = {door.stream(): 0 for _ in range(count)}
+    told = {door.stream(): 0 for _ in range(count)}
+    shown, due = dict(told), dict.fromkeys(told, 0.0)
     print("open", flush=True)
     while True:
-        for one in select.select(list(streams), [], [])[0]:
-            found = HEAD.findall(one.recv(100_000))
-            if live and found and int(found[-1]) > streams[one]:
-                streams[one] = door.rows(streams[one] or int(found[-1]))
+        for one in select.select(list(told), [], [], 0.05)[0]:
+            told[one] = max(map(int, HEAD.findall(one.recv(100_000))), default=told[one])
+        for one in told if live else ():
+            if told[one] > shown[one] and time.monotonic() >= due[one]:
+                shown[one], rows = door.rows(shown[one] or told[one])
+                due[one] = time.monotonic() + (PAUSE if rows >= MANY else 0.0)
 
 
 @contextmanager
@@ -142,7 +147,7 @@ def _news(store: SqliteStore, door: Door) -> Iterator[Figure]:
             seq = store.transact(lambda tables: tables.append("begin", 0, BODY))
             while head < seq:
                 if any(int(one) >= seq for one in HEAD.findall(stream.recv(100_000))):
-                    head = door.rows(head)
+                    head, _ = door.rows(head)
             taken.append(time.perf_counter() - started)
     middle, worst = statistics.median(taken), max(taken)
     told = f"median {middle * 1000:.0f} ms, longest {worst * 1000:.0f} ms"
