@@ -38,7 +38,7 @@ export class Live {
     this.told = Math.max(this.told, head);
     if (this.busy || this.told <= this.head) return;
     this.busy = true;
-    let pause = 0;
+    let pause = 0, came = false;
     try {
       const query = new URLSearchParams(this.list.dataset.query);
       query.set("after", this.head);
@@ -50,13 +50,16 @@ export class Live {
       const rows = [...made.content.querySelectorAll("li.call")];
       for (const row of rows.reverse()) this.take(row);
       pause = rows.length >= MANY ? PAUSE : 0;
-      setTimeout(() => this.news(this.told), pause + 1);  // what came meanwhile
+      came = true;
       if (!this.paused && scrollY < 80) this.show();
       this.tell();
     } catch {
       // the server is gone: the stream says so
     } finally {
-      setTimeout(() => { this.busy = false; }, pause);
+      setTimeout(() => {
+        this.busy = false;
+        if (came) this.news(this.told);  // what was told meanwhile
+      }, pause);
     }
   }
 
