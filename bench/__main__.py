@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from bench.coding import coding
+from bench.console import watching
 from bench.executing import executing
 from bench.hook import hooking
 from bench.mcp import bridging
@@ -51,6 +52,7 @@ def measures(each: bool, corpora_folder: Path | None = None) -> dict[str, Callab
         "route": lambda: routing(corpora_folder),
         "sandbox": sandboxing,
         "telemetry": following,
+        "console": watching,
     }
 
 
@@ -71,7 +73,8 @@ def show(figures: list[Figure], as_json: bool) -> None:
         print(json.dumps({"versions": known, "figures": [figure._asdict() for figure in figures]}, ensure_ascii=False))
     else:
         print(
-            "CPU time, best of many, one core (code, sandbox: wall time, medians; proxy, mcp: CPU of the process); "
+            "CPU time, best of many, one core (code, sandbox: wall time, medians; "
+            "proxy, mcp, console: CPU of the process); "
             + ", ".join(f"{name} {number}" for name, number in known.items())
         )
         print(render(figures))

@@ -2,16 +2,24 @@
 
 python scripts/records.py make FILE [--records N] [--days N]     about 20 µs a record
 python scripts/records.py read FILE                              each read, in milliseconds
+python scripts/records.py pages FILE [--browser]                 each page of the console: what it takes at the server,
+                                                                 its size, and until a real browser has drawn it
 """
 
 import argparse
 import random
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from rightcall.cli.stats import look
+from rightcall.console.app import Console, console_running
+from rightcall.console.pages import PAGES
+from rightcall.console.people import person_named
+from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.record.analytics import tool_usage
 from rightcall.record.calls import Period
 from rightcall.record.figures import By, count_waiting, read_overview, read_series
@@ -155,24 +163,118 @@ def read(path: Path) -> None:
             print(f"{wall * 1000:8.0f} ms  {cpu * 1000:6.0f} ms CPU  {name}")
 
 
+# ── pages ──
+# The console on such an audit: what its server takes for a page, and how large that is.
+
+MOST_MILLISECONDS = 300
+"""For any page, at the server, of CPU: what it takes on a machine that does nothing else. The first look at a page
+counts; for a while its figures are kept."""
+FIRST = 200_000, 1000
+"""For the first page with all its files: bytes, and milliseconds until it is drawn."""
+FILTERS = (
+    "caller=agent-7", "caller=nobody", "tool=web/edit", "model=qwen3:8b", "status=failed", "status=interrupted",
+    "status=refused&period=7d", "decision=ask", "rule=path:outside", "repair=any", "repair=name-match&caller=agent-1",
+    "context=conversation-5000-1", "text=module77/", "text=nowhere+at+all", "before=500000",
+    "caller=agent-7&tool=web/edit&rule=path:outside",
+)  # fmt: skip
+
+
+def screens(store: SqliteStore) -> list[str]:
+    """Every screen, the filters of those that have some, and one call."""
+    newest = list_calls(store, CallQuery()).calls[0].id
+    sides = ("all", "tool", "caller", "provider", "model", "strategy", "rule")
+    return [
+        *(page.path for page in PAGES if page.path),
+        "/?period=1hour", "/?period=1week", f"/calls/{newest}", "/calls/2", "/tools/one?name=code/read",
+        *(f"/live?{one}" for one in FILTERS),
+        f"/live/rows?after={newest - 100}",
+        "/audit?kind=refused", "/audit?caller=nobody", "/audit?before=500000",
+        *(f"/analytics?period={period}&by={by}" for period in ("1hour", "1day", "1week") for by in sides),
+    ]  # fmt: skip
+
+
+def pages(path: Path, browser: bool) -> bool:
+    """Whether all are fast enough."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from support.busy_console import enter, login_link
+    from support.chromium import Chromium
+    from support.consoles import Browser, session
+
+    slow: list[str] = []
+    with (
+        closing(SqliteStore(path)) as store,
+        console_running(Console(store, Policy), ConsoleSettings(port=0)) as address,
+    ):
+        store.look(lambda tables: tables.rollup().catch_up(tables))
+        known = store.look(lambda tables: person_named(tables, "measuring"))
+        visitor = Browser(address, "" if known else session(store, "measuring", "look"))
+        if known:
+            link = login_link(store, address, "measuring").rpartition("/")[2]
+            entered = visitor.post(f"/enter/{link}")
+            visitor.secret = entered.headers["set-cookie"].partition(";")[0].partition("=")[2]
+        records = store.look(lambda tables: tables.head()[0])
+        print(f"{'CPU':>8} {'wall':>8} {'again':>8} {'size':>9}  page, of {records:,} records")
+        for screen in screens(store):
+            taken: list[tuple[float, float]] = []
+            for _ in range(3):
+                start, spent = time.perf_counter(), time.process_time()
+                answer = visitor.get(screen)
+                taken.append(((time.process_time() - spent) * 1000, (time.perf_counter() - start) * 1000))
+            (cpu, wall), again = taken[0], min(taken[1:])[0]
+            if cpu > MOST_MILLISECONDS or answer.status != 200:
+                slow.append(f"{screen} (status {answer.status}, {cpu:.0f} ms)")
+            size = len(answer.text.encode()) / 1000
+            print(f"{cpu:5.0f} ms {wall:5.0f} ms {again:5.0f} ms {size:6.1f} kB  {screen}")
+        if browser:
+            with Chromium() as chromium:
+                page = chromium.page()
+                page.size(1280)
+                enter(page, login_link(store, address, "measuring"))
+                slow += drawn(page, address.origin, screens(store))
+    print(*(f"TOO SLOW: {one}" for one in slow), sep="\n", end="\n" if slow else "")
+    return not slow
+
+
+def drawn(page: Any, origin: str, paths: list[str]) -> list[str]:
+    """Opens each in a browser, the first with an empty cache; which were too slow or too large."""
+    page.ask("Network.setCacheDisabled", cacheDisabled=True)
+    wrong: list[str] = []
+    for number, path in enumerate(one for one in paths if not one.startswith("/live/rows")):
+        page.open(origin + path)
+        page.wait("performance.getEntriesByName('first-contentful-paint').length")
+        script = """[performance.getEntriesByName('first-contentful-paint')[0].startTime,
+            performance.getEntriesByType('navigation').concat(performance.getEntriesByType('resource'))
+            .reduce((sum, one) => sum + (one.transferSize || 0), 0)]"""
+        painted, size = page.run(script)
+        print(f"{painted:5.0f} ms to the first paint {size / 1000:6.1f} kB  {path}")
+        if number == 0 and (size > FIRST[0] or painted > FIRST[1]):
+            wrong.append(f"{path} in the browser ({painted:.0f} ms, {size / 1000:.0f} kB)")
+        wrong += [f"{path}: {one}" for one in page.troubles()]
+    return wrong
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["make", "read"])
+    parser.add_argument("what", choices=["make", "read", "pages"])
     parser.add_argument("file", type=Path)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--days", type=float, default=6.5)
+    parser.add_argument("--browser", action="store_true", help="also open each page in a real browser")
     return parser.parse_args()
 
 
-def main() -> None:
+def main() -> int:
     options = arguments()
+    if options.what == "pages":
+        return 0 if pages(options.file, options.browser) else 1
     start = time.perf_counter()
     if options.what == "read":
         read(options.file)
     if options.what == "make":
         make(options.file, options.records, options.days)
         print(f"made in {time.perf_counter() - start:.1f} s")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

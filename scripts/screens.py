@@ -23,7 +23,7 @@ MOST_BYTES = 150_000
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory() as folder, busy_console(Path(folder), rounds=6) as busy, Chromium() as browser:
+    with tempfile.TemporaryDirectory() as folder, busy_console(Path(folder), hours=24) as busy, Chromium() as browser:
         page = browser.page()
         enter(page, busy.link())
         for scheme in ("light", "dark"):

@@ -3,6 +3,7 @@ go on after the server was away."""
 
 import subprocess
 import sys
+from statistics import median
 from typing import Any
 
 import pytest
@@ -19,10 +20,11 @@ from rightcall.record.sqlite import SqliteStore
 from support.stores import BODY
 store = SqliteStore(sys.argv[1])
 print("ready", flush=True)
-sys.stdin.readline()
-store.transact(lambda tables: tables.append("begin", 0, BODY))
-print(time.time(), flush=True)
+for _ in sys.stdin:
+    store.transact(lambda tables: tables.append("begin", 0, BODY))
+    print(time.time(), flush=True)
 """
+TIMES = 7
 READ = "performance.now() > 800"
 """The person has had time to read: an answer within half a second does not count."""
 ARRIVED = """globalThis.arrived = 0; new MutationObserver(() => { arrived ||= Date.now() / 1000 })
@@ -34,7 +36,9 @@ def press_button(page: Page, answer: str) -> None:
     page.loading(lambda: page.click(f"button[value={answer}]"))
 
 
-def test_a_call_of_another_process_appears_by_itself(desk: Any, tmp_path: Any, monkeypatch: Any) -> None:
+def test_a_call_of_another_process_appears_by_itself(
+    desk: Any, tmp_path: Any, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
     command = [sys.executable, "-c", ELSEWHERE, str(tmp_path / "audit.db")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
@@ -42,13 +46,32 @@ def test_a_call_of_another_process_appears_by_itself(desk: Any, tmp_path: Any, m
         assert child.stdout
         assert child.stdout.readline() == "ready\n"
         page = desk.open("/live")
-        page.run(ARRIVED)
-        child.stdin.write("\n")
-        child.stdin.flush()
-        recorded = float(child.stdout.readline())
-        page.wait("arrived")
-    assert page.run("arrived") - recorded < 2  # a fifth of a second and a request; the rest is for a busy machine
-    assert page.run("document.querySelectorAll('#calls li').length") == 1
+        taken: list[float] = []
+        for _ in range(TIMES):
+            page.run(ARRIVED)
+            child.stdin.write("\n")
+            child.stdin.flush()
+            recorded = float(child.stdout.readline())
+            page.wait("arrived")
+            taken.append(page.run("arrived") - recorded)
+        child.stdin.close()
+    with capsys.disabled():
+        sys.stderr.write(
+            f"\na call is on Live after {median(taken) * 1000:.0f} ms (median), {max(taken) * 1000:.0f} ms (longest)\n"
+        )
+    assert median(taken) <= 0.5  # most of it is a fifth of a second between two looks; one may meet a busy machine
+    assert page.run("document.querySelectorAll('#calls li').length") == TIMES
+    assert page.troubles() == []
+
+
+def test_a_burst_of_calls_arrives_whole(desk: Any) -> None:
+    page = desk.open("/live")
+    for _ in range(6):
+        desk.store.transact(lambda tables: [tables.append("begin", 0, BODY) for _ in range(30)][-1])
+        page.wait("document.querySelectorAll('#calls li').length > 0")
+    page.wait("document.querySelectorAll('#calls li').length >= 50")
+    newest = desk.store.look(lambda tables: tables.head()[0])
+    page.wait(f"document.getElementById('call-{newest}')")
     assert page.troubles() == []
 
 

@@ -22,6 +22,7 @@ def kept() -> Iterator[Kept]:
 
 @tool(effects=["read"])
 def add(a: int, b: int) -> int:
+    """Adds two numbers."""
     return a + b
 
 
@@ -46,6 +47,7 @@ def test_a_repaired_call_is_one_span_with_its_repairs_decision_and_record(kept: 
     assert span.kind.name == "INTERNAL"
     assert told(span) == {
         "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "add", "gen_ai.tool.call.id": "c1",
+        "gen_ai.tool.type": "function", "gen_ai.tool.description": "Adds two numbers.",
         "rightcall.repair.count": 3, "rightcall.repair.confidence": 1.0,
         "rightcall.repair.rules": ("single_quotes", "unquoted_key", "number_text"),
         "rightcall.decision": "allow", "rightcall.rule": "stage:own", "rightcall.record": outcome.metadata.call,
@@ -176,6 +178,7 @@ def test_a_guarded_function_is_followed_with_its_repairs_and_refusals(kept: Kept
     assert str(followed_plain("nothing")).startswith("⚠️")
     assert kept.names == ["execute_tool plain", "execute_tool later", "execute_tool plain"]
     first, second, third = map(told, kept.spans)
+    assert (first["gen_ai.tool.description"], first["gen_ai.tool.type"]) == ("Doubles it.", "function")
     assert (first["rightcall.repair.count"], second["rightcall.repair.count"]) == (3, 0)
     assert third["error.type"] == "denied"
     with pytest.raises(RuntimeError):
@@ -184,6 +187,7 @@ def test_a_guarded_function_is_followed_with_its_repairs_and_refusals(kept: Kept
 
 
 def plain(n: int) -> int:
+    """Doubles it."""
     return n * 2
 
 

@@ -11,6 +11,7 @@ import pytest
 from msgspec import json
 
 from rightcall import Executor, load_policy
+from rightcall.base.telemetry.conventions import MODEL
 from rightcall.executor.door import Door
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.links import open_link
@@ -103,6 +104,43 @@ def test_messages_are_told_only_where_that_is_asked_for(kept: Kept, monkeypatch:
     assert asked == [{"role": "user", "parts": [{"type": "text", "content": "my words"}]}]
     assert "their words" in found["gen_ai.output.messages"]
     assert "sk-ant-api03" not in str(found)
+
+
+def test_instructions_and_tools_are_content_too(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = {"model": "tiny", "system": "be brief", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 9}
+    tools = [
+        {"name": "weather", "description": "key sk-ant-api03-0123456789abcdefghijklmnopqrstuv", "input_schema": {}}
+    ]
+    for content in ("", "SPAN_ONLY"):
+        monkeypatch.setenv(CONTENT, content)
+        with proxied() as rig:
+            rig.upstream.play([Answer([Text("hello")])])
+            post(rig.address, MESSAGES, {**body, "tools": tools}, {})
+    without, found = map(told, kept.spans)
+    assert not {"gen_ai.system_instructions", "gen_ai.tool.definitions"} & set(without)
+    assert json.decode(found["gen_ai.system_instructions"]) == [{"type": "text", "content": "be brief"}]
+    assert json.decode(found["gen_ai.tool.definitions"])[0]["name"] == "weather"
+    assert "sk-ant-api03" not in str(found)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_tokens_are_counted_by_their_type_and_model(kept: Kept, stream: bool) -> None:
+    def counted() -> dict[str, int]:
+        points = [one for one in kept.points("gen_ai.client.token.usage") if one.attributes[MODEL] == model]
+        assert all(one.attributes["gen_ai.operation.name"] == "chat" for one in points)
+        assert all(one.explicit_bounds[:3] == (1, 4, 16) for one in points)
+        return {one.attributes["gen_ai.token.type"]: one.sum for one in points}
+
+    model = f"counted-{stream}"
+    with proxied() as rig:
+        rig.upstream.play([BROKEN])
+        said = {"model": model, "stream": stream, "messages": [{"role": "user", "content": "hi"}]}
+        more = {"stream_options": {"include_usage": True}} if stream else {}
+        post(rig.address, CHAT, said | more | {"tools": json.decode(TOOLS)}, {})
+    usage = told(kept.one(f"chat {model}"))
+    assert counted() == {
+        "input": usage["gen_ai.usage.input_tokens"], "output": usage["gen_ai.usage.output_tokens"],
+    }  # fmt: skip
 
 
 def test_the_duration_has_the_name_that_is_asked_for(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 one that was answered, a pull request, and a routed request. The tests in a browser look at it, and the pictures of the
 documentation are taken of it."""
 
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,10 @@ from rightcall.console.access import Address
 from rightcall.console.app import Console, console_running
 from rightcall.console.pages import PAGES
 from rightcall.console.people import add_person, make_link, person_named
-from rightcall.policy.settings import Check, ConsoleSettings, WriteSettings
+from rightcall.policy.settings import Check, ConsoleSettings, Policy, WriteSettings
 from rightcall.policy.types import May
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Store
+from rightcall.record.tables import ManualClock, Store, SystemClock
 from rightcall.router.packet import Candidate, Intent, PacketIntent, PacketStatus, SelectedTool, ToolRouting
 from rightcall.router.packets import PacketStore, new_packet
 from support.approvals import say
@@ -40,17 +42,30 @@ stage = "read-only"
 [write]
 folders = ["docs"]
 """
-NOTES = "# Release notes\n\n- calls are repaired\n- calls are checked\n"
-REPAIRED = {"name": "code_reed", "arguments": "{'path': 'docs/notes.md', 'start_line': '1',}"}
-CALLS: tuple[dict[str, Any], ...] = (
-    {"name": "code/list", "arguments": {}},
-    {"name": "code/read", "arguments": {"file": "docs/notes.md"}},
-    REPAIRED,
-    {"name": "code/search", "arguments": {"patern": "calls", "max_results": "5"}},
-    {"name": "code/read", "arguments": {}},
-    {"name": "send_rocket", "arguments": {"to": "moon"}},
-    {"name": "sandbox/python", "arguments": {"code": "print(1)"}},
+NOTES = "# Release notes\n\n- calls are found\n- calls are repaired\n- calls are recorded\n- calls are checked\n"
+REPAIRED = {"name": "codeRead", "arguments": "{'file': 'docs/notes.md', 'endLine': 'three'}"}
+RIGHT: tuple[dict[str, Any], ...] = (
+    {"name": "code/read", "arguments": {"path": "docs/notes.md"}},
+    {"name": "code/search", "arguments": {"pattern": "calls"}},
+    {"name": "code/list", "arguments": {"pattern": "docs/*.md"}},
+    {"name": "code/log", "arguments": {"limit": 5}},
+    {"name": "code/diff", "arguments": {}},
 )
+MENDED: tuple[dict[str, Any], ...] = (
+    REPAIRED,
+    {"name": "code.search", "arguments": {"patern": "calls", "max_results": "5"}},
+    {"name": "code/list", "arguments": '{"pattern": "**/*.md", "sort_by": "Modified"'},
+    {"name": "code/log", "arguments": "{'limit': 'two'}"},
+)
+REFUSED: tuple[dict[str, Any], ...] = (
+    {"name": "code/read", "arguments": {"path": "../../etc/passwd"}},
+    {"name": "code/read", "arguments": {}},
+    {"name": "code/read", "arguments": {"path": ".env"}},
+    {"name": "send_rocket", "arguments": {"to": "moon"}},
+)
+FAILED = {"name": "code/read", "arguments": {"path": "docs/missing.md"}}
+DAY = (2, 1, 1, 0, 1, 2, 4, 7, 9, 8, 10, 9, 5, 7, 11, 12, 9, 8, 6, 4, 5, 3, 4, 6)
+"""How many calls each hour of a good day has: most are right, two of seven are repaired, a few are refused."""
 FIRST = {"name": "file/save", "arguments": {"path": "docs/plan.md", "content": "# Plan\n"}}
 SAVE = {
     "name": "file/save",
@@ -112,7 +127,8 @@ def enter(page: Page, link: str) -> None:
 
 
 @contextmanager
-def busy_console(folder: Path, rounds: int = 3) -> Generator[Busy]:
+def busy_console(folder: Path, hours: int = 4) -> Generator[Busy]:
+    """With the last hours of a day."""
     settings = WriteSettings(check=Check(command=("true",)))
     project = Project(folder, settings, within=True)
     project.branch()
@@ -121,15 +137,10 @@ def busy_console(folder: Path, rounds: int = 3) -> Generator[Busy]:
     (folder / "docs" / "notes.md").write_text(NOTES, encoding="utf-8")
     (folder / "rightcall.toml").write_text(POLICY, encoding="utf-8")
     policy = load_policy(folder / "rightcall.toml")
-    with closing(SqliteStore(folder / ".rightcall" / "audit.db")) as store:
-        repaired = 0
+    file = folder / ".rightcall" / "audit.db"
+    repaired = _worked(folder, policy, file, DAY[-hours:])
+    with closing(SqliteStore(file)) as store:
         with Executor.open_sync(folder, policy, store=store, code=True) as executor:
-            for number in range(rounds):
-                for call in CALLS:
-                    caller = ("planner", "reviewer")[number % 2]
-                    last = executor.run(call, caller=caller, context=f"session-{number}")
-                    if call is REPAIRED:
-                        repaired = last.metadata.call or 0
             answered = _asked(executor.run(FIRST, caller="planner"))
             say(store, answered, by="ann", reason="the plan says so")
             executor.run(FIRST, caller="planner")
@@ -137,6 +148,31 @@ def busy_console(folder: Path, rounds: int = 3) -> Generator[Busy]:
         request = _routed(folder)
         with console_running(Console(store, lambda: policy, str(folder)), ConsoleSettings(port=0)) as address:
             yield Busy(address, store, question, answered, repaired, request)
+
+
+def _worked(folder: Path, policy: Policy, file: Path, day: Sequence[int]) -> int:
+    """Calls of the last hours, as long ago as they say; the record of the last one that was repaired."""
+    ago = len(day) * 3600.0
+    clock = ManualClock(SystemClock().now() - round(ago * 1e9), time.time() - ago)
+    right, mended, refused = cycle(RIGHT), cycle(MENDED), cycle(REFUSED)
+    made = repaired = 0
+    with (
+        closing(SqliteStore(file, clock)) as store,
+        Executor.open_sync(folder, policy, store=store, code=True) as executor,
+    ):
+        for hour, calls in enumerate(day):
+            for _ in range(calls):
+                made += 1
+                call = next(refused) if made % 13 == 5 else next(mended) if made % 7 in (2, 5) else next(right)
+                if made % 60 == 10:
+                    call = FAILED
+                caller = ("planner", "reviewer")[made % 3 == 0]
+                outcome = executor.run(call, caller=caller, context=f"session-{hour}")
+                if call is REPAIRED:
+                    repaired = outcome.metadata.call or 0
+                clock.advance(3500 / calls)
+            clock.advance(100 if calls else 3600)
+    return repaired
 
 
 def _asked(outcome: Outcome) -> str:

@@ -3,10 +3,17 @@
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from http.client import HTTPConnection
+from ipaddress import ip_address
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from rightcall.console.access import Address
 from rightcall.console.app import Console, console_running
@@ -77,3 +84,24 @@ def session(store: Store, name: str, may: May = "approve") -> str:
     found = store.transact(lambda tables: enter(tables, link, "link"))
     assert found is not None
     return found[1]
+
+
+def certificate(folder: Path, host: str = "localhost") -> tuple[Path, Path]:
+    """A certificate that vouches for itself, for a name and 127.0.0.1, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
+    now = datetime.now(UTC)
+    names = x509.SubjectAlternativeName([x509.DNSName(host), x509.IPAddress(ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(names, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    files = folder / "console.pem", folder / "console.key"
+    files[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private = serialization.PrivateFormat.PKCS8
+    files[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, private, serialization.NoEncryption()))
+    return files

@@ -1,11 +1,13 @@
 """Open the console in the browser on a store: calls as they happen, approvals to answer, and the audit log. It needs no
 server beside it; `rightcall serve` starts it by itself."""
 
+import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
+from getpass import getpass
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,12 +33,14 @@ from rightcall.cli.persons import at_a_terminal, login_name, person_option, rend
 from rightcall.cli.terminal import Style, say, table, tell
 from rightcall.console.people import (
     LINK_SECONDS,
+    PREFIX,
     add_person,
     local_person,
     make_link,
     people,
     revoke_person,
 )
+from rightcall.console.remote import is_credential, read_console_address, remote_link
 from rightcall.errors import ConfigError
 from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.policy.types import Credential
@@ -53,13 +57,18 @@ examples:
   rightcall console
   rightcall console --store .rightcall/audit.db --port 0
   rightcall console link --as ann
+  rightcall console https://console.example.org:4142
 """
+
+CREDENTIAL: Final = "RIGHTCALL_CREDENTIAL"
+"""The variable with a person's credential for a console elsewhere."""
 
 
 def arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "wanted", nargs="?", choices=("open", "link"), default="open", metavar="link",
-        help="Print a login link for a console that runs already",
+        "wanted", nargs="?", type=_wanted, default="open", metavar="link|URL",
+        help="Print a login link for a console that runs already: `link` for one of this audit log, "
+        "or the address of one elsewhere, such as https://host:4142, with your credential",
     )  # fmt: skip
     parser.add_argument("--as", dest="person", metavar="NAME", help="Log in as this person (default: your user name)")
     console_options(parser)
@@ -74,7 +83,15 @@ def console_options(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _wanted(text: str) -> str:
+    if text in ("open", "link") or "://" in text:
+        return text
+    raise ArgumentTypeError(f"{text!r} is neither `link` nor an address such as https://host:4142")
+
+
 def run(options: Namespace) -> int:
+    if "://" in options.wanted:
+        return _elsewhere(options)
     settings = policy_of(options).console
     if options.port is not None:
         settings = replace(settings, port=options.port)
@@ -89,6 +106,33 @@ def run(options: Namespace) -> int:
         policy = PolicyInForce(policy_file(options))
         console = Console(store, in_force(policy), options.root, checks=partial(_checks, options))
         return serve_console(console, settings, lambda address: _ready(store, options, address))
+
+
+def _elsewhere(options: Namespace) -> int:
+    """A link of a console that runs on another machine."""
+    if options.person is not None or options.port is not None or options.store is not None:
+        raise ConfigError(
+            "the address is enough, and the credential says who you are: leave out --as, --port and --store"
+        )
+    address = read_console_address(options.wanted)
+    link = remote_link(address, _credential(address.authority))
+    tell(options, {"url": link, "seconds": LINK_SECONDS}, lambda _: [*told(link)])
+    return OK
+
+
+def _credential(where: str) -> str:
+    """From the environment, else typed unseen; never from the command line, which others can read."""
+    given = os.environ.get(CREDENTIAL)
+    if given is None and at_a_terminal():
+        given = getpass(f"Your credential for {where}: ")
+    if given is None:
+        raise ConfigError(f"whose console is it? Set {CREDENTIAL} to your credential, or run this at a terminal")
+    if not is_credential(given.strip()):
+        raise ConfigError(
+            f"not a credential of a person: one begins with `{PREFIX}`, and `rightcall people add NAME` prints it "
+            "on the machine of the console. Nothing was sent"
+        )
+    return given.strip()
 
 
 def in_force(policy: PolicyInForce) -> Callable[[], Policy]:
@@ -124,15 +168,17 @@ def _ready(store: Store, options: Namespace, address: "Address") -> None:
 
         say(json_text({"address": address.origin, "link": link}))
     else:
-        say(*told(link, address, options))
+        say(*told(link) if link else _pointed(address, options))
         say("Press Ctrl-C to stop.")
     sys.stdout.flush()
 
 
-def told(link: str | None, address: "Address", options: Namespace) -> list[str]:
+def told(link: str) -> list[str]:
+    return [f"This link logs you in once, within {LINK_SECONDS // 60} minutes.", f"Console: {link}"]
+
+
+def _pointed(address: "Address", options: Namespace) -> list[str]:
     """Where the console is, and how to come in."""
-    if link is not None:
-        return [f"This link logs you in once, within {LINK_SECONDS // 60} minutes.", f"Console: {link}"]
     port = "" if address.port == ConsoleSettings().port else f" --port {address.port}"
     return [f"Console: {address.origin}", f"`{follow_up(f'console link{port}', options)}` prints a login link."]
 
@@ -179,7 +225,7 @@ def console_beside(options: Namespace, store: Store, policy: PolicyInForce, serv
     with console_running(console, settings) as address:
         link = login_url(store, options, address) if at_a_terminal() and not options.json else None
         options.console_address = address.origin
-        yield told(link, address, options)
+        yield told(link) if link else _pointed(address, options)
 
 
 def _checks(options: Namespace) -> Mapping[str, Any]:

@@ -121,6 +121,7 @@ class ConsoleServer(Running):
         self.config.headers = []  # the application sets its own: these are pages
         if settings.certificate:
             self.config.ssl_certfile, self.config.ssl_keyfile = settings.certificate, settings.private_key or None
+            self.config.loop = "asyncio"  # with uvloop a stop hung while a browser had connections open
         self.bound = bound
         self._pulse: Pulse = app.state.site.pulse
 

@@ -61,6 +61,11 @@ class Pulse:
     def has_room(self, session: str) -> bool:
         return self.listeners < MOST_STREAMS and self._following[session] < MOST_OF_ONE
 
+    @property
+    def head(self) -> int | None:
+        """The newest record of the last look; None while nobody listens, or nothing can be read."""
+        return self._beat.glance.head if self.listeners and self._beat.glance is not None else None
+
     def stop(self) -> None:
         """End all streams: a server that stops does not wait for them. From the event loop."""
         self._stopped = True

@@ -15,6 +15,7 @@ from importlib.resources import files
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import parse_qs
+from weakref import WeakValueDictionary
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
@@ -66,18 +67,20 @@ class Kept:
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
         self._found: dict[Hashable, tuple[Any, float]] = {}
-        self._locks: dict[Hashable, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
 
     async def get(self, key: Hashable, work: Callable[[], T]) -> T:
         """What `work` finds, in a thread, or what it found under this key not long ago."""
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            found, until = self._found.get(key, (None, 0.0))
-            if self._now() < until:
-                return found
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
             began = self._now()
+            self._found = {one: kept for one, kept in self._found.items() if began < kept[1]}
+            if key in self._found:
+                return self._found[key][0]
             found = await asyncio.to_thread(work)
             took = self._now() - began
-            self._found[key] = found, self._now() + (20 * took if took >= _LONG else 0.0)
+            if took >= _LONG:
+                self._found[key] = found, self._now() + 20 * took
             return found
 
 
@@ -103,6 +106,30 @@ class Guesses:
 _QUIET: Final = 60.0
 
 
+class Shared:
+    """What many open pages ask for at the same news is made once. Used within one event loop."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def get(self, key: Hashable, work: Callable[[], T]) -> T:
+        """What `work` finds, in a thread; `key` says of which news it is, so that it holds for all who ask with it."""
+        task = self._made.get(key)
+        if task is None:
+            task = self._made[key] = asyncio.get_running_loop().create_task(asyncio.to_thread(work))
+            if len(self._made) > _MOST_SHARED:
+                del self._made[next(iter(self._made))]
+        try:
+            return await asyncio.shield(task)
+        except BaseException:
+            if task.done() and self._made.get(key) is task:  # the next one tries again
+                del self._made[key]
+            raise
+
+
+_MOST_SHARED: Final = 32
+
+
 class Site(Struct, frozen=True):
     """What all pages share."""
 
@@ -121,6 +148,7 @@ class Site(Struct, frozen=True):
     """Those of the MCP servers behind it, each with its server."""
     checks: Callable[[], Mapping[str, Any]] = dict
     """What `rightcall doctor` finds on this machine; empty where it cannot look."""
+    shared: Shared = field(default_factory=Shared)
     bench: Bench = field(default_factory=Bench)
     """What screens share that try things out."""
     visits: Visits = field(default_factory=Visits)

@@ -103,6 +103,12 @@ def make_link(tables: Tables, name: str, by: str) -> str:
     return text
 
 
+def link_by_credential(tables: Tables, secret: str) -> str | None:
+    """A login link for whoever has this credential; None where it is wrong or revoked."""
+    found = _found(tables, secret, "person")
+    return None if found is None else make_link(tables, found.person, found.person)
+
+
 EntryKind = Literal["link", "person"]
 
 

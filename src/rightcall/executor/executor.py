@@ -437,9 +437,8 @@ class Executor:
             return await self._run(written, who, approval, wait, tighter)
         call, (toolbox, since) = written.verdict.call, begun
         found = None if call is None else toolbox.tools.get(call.name)
-        with telemetry.tool(
-            UNKNOWN_TOOL if found is None else found.tool.name, since, None if call is None else call.id
-        ) as span:
+        name, about = (UNKNOWN_TOOL, "") if found is None else (found.tool.name, found.tool.description)
+        with telemetry.tool(name, since, None if call is None else call.id, about) as span:
             outcome = await self._run(written, who, approval, wait, tighter, span)
             tell_outcome(span, outcome, found, self._redactor)
             return outcome

@@ -87,7 +87,7 @@ def guard(function: Function | None = None, *, gate: "Gate | None" = None) -> An
         return arguments if span is None else _told(span, verdict, arguments)
 
     if checker.telemetry.is_on:
-        return _followed(run, ready, lambda: checker.telemetry.tool(name))
+        return _followed(run, ready, lambda: checker.telemetry.tool(name, about=_about(checker, name)))
 
     if inspect.iscoroutinefunction(run):
 
@@ -270,9 +270,15 @@ def _judge(gate: "Gate", table: dict[str, tuple[Function, Prepare]], call: Any) 
     if not gate.telemetry.is_on:
         return step
     known = verdict.call is not None and verdict.call.name in table
-    span = gate.telemetry.tool(verdict.call.name if known and verdict.call else UNKNOWN_TOOL, since, call_id)
+    name = verdict.call.name if known and verdict.call else UNKNOWN_TOOL
+    span = gate.telemetry.tool(name, since, call_id, _about(gate, name))
     _told(span, verdict, step.arguments)
     return replace(step, span=span)
+
+
+def _about(gate: "Gate", name: str) -> str:
+    found = gate.catalog.get(name)
+    return "" if found is None else found.description
 
 
 def _step(verdict: Verdict, table: dict[str, tuple[Function, Prepare]], shape: Shape, call_id: str) -> _Step:

@@ -94,6 +94,11 @@ def tell_input(span: Span, body: bytes, redactor: Redactor | None = None) -> Non
     given = said.get("messages", said.get("input"))
     messages: list[Any] = [given] if isinstance(given, str) else _listed(given)
     span.tell_content("gen_ai.input.messages", [_message(one) for one in messages[-_MOST_MESSAGES:]], redactor)
+    told = said.get("instructions", said.get("system"))  # what stands among the messages is told there
+    if told:
+        span.tell_content("gen_ai.system_instructions", list(_parts(told)), redactor)
+    if tools := _listed(said.get("tools")):
+        span.tell_content("gen_ai.tool.definitions", tools, redactor)
 
 
 def tell_output(span: Span, event: Event, reason: str | None, redactor: Redactor | None = None) -> None:

@@ -30,6 +30,8 @@ class Work(Struct, frozen=True):
     """The histogram of its duration; empty where there is none."""
     labels: tuple[str, ...] = ()
     """The attributes that the histogram has as well: few values each."""
+    tokens: str = ""
+    """The histogram of the tokens it took; empty where it takes none."""
 
 
 TOOL_NAME: Final = "gen_ai.tool.name"
@@ -46,11 +48,16 @@ _MCP_LABELS = (METHOD, OPERATION, TOOL_NAME, "rpc.response.status_code", "networ
 TOOL: Final = Work("execute_tool", "internal", TOOL_NAME, "gen_ai.execute_tool.duration", (TOOL_NAME,))
 SERVED: Final = Work("", "server", TOOL_NAME, "mcp.server.operation.duration", _MCP_LABELS)
 CALLED: Final = Work("", "client", TOOL_NAME, "mcp.client.operation.duration", _MCP_LABELS)
+TOKENS: Final = "gen_ai.client.token.usage"
+TOKEN_TYPES: Final = {"input": "gen_ai.usage.input_tokens", "output": "gen_ai.usage.output_tokens"}
+"""Each value of `gen_ai.token.type`, and the attribute with its number."""
 CHAT: Final = Work(
     "chat", "client", MODEL, "gen_ai.client.operation.duration",
-    (OPERATION, "gen_ai.provider.name", MODEL, "gen_ai.response.model"),
+    (OPERATION, "gen_ai.provider.name", MODEL, "gen_ai.response.model"), TOKENS,
 )  # fmt: skip
-CHAT_LATEST: Final = Work(CHAT.operation, CHAT.kind, CHAT.target, "gen_ai.client.inference.duration", CHAT.labels)
+CHAT_LATEST: Final = Work(
+    CHAT.operation, CHAT.kind, CHAT.target, "gen_ai.client.inference.duration", CHAT.labels, TOKENS
+)
 ROUTE: Final = Work("rightcall.route", "internal")
 JUDGE: Final = "rightcall.judge"
 """The span of checking, repairing and deciding."""
@@ -67,6 +74,7 @@ DURATIONS: Final[Mapping[str, tuple[tuple[float, ...], str]]] = {
     CHAT_LATEST.metric: (_GEN_AI_BUCKETS, "Seconds from a request to a model to the last byte of its answer."),
 }
 """By metric: the bounds of its buckets, and what it measures."""
+TOKEN_BUCKETS: Final = tuple(float(4**power) for power in range(14))
 
 ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 RESULT: Final = "gen_ai.tool.call.result"

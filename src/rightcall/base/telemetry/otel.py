@@ -21,7 +21,7 @@ from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from rightcall import __version__
-from rightcall.base.telemetry.conventions import DURATIONS, Attributes, SpanKindName
+from rightcall.base.telemetry.conventions import DURATIONS, TOKEN_BUCKETS, TOKENS, Attributes, SpanKindName
 
 if TYPE_CHECKING:
     from rightcall.base.telemetry.spans import Headers, Recorder
@@ -33,6 +33,7 @@ _NAMES: Final = ("traceparent", "tracestate", "baggage")
 _OLDER: Final = "fastmcp."
 """What FastMCP put before these names, and still may."""
 _LONGEST: Final = 8192
+_TOKENS: Final = TOKEN_BUCKETS, "Tokens that a model read (input) or wrote (output) for a request."
 
 
 class OtelBackend:
@@ -41,7 +42,7 @@ class OtelBackend:
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("rightcall", __version__)
         self._meter = get_meter("rightcall", __version__)
-        self._durations: dict[str, Histogram] = {}
+        self._histograms: dict[str, Histogram] = {}
 
     def start(
         self,
@@ -98,14 +99,14 @@ class OtelBackend:
         kept = [header for header in given if header[0] not in (b"traceparent", b"tracestate")]
         return [*kept, *((name.encode(), text.encode()) for name, text in carrier.items())]
 
-    def record(self, metric: str, seconds: float, labels: Attributes) -> None:
-        known = self._durations.get(metric)
+    def record(self, metric: str, value: float, labels: Attributes) -> None:
+        known = self._histograms.get(metric)
         if known is None:
-            buckets, about = DURATIONS[metric]
-            known = self._durations[metric] = self._meter.create_histogram(
-                metric, "s", about, explicit_bucket_boundaries_advisory=buckets
+            unit, (buckets, about) = ("{token}", _TOKENS) if metric == TOKENS else ("s", DURATIONS[metric])
+            known = self._histograms[metric] = self._meter.create_histogram(
+                metric, unit, about, explicit_bucket_boundaries_advisory=buckets
             )
-        known.record(seconds, labels)
+        known.record(value, labels)
 
 
 def _text(meta: Mapping[str, Any], name: str) -> str:

@@ -23,8 +23,10 @@ from rightcall.base.telemetry.conventions import (
     OPERATION,
     ROUTE,
     SERVED,
+    TOKEN_TYPES,
     TOOL,
     TOOL_NAME,
+    UNKNOWN_TOOL,
     Attributes,
     SpanKindName,
     Value,
@@ -43,6 +45,8 @@ Observe = Callable[[str, float, Attributes, Attributes], None]
 
 MOST_CONTENT: Final = 16_000
 """Characters of arguments or of a result in a span."""
+MOST_ABOUT: Final = 1000
+"""Characters of a tool's description in a span."""
 _LONGEST_WHY: Final = 200
 
 
@@ -121,9 +125,9 @@ class Telemetry:
         """The time, for work that is told of when it is over."""
         return 0
 
-    def tool(self, name: str, since: int = 0, call_id: str | None = None) -> Span:
-        """A tool is called here."""
-        del name, since, call_id
+    def tool(self, name: str, since: int = 0, call_id: str | None = None, about: str = "") -> Span:
+        """A tool is called here; `about` is its description."""
+        del name, since, call_id, about
         return NO_SPAN
 
     def serve(self, method: str, meta: Mapping[str, Any]) -> Span:
@@ -181,7 +185,7 @@ class Backend(Protocol):
     def incoming(self, headers: Headers) -> Any: ...
     def meta(self, context: Any) -> dict[str, str]: ...
     def headers(self, context: Any, given: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]: ...
-    def record(self, metric: str, seconds: float, labels: Attributes) -> None: ...
+    def record(self, metric: str, value: float, labels: Attributes) -> None: ...
 
 
 class LiveTelemetry(Telemetry):
@@ -200,8 +204,12 @@ class LiveTelemetry(Telemetry):
     def now(self) -> int:
         return time_ns()
 
-    def tool(self, name: str, since: int = 0, call_id: str | None = None) -> Span:
+    def tool(self, name: str, since: int = 0, call_id: str | None = None, about: str = "") -> Span:
         told: dict[str, Value] = {OPERATION: TOOL.operation, TOOL_NAME: name}
+        if name != UNKNOWN_TOOL:
+            told["gen_ai.tool.type"] = "function"
+        if about:
+            told["gen_ai.tool.description"] = about[:MOST_ABOUT]
         if call_id:
             told["gen_ai.tool.call.id"] = call_id[:_LONGEST_WHY]
         return LiveSpan(self, TOOL, f"{TOOL.operation} {name}", told, since=since)
@@ -337,8 +345,18 @@ class LiveSpan(Span):
             seconds = (until - self._since) / 1e9
             if of.backend is not None:
                 of.backend.record(metric, seconds, labels)
+                self._count_tokens(whole)
             if of.observe is not None:
                 of.observe(metric, seconds, labels, whole)
+
+    def _count_tokens(self, whole: Mapping[str, Value]) -> None:
+        """What the model's server said that it took."""
+        if not self._work.tokens or self._of.backend is None:
+            return
+        labels = {key: whole[key] for key in self._work.labels if key in whole}
+        for kind, key in TOKEN_TYPES.items():
+            if isinstance(number := whole.get(key), int):
+                self._of.backend.record(self._work.tokens, number, labels | {"gen_ai.token.type": kind})
 
     def _inside(self) -> Any:
         if self._within is None and self._of.backend is not None and self._recorder is not None:

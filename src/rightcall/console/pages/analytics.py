@@ -79,33 +79,65 @@ def asked_of(request: Request) -> Asked:
 
 
 async def show(request: Request) -> Response:
-    asked, store = asked_of(request), site_of(request).store
+    asked, site = asked_of(request), site_of(request)
     await look(request, lambda _: None)
-    view = await asyncio.to_thread(read_view, store, asked)
+    # The two halves are kept apart: another side of the same period needs only the second.
+    sums = await site.kept.get(("sums", asked.period, asked.caller), lambda: read_sums(site.store, asked))
+    parts = await site.kept.get(("parts", asked), lambda: read_parts(site.store, asked))
+    view = view_of(asked, sums, parts)
     return render(request, "analytics", view=view, asked=asked, periods=PERIODS, parts=PARTS, most=_MOST_NAMES)
 
 
 def read_view(store: Store, asked: Asked) -> View:
-    def work(tables: Tables) -> tuple[Counts, int, dict[str, tuple[Fit, ...]]]:
-        now, caller = tables.wall(), asked.caller
-        return (
-            *count_within(tables, window_of(asked.period, now), caller, SECONDS),
-            fit_over_time(tables, asked.period, asked.by, caller=caller, now=now),
-        )
+    return view_of(asked, read_sums(store, asked), read_parts(store, asked))
 
-    counts, left, parts = store.look(work)
-    figures, all_fits = analytics_of(counts), fit_of_all(parts)
-    points = read_series(store, asked.period, asked.by, caller=asked.caller)
-    everything = read_series(store, asked.period, "all", caller=asked.caller).get("", ())
-    strategies = read_series(store, asked.period, "strategy", caller=asked.caller)
+
+class Sums(Struct, frozen=True):
+    """What was counted in the period."""
+
+    counts: Counts
+    figures: Analytics
+    left: int
+    """Records that are not yet counted."""
+
+
+class Parts(Struct, frozen=True):
+    """The same over time, by one side of the calls."""
+
+    fits: dict[str, tuple[Fit, ...]]
+    points: dict[str, tuple[Point, ...]]
+    everything: Sequence[Point]
+    strategies: dict[str, tuple[Point, ...]]
+
+
+def read_sums(store: Store, asked: Asked) -> Sums:
+    def work(tables: Tables) -> tuple[Counts, int]:
+        return count_within(tables, window_of(asked.period, tables.wall()), asked.caller, SECONDS)
+
+    counts, left = store.look(work)
+    return Sums(counts, analytics_of(counts), left)
+
+
+def read_parts(store: Store, asked: Asked) -> Parts:
+    period, caller = asked.period, asked.caller
+    return Parts(
+        store.look(lambda tables: fit_over_time(tables, period, asked.by, caller=caller, now=tables.wall())),
+        read_series(store, period, asked.by, caller=caller),
+        read_series(store, period, "all", caller=caller).get("", ()),
+        read_series(store, period, "strategy", caller=caller),
+    )
+
+
+def view_of(asked: Asked, sums: Sums, parts: Parts) -> View:
+    figures, all_fits = sums.figures, fit_of_all(parts.fits)
     return View(
         figures=figures,
-        total=figures_of(counts.total),
+        total=figures_of(sums.counts.total),
         fit=Fit("", *(sum(getattr(one, name) for one in all_fits) for name in ("calls", "repaired", "failed"))),
-        metrics=metrics_of(counts),
-        charts=[*_fit_charts(asked.by, all_fits, parts, strategies), *_use_charts(asked.by, points, everything)],
-        tables=list(_tables(asked, figures, counts)),
-        uncounted=left,
+        metrics=metrics_of(sums.counts),
+        charts=[*_fit_charts(asked.by, all_fits, parts), *_use_charts(asked.by, parts)],
+        tables=list(_tables(asked, figures, sums.counts)),
+        uncounted=sums.left,
         callers=sorted(figures.callers or ({asked.caller} if asked.caller else ())),
     )
 
@@ -113,9 +145,7 @@ def read_view(store: Store, asked: Asked) -> View:
 _NONE: Final = "No call was recorded in this period. Send one through the proxy, or choose a longer period."
 
 
-def _fit_charts(
-    by: Part, fits: Sequence[Fit], parts: Mapping[str, Sequence[Fit]], strategies: Mapping[str, Sequence[Point]]
-) -> Iterable[Chart]:
+def _fit_charts(by: Part, fits: Sequence[Fit], parts: Parts) -> Iterable[Chart]:
     """How calls fitted their tools."""
     yield lines(
         Drawing(
@@ -136,10 +166,10 @@ def _fit_charts(
             id="strategies",
             title="Repairs by strategy",
             desc="How many calls did not fit as they were written, by the strategy that repaired them.",
-            starts=_starts(strategies),
+            starts=_starts(parts.strategies),
             series=[
                 Series("nothing helped" if name == "failed" else name, [one.calls for one in found])
-                for name, found in strategies.items()
+                for name, found in parts.strategies.items()
                 if name != "direct"
             ],
             nothing="Every call fitted as it was written.",
@@ -150,16 +180,17 @@ def _fit_charts(
             id=f"fit-{by}",
             title=f"Right after repair, by {by}",
             desc=f"The part of calls that fitted in the end, for each {by} with the most calls.",
-            starts=_starts(parts),
-            series=_each(parts, lambda one: one.after),
+            starts=_starts(parts.fits),
+            series=_each(parts.fits, lambda one: one.after),
             unit="%",
             nothing=_NONE,
         )
     )
 
 
-def _use_charts(by: Part, points: Mapping[str, Sequence[Point]], everything: Sequence[Point]) -> Iterable[Chart]:
+def _use_charts(by: Part, parts: Parts) -> Iterable[Chart]:
     """How much tools were used, how well they ran, and how long they took."""
+    points, everything = parts.points, parts.everything
     ran = {name: found for name, found in points.items() if any(_success(one) is not None for one in found)}
     yield bars(
         Drawing(

@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from rightcall.base.letters import visible
 from rightcall.base.text import cut_end, render_json
-from rightcall.console.page import Page, look, number_of, render
+from rightcall.console.page import Page, environment, look, number_of, render, site_of
 from rightcall.console.questions import json_visible
 from rightcall.record.calls import CallFilter, CallPage, CallRecord, calls_since, page_of_calls
 from rightcall.record.tables import Tables, written
@@ -85,13 +85,21 @@ async def show(request: Request) -> Response:
 
 
 async def show_new(request: Request) -> Response:
-    """The rows of calls that were recorded or have ended since, for a page that is open."""
-    wanted = wanted_of(request)
-    after = wanted.after or 0
-    found = await look(request, lambda tables: calls_since(tables, after, wanted.filter(tables.wall()), limit=LIMIT))
-    response = render(request, "live_rows", calls=[row_of(one) for one in found])
-    response.headers["x-rightcall-head"] = str(request.state.glance.head)
-    return response
+    """The rows of calls that were recorded or have ended since, for a page that is open. Pages that hear of them by the
+    same look at the store get the same rows."""
+    wanted, site = wanted_of(request), site_of(request)
+    after, heard = wanted.after or 0, site.pulse.head
+
+    def rows(tables: Tables) -> tuple[int, list[CallRecord]]:
+        return tables.head()[0], calls_since(tables, after, wanted.filter(tables.wall()), limit=LIMIT)
+
+    def work() -> tuple[int, str]:
+        head, found = site.store.look(rows)
+        return head, environment().get_template("live_rows.html").render(calls=[row_of(one) for one in found])
+
+    key = (wanted.query(), after, heard) if heard is not None and heard > after else object()
+    head, text = await site.shared.get(key, work)
+    return HTMLResponse(text, headers={"x-rightcall-head": str(head)})
 
 
 class Row(Struct, frozen=True):

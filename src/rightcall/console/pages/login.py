@@ -8,14 +8,16 @@ import asyncio
 import logging
 from typing import Final
 
+from msgspec.json import encode
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from rightcall.base.text import escaped
 from rightcall.console.access import local_path, visitor_of
 from rightcall.console.page import Page, Site, read_form, render, site_of
-from rightcall.console.people import SESSION_SECONDS, EntryKind, enter, is_known, leave
+from rightcall.console.people import SESSION_SECONDS, EntryKind, enter, is_known, leave, link_by_credential
+from rightcall.console.remote import ASKED_AS, Made
 from rightcall.policy.types import Credential
 
 log = logging.getLogger("rightcall")
@@ -38,10 +40,23 @@ async def log_in(request: Request) -> Response:
     """With a person's own credential."""
     form = await read_form(request)
     target, secret = local_path(form.one("next")), form.one("credential").strip()
+    if request.headers.get("accept") == ASKED_AS:
+        return await _linked(request, secret)
     found = await _enter(site_of(request), secret, "person")
     if found is None:
         return render(request, "login", 401, target=target, problem=_WRONG, again="")
     return _entered(request, *found, target)
+
+
+async def _linked(request: Request, secret: str) -> Response:
+    """For `rightcall console URL`: a link for a browser, in which the credential need not be typed."""
+    site = site_of(request)
+    link = None
+    if await _is_known(site, secret, "person"):
+        link = await site.store.atransact(lambda tables: link_by_credential(tables, secret))
+    if link is None:
+        return PlainTextResponse(f"{_WRONG}\n", 401)
+    return Response(encode(Made(link)), media_type=ASKED_AS)
 
 
 async def show_link(request: Request) -> Response:
@@ -57,11 +72,17 @@ async def use_link(request: Request) -> Response:
 
 
 async def _enter(site: Site, secret: str, kind: EntryKind) -> tuple[Credential, str] | None:
-    """A wrong secret only reads: whoever guesses neither keeps calls from being recorded nor fills the log."""
-    if not await asyncio.to_thread(site.store.look, lambda tables: is_known(tables, secret, kind)):
-        site.guesses.tell()
+    if not await _is_known(site, secret, kind):
         return None
     return await site.store.atransact(lambda tables: enter(tables, secret, kind))
+
+
+async def _is_known(site: Site, secret: str, kind: EntryKind) -> bool:
+    """A wrong secret only reads: whoever guesses neither keeps calls from being recorded nor fills the log."""
+    if await asyncio.to_thread(site.store.look, lambda tables: is_known(tables, secret, kind)):
+        return True
+    site.guesses.tell()
+    return False
 
 
 def _entered(request: Request, session: Credential, secret: str, target: str) -> Response:

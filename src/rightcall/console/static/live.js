@@ -3,6 +3,8 @@
 import { localise } from "./times.js";
 
 const MOST = 300;
+const MANY = 20;  // rows at once, more than anybody reads: then a little later, which spares the server
+const PAUSE = 300;
 
 export class Live {
   constructor(list) {
@@ -10,6 +12,7 @@ export class Live {
     this.fresh = document.getElementById("fresh");
     this.button = document.getElementById("pause");
     this.head = Number(document.body.dataset.head);
+    this.told = this.head;
     this.held = new Map();
     this.paused = false;
     this.busy = false;
@@ -32,23 +35,31 @@ export class Live {
 
   /** Something was recorded: ask for the rows of it, with this page's filter. */
   async news(head) {
-    if (this.busy || head <= this.head) return;
+    this.told = Math.max(this.told, head);
+    if (this.busy || this.told <= this.head) return;
     this.busy = true;
+    let pause = 0, came = false;
     try {
       const query = new URLSearchParams(this.list.dataset.query);
       query.set("after", this.head);
       const answer = await fetch(`/live/rows?${query}`, { headers: { accept: "text/html" } });
       if (!answer.ok || answer.redirected) return;
-      this.head = Number(answer.headers.get("x-rightcall-head")) || head;
+      this.head = Number(answer.headers.get("x-rightcall-head")) || this.told;
       const made = document.createElement("template");
       made.innerHTML = await answer.text();  // our own page, escaped there
-      for (const row of [...made.content.querySelectorAll("li.call")].reverse()) this.take(row);
+      const rows = [...made.content.querySelectorAll("li.call")];
+      for (const row of rows.reverse()) this.take(row);
+      pause = rows.length >= MANY ? PAUSE : 0;
+      came = true;
       if (!this.paused && scrollY < 80) this.show();
       this.tell();
     } catch {
       // the server is gone: the stream says so
     } finally {
-      this.busy = false;
+      setTimeout(() => {
+        this.busy = false;
+        if (came) this.news(this.told);  // what was told meanwhile
+      }, pause);
     }
   }
 

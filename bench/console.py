@@ -1,0 +1,176 @@
+"""What open consoles cost the server beside them, and how soon a call is on the page.
+
+The server is `rightcall serve` with its audit and its console, in one process; clients, consoles and the scripted model
+are processes of their own. "Open" is an event stream as every page has one; a page of Live also asks for the new rows,
+as its script does. Runs with and without consoles take turns: the machine's moods hit both alike.
+
+    python -m bench console         or, where the peers are not installed: python -m bench.console
+"""
+
+import json
+import re
+import select
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.proxy_contenders import Contender, a_process, cost, upstream
+from bench.table import Figure, micro, render
+from bench.timing import all_cores
+from rightcall.console.access import Address
+from rightcall.console.people import add_person, enter, make_link, person_named
+from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import CallBody, Tables, encode
+
+CONSOLES = 10
+ROUNDS = 7
+REQUESTS = 400
+TIMES = 20
+BODY = encode(CallBody("bench", "code/read", {"path": "a"}, "d" * 64, "allow", "stage:read-only"))
+MANY, PAUSE = 20, 0.3
+"""As `live.js` has them: after so many rows at once it waits."""
+HEAD = re.compile(rb'"head":(\d+)')
+
+
+class Door(NamedTuple):
+    """A console, and a session that opens it."""
+
+    port: int
+    cookie: str
+
+    def stream(self) -> socket.socket:
+        opened = socket.create_connection(("127.0.0.1", self.port))
+        opened.sendall(f"GET /events HTTP/1.1\r\nhost: 127.0.0.1:{self.port}\r\ncookie: {self.cookie}\r\n\r\n".encode())
+        return opened
+
+    def rows(self, head: int) -> tuple[int, int]:
+        """Asks for what is new on Live; says how far that is, and how many rows."""
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
+            connection.request("GET", f"/live/rows?after={head}", headers={"cookie": self.cookie})
+            answer = connection.getresponse()
+            rows = answer.read().count(b'<li class="call')
+            return int(answer.headers["x-rightcall-head"]), rows
+
+
+def _door(store: SqliteStore, port: int) -> Door:
+    def make(tables: Tables) -> str:
+        if person_named(tables, "bench") is None:
+            add_person(tables, "bench", "look", "bench")
+        found = enter(tables, make_link(tables, "bench", "bench"), "link")
+        assert found is not None
+        return found[1]
+
+    return Door(port, f"{Address('127.0.0.1', port).cookie}={store.transact(make)}")
+
+
+# ── open consoles, a process of their own ──
+
+
+def watch(door: Door, count: int, *, live: bool) -> None:
+    """Until somebody ends it."""
+    told = {door.stream(): 0 for _ in range(count)}
+    shown, due = dict(told), dict.fromkeys(told, 0.0)
+    print("open", flush=True)
+    while True:
+        for one in select.select(list(told), [], [], 0.05)[0]:
+            told[one] = max(map(int, HEAD.findall(one.recv(100_000))), default=told[one])
+        for one in told if live else ():
+            if told[one] > shown[one] and time.monotonic() >= due[one]:
+                shown[one], rows = door.rows(shown[one] or told[one])
+                due[one] = time.monotonic() + (PAUSE if rows >= MANY else 0.0)
+
+
+@contextmanager
+def _watched(door: Door, *, live: bool) -> Iterator[None]:
+    command = [sys.executable, "-m", "bench.console", json.dumps([*door, CONSOLES, live])]
+    with a_process(command) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"open\n"
+        time.sleep(0.5)  # the first news
+        yield
+
+
+# ── figures ──
+
+
+@contextmanager
+def _serving(server: Contender, folder: Path) -> Iterator[tuple[Contender, int]]:
+    """The server as everybody starts it, and the port of its console."""
+    command = [
+        sys.executable, "-c", "import sys; from rightcall.cli import main; sys.exit(main())", "serve",
+        "--upstream", f"http://127.0.0.1:{server.port}", "--port", "0", "--json", "--quiet", "--root", str(folder),
+    ]  # fmt: skip
+    with a_process(command) as process:
+        assert process.stdout is not None
+        told: dict[str, Any] = json.loads(process.stdout.readline())
+        port = int(told["address"].rpartition(":")[2])
+        prefix = f"/{told['token']}" if told.get("token") else ""
+        yield Contender("RightCall", process.pid, port, prefix), int(told["console"].rpartition(":")[2])
+
+
+def _beside(ours: Contender, door: Door, *, live: bool) -> Iterator[Figure]:
+    """Each run beside its neighbour: what changes within a pair is the consoles."""
+    job = ours.job(kind="repaired", count=REQUESTS, connections=4, check="call")
+    alone: list[tuple[float, float]] = []
+    beside: list[tuple[float, float]] = []
+    for _ in range(ROUNDS):
+        alone.append(cost(ours, job, 0.0))
+        with _watched(door, live=live):
+            beside.append(cost(ours, job, 0.0))
+    what = f"{CONSOLES} open pages of Live" if live else f"{CONSOLES} open consoles"
+    for name, at, unit in (("CPU a request", 0, micro), ("requests a second", 1, "{:,.0f}".format)):
+        pairs = [two[at] / one[at] for one, two in zip(alone, beside, strict=True)]
+        ratio = statistics.median(pairs)
+        met = None if live else (ratio <= 1.05 if at == 0 else ratio >= 0.95)
+        target = "" if live else "within 5 %"
+        ours_told, peer = (unit(statistics.median(one[at] for one in runs)) for runs in (beside, alone))
+        yield Figure(f"proxy beside {what} / none: {name}", ours_told, peer, f"{ratio:.3f} x", target, met)
+
+
+def _news(store: SqliteStore, door: Door) -> Iterator[Figure]:
+    """From the record of a call to its row: the stream says that there is something, then the rows are asked for."""
+    taken: list[float] = []
+    with closing(door.stream()) as stream:
+        head = 0
+        while not head:
+            head = max(map(int, HEAD.findall(stream.recv(100_000))), default=0)
+        for _ in range(TIMES):
+            time.sleep(0.07)  # at any moment between two looks
+            started = time.perf_counter()
+            seq = store.transact(lambda tables: tables.append("begin", 0, BODY))
+            while head < seq:
+                if any(int(one) >= seq for one in HEAD.findall(stream.recv(100_000))):
+                    head, _ = door.rows(head)
+            taken.append(time.perf_counter() - started)
+    middle, worst = statistics.median(taken), max(taken)
+    told = f"median {middle * 1000:.0f} ms, longest {worst * 1000:.0f} ms"
+    yield Figure("a call's row on Live, after it was recorded elsewhere", told, "", "", "<= 500 ms", middle <= 0.5)
+
+
+def watching() -> Iterator[Figure]:
+    all_cores()
+    with (
+        tempfile.TemporaryDirectory() as name,
+        upstream() as server,
+        _serving(server, Path(name)) as (ours, port),
+        closing(SqliteStore(Path(name) / ".rightcall" / "audit.db")) as store,
+    ):
+        door = _door(store, port)
+        cost(ours, ours.job(kind="repaired", count=100, check="call"), 0.0)
+        yield from _beside(ours, door, live=False)
+        yield from _beside(ours, door, live=True)
+        yield from _news(store, door)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        *found, how_many, as_live = json.loads(sys.argv[1])
+        watch(Door(*found), how_many, live=as_live)
+    print(render(watching()))
