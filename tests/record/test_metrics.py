@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from rightcall.errors import ConfigError
-from rightcall.record.metrics import Metric, read_metrics
+from rightcall.record.analytics import Metric, read_metrics
 from rightcall.record.notes import note_diagnosis, note_message
 from support.stores import Diary
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from rightcall.record.analytics import Analytics, Passed, as_design, read_analytics
+from rightcall.record.analytics import Analytics, Passed, as_design, read_analytics, read_metrics
 from rightcall.record.browse import list_records, log_lines, read_record
 from rightcall.record.calls import CallFilter, call, find_calls
-from rightcall.record.metrics import read_metrics
 from rightcall.record.tables import CallBody, encode
 from rightcall.record.verify import prune, verify_audit
 from support.stores import KINDS, Diary, opened

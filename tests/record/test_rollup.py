@@ -15,12 +15,11 @@ from msgspec import to_builtins
 
 from rightcall.errors import StoreError
 from rightcall.record import sqlite
-from rightcall.record.analytics import analytics_of, read_analytics
+from rightcall.record.analytics import analytics_of, metrics_of, read_analytics
 from rightcall.record.calls import Period, window_of
 from rightcall.record.counts import ERROR, Counts, Durations, pass_over, percentile, slot_of
 from rightcall.record.identity import Origin
 from rightcall.record.memory import MemoryStore
-from rightcall.record.metrics import metrics_of
 from rightcall.record.notes import note_diagnosis, note_message
 from rightcall.record.rollup import periods, rollup
 from rightcall.record.rollup.periods import counted

@@ -18,15 +18,16 @@ from rightcall.record.analytics import (
     UNTOLD,
     Analytics,
     ErrorCount,
+    Metric,
     Passed,
     Repairs,
     analytics_of,
     as_design,
+    metrics_of,
     persona_name,
     read_analytics,
 )
 from rightcall.record.calls import Period
-from rightcall.record.metrics import Metric, metrics_of
 from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Store, Tables
 

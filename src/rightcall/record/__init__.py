@@ -1,7 +1,7 @@
 """The record: audit, limits, approvals and quarantine in one store, in SQLite or in memory.
 
     admission (decide and record, one transaction) ─▶ tables ─▶ sqlite, memory
-    calls, analytics, metrics, browse, verify ◀───────┤
+    calls, analytics, browse, verify ◀────────────────┤
     figures, listing: what pages show ◀─── rollup ◀───┘
 
 `tables` is what a store can do, and each backend implements that and nothing else. `notes` and `tokens` are kept beside
@@ -14,7 +14,7 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.record.admission import Reply, admit, answer, pause, resume
-    from rightcall.record.analytics import Analytics, as_design, read_analytics
+    from rightcall.record.analytics import Analytics, Metric, as_design, read_analytics, read_metrics
     from rightcall.record.calls import CallFilter, CallRecord, Period, find_calls, plan_steps, steps
     from rightcall.record.figures import (
         Figures,
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     )
     from rightcall.record.listing import CallPage, CallQuery, list_calls
     from rightcall.record.memory import MemoryStore, existing_folder, open_store, store_path
-    from rightcall.record.metrics import Metric, read_metrics
     from rightcall.record.notes import remember_tools
     from rightcall.record.sqlite import SqliteStore
     from rightcall.record.tables import Clock, ManualClock, Store, Tables
@@ -36,12 +35,11 @@ else:
         __name__,
         {
             "admission": "Reply admit answer pause resume",
-            "analytics": "Analytics as_design read_analytics",
+            "analytics": "Analytics Metric as_design read_analytics read_metrics",
             "calls": "CallFilter CallRecord Period find_calls plan_steps steps",
             "figures": "Figures Overview Point count_waiting read_overview read_series",
             "listing": "CallPage CallQuery list_calls",
             "memory": "MemoryStore existing_folder open_store store_path",
-            "metrics": "Metric read_metrics",
             "notes": "remember_tools",
             "sqlite": "SqliteStore",
             "tables": "Clock ManualClock Store Tables",

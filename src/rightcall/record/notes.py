@@ -1,7 +1,10 @@
 """What is noted beside the calls: definitions of known tools, which policy is in force, and what a host can tell: that
 a message was written, whether a diagnosis was right, how far a plan is, and what a router decided; and what callers
 posted to their room. Two of the success metrics need the messages, one the diagnoses; without them these say "not
-reported"."""
+reported".
+
+    records `definition` ─▶ Known (a tool or a server, each Sighting of it in order)
+"""
 
 import logging
 import os
@@ -11,14 +14,16 @@ from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from threading import get_ident
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from msgspec import MsgspecError, Struct, json
+from msgspec import DecodeError, MsgspecError, Struct, json
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from rightcall.base.text import is_encodable, render_json
 from rightcall.errors import ConfigError
-from rightcall.record.tables import NoteBody, Tables, encode
+from rightcall.policy.types import server_key
+from rightcall.record.tables import AuditEntry, NoteBody, Tables, encode
 
 LONGEST = 500
 """Characters of a name."""
@@ -325,3 +330,88 @@ def _server_of(file: str) -> str:
     from urllib.parse import unquote
 
     return unquote(file.removesuffix(_END), errors="replace")
+
+
+# ── what the tools and servers were, and what people have accepted ──
+
+_MOST_READ: Final = 10_000
+"""Records of definitions that are read, the newest of them."""
+
+KnownKind = Literal["tool", "server"]
+
+
+class Sighting(Struct, frozen=True):
+    """One definition of a tool, or one way to a server, and since when it counts."""
+
+    record: int
+    at: str
+    """UTC."""
+    what: str
+    """`first seen`, or `accepted` by a person."""
+    by: str
+    digest: str
+    described: str
+    """JSON."""
+
+
+class Known(Struct, frozen=True):
+    """A tool or a server that was seen, as it was each time, the oldest first."""
+
+    kind: KnownKind
+    name: str
+    seen: tuple[Sighting, ...]
+
+    @property
+    def first(self) -> Sighting:
+        return self.seen[0]
+
+    @property
+    def last(self) -> Sighting:
+        return self.seen[-1]
+
+    @property
+    def is_changed(self) -> bool:
+        return self.first.digest != self.last.digest
+
+
+def known_definitions(tables: Tables) -> dict[tuple[KnownKind, str], Known]:
+    """By kind and name, those that are pinned now. Their first sightings may be pruned: then the oldest that is kept
+    counts as the first."""
+    found: dict[tuple[KnownKind, str], list[Sighting]] = {}
+    for entry in reversed(tables.newest(_MOST_READ, ("definition",))):
+        read = _read(entry)
+        if read is not None:
+            found.setdefault(read[0], []).append(read[1])
+    return {
+        (kind, name): Known(kind, name, tuple(seen))
+        for (kind, name), seen in found.items()
+        if tables.definition(server_key(name) if kind == "server" else name) is not None
+    }
+
+
+class _Data(Struct, frozen=True):
+    definition: str
+    tool: str = ""
+    server: str = ""
+    described: str = ""
+
+
+class _Note(Struct, frozen=True):
+    what: str
+    data: _Data
+    by: str = ""
+
+
+_decode = Decoder(_Note).decode
+
+
+def _read(entry: AuditEntry) -> tuple[tuple[KnownKind, str], Sighting] | None:
+    """None for a record that somebody else wrote."""
+    try:
+        note = _decode(entry.body)
+    except DecodeError:
+        return None
+    data = note.data
+    kind: KnownKind = "server" if data.server else "tool"
+    sighting = Sighting(entry.seq, entry.at, note.what, note.by, data.definition, data.described)
+    return (kind, data.server or data.tool), sighting

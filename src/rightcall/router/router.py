@@ -40,8 +40,8 @@ from rightcall.router.packet import (
 )
 from rightcall.router.ranking import BY_WORDS, Asked, Found, Ranker, alone, chance, forest, load_weights
 from rightcall.router.slots import FILLED, filled_shares
-from rightcall.router.spans import follow_models, follow_trip
 from rightcall.router.toolset import Toolset
+from rightcall.router.trip import follow_models, follow_trip
 
 if TYPE_CHECKING:
     from rightcall.executor.pipeline import Ask

@@ -1,4 +1,5 @@
-"""The way of one request through the steps of a router, in the order of design 004; `Trip.run` is the whole of it.
+"""The way of one request through the steps of a router, in the order of design 004; `Trip.run` is the whole of it. And
+the span that follows it.
 
 detect ─┬─ none ─────────────────────────────────────────────────────────────▶ respond
         ├─ ask ──────────────────────────────────────────────────────────────▶ respond (asks for what is missing)
@@ -6,6 +7,8 @@ detect ─┬─ none ───────────────────�
                      ▲        └─ none   │        └─ unsure ──▶ respond       │
                      └──────────────────┴────────────────── again, a few times
 """
+
+from __future__ import annotations
 
 import asyncio
 import logging
@@ -18,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall.base.telemetry.conventions import Value
 from rightcall.base.telemetry.spans import NO_SPAN, Span
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, RightCallError, StoreError
@@ -46,7 +50,9 @@ from rightcall.router.packet import (
 from rightcall.router.review import call_of
 
 if TYPE_CHECKING:
+    from rightcall.base.telemetry.spans import Telemetry
     from rightcall.executor.executor import Executor
+    from rightcall.router.packet import Models
     from rightcall.router.router import Router
 
 
@@ -63,7 +69,7 @@ _DECISIONS = {
 class Trip:
     """A packet on its way. `packet` is where it stands, at any moment: also when the task is cancelled."""
 
-    def __init__(self, router: "Router", packet: Packet) -> None:
+    def __init__(self, router: Router, packet: Packet) -> None:
         self.router = router
         self.packet = packet
         self.by = ""
@@ -218,7 +224,7 @@ _MOST_OUTPUT = 50_000
 """Bytes of a result that a packet carries as data; of a larger one it has what a model would be shown."""
 
 
-async def execute(packet: Packet, executor: "Executor | None", settings: RouterSettings, wait: float) -> Packet:
+async def execute(packet: Packet, executor: Executor | None, settings: RouterSettings, wait: float) -> Packet:
     """Run the selected call. Whoever calls this has seen to it that it was cleared."""
     taken = start_step()
     selected = packet.tool_routing.selected_tool
@@ -270,7 +276,7 @@ def inject(packet: Packet) -> Packet:
     return with_routing(packet, reinjection_count=max(routing.reinjection_count, 0) + 1)
 
 
-def _changed(executor: "Executor", selected: SelectedTool) -> str | None:
+def _changed(executor: Executor, selected: SelectedTool) -> str | None:
     """What was reviewed is what runs: a call that the gate would have to change now is another call."""
     if selected.tool_name not in executor.gate.catalog.tools:
         return NOBODY
@@ -480,3 +486,57 @@ def _anew(packet: Packet, said: str | None) -> Packet:
         approval=None, candidates=(), routing_requested=False,
     )  # fmt: skip
     return with_state(replace(packet, tool_routing=routing), "processing")
+
+
+# ── the span of a request ──
+#
+#   rightcall.route            how it went: the tool, its confidence, the status
+#     rightcall.route.select   each step, and within it
+#       chat MODEL             the models that it asks
+#       execute_tool NAME      the call
+#
+# While the answer comes in pieces, the span is current only as long as the router works: whoever listens in between
+# does something else.
+
+
+def follow_models(models: Models, telemetry: Telemetry) -> None:
+    """The models that are asked over HTTP tell of it. Any other is a function, which tells what it likes."""
+    from rightcall.models.endpoint import Endpoint  # late: most routers are given their models
+
+    for model in (models.light, models.prime):
+        if isinstance(model, Endpoint):
+            model.telemetry = telemetry
+
+
+async def follow_trip(trip: Trip, pieces: Pieces) -> Pieces:
+    """The same pieces, with a span around the work for them."""
+    span = trip.span = trip.router.telemetry.route()
+    try:
+        async with aclosing(pieces):
+            while True:
+                with span.inside():
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
+                yield piece
+    except BaseException as error:
+        if not isinstance(error, GeneratorExit):  # who stops listening has what they wanted
+            span.fail(type(error).__name__)
+        raise
+    finally:
+        span.tell(route_told(trip.packet))
+        span.end()
+
+
+def route_told(packet: Packet) -> dict[str, Value]:
+    """How a request went, without a word of what was asked."""
+    routing, intent = packet.tool_routing, packet.intent
+    told: dict[str, Value] = {
+        "rightcall.caller": packet.header.caller,
+        "rightcall.route.intent": intent.user_intent,
+        "rightcall.route.status": routing.execution_status,
+    }
+    if routing.selected_tool is not None:
+        told["rightcall.route.tool"] = routing.selected_tool.tool_name
+        told["rightcall.route.confidence"] = round(routing.confidence, 3)
+    return told

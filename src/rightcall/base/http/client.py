@@ -120,13 +120,7 @@ class Incoming(Answer):
         Raises `HttpError` where the rest never comes, after everything that did come was given.
         """
         if not self._pieces and not self.is_complete:
-            waiter = self._expect(self._limits.between_seconds, "between pieces")
-            try:
-                await waiter
-            finally:
-                self._waiter = self.deadline = None
-            if self._error is not None and not self._pieces:
-                raise self._error
+            await self._wait(self._limits.between_seconds, "between pieces")
         pieces = self._pieces
         if not pieces:
             return b""
@@ -169,13 +163,17 @@ class Incoming(Answer):
     async def head(self) -> None:
         """Waits until status and headers are there."""
         while not self.has_head:
-            waiter = self._expect(self._limits.first_byte_seconds, "first byte")
-            try:
-                await waiter
-            finally:
-                self._waiter = self.deadline = None
-            if self._error is not None and not self._pieces:
-                raise self._error
+            await self._wait(self._limits.first_byte_seconds, "first byte")
+
+    async def _wait(self, seconds: float, phase: Phase) -> None:
+        """Until something arrives; raises where nothing more can be given."""
+        waiter = self._expect(seconds, phase)
+        try:
+            await waiter
+        finally:
+            self._waiter = self.deadline = None
+        if self._error is not None and not self._pieces:
+            raise self._error
 
     def _expect(self, seconds: float, phase: Phase) -> asyncio.Future[None]:
         """What is done when something has come: for the caller to await, since a coroutine between would cost every

@@ -18,12 +18,11 @@ from rightcall.console.charts import Chart, Drawing, Series, bars, lines
 from rightcall.console.page import Page, look, render, site_of
 from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.overview import PERIODS
-from rightcall.record.analytics import UNTOLD, Analytics, Repairs, analytics_of
+from rightcall.record.analytics import UNTOLD, Analytics, Metric, Repairs, analytics_of, metrics_of
 from rightcall.record.calls import Period, window_of
 from rightcall.record.counts import Counts, Part
 from rightcall.record.export import csv_line
 from rightcall.record.figures import SECONDS, Figures, Fit, Point, figures_of, fit_of_all, fit_over_time, read_series
-from rightcall.record.metrics import Metric, metrics_of
 from rightcall.record.rollup.periods import count_within
 from rightcall.record.tables import Store, Tables
 

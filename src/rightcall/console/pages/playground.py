@@ -23,7 +23,7 @@ from rightcall.console.questions import TextLine, plain_json, rows_of, text_line
 from rightcall.errors import RightCallError
 from rightcall.gate.gate import Gate
 from rightcall.record.calls import CallRecord, call
-from rightcall.record.definitions import known_definitions
+from rightcall.record.notes import known_definitions
 from rightcall.types import Place, Reading, Repair, Verdict
 
 LONGEST: Final = 100_000

@@ -26,7 +26,7 @@ from rightcall.policy.settings import Rights, Server
 from rightcall.policy.types import DEFAULT_CALLER, Approval
 from rightcall.record.calls import CallFilter, Period, page_of_calls
 from rightcall.record.counts import Counts, Tally
-from rightcall.record.definitions import Known, KnownKind, known_definitions
+from rightcall.record.notes import Known, KnownKind, known_definitions
 from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Tables
 from rightcall.types import Rules
