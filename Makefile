@@ -115,6 +115,9 @@ coverage: $(VENV)/.dev ## branch coverage of every package by the tests [ARGS=te
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -n 2 --cov=rightcall --cov-branch --cov-report= $(ARGS)
 	@$(BIN)/python scripts/coverage_table.py
 
+mutants: $(VENV)/.dev ## put faults into the source and count how many the tests catch; takes long [ARGS='--count 50 --seed 2 --tests tests/gate']
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/mutants.py $(ARGS)
+
 fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)
 

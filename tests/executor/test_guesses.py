@@ -177,7 +177,7 @@ def test_a_file_tool_asks_before_it_reads_credentials_as_a_command_does(door: Do
         "wp-config.php", "www/wp-config.php", "deploy_key", "x/firebase-adminsdk-abc.json", "api_key.txt", "token.json",
         "AuthKey.p8", "kubeconfig.prod", "eu.kubeconfig", "appsettings.prod.json", "fish_history", "history.sqlite",
         "ansible/vault-pass", "vault_pass", ".dev.vars", "~/Library/Keychains/login.keychain",
-        "~/snap/firefox/common/x", "/home/eva/Library/Cookies/c", "/root/x", "sub/wallet.dat", "_netrc", "www/.htpasswd",
+        "~/snap/firefox/common/x", "/home/eva/Library/Cookies/c", "/root/x", "sub/wallet.dat", "_netrc", "a/.htpasswd",
         "prod.tfvars", "~/.claude.json", "backup/key4.db", "/var/lib/docker/x", "/etc/ssl/private/a.pem",
     ],
 )  # fmt: skip

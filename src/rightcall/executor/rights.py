@@ -417,7 +417,8 @@ _ODD_ENDS = (
     ".tfvars.json", "wp-config.php",
 )  # fmt: skip
 _ODD_WORDS = (
-    "key", "token", "secret", "passw", "_pass", "-pass", "cred", "kubeconfig", "appsettings.", "history", ".p8", "adminsdk",
+    "key", "token", "secret", "passw", "_pass", "-pass", "cred", "kubeconfig", "appsettings.", "history", ".p8",
+    "adminsdk",
 )  # fmt: skip
 """The same for the places of credentials: whatever a command would be asked about is among them."""
 
