@@ -5,8 +5,8 @@
 The tests run once with coverage, which says which of them reach which line; then each fault runs in a copy of the tree
 with the tests that reach its line: one case of each test before the next case, those of its own package before others,
 the narrowest first. What runs when a module is loaded is asked of the tests that reach the file. As many faults are
-drawn from every package. A fault in a line that no test reaches counts as missed, and so does one that only a program of
-its own would reach.
+drawn from every package. A fault in a line that no test reaches counts as missed, and so does one that only a program
+of its own would reach.
 """
 
 import argparse
