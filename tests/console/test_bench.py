@@ -2,17 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Generator
 
 import pytest
 
 from rightcall.console import bench
-from rightcall.console.access import Address
-from rightcall.console.app import Console, console_running
 from rightcall.console.bench import Bench, TooBusyError
-from rightcall.policy.settings import ConsoleSettings, Policy
-from rightcall.record.memory import MemoryStore
-from support.consoles import Browser, session
+from rightcall.policy.settings import Policy
 
 AT_ONCE = bench._AT_ONCE  # pyright: ignore[reportPrivateUsage]
 
