@@ -30,7 +30,7 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts test-console chromium lint types tests bench fuzz hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts test-console chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -114,6 +114,9 @@ shape: $(VENV)/.dev ## size, depth and start-up of the source tree, and the file
 coverage: $(VENV)/.dev ## branch coverage of every package by the tests [ARGS=tests/gate for some of them]
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -n 2 --cov=rightcall --cov-branch --cov-report= $(ARGS)
 	@$(BIN)/python scripts/coverage_table.py
+
+mutants: $(VENV)/.dev ## put faults into the source and count how many the tests catch; takes long [ARGS='--count 50 --seed 2 --tests tests/gate']
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/mutants.py $(ARGS)
 
 fuzz: $(VENV)/.dev ## look for broken promises in random calls [FUZZ_SECONDS=600]
 	@$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS) $(ARGS)

@@ -3,8 +3,10 @@
     python scripts/mutants.py [--tree FOLDER] [--count 300] [--seed 1] [--workers N] [--tests tests/gate …]
 
 The tests run once with coverage, which says which of them reach which line; then each fault runs in a copy of the tree
-with the tests that reach its line, the narrowest first. As many faults are drawn from every package. A fault in a line
-that no test reaches counts as missed, and so does one that only a program of its own would reach.
+with the tests that reach its line: one case of each test before the next case, those of its own package before others,
+the narrowest first. What runs when a module is loaded is asked of the tests that reach the file. As many faults are
+drawn from every package. A fault in a line that no test reaches counts as missed, and so does one that only a program
+of its own would reach.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +28,7 @@ from xml.etree import ElementTree
 
 from coverage import CoverageData
 
-TESTS = 40
+TESTS = 60
 """So many tests at most are asked about one fault."""
 SECONDS = 120
 """A fault that makes the tests run longer than this counts as caught."""
@@ -160,20 +162,38 @@ def _environment(tree: Path) -> dict[str, str]:
 
 
 def tests_of(tree: Path, data: Path, mutants: list[Mutant]) -> dict[Mutant, list[str]]:
-    """The tests that reach each fault's line, the narrowest first."""
+    """The tests that are asked about each fault, in their order."""
     covered = CoverageData(str(data))
     covered.read()
     with sqlite3.connect(data) as connection:
         query = "select c.context, count(*) from arc a join context c on c.id = a.context_id group by 1"
         rows = connection.execute(query)
         width = {context.removesuffix("|run"): lines for context, lines in rows}
-    lines = {file: covered.contexts_by_lineno(str(tree / file)) for file in {mutant.file for mutant in mutants}}
     found = dict[Mutant, list[str]]()
-    for mutant in mutants:
-        names = lines[mutant.file].get(mutant.span[0], ())
-        contexts = {name.removesuffix("|run") for name in names if name.endswith("|run")}
-        found[mutant] = sorted(contexts, key=lambda name: (width.get(name, 0), name))[:TESTS]
+    for file in {mutant.file for mutant in mutants}:
+        by_line = covered.contexts_by_lineno(str(tree / file))
+        of_file = {name for names in by_line.values() for name in names}
+        for mutant in (one for one in mutants if one.file == file):
+            names = by_line.get(mutant.span[0], [])
+            reaching = _tests(names) or (_tests(of_file) if names else set[str]())
+            found[mutant] = _spread(reaching, Path(file).parts[2], width)[:TESTS]
     return found
+
+
+def _tests(contexts: Iterable[str]) -> set[str]:
+    """Those that reach it themselves or with what is set up for them."""
+    return {name.rpartition("|")[0] for name in contexts if name.endswith(("|run", "|setup"))}
+
+
+def _spread(tests: set[str], package: str, width: dict[str, int]) -> list[str]:
+    order = sorted(tests, key=lambda name: (not name.startswith(f"tests/{package}/"), width.get(name, 0), name))
+    cases: Counter[str] = Counter()
+    turns = dict[str, int]()
+    for name in order:
+        function = name.partition("[")[0]
+        turns[name] = cases[function]
+        cases[function] += 1
+    return sorted(order, key=turns.__getitem__)
 
 
 def is_caught(copy: Path, mutant: Mutant, tests: list[str], deselected: list[str]) -> bool:

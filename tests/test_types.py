@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 import pytest
 
+from rightcall.errors import ConfigError, ModelError, RightCallError, StoreError, Unreadable
 from rightcall.types import Call, MessageShape, Problem, Verdict, refusal
 
 REFUSED = Verdict(ok=False, call=None, found=Call("w", {}, "call_1"), hint="⚠️ Invalid w call.")
@@ -50,3 +51,27 @@ def test_a_refusal_without_a_hint_still_says_why() -> None:
 def test_an_unknown_shape_is_named_with_those_that_exist() -> None:
     with pytest.raises(ValueError, match="expected openai, anthropic, mcp or text"):
         refusal(REFUSED, "soap")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Unreadable("a key was expected", 7),
+        StoreError("a key was expected", "full"),
+        ModelError("a key was expected", "status", status=500),
+        ConfigError("a key was expected"),
+    ],
+)
+def test_an_error_reads_as_its_message_and_nothing_else(error: RightCallError) -> None:
+    assert str(error) == "a key was expected"
+    assert error.args == ("a key was expected",)
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "shown"),
+    [("", 0, "wrong"), ("", 3, "wrong"), ("a.toml", 0, "a.toml: wrong"), ("a.toml", 3, "a.toml:3: wrong"),
+     ("a\n\x1b[2Jb", 1, "a\\n\\x1b[2Jb:1: wrong")],
+)  # fmt: skip
+def test_a_wrong_setting_says_where_it_stands(source: str, line: int, shown: str) -> None:
+    error = ConfigError("wrong", source=source, line=line)
+    assert (str(error), error.source, error.line) == (shown, source, line)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.catalog.catalog import build_catalog
+from rightcall.catalog.catalog import build_catalog, slip
 from rightcall.catalog.tool import PackTool
 from rightcall.types import Rules
 from support.every import every
@@ -138,3 +138,20 @@ def test_a_tools_own_name_is_always_exact(name: str) -> None:
     match = CATALOG.find(name)
     assert match.tool is CATALOG.get(name)
     assert match.kind == "exact"
+
+
+@pytest.mark.promise("V-09")
+@pytest.mark.parametrize(
+    ("written", "meant", "same"),
+    [
+        ("wether", "weather", True), ("waether", "weather", True), ("weathrr", "weather", True),
+        ("calndr", "calendar", False), ("calendxx", "calendar", False), ("kalendxr", "calendar", False),
+        ("caelndra", "calendar", False), ("calednra", "calendar", False), ("claendra", "calendar", False),
+        ("caeldnar", "calendar", True), ("subscribtoin", "subscription", True), ("xubscribtion", "subscription", False),
+        ("subscriptioxx", "subscription", False), ("abscd", "abcd", False), ("abscde", "abcde", True),
+        ("users", "user", False), ("overwrite", "write", False), ("user1", "usera", False), ("stage", "state", False),
+    ],
+)  # fmt: skip
+def test_two_slips_are_one_too_many_but_inside_a_long_word(written: str, meant: str, same: bool) -> None:
+    assert slip(written, meant) is same
+    assert slip(meant, written) is same

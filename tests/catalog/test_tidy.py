@@ -22,6 +22,8 @@ def prop(schema: Any) -> Any:
         ({"type": "float"}, {"type": "number"}),
         ({"type": "tuple", "items": {"type": "int"}}, {"type": "array", "items": {"type": "integer"}}),
         ({"type": "any"}, {}),
+        ({"type": ["string", "any"]}, {}),
+        ({"type": ["str", "string", "int"]}, {"type": ["string", "integer"]}),
         ({"type": "STRING"}, {"type": "string"}),
         ({"type": "HashMap"}, {"type": "object"}),
         ({"type": ["str", "None"]}, {"type": ["string", "null"]}),

@@ -183,3 +183,20 @@ def test_the_scanner_agrees_with_the_parser_on_odd_but_valid_text(text: str) -> 
     except tomllib.TOMLDecodeError:
         return
     assert set(places(tomllib.loads(text))) == set(key_lines(text))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        '"a\\tb"',
+        '"\\u00e4x"',
+        '"\\U0001F600x"',
+        '"\\U0001F600\\u00e41\\"\\\\"',
+        '"\\b\\n\\f\\r"',
+        "'\\u00e4'",
+        '"\\u0031 2"',
+    ],
+)
+def test_a_key_with_escapes_is_found_under_what_it_means(key: str) -> None:
+    text = f"[{key}.inner]\nvalue = 1\n"
+    assert set(places(tomllib.loads(text))) == set(key_lines(text))

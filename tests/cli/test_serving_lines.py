@@ -245,3 +245,13 @@ def test_at_the_start_it_is_said_whether_the_upstream_answers() -> None:
             f"{where} cannot be reached (Connection refused). Start it, or pass another address as `--upstream`; "
             "requests fail until it answers\n"
         )
+
+
+@pytest.mark.parametrize(
+    ("repairs", "end"),
+    [(20, "a19 [types.number]"), (21, "a19 [types.number]; and 1 more repair"), (22, "and 2 more repairs")],
+)
+def test_so_many_repairs_are_named_and_the_rest_is_counted(repairs: int, end: str) -> None:
+    made = tuple(Repair(f"a{n}", "", f"a{n}", "structure", "types.number", 0.9) for n in range(repairs))
+    line = told(Did("repaired", Verdict(True, ADD, repairs=made), "add", "{}"))
+    assert line.replace('"', "").endswith(f"{end}\n")

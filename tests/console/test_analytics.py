@@ -109,3 +109,11 @@ def test_an_empty_period_says_what_to_do(ann: Browser) -> None:
     page = ann.get("/analytics?period=1hour").text
     assert "choose a longer period" in page
     assert ann.get("/analytics/export?table=nothing").status == 404
+
+
+def test_in_a_long_line_only_a_value_that_no_line_leads_to_has_a_dot() -> None:
+    values = [1, None, 2, 3, None, 4, *[None] * 200, 5]
+    starts = [f"{number}" for number in range(len(values))]
+    series = (Series("a", values),)
+    (drawn,) = lines(Drawing(id="x", title="X", desc="X", starts=starts, series=series)).drawn
+    assert [one.label for one in drawn.dots] == ["a: 1", "a: 4", "a: 5"]

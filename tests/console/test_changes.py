@@ -213,3 +213,13 @@ def test_no_line_of_a_diff_passes_for_the_next_file() -> None:
 def test_a_console_on_nothing_says_so(ann: Browser) -> None:
     assert "rightcall console --root ." in ann.get("/changes").text
     assert ann.get(PULL).status == 404
+
+
+def test_what_is_closed_is_listed_only_where_all_is_asked_for(world: World) -> None:
+    row = 'href="/changes/pulls/1"'
+    assert row in world.ann.get("/changes").text
+    assert world.ann.post(PULL, world.form(world.ann.get(PULL), act="close")).status == 303
+    assert row not in world.ann.get("/changes").text.partition("Branches")[0]
+    assert row in world.ann.get("/changes?status=all").text
+    assert row not in world.ann.get("/changes?status=all&before=1").text.partition("Branches")[0]
+    assert row in world.ann.get("/changes?status=all&before=2").text

@@ -22,6 +22,7 @@ from rightcall.policy.types import SECOND, Grant
 from rightcall.record.admission import give_grant
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import NoteBody, encode
+from support.approvals import START, approval_of
 from support.consoles import Browser
 
 POLICY = """\
@@ -303,3 +304,19 @@ def test_no_address_can_be_made_to_be_asked(ann: Browser) -> None:
 def test_a_recorded_call_opens_in_the_playground(ann: Browser) -> None:
     assert ann.get("/playground?call=999999").status == 200
     assert ann.get("/playground?call=x").status == 200
+
+
+def test_a_change_that_waits_is_shown_beside_its_tool_and_a_call_that_waits_is_none(
+    bob: Browser, store: MemoryStore
+) -> None:
+    waiting = [
+        approval_of(tool="git/git_status", kind="definition", id="aaaa1111"),
+        approval_of(tool="code/read", kind="call", id="bbbb2222"),
+        approval_of(tool="code/log", kind="definition", id="cccc3333", expires_at=START - 1),
+    ]
+    for one in waiting:
+        store.transact(lambda tables, one=one: tables.put_approval(one))
+    page = bob.get("/tools").text
+    assert "/inbox/aaaa1111" in page
+    assert "bbbb2222" not in page
+    assert "cccc3333" not in page

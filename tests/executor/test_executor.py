@@ -25,6 +25,7 @@ def test_a_broken_call_is_repaired_checked_allowed_run_recorded_and_answered(wor
     assert outcome.decision.rule == "stage:own"
     assert outcome.metadata.token_estimate > 0
     assert outcome.metadata.cached is False
+    assert 0 < outcome.metadata.execution_time <= outcome.metadata.stages["execute"]
     assert list(outcome.metadata.stages) == ["check", "authorise", "execute", "record", "present"]
     assert [entry.kind for entry in shop.entries()] == ["policy", "begin", "definition", "end"]
     begin = bodies(shop, "begin")[0]

@@ -170,6 +170,34 @@ def test_a_file_tool_asks_before_it_reads_credentials_as_a_command_does(door: Do
     assert len(passing(door, [{"file_path": path} for path in harmless], "Read", "")) == len(harmless)
 
 
+@pytest.mark.promise("P-15", "P-16")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "wp-config.php", "www/wp-config.php", "deploy_key", "x/firebase-adminsdk-abc.json", "api_key.txt", "token.json",
+        "AuthKey.p8", "kubeconfig.prod", "eu.kubeconfig", "appsettings.prod.json", "fish_history", "history.sqlite",
+        "ansible/vault-pass", "vault_pass", ".dev.vars", "~/Library/Keychains/login.keychain",
+        "~/snap/firefox/common/x", "/home/eva/Library/Cookies/c", "/root/x", "sub/wallet.dat", "_netrc", "a/.htpasswd",
+        "prod.tfvars", "~/.claude.json", "backup/key4.db", "/var/lib/docker/x", "/etc/ssl/private/a.pem",
+    ],
+)  # fmt: skip
+def test_whatever_a_command_is_asked_about_a_file_tool_is_asked_about_too(door: Door, path: str) -> None:
+    (_, rule), (action, _) = judged(door, [{"file_path": path}], "Read", "") + judged(
+        door, [{"command": f"cat {path}"}], "Bash", ""
+    )
+    assert (rule, action) in (("path:credentials", "ask"), ("path:secret", "deny"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["src/tokenizer.py", "src/keys.py", "docs/history.md", "keyboard.json", "api_key.example.txt", "library/a.py",
+     "snap/a.py", "src/credentials.rs", "HISTORY.rst", "a.p8x"],
+)  # fmt: skip
+def test_a_name_that_only_sounds_like_credentials_passes_both(door: Door, path: str) -> None:
+    assert passing(door, [{"file_path": path}], "Read", "")
+    assert passing(door, [{"command": f"cat {path}"}], "Bash", "")
+
+
 @pytest.mark.promise("P-03", "P-15")
 def test_a_name_is_about_a_path_wherever_the_word_stands_in_it(door: Door) -> None:
     names = (

@@ -313,3 +313,14 @@ def test_what_became_of_it_stands_in_the_first_line() -> None:
     given_yes = approval_of(status="approved", by="anna")
     assert question_lines(given_yes, now=START, width=100)[0].endswith("approved, 10 min 0 s left to use it")
     assert question_lines(given_yes, now=late, width=100)[0].endswith("approved, but expired unused")
+
+
+@pytest.mark.parametrize("levels", [3, 8, 40])
+def test_however_deep_a_value_lies_it_is_shown_as_it_was_written(levels: int) -> None:
+    inner = '[1.50, null, "rm", {"b": [true, 1e400, []]}]'
+    deep = '{"a": [' * levels + inner + "]}" * levels
+    shown = text_of(approval_of(text=f'{{"arguments": {deep}, "tool": "x"}}'), width=400)
+    for part in ("1.50", "null", '"rm"', "true", "1e400"):
+        assert part in shown
+    if levels == 40:
+        assert inner in shown

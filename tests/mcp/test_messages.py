@@ -10,6 +10,7 @@ from rightcall.mcp.messages import (
     envelope,
     failure,
     identity,
+    outcome_of,
     peer_of_handshake,
     peer_of_request,
     read,
@@ -77,3 +78,49 @@ def test_a_request_of_the_new_era_speaks_for_itself() -> None:
 
 def test_an_unknown_client_is_taken_for_the_oldest() -> None:
     assert peer_of_handshake({"protocolVersion": 5}).version == HANDSHAKE[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "summary"),
+    [
+        ('[{"type":"text","text":"done"}]', "done"),
+        ('[{"type":"image","data":"x"},{"type":"text","text":"seen"}]', "seen"),
+        ('[{"type":"image","data":"x"}]', "1 content block"),
+        ('[{"type":"image"},{"type":"text","text":5}]', "2 content blocks"),
+        ("[]", ""), ('"text"', ""), ("[5]", ""), ("null", ""),
+    ],
+)  # fmt: skip
+def test_a_result_is_told_by_its_text_or_by_how_much_there_is(content: str, summary: str) -> None:
+    found = outcome_of(Raw(f'{{"content":{content}}}'.encode()), None)
+    assert (found.ok, found.summary, found.error) == (True, summary, None)
+    failed = outcome_of(Raw(f'{{"isError":true,"content":{content}}}'.encode()), None)
+    assert (failed.ok, failed.error) == (False, summary or "It failed.")
+
+
+def test_a_long_result_is_told_by_its_size_and_one_without_content_by_nothing() -> None:
+    long = outcome_of(Raw(b'{"content":[{"type":"text","text":"' + b"x" * 3_000_000 + b'"}]}'), None)
+    assert long.summary == "3,000,027 bytes"
+    assert outcome_of(Raw(b'{"structuredContent":{"a":1}}'), None).summary == ""
+
+
+@pytest.mark.parametrize(
+    ("result", "error", "told"),
+    [
+        (None, b'{"code":1,"message":"no such tool"}', "no such tool"),
+        (None, b'{"code":1,"message":7}', "The server reported an error."),
+        (None, b'"x"', "The server reported an error."),
+        (b"[1]", None, "The server's answer is not a result."),
+        (None, None, "The server's answer is not a result."),
+    ],
+)
+def test_a_response_that_is_no_result_is_a_failure_in_words(
+    result: bytes | None, error: bytes | None, told: str
+) -> None:
+    found = outcome_of(None if result is None else Raw(result), None if error is None else Raw(error))
+    assert (found.ok, found.error) == (False, told)
+
+
+def test_a_server_that_asks_for_input_has_not_failed_unless_it_says_so() -> None:
+    assert outcome_of(Raw(b'{"resultType":"input_required"}'), None).asks
+    both = outcome_of(Raw(b'{"resultType":"input_required","isError":true}'), None)
+    assert (both.ok, both.asks) == (False, False)

@@ -16,6 +16,7 @@ def loops(tmp_path: Path, request: pytest.FixtureRequest) -> Loops:
 def test_an_answer_without_calls_ends_it_at_once(loops: Loops) -> None:
     result = loops(["Hello."], "Hi")
     assert (result.text, result.stopped, result.rounds, result.outcomes) == ("Hello.", "answer", 0, ())
+    assert (result.turns, result.tool_turns, result.adoption) == (1, 0, 0.0)
     assert result.messages == [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
 
 
@@ -32,6 +33,7 @@ def test_a_text_model_reads_of_its_tools_in_the_system_message_and_of_results_in
     assert second.said.startswith("[Tool: code/read]\n")
     assert "logStateSnapshot" in second.said
     assert (result.text, result.stopped, result.rounds) == ("It logs the focus.", "answer", 1)
+    assert (result.turns, result.tool_turns, result.adoption) == (2, 1, 50.0)
     assert [outcome.tool for outcome in result.outcomes] == ["code/read"]
 
 

@@ -344,3 +344,15 @@ def test_a_process_that_writes_much_counts_it_by_itself(
     fill(store, clock)
     store.close()
     assert mark_of(open_sqlite()).seq > 0
+
+
+def test_a_call_that_still_runs_was_not_interrupted_and_one_that_nobody_runs_was(
+    store: Store, clock: ManualClock
+) -> None:
+    diary = Diary(store, clock)
+    alive, dead = diary.begin(tool="file/save"), diary.begin()
+    store.transact(lambda tables: tables.begun(alive))
+    found = store.look(lambda tables: by_rollup(tables, "1day", None)).by("tool")
+    assert dead
+    assert {tool: tally.interrupted for tool, tally in found.items()} == {"file/save": 0, "code/read": 1}
+    assert_counts_alike(store)

@@ -1,6 +1,7 @@
 """A database that cannot be used: nothing is done, the error says what is wrong, and work resumes by itself (A-04)."""
 
 import asyncio
+import errno
 import sqlite3
 import subprocess
 import threading
@@ -16,10 +17,16 @@ import pytest
 
 from rightcall.errors import StoreError
 from rightcall.record.sqlite import _NUDGE, Session, SqliteStore
-from rightcall.record.sqlite_file import VERSION, open_up
+from rightcall.record.sqlite_file import VERSION, fault_of, open_up
 from support.stores import BODY, OpenSqlite, add, locked, not_opened, numbers, records, refused, resumed
 
 pytestmark = pytest.mark.promise("A-04")
+
+
+def sqlite_error(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("no")
+    error.sqlite_errorcode = code
+    return error
 
 
 def test_a_lock_is_waited_for_and_then_refused_within_five_seconds(open_sqlite: OpenSqlite, database: Path) -> None:
@@ -339,3 +346,28 @@ def test_files_left_by_a_reader_while_it_was_read_only_do_not_stay_read_only(tmp
     again = SqliteStore(str(path))
     assert again.transact(lambda tables: tables.append("message", 0, b"{}")) == 2
     again.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "fault", "help"),
+    [
+        (OSError(errno.ENOSPC, "no"), "full", "once there is space again"),
+        (OSError(errno.EDQUOT, "no"), "full", "once there is space again"),
+        (OSError(errno.EROFS, "no"), "read-only", "writable for this user"),
+        (OSError(errno.EACCES, "no"), "read-only", "writable for this user"),
+        (OSError(errno.EIO, "no"), "failed", "once that is fixed"),
+        (sqlite_error(5), "locked", "once that process releases it"),
+        (sqlite_error(8), "read-only", "writable for this user"),
+        (sqlite_error(11), "corrupt", "`rightcall audit adopt --store "),
+        (sqlite_error(13), "full", "once there is space again"),
+        (sqlite_error(26), "corrupt", "`rightcall audit adopt --store "),
+        (sqlite_error(1), "failed", "once that is fixed"),
+        (StoreError("as it is", "closed"), "closed", "as it is"),
+    ],
+)
+def test_every_fault_says_what_would_help(error: Exception, fault: str, help: str, tmp_path: Path) -> None:
+    told = fault_of(error, tmp_path / "audit.db")
+    assert told is not error
+    assert told.fault == fault
+    assert help in str(told)
+    assert ("audit adopt" in str(told)) is (fault == "corrupt")

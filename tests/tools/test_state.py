@@ -11,7 +11,7 @@ import pytest
 from rightcall.base.json.strict import values_at
 from rightcall.tools import state as state_module
 from rightcall.tools.functions import LocalTool, local_tool, tool
-from rightcall.tools.state import is_keepable, place_arguments, state_of
+from rightcall.tools.state import is_keepable, place_arguments, state_of, tells_changes
 
 
 @pytest.mark.parametrize(
@@ -269,3 +269,18 @@ def test_where_the_process_works_in_the_root_they_stay_as_they_are(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert place_arguments({"path": "a"}, ("path",), str(tmp_path)) == {"path": "a"}
+
+
+def test_the_same_state_tells_nothing_of_what_is_deeper_in_a_folder_unless_the_tool_says_it(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+
+    def tells(*paths: str, **declared: Any) -> bool:
+        return tells_changes(reader(**declared), {"path": paths[0], "more": list(paths[1:])}, str(tmp_path))
+
+    assert tells("file")
+    assert tells("not there")
+    assert not tells("folder")
+    assert not tells("file", "folder")
+    assert tells("folder", state=lambda _: "all of it")
+    assert tells("folder", paths=[])

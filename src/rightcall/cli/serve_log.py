@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import REDACTED, escaped, render_json
-from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text
+from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, many
 from rightcall.proxy.gates import CALLER, Did, Provenance, notes, word_for
 from rightcall.record.tables import CallBody
 from rightcall.types import Verdict
@@ -291,7 +291,7 @@ def _why(did: Did, body: CallBody) -> str:
     if did.fate in ("repaired", "lifted") and body.repairs:
         changes = [_change(one) for one in body.repairs[:_MOST]]
         more = len(body.repairs) - _MOST
-        return "; ".join([*changes, *([f"and {more} more repairs"] if more > 0 else [])])
+        return "; ".join([*changes, *([f"and {many(more, 'more repair')}"] if more > 0 else [])])
     return _reason(did, body)
 
 

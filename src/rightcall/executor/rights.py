@@ -414,9 +414,13 @@ _MAY_GUARD = regex(r"(?:^|[/\\])[.~]|^/|^[A-Za-z]:|customize\.py|authorized_keys
 _ODD_STARTS = (".", "/etc/", "/proc/", "/run/", "/var/", "/dev/", "/root")
 _ODD_ENDS = (
     "_netrc", "shadow", "shadow-", "wallet.dat", "login data", "logins.json", "key4.db", "cookies.sqlite", ".tfvars",
-    ".tfvars.json",
+    ".tfvars.json", "wp-config.php",
 )  # fmt: skip
-"""The same for the places of credentials."""
+_ODD_WORDS = (
+    "key", "token", "secret", "passw", "_pass", "-pass", "cred", "kubeconfig", "appsettings.", "history", ".p8",
+    "adminsdk",
+)  # fmt: skip
+"""The same for the places of credentials: whatever a command would be asked about is among them."""
 
 
 def touches(
@@ -517,8 +521,16 @@ def holds_credentials(root: str, paths: Iterable[tuple[str, str]], *, shown: boo
 
 
 def _may_hold(path: str) -> bool:
-    odd = "/." in path or "library/" in path or "snap/" in path
-    return odd or path.startswith(_ODD_STARTS) or path.endswith(_ODD_ENDS)
+    if (
+        "/." in path
+        or "library/" in path
+        or "snap/" in path
+        or path.startswith(_ODD_STARTS)
+        or path.endswith(_ODD_ENDS)
+    ):
+        return True
+    name = path.rpartition("/")[2]
+    return any(word in name for word in _ODD_WORDS)
 
 
 def _plain(name: str) -> str:

@@ -389,7 +389,7 @@ def _text(content: Raw) -> str:
     for block in blocks:
         if isinstance(block.text, str):
             return block.text[:GENEROUS]
-    return f"{len(blocks)} content blocks" if blocks else ""
+    return f"{len(blocks)} content block{'s' * (len(blocks) > 1)}" if blocks else ""
 
 
 def with_note(result: Raw, text: str) -> Raw:

@@ -45,7 +45,7 @@ _WORDS: dict[StoreFault, tuple[str, str]] = {
     "locked": ("another process keeps it locked", "It continues by itself once that process releases it."),
     "full": ("the disk is full", "It continues by itself once there is space again."),
     "read-only": ("it cannot be written", "Make the file, those beside it and their folder writable for this user."),
-    "corrupt": ("it is damaged, or no database", "Put back a copy that is whole."),
+    "corrupt": ("it is damaged, or no database", ""),
     "failed": ("something is wrong with it", "It continues by itself once that is fixed."),
 }
 _LITTLE = 256 * 1024
@@ -73,7 +73,7 @@ def fault_of(error: Exception, path: Path) -> StoreError:
         return gone(path)
     fault = _ERRNO.get(error.errno or 0, "failed") if isinstance(error, OSError) else _kind(code, path)
     what, after = _WORDS[fault]
-    return unusable(path, f"{what} ({error})", way_out(path) if fault == "corrupt" else after, fault)
+    return unusable(path, f"{what} ({error})", after or way_out(path), fault)
 
 
 def _kind(code: int, path: Path) -> StoreFault:

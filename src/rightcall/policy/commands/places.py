@@ -64,7 +64,7 @@ _NAMED_LIKE_ONE = regex(
 """Names of files that hold credentials by custom, wherever they lie."""
 _ONLY_LIKE_ONE = ("example", "sample", "template", "schema", "mock", "fake", "dummy", "/locales/", "/i18n/", "/lang/",
                   "/fixtures/", "/docs/", "/node_modules/", "/testdata/", "/site-packages/")  # fmt: skip
-_TELLING = regex(r"key|token|secret|passw|cred|\.dev\.vars|kubeconfig|appsettings\.|history|\.p8|_pass")
+_TELLING = regex(r"key|token|secret|passw|cred|\.dev\.vars|kubeconfig|appsettings\.|history|\.p8|[_-]pass")
 _SETTINGS = regex(
     r"~/\.(?!config/|ssh/|cargo/|local/|cache/|claude/|codex/|gemini/|cursor/|git/|vim/|nvm/|rustup/|pyenv/|oh-my-zsh/)"
     r"[^/]+/(.*/)?(config(\.(json|toml|ya?ml|ini|cfg))?|(token|key|auth|session|api_key|[^/]*history)(\.[a-z]+)?"
