@@ -193,7 +193,7 @@ def sentence(comment: list[str]) -> str:
 # ── Python API ──
 
 FACADES = (
-    "rightcall", "rightcall.gate", "rightcall.catalog", "rightcall.policy", "rightcall.record", "rightcall.executor",
+    "rightcall", "rightcall.gate", "rightcall.batch", "rightcall.catalog", "rightcall.policy", "rightcall.record", "rightcall.executor",
     "rightcall.models", "rightcall.router", "rightcall.mcp", "rightcall.hosts",
 )  # fmt: skip
 

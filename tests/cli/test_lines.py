@@ -45,7 +45,7 @@ def test_workers_give_the_answers_of_one_by_one_in_order_and_a_bad_line_its_numb
     assert (plain.lines[101]["id"], plain.lines[101]["line"]) == ("x", 103)
     done = run(*INTO, "--workers", "2", "--stats")
     assert (folder / "out.jsonl").read_text(encoding="utf-8") == plain.out
-    assert done.out == ('out.jsonl: 449 lines\n2 lines could not be read; they are answered with "error"\n')
+    assert done.out == ('out.jsonl: 449 lines\n2 lines could not be read and are answered with "error"\n')
     assert json.loads(done.err) == json.loads(plain.err)
     assert run(*INTO, "--json").lines == [{"lines": 449, "new": 0, "errors": 0}]
 

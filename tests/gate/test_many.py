@@ -61,7 +61,7 @@ def test_a_pickled_gate_gives_the_same_readings_in_another_process(tmp_path: Pat
     policy = tmp_path / "rightcall.toml"
     policy.write_text('[gate]\nmode = "warn"\n\n')
     tools = tmp_path / "tools.toml"
-    tools.write_text('[tools.add.schema]\ntype = "object"\n')
+    tools.write_text('[tools.add.parameters]\ntype = "object"\n')
     gate = Gate([FORECAST, str(tools)], policy=policy, packs=["code"], provider="ollama", reasoning="closed")
     readings = gate.read_many(TEXTS)
     carried = tmp_path / "gate.pickle"

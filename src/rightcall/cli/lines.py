@@ -280,8 +280,12 @@ class Progress:
         said = f"{out}: {many(self.before + self.lines, 'line')}{new}"
         if not self.errors:
             return [said]
-        wrong = f'{many(self.errors, "line")} could not be read; they are answered with "error"'
+        wrong = f'{many(self.errors, "line")} could not be read and {_is(self.errors)} answered with "error"'
         return [said, style.tint(wrong, "yellow")]
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
 
 
 def _run_chunks(work: LineWork, stream: BinaryIO, file: "Output", workers: int) -> Progress:
