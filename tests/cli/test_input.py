@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rightcall.cli.corpora import cases, json_schema, read_flags
+from rightcall.cli.lines import add_statistics
 from rightcall.cli.options import InputError, bounded_lines, load_tools, read_text
-from rightcall.cli.read import add_statistics
 
 
 def test_lines_come_with_their_numbers_and_a_long_one_is_skipped_whole() -> None:

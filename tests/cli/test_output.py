@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rightcall.cli.terminal import is_unicode, json_text, verdict_record
+from rightcall.cli.terminal import is_unicode
+from rightcall.gate.records import json_text, verdict_record
 from rightcall.types import Call, Problem, Repair, Verdict
 
 VALUES: st.SearchStrategy[Any] = st.recursive(

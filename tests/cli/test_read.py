@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Gate
-from rightcall.cli.read import MAX_TEXT, LineGates, answer_lines, line_reader, place_records
+from rightcall.cli.lines import LineGates, answer_lines
+from rightcall.cli.read import MAX_TEXT, LineReader
+from rightcall.gate.records import place_records
 from rightcall.gate.stream import Stream
 from rightcall.types import Call, Place, Reading, Verdict
 from support.cli import TOOLS, Runner, start
@@ -388,7 +390,7 @@ def test_a_line_beyond_the_limit_is_refused_clearly_and_the_next_is_answered(
 def answers(lines: bytes, stream: int) -> list[Any]:
     options = Namespace(pack=[], provider=None, stats=False)
     out = io.StringIO()
-    answer_lines(io.BytesIO(lines), LineGates(options, Gate()), out, line_reader(None, stream))
+    answer_lines(io.BytesIO(lines), LineGates(options, Gate()), out, LineReader(None, stream))
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 

@@ -6,10 +6,12 @@
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
+from heapq import nlargest
 from itertools import pairwise
-from operator import is_
+from operator import is_, itemgetter
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Generic, ParamSpec, TypeVar
@@ -79,6 +81,10 @@ COMMON = frozenset(_COMMON.split())
 SUGGESTIONS = 3
 LONGEST = 200
 """A longer name is no name; it gets no search."""
+MANY = 500
+"""Names; among more, only those that share something with a wrong one are compared with it."""
+COMPARED = 200
+"""So many of them."""
 KEPT = 256
 """Answers that are kept: a model that has a name wrong has it wrong again and again."""
 
@@ -86,6 +92,7 @@ _NAMESPACE = re.compile(r"__|[./:]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _AROUND = " \t\r\n\"'`“”‘’«»<>"
 _CALL_NUMBER = regex(r"(?:[:#]\d+|\(\))$")
+_NUMBER_BEGUN = regex(r"[:#]\d*$")
 _FUNCTIONS = regex(r"^(?:functions\.)+")
 _ENVELOPE = frozenset((
     "name", "toolname", "functionname", "recipientname", "tool", "tools", "function", "functions", "action",
@@ -167,7 +174,7 @@ class Names:
     def answer(self, kind: NameKind, bare: str, found: set[str]) -> NameMatch:
         if len(found) == 1:
             return NameMatch(kind, self.tools[next(iter(found))], _CONFIDENCE[kind])
-        first = [name for name in self.tools if name in found]
+        first = [name for name in self.tools if name in found] if found else []
         return NameMatch("none", None, 0.0, tuple(dict.fromkeys((*first, *self.similar(bare))))[:SUGGESTIONS])
 
     def without_namespace(self, bare: str) -> set[str]:
@@ -183,17 +190,18 @@ class Names:
 
     def typo(self, bare: str) -> set[str]:
         """The one tool whose name differs by a slip, when no other is nearly as close."""
-        from rapidfuzz.distance import OSA  # late: only a name that nobody has pays for it
+        from rapidfuzz import process  # late: only a name that nobody has pays for it
+        from rapidfuzz.distance import OSA
 
         if len(bare) < 5:
             return set()
         mine = words_of(bare)
         text = "_".join(mine)
         near: dict[str, int] = {}
-        for name, _, spelled in self.spelled:
-            distance = OSA.distance(text, spelled, score_cutoff=4)
-            if distance <= 4:
-                near[name] = min(distance, near.get(name, distance))
+        found = process.extract(text, self.joined, scorer=OSA.distance, score_cutoff=4, limit=None)
+        for _, distance, at in sorted(found, key=itemgetter(2)):
+            name = self.spelled[at][0]
+            near[name] = min(int(distance), near.get(name, int(distance)))
         ranked = sorted(near, key=near.__getitem__)
         allowed = 2 if len(bare) >= 10 else 1
         if not ranked or near[ranked[0]] > allowed:
@@ -214,9 +222,68 @@ class Names:
         """Names worth suggesting, best first."""
         from rapidfuzz import fuzz, process
 
-        wanted = " ".join(words_of(bare))
-        found = process.extract(wanted, self.offered, scorer=fuzz.WRatio, score_cutoff=60, limit=SUGGESTIONS)
+        words = words_of(bare)
+        among = self.offered if len(self.offered) <= MANY else self.sharing(words)
+        found = process.extract(" ".join(words), among, scorer=fuzz.WRatio, score_cutoff=60, limit=SUGGESTIONS)
         return tuple(name for _, _, name in found)
+
+    def sharing(self, words: list[str]) -> dict[str, str]:
+        """Of very many names, those that share most with these words, or with what they are misspelt for: a rare word
+        counts for more than a common one. Where none does, those that look most alike as a whole."""
+        from rapidfuzz import fuzz, process
+
+        shares: dict[str, float] = {}
+        for word in dict.fromkeys(words):
+            alike = [word] if word in self.holders else []
+            if not alike and len(word) > 2:
+                near = process.extract(word, self.vocabulary, scorer=fuzz.ratio, score_cutoff=70, limit=SUGGESTIONS)
+                alike = [one for one, _, _ in near]
+            for one in alike:
+                holders = self.holders[one]
+                for name in holders[:COMPARED]:
+                    shares[name] = shares.get(name, 0.0) + 1 / len(holders)
+        best = nlargest(COMPARED, shares, key=shares.__getitem__)
+        if not best:
+            found = process.extract(" ".join(words), self.offered, scorer=fuzz.ratio, score_cutoff=60, limit=COMPARED)
+            best = [name for _, _, name in found]
+        return {name: self.offered[name] for name in best}
+
+    @cached_property
+    def joined(self) -> list[str]:
+        return [joined for _, _, joined in self.spelled]
+
+    @cached_property
+    def holders(self) -> dict[str, list[str]]:
+        """The names that hold a word, by the word."""
+        found: dict[str, list[str]] = {}
+        for name, text in self.offered.items():
+            for word in dict.fromkeys(text.split()):
+                found.setdefault(word, []).append(name)
+        return found
+
+    @cached_property
+    def vocabulary(self) -> list[str]:
+        return list(self.holders)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """All names without case and separators, with and without their namespace, in order."""
+        return sorted({*self.styled, *self.last, *map(key_of, self.alias)})
+
+    def may_begin(self, word: str) -> bool:
+        """Whether a word, or what it goes on with, may be the name of a tool as a model writes it down.
+
+        >>> from rightcall.catalog import build_catalog
+        >>> tools = build_catalog([{"name": "get_weather", "parameters": {"type": "object"}}])
+        >>> [tools.may_begin(word) for word in ("ge", "getWea", "functions.get_w", "fun", "Hello", "get_weather:0")]
+        [True, True, True, True, False, True]
+        """
+        rest = _FUNCTIONS.sub("", _NUMBER_BEGUN.sub("", word))
+        key = key_of(rest)
+        if not key or "functions".startswith(key):
+            return True
+        at = bisect_left(self.keys, key)
+        return at < len(self.keys) and self.keys[at].startswith(key)
 
 
 def may_name_tool(name: str) -> bool:
@@ -292,9 +359,18 @@ class Catalog(Struct, frozen=True, dict=True, eq=False):
         return tuple(self.tools)
 
     @cached_property
+    def _names(self) -> Names:
+        return Names(self.tools)
+
+    @cached_property
     def find(self) -> Callable[[str], NameMatch]:
         """Which tool a name means, and how sure that is."""
-        return Names(self.tools).find
+        return self._names.find
+
+    @cached_property
+    def may_begin(self) -> Callable[[str], bool]:
+        """Whether a word may be the beginning of a tool's name."""
+        return self._names.may_begin
 
 
 def build_catalog(

@@ -34,8 +34,9 @@ from rightcall.cli.options import (
 )
 from rightcall.cli.pause import paused_line
 from rightcall.cli.persons import ago, agrees, at_a_terminal, moment, person_option, who
-from rightcall.cli.terminal import Style, json_text, many, say, style_for, tell, wrap
+from rightcall.cli.terminal import Style, many, say, style_for, tell, wrap
 from rightcall.errors import AnswerError, ConfigError, StoreError
+from rightcall.gate.records import json_text
 from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person

@@ -23,7 +23,6 @@ from rightcall.cli.terminal import (
     Whole,
     brief,
     confidence,
-    json_text,
     labelled,
     many,
     pad,
@@ -33,6 +32,7 @@ from rightcall.cli.terminal import (
     written_lines,
 )
 from rightcall.executor.guesses import LOOP, how_to_allow
+from rightcall.gate.records import json_text
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours

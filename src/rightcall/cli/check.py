@@ -4,8 +4,17 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from rightcall.cli import OK, REFUSED
-from rightcall.cli.options import InputError, build_gate, gate_options, json_option, read_argument, stats_option
-from rightcall.cli.terminal import Style, print_stats, report, tell, verdict_record
+from rightcall.cli.options import (
+    InputError,
+    build_gate,
+    gate_options,
+    json_option,
+    lines_options,
+    read_argument,
+    stats_option,
+)
+from rightcall.cli.terminal import Style, print_stats, report, tell
+from rightcall.gate.records import verdict_record
 from rightcall.types import Verdict
 
 if TYPE_CHECKING:
@@ -33,6 +42,7 @@ def arguments(parser: ArgumentParser) -> None:
         help="Arguments as the model wrote them; @FILE reads a file, - standard input",
     )
     parser.add_argument("--jsonl", action="store_true", help="Read calls as JSON lines; answer each with one line")
+    lines_options(parser)
     parser.add_argument(
         "--explain", action="store_true", help="Explain more: how the call was read, the tool, the figures"
     )
@@ -65,7 +75,7 @@ def _lines(options: Namespace, gate: "Gate", verdict: "Verdict", written: str, s
 
 
 def _run_lines(options: Namespace) -> int:
-    from rightcall.cli.read import run_lines
+    from rightcall.cli.lines import run_lines
 
     if options.args is not None:
         raise InputError("--jsonl takes one file (or nothing for standard input), the arguments stand in its lines")

@@ -164,7 +164,7 @@ def _ready(store: Store, options: Namespace, address: "Address") -> None:
     """The link is a key: it is printed where somebody reads it, and not into a log."""
     link = login_url(store, options, address, options.person) if at_a_terminal() else None
     if options.json:
-        from rightcall.cli.terminal import json_text
+        from rightcall.gate.records import json_text
 
         say(json_text({"address": address.origin, "link": link}))
     else:

@@ -14,7 +14,6 @@ from rightcall.cli.terminal import (
     beside,
     harmless_lines,
     headline,
-    json_text,
     labelled,
     problem_lines,
     repair_lines,
@@ -22,10 +21,10 @@ from rightcall.cli.terminal import (
     style_for,
     tell,
     value_text,
-    verdict_record,
     wrap,
     written_lines,
 )
+from rightcall.gate.records import json_text, verdict_record
 from rightcall.types import Verdict
 
 # ── cases ──

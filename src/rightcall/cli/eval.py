@@ -32,18 +32,10 @@ from rightcall.cli.corpora import (
 )
 from rightcall.cli.options import InputError, build_gate, gate_options, json_option
 from rightcall.cli.persons import waiting
-from rightcall.cli.read import pieces_of, read_pieces, reading_record
-from rightcall.cli.terminal import (
-    Style,
-    harmless_lines,
-    json_text,
-    labelled,
-    table,
-    tell,
-    value_text,
-    written_lines,
-)
+from rightcall.cli.read import pieces_of, read_pieces
+from rightcall.cli.terminal import Style, harmless_lines, labelled, table, tell, value_text, written_lines
 from rightcall.errors import ConfigError
+from rightcall.gate.records import json_text, reading_record
 from rightcall.types import Reading
 
 if TYPE_CHECKING:

@@ -172,6 +172,7 @@ def flags(parser: ArgumentParser) -> list[str]:
 # ── options ──
 
 MAX_BYTES = 8 * 1024 * 1024
+_MOST_WORKERS = 256
 _CHUNK = 1024 * 1024
 
 
@@ -267,6 +268,24 @@ def _skip_rest(stream: BinaryIO) -> None:
     while chunk := stream.readline(_CHUNK):
         if chunk.endswith(b"\n"):
             return
+
+
+def lines_options(parser: ArgumentParser) -> None:
+    """--workers, --out."""
+    parser.add_argument(
+        "--workers", type=_workers, default=1, metavar="N", help="With --jsonl: read in N processes, or auto: all cores"
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="With --jsonl: write to FILE; run the command again to continue it"
+    )
+
+
+def _workers(text: str) -> int:
+    if text == "auto":
+        return os.cpu_count() or 1
+    if not text.isdecimal() or not 1 <= int(text[:6]) <= _MOST_WORKERS:
+        raise ArgumentTypeError(f"expected auto or a number from 1 to {_MOST_WORKERS}, not {escaped(text, 40)!r}")
+    return int(text)
 
 
 def gate_options(parser: ArgumentParser, *, tools: bool = True) -> None:

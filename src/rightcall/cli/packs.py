@@ -20,13 +20,12 @@ from rightcall.cli.options import (
     policy_file,
     policy_of,
 )
-from rightcall.cli.read import reading_record, report
+from rightcall.cli.read import report
 from rightcall.cli.terminal import (
     Style,
     count,
     effect_words,
     harmless_lines,
-    json_text,
     labelled,
     pad,
     tell,
@@ -35,6 +34,7 @@ from rightcall.cli.terminal import (
     wrap,
 )
 from rightcall.errors import ModelError, RightCallError
+from rightcall.gate.records import json_text, reading_record
 from rightcall.types import Verdict
 
 if TYPE_CHECKING:

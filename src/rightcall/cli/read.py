@@ -3,24 +3,18 @@
 import json
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast, get_args
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
-import msgspec
-
-from rightcall.base.json.strict import attempt, duplicate_keys
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
+from rightcall.cli.lines import LineError, LineGates, refuse_twice, run_lines, tools_of, value_of
 from rightcall.cli.options import (
-    MAX_BYTES,
     InputError,
-    bounded_lines,
     build_gate,
     gate_options,
-    gate_settings,
     json_option,
-    open_lines,
+    lines_options,
     read_argument,
     read_text,
     stats_option,
@@ -28,238 +22,23 @@ from rightcall.cli.options import (
 from rightcall.cli.terminal import (
     Style,
     advice,
-    call_record,
     count,
     headline,
-    is_unicode,
-    json_text,
     labelled,
     outcome,
     print_stats,
-    problem_record,
     reasons,
     retry_text,
     tell,
     value_text,
-    verdict_record,
     written_lines,
 )
 from rightcall.errors import RightCallError
+from rightcall.gate.records import place_records, reading_record
 from rightcall.types import Note, Place, Reading, ReasoningMode, Verdict
 
 if TYPE_CHECKING:
     from rightcall.gate.gate import Gate
-
-# ── statistics of several gates ──
-# Statistics of several gates added up, in the shape that `Gate.stats()` has.
-
-
-def add_statistics(one: dict[str, Any] | None, other: dict[str, Any]) -> dict[str, Any]:
-    """The sum of two statistics; the provider is that of the first."""
-    if one is None:
-        return other
-    total = {**one, **_counts(one, other)}
-    tools: dict[str, Any] = dict(one.get("tools", {}))
-    for name, stats in other.get("tools", {}).items():
-        tools[name] = {**tools[name], **_counts(tools[name], stats)} if name in tools else stats
-    return {**total, "tools": tools}
-
-
-def _counts(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    calls = one["total_calls"] + other["total_calls"]
-    failures = one["failures"] + other["failures"]
-    ways = {**one["normalizations"], **other["normalizations"]}
-    return {
-        "total_calls": calls,
-        "normalizations": {
-            way: one["normalizations"].get(way, 0) + other["normalizations"].get(way, 0) for way in ways
-        },
-        "failures": failures,
-        "success_rate": 100.0 * (calls - failures) / calls if calls else 0.0,
-    }
-
-
-_MOST_GATES = 64
-_ARGUMENTS = ("arguments", "args", "emitted")
-_NAMES = ("name", "tool")
-
-
-class LineError(RightCallError, ValueError):
-    """A line that is no call. `id` is the line's own, where it could be read."""
-
-    def __init__(self, message: str, id: Any = None) -> None:
-        super().__init__(message)
-        self.id = id
-
-
-class LineGates:
-    """The gates a run needs: one for all lines, and one for each set of tools that a line brings along."""
-
-    def __init__(self, options: Namespace, gate: "Gate") -> None:
-        self._options = options
-        self._gate = gate
-        self._own: OrderedDict[str, Gate] = OrderedDict()
-        self._past: dict[str, Any] | None = None
-
-    def gate_for(self, tools: Any) -> "Gate":
-        if tools is None:
-            return self._gate
-        key = json_text(tools)
-        gate = self._own.get(key)
-        if gate is None:
-            gate = self._own[key] = self._build(tools)
-            if len(self._own) > _MOST_GATES:
-                self._forget(self._own.popitem(last=False)[1])
-        else:
-            self._own.move_to_end(key)
-        return gate
-
-    def _forget(self, gate: "Gate") -> None:
-        if self._options.stats:
-            self._past = add_statistics(self._past, gate.stats())
-
-    def _build(self, tools: Any) -> "Gate":
-        from rightcall.gate.gate import Gate
-
-        options = self._options
-        return Gate(tools, policy=self._gate.policy, packs=tuple(options.pack), **gate_settings(options))
-
-    def stats(self) -> dict[str, Any]:
-        """The statistics of all gates of this run together."""
-        total = self._gate.stats()
-        for stats in (self._past, *(gate.stats() for gate in self._own.values())):
-            total = add_statistics(total, stats) if stats else total
-        return total
-
-
-Answer = Callable[[bytes, LineGates], dict[str, Any]]
-
-
-def check_line(line: bytes, gates: LineGates) -> dict[str, Any]:
-    """The verdict on the call of one line."""
-    fields = _call_fields(line)
-    line_id = fields.get("id")
-    name = _tool_name(fields, line_id)
-    try:
-        gate = gates.gate_for(_tools_or_schema(fields, name))
-    except (RightCallError, TypeError, ValueError, RecursionError) as error:
-        raise LineError(str(error), line_id) from error
-    verdict = gate.check(name, _arguments(fields, line_id), call_id=line_id if isinstance(line_id, str) else None)
-    record = verdict_record(verdict, name)
-    return {"id": line_id, **record} if "id" in fields else record
-
-
-def answer_lines(
-    stream: BinaryIO, gates: LineGates, out: TextIO, answer: Answer = check_line, *, limit: int = MAX_BYTES
-) -> None:
-    """Answers every line of the stream, in order."""
-    answer_each(stream, out, lambda line: answer(line, gates), limit=limit)
-
-
-def run_lines(options: Namespace, path: str, answer: Answer = check_line, *, limit: int = MAX_BYTES) -> int:
-    """The whole of `--jsonl`: answers every line of a file, or of standard input."""
-    gates = LineGates(options, build_gate(options))
-    with open_lines(path) as stream:
-        answer_lines(stream, gates, sys.stdout, answer, limit=limit)
-    if options.stats:
-        print_stats(gates.stats())
-    return OK
-
-
-def answer_each(
-    stream: BinaryIO, out: TextIO, answer: Callable[[bytes], dict[str, Any]], *, limit: int = MAX_BYTES
-) -> None:
-    """The same with whatever makes an answer of a line; what it raises of ours is the answer to that line alone."""
-    ascii_only = not is_unicode(out)
-    for number, line in bounded_lines(stream, limit):
-        if line is not None and not line.strip():
-            continue
-        try:
-            if line is None:
-                raise LineError(f"the line is longer than {limit:,} bytes")
-            record = answer(line)
-        except RightCallError as error:
-            record = {"id": getattr(error, "id", None), "line": number, "error": str(error)}
-        out.write(json_text(record, ascii_only=ascii_only) + "\n")
-        out.flush()
-
-
-def _call_fields(line: bytes) -> dict[str, Any]:
-    """The members of a line. Arguments that are an object stay text, so that the gate sees a key that stands twice."""
-    try:
-        raw = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        _refuse_twice(line.decode(), raw)
-        return {key: _member(key, value) for key, value in raw.items()}
-    except msgspec.ValidationError as error:
-        raise LineError("the line is JSON, but no object") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _fields_of_odd_json(line)
-
-
-def _refuse_twice(line: str, raw: dict[str, msgspec.Raw]) -> None:
-    """A member of the line that stands twice is refused; what is inside the arguments is the gate's business."""
-    for path in duplicate_keys(line, attempt(line)):
-        if path in raw:
-            raise LineError(f"the line has `{path}` twice")
-
-
-def _member(key: str, raw: msgspec.Raw) -> Any:
-    data = bytes(raw)
-    if key in _ARGUMENTS and data[:1] in (b"{", b"["):
-        return data.decode()
-    return msgspec.json.decode(data)
-
-
-def _fields_of_odd_json(line: bytes) -> dict[str, Any]:
-    """What the strict reader refuses and Python's own still reads: NaN, lone surrogates."""
-    value = value_of(line)
-    if not isinstance(value, dict):
-        raise LineError("the line is JSON, but no object")
-    return cast(dict[str, Any], value)
-
-
-def value_of(line: bytes) -> Any:
-    """The JSON value of a line, in which no key stands twice."""
-    try:
-        return json.loads(line.decode("utf-8-sig"), object_pairs_hook=refuse_twice)
-    except UnicodeDecodeError as error:
-        raise LineError(f"the line is not UTF-8 (byte {error.start})") from error
-    except json.JSONDecodeError as error:
-        raise LineError(f"the line is not JSON: {error.msg} (column {error.colno})") from error
-    except (ValueError, RecursionError) as error:
-        raise LineError(f"the line cannot be read: {error}") from error
-
-
-def refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """For `object_pairs_hook`: an object in which no key stands twice."""
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a key is given twice")
-    return members
-
-
-def _tool_name(fields: Mapping[str, Any], id: Any) -> str:
-    name = next((fields[key] for key in _NAMES if key in fields), None)
-    if not isinstance(name, str):
-        raise LineError('the line needs "name" (or "tool"): the name of the tool, as text', id)
-    return name
-
-
-def _arguments(fields: Mapping[str, Any], id: Any) -> Any:
-    given = [key for key in _ARGUMENTS if key in fields]
-    if len(given) > 1:
-        raise LineError(f"the line has both {given[0]} and {given[1]}; which one is meant?", id)
-    return fields[given[0]] if given else {}
-
-
-def _tools_or_schema(fields: Mapping[str, Any], name: str) -> Any:
-    tools, schema = _tools(fields), fields.get("schema")
-    if schema is None:
-        return tools
-    if not isinstance(schema, dict):
-        raise ValueError('"schema" is the JSON Schema of the arguments, an object')
-    return [{"name": name, "parameters": schema}]
-
 
 MAX_TEXT = 32 * 1024 * 1024
 """Of one text or line. A whole conversation may stand in it, which arguments alone never are."""
@@ -271,6 +50,7 @@ examples:
   rightcall read --file answer.txt --tools tools.json --explain
   rightcall read --message message.json --tools tools.json --json
   rightcall read --jsonl answers.jsonl --tools tools.json > readings.jsonl
+  rightcall read --jsonl answers.jsonl --field output --workers auto --out readings.jsonl
 
 a JSON line: {"text": …} or {"message": {…}}, and optionally "id", "finish_reason", and the tools of that line alone:
 "tools": […]; or just a JSON string. `rightcall formats` lists the formats that are found.
@@ -289,6 +69,8 @@ def arguments(parser: ArgumentParser) -> None:
         "--message", metavar="FILE", help="Read a native message (OpenAI, Anthropic, Gemini, MCP) from JSON"
     )
     parser.add_argument("--jsonl", action="store_true", help="Read outputs as JSON lines; answer each with one line")
+    parser.add_argument("--field", metavar="KEY", help="With --jsonl: the key of the text or message in each line")
+    lines_options(parser)
     parser.add_argument(
         "--explain", action="store_true", help="Explain more: position, format and repairs of each call"
     )
@@ -325,6 +107,9 @@ def _refuse_contradictions(options: Namespace) -> None:
     if len(given) > 1:
         words = " and ".join("TEXT" if name == "text" else f"--{name}" for name in given)
         raise InputError(f"read takes one of TEXT, --file and --message, not {words}")
+    for name in ("field", "out"):
+        if getattr(options, name) is not None and not options.jsonl:
+            raise InputError(f"--{name} is for JSON lines: pass --jsonl too")
     if options.stream is not None and options.stream < 1:
         raise InputError(f"--stream is the number of characters of a piece, 1 or more, not {options.stream}")
     if options.message is not None and (options.stream or options.jsonl):
@@ -369,7 +154,7 @@ def _message(path: str) -> Any:
 
 
 def _run_lines(options: Namespace) -> int:
-    answer = line_reader(options.finish_reason, options.stream or 0)
+    answer = LineReader(options.finish_reason, options.stream or 0, options.field)
     return run_lines(options, options.file or options.text or "-", answer, limit=MAX_TEXT)
 
 
@@ -396,98 +181,58 @@ def pieces_of(text: str, size: int) -> Iterator[str]:
     return (text[start : start + size] for start in range(0, len(text), size))
 
 
-def reading_record(reading: Reading, text: str | None) -> dict[str, Any]:
-    """A reading as plain data. `text` is what was read; None for a native message, which has no lines to count."""
-    calls: list[dict[str, Any]] = []
-    unread: list[dict[str, Any]] = []
-    for verdict, place in zip(reading.calls, place_records(reading.places, text), strict=True):
-        if verdict.found is None:
-            unread.append(_unread_record(verdict, place))
-        else:
-            calls.append(_read_record(verdict, place))
-    notes = [
-        {"code": note.code, "message": note.message, **place}
-        for note, place in zip(reading.notes, _spans(reading.notes, text), strict=True)
-    ]
-    return {"calls": calls, "unread": unread, "text": reading.text, "notes": notes}
-
-
-def _read_record(verdict: Verdict, place: dict[str, Any]) -> dict[str, Any]:
-    """A call that could be read. `name` and `arguments` are as found, `call` is what should run."""
-    found = verdict.found
-    assert found is not None
-    order = dict.fromkeys(("name", "arguments", "ok", "call", "found", "id"))  # what a reader wants first, first
-    asked = {"name": found.name, "arguments": found.arguments, "id": found.id, "call": call_record(verdict.call)}
-    return {**order, **verdict_record(verdict, found.name), **asked, "place": place}
-
-
-def _unread_record(verdict: Verdict, place: dict[str, Any]) -> dict[str, Any]:
-    """Markup of a call in which none could be read: broken, cut off or made up."""
-    return {
-        "ok": verdict.ok,
-        "problems": [problem_record(problem) for problem in verdict.problems],
-        "hint": verdict.hint,
-        "truncated": verdict.truncated,
-        "retry": verdict.retry,
-        "place": place,
-    }
-
-
-def place_records(places: Iterable[Place], text: str | None) -> list[dict[str, Any]]:
-    """Each place with the line it begins in."""
-    places = tuple(places)
-    return [{**span, "format": place.format} for place, span in zip(places, _spans(places, text), strict=True)]
-
-
-def _spans(places: Iterable[Place | Note], text: str | None) -> Iterator[dict[str, Any]]:
-    at = line = 0
-    for place in places:
-        if place.start < at:
-            at = line = 0
-        if text is not None:
-            line += text.count("\n", at, place.start)
-            at = place.start
-        yield {"start": place.start, "end": place.end, "line": None if text is None else line + 1}
-
-
 # ── JSON lines ──
 # `rightcall read --jsonl`: emissions in, readings out, one line each, in order, with bounded memory.
 
 _FORM = 'expected "text" (the model output), "message" (a native message), or a JSON string'
 
 
-def line_reader(finish_reason: str | None, stream: int) -> Answer:
+class LineReader(NamedTuple):
     """What answers a line; a line's own finish reason comes before the one given for all."""
 
-    def read_line(line: bytes, gates: LineGates) -> dict[str, Any]:
-        fields = _text_fields(line)
+    finish_reason: str | None = None
+    stream: int = 0
+    field: str | None = None
+
+    def __call__(self, line: bytes, gates: LineGates) -> dict[str, Any]:
+        fields = _text_fields(line, self.field)
         line_id = fields.get("id")
         try:
-            gate = gates.gate_for(_tools(fields))
+            gate = gates.gate_for(tools_of(fields))
         except (RightCallError, TypeError, ValueError, RecursionError) as error:
             raise LineError(str(error), line_id) from error
-        ended = _finish_reason(fields, line_id) or finish_reason
+        ended = _finish_reason(fields, line_id) or self.finish_reason
         record = (
             reading_record(gate.read(fields["message"], ended), None)
             if "message" in fields
-            else _text_lines(fields, gate, ended, stream)
+            else _text_lines(fields, gate, ended, self.stream)
         )
         return {"id": line_id, **record} if "id" in fields else record
 
-    return read_line
 
-
-def _text_fields(line: bytes) -> dict[str, Any]:
+def _text_fields(line: bytes, field: str | None) -> dict[str, Any]:
     value = value_of(line)
-    if isinstance(value, str):
+    if isinstance(value, str) and field is None:
         return {"text": value}
     if not isinstance(value, dict):
-        raise LineError(_FORM)
+        raise LineError(_FORM if field is None else f'expected an object with "{field}"')
     fields = cast(dict[str, Any], value)
+    if field is not None:
+        return _with_field(fields, field)
     if ("text" in fields) == ("message" in fields):
         both = 'the line has both "text" and "message"; which one is meant?'
         raise LineError(both if "text" in fields else _FORM, fields.get("id"))
     return fields
+
+
+def _with_field(fields: dict[str, Any], field: str) -> dict[str, Any]:
+    """The line, with the text or message from where `--field` says that it is; the line's other keys keep out of it."""
+    given = fields.get(field)
+    if not isinstance(given, str | dict | list):
+        found = "the line has none" if field not in fields else f"not {type(given).__name__}"
+        raise LineError(f'"{field}" must be a text or a native message: {found}', fields.get("id"))
+    kept = {key: fields[key] for key in ("id", "tools", "finish_reason") if key in fields}
+    return kept | {"text" if isinstance(given, str) else "message": given}
 
 
 def _text_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | None, stream: int) -> dict[str, Any]:
@@ -495,13 +240,6 @@ def _text_lines(fields: Mapping[str, Any], gate: "Gate", finish_reason: str | No
     if not isinstance(text, str):
         raise LineError('"text" must be a string: the model output', fields.get("id"))
     return reading_record(_read_as(gate, text, finish_reason, stream), text)
-
-
-def _tools(fields: Mapping[str, Any]) -> Any:
-    tools = fields.get("tools")
-    if tools is not None and not isinstance(tools, list):
-        raise ValueError('"tools" is a list of tools')
-    return cast(Any, tools)
 
 
 def _finish_reason(fields: Mapping[str, Any], line_id: Any) -> str | None:

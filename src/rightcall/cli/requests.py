@@ -33,7 +33,6 @@ from rightcall.cli.terminal import (
     Whole,
     count,
     harmless_lines,
-    json_text,
     labelled,
     pad,
     table,
@@ -43,6 +42,7 @@ from rightcall.cli.terminal import (
     visible_width,
 )
 from rightcall.errors import StoreError
+from rightcall.gate.records import json_text
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.tables import Tables
 from rightcall.router.packet import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rightcall.cli import INTERRUPTED, OK, REFUSED
+from rightcall.cli.lines import LineError, answer_each, value_of
 from rightcall.cli.options import (
     InputError,
     json_option,
@@ -26,9 +27,9 @@ from rightcall.cli.options import (
     policy_of,
     store_options,
 )
-from rightcall.cli.read import LineError, answer_each, value_of
-from rightcall.cli.terminal import json_text, tell
+from rightcall.cli.terminal import tell
 from rightcall.errors import RightCallError
+from rightcall.gate.records import json_text
 from rightcall.policy.settings import Policy
 from rightcall.router.packet import Packet, log_step, start_step, with_state
 from rightcall.router.respond import plain_answer, question_for, waiting_for

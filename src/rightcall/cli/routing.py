@@ -42,19 +42,10 @@ from rightcall.cli.requests import (
     tools_lines,
     ways_on,
 )
-from rightcall.cli.terminal import (
-    Style,
-    Tint,
-    Whole,
-    harmless_lines,
-    json_text,
-    labelled,
-    pad,
-    text_lines,
-    visible_width,
-)
+from rightcall.cli.terminal import Style, Tint, Whole, harmless_lines, labelled, pad, text_lines, visible_width
 from rightcall.errors import ConfigError, RightCallError
 from rightcall.executor.request import canonical
+from rightcall.gate.records import json_text
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.settings import RouterSettings
 from rightcall.policy.types import DecisionKind

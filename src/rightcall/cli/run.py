@@ -29,17 +29,16 @@ from rightcall.cli.options import (
 from rightcall.cli.terminal import (
     Style,
     Whole,
-    call_record,
     harmless_lines,
     labelled,
     repair_lines,
-    repair_record,
     style_for,
     tell,
     text_lines,
     value_text,
 )
 from rightcall.executor.messages import Outcome
+from rightcall.gate.records import call_record, repair_record
 
 EXAMPLES = """\
 examples:

@@ -30,8 +30,9 @@ from rightcall.cli.options import (
     policy_path,
 )
 from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
-from rightcall.cli.terminal import Style, json_text, say, style_for
+from rightcall.cli.terminal import Style, say, style_for
 from rightcall.errors import ConfigError, StoreError
+from rightcall.gate.records import json_text
 from rightcall.policy.settings import Policy
 from rightcall.proxy.gates import Options, watches
 from rightcall.record.tables import Store

@@ -26,7 +26,8 @@ from msgspec import Struct
 
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import REDACTED, escaped, render_json
-from rightcall.cli.terminal import Style, Tint, harmless_lines, json_text, many
+from rightcall.cli.terminal import Style, Tint, harmless_lines, many
+from rightcall.gate.records import json_text
 from rightcall.proxy.gates import CALLER, Did, Provenance, notes, word_for
 from rightcall.record.tables import CallBody
 from rightcall.types import Verdict

@@ -13,7 +13,8 @@ from rightcall.base.text import escaped
 from rightcall.cli import OK
 from rightcall.cli.options import json_option, open_store, pointed, store_options
 from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
-from rightcall.cli.terminal import Style, Tint, is_unicode, json_text, many, pad, say, style_for, visible_width, wrap
+from rightcall.cli.terminal import Style, Tint, is_unicode, many, pad, say, style_for, visible_width, wrap
+from rightcall.gate.records import json_text
 from rightcall.record.analytics import (
     UNTOLD,
     Analytics,

@@ -558,9 +558,9 @@ def nameless_hint(names: Iterable[str] = ()) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    known = [escaped(one, 100) for one in names]
+    known = list(names)
     more = f" and {len(known) - NAMES} more" if len(known) > NAMES else ""
-    return f" Tools: {', '.join(known[:NAMES])}{more}" if known else ""
+    return f" Tools: {', '.join(escaped(one, 100) for one in known[:NAMES])}{more}" if known else ""
 
 
 def deprecated_hint(tool: Tool, replacement: Tool | None = None, meant: dict[str, Any] | None = None) -> str:

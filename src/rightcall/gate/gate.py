@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -25,11 +26,12 @@ from rightcall.base.text import escaped
 from rightcall.catalog.catalog import Catalog, build_catalog
 from rightcall.catalog.packs import available_packs, load_pack
 from rightcall.catalog.schema import RESERVED_KEYS
+from rightcall.catalog.sources import flatten
 from rightcall.catalog.tool import Pack, PackTool, Tool
 from rightcall.errors import ConfigError, RightCallError, ToolError
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.policy.watch import load_policy
-from rightcall.types import Call, Event, Problem, Reading, ReasoningMode, Rules, StrategyName, Verdict
+from rightcall.types import Call, Event, Place, Problem, Reading, ReasoningMode, Rules, StrategyName, Verdict
 
 if TYPE_CHECKING:
     from rightcall.base.telemetry import Telemetry
@@ -67,6 +69,7 @@ log.addHandler(logging.NullHandler())  # silent until the host configures loggin
 
 _decode = msgspec.json.decode
 _RESERVED = frozenset(RESERVED_KEYS)
+_UNREAD = "⚠️ The output could not be read, and no call of it ran. Do not repeat it. Tell the user."
 _SHALLOW = 2
 """Levels below the arguments that are looked at the quick way."""
 
@@ -87,6 +90,8 @@ class Gate:
     `on_event` receives every `Event`; `repairs` maps a tool's name to a function that mends its arguments.
     `reasoning="open"` says that the prompt ends inside of the model's reasoning, so that calls before its closing tag
     do not count; without it the policy's word on the `model` and the provider holds.
+
+    A gate can be copied and pickled: the other one has the same tools, policy and rules, and counts from zero.
     """
 
     @suggest_keywords
@@ -114,7 +119,14 @@ class Gate:
         here = self.policy.hosts.get(host or "") or HostSettings()
         overlays = tuple(_under(here, tool) for pack in loaded for tool in pack.tools)
         unknown = here.unknown_argument or self.policy.unknown_argument
-        self.catalog: Catalog = build_catalog(tools, (*overlays, *self.policy.tools.values()), unknown_argument=unknown)
+        defined = [tool if isinstance(tool, dict) else tool[0] for tool in flatten(tools)]
+        self.catalog: Catalog = build_catalog(
+            defined, (*overlays, *self.policy.tools.values()), unknown_argument=unknown
+        )
+        self._given: dict[str, Any] = {
+            "tools": defined, "packs": given, "provider": provider, "host": host, "reasoning": reasoning,
+            "model": model,
+        }  # fmt: skip
         self.inside: Catalog = self.catalog
         """What calls inside a batch are held against: a door knows rules of more tools than are listed to it."""
         self._max_text = self.policy.max_text
@@ -183,6 +195,15 @@ class Gate:
 
         return read_message(self.stream, self.check, message, finish_reason)
 
+    def read_many(self, messages: Iterable[Any], finish_reason: str | None = None) -> list[Reading]:
+        """What `read` says of each text or message, in order. One that cannot be read does not stop the others: its
+        reading holds a refusal with the problem `fault`.
+
+        >>> [len(reading.calls) for reading in Gate().read_many(["Hello.", '{"name": "add", "arguments": {}}'])]
+        [0, 1]
+        """
+        return [self._read_one(message, finish_reason) for message in messages]
+
     def stream(self, reasoning: ReasoningMode | None = None) -> Stream:
         """The same for a text that is still coming: `push` each piece, then `close`.
 
@@ -224,6 +245,38 @@ class Gate:
         100.0
         """
         return statistics(self.provider, self._counters)
+
+    def __copy__(self) -> Gate:
+        return type(self)(**self._arguments())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Gate:
+        from copy import deepcopy
+
+        arguments = self._arguments()
+        return type(self)(**arguments | {"tools": deepcopy(arguments["tools"], memo)})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = self._arguments()
+        if self.inside is not self.catalog:
+            raise TypeError(
+                "the Gate of a host's integration cannot be pickled: pickle one that you built with Gate(…)"
+            )
+        callables = {"on_event": self._on_event, **{f"repairs[{name!r}]": one for name, one in self._repairs.items()}}
+        for what, function in callables.items():
+            if function is not None and not _is_importable(function):
+                raise TypeError(
+                    f"a Gate with `{what}` = {function!r:.80} cannot be pickled: another process cannot import that "
+                    "function. Define it with `def` at the top of a module, or build the Gate in the other process"
+                )
+        if self.formats:
+            names = ", ".join(one.name for one in self.formats)
+            raise TypeError(f"a Gate with `formats` ({names:.80}) cannot be pickled: build it in the other process")
+        return _rebuild, (type(self), arguments)
+
+    def _arguments(self) -> dict[str, Any]:
+        """What makes the same gate again. The policy is the one in force, not the file as it is by now."""
+        callables = {"on_event": self._on_event, "repairs": dict(self._repairs), "formats": self.formats}
+        return {**self._given, "policy": self.policy, **callables}
 
     def is_sound(self, arguments: Any) -> bool:
         """Where the schema leaves a place open, what no argument may hold has to be looked for."""
@@ -270,6 +323,17 @@ class Gate:
         self._counter(counted)[NAMES.index(verdict.strategy)] += 1
         self._tell(tool, verdict, call_id)
         return verdict
+
+    def _read_one(self, message: Any, finish_reason: str | None) -> Reading:
+        try:
+            return self.read(message, finish_reason)
+        except Exception as error:  # an error of ours, or of an object that somebody hands in, is about it alone
+            log.exception("rightcall: reading one of many texts failed")
+            fault = Problem("fault", "", f"The text could not be read: {type(error).__name__}")
+            verdict = Verdict(False, None, problems=(fault,), hint=_UNREAD, confidence=0.0, strategy="failed")
+            self._report("", verdict)
+            text = message if isinstance(message, str) else ""
+            return Reading((verdict,), text, places=(Place(0, len(text), "fault"),))
 
     def _report(self, name: str, verdict: Verdict) -> None:
         """A refusal of what could not even be checked is counted and told like any other."""
@@ -323,6 +387,19 @@ def _reasoning(given: ReasoningMode | None) -> ReasoningMode | None:
     if given is not None and given not in get_args(ReasoningMode):
         raise ConfigError(f"invalid `reasoning` {given!r:.60}: expected one of {', '.join(get_args(ReasoningMode))}")
     return given
+
+
+def _rebuild(kind: type[Gate], arguments: dict[str, Any]) -> Gate:
+    return kind(**arguments)
+
+
+def _is_importable(function: Any) -> bool:
+    """Whether another process finds the same function under its name. A bound method is not: it would bring a copy of
+    its object along, and whatever it is told there would be lost."""
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for name in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, name, None)
+    return found is function
 
 
 def _formats(given: Iterable[Format]) -> tuple[Format, ...]:

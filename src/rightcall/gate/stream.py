@@ -53,6 +53,9 @@ class CatalogTools(Tools):
         tool = self.match(name).tool
         return tool.name if tool is not None else None
 
+    def may_begin(self, word: str) -> bool:
+        return not self.known or self.catalog.may_begin(word)
+
     def shape(self, name: str) -> Shape:
         tool = self.match(name).tool if self.known and name else None
         return tool.shape if tool is not None else ANY

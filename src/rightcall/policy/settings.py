@@ -7,9 +7,10 @@
 A file that is wrong anywhere raises PolicyError, with its line: nothing in it is guessed, skipped or made milder.
 """
 
+import copyreg
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 from msgspec.json import encode
@@ -29,6 +30,18 @@ from rightcall.policy.effects import (
     words_of,
 )
 from rightcall.types import Effect, Mode, ReasoningMode, StrategyName, UnknownArgument, UnknownTool
+
+
+def _read_only(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+def _reduce_read_only(view: MappingProxyType[Any, Any]) -> tuple[Any, ...]:
+    return _read_only, (dict(view),)
+
+
+# Python cannot pickle a read-only mapping, and a policy is full of them: a gate takes it to other processes.
+copyreg.pickle(MappingProxyType, _reduce_read_only)
 
 # ── sandbox, writes, code, cache, web ──
 # `[sandbox]`, `[write]`, `[code]`, `[cache]` and `[web]` of the policy file: what code may use that a model has

@@ -185,11 +185,32 @@ def test_exactly_this_much_is_held(gate: Gate, text: str, held: str) -> None:
 @either
 @pytest.mark.parametrize(
     ("text", "held"),
-    [("Hi", "Hi"), ("Hi ", "Hi "), ("Hi t", ""), ("Hi,", ""), ("\nget", "\nget"), ("1", ""), ("</think>\nHi", "\nHi")],
+    [("ge", "ge"), ("ge ", "ge "), ("ge t", ""), ("ge,", ""), ("\nget", "\nget"), ("1", ""), ("</think>\nge", "\nge")],
 )
 def test_the_first_word_of_a_message_is_held_until_more_than_a_word_is_there(gate: Gate, text: str, held: str) -> None:
     """It may be the name of a call whose marker got lost: `get_weather`, a new line, JSON."""
     assert text.removeprefix(shown(gate, text)) == held
+
+
+@pytest.mark.promise("R-09")
+@pytest.mark.parametrize("word", ["Hi", "Hi ", "Sure!", "\nWell", "The", "weather", "</think>\nHi", "getting"])
+def test_a_first_word_that_begins_no_name_of_a_tool_is_shown_at_once(word: str) -> None:
+    tool = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    assert shown(Gate([tool]), word) == word
+
+
+@pytest.mark.promise("R-09")
+@pytest.mark.parametrize("name", ["get_weather", "getWeather", "functions.get_weather:0", "forecast", "open_weather"])
+def test_a_first_word_that_is_a_tool_s_name_in_any_spelling_is_held_and_read_with_its_arguments(name: str) -> None:
+    tool = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    policy = {"gate": {"tools": {"get_weather": {"names": ["forecast", "open_weather"]}}}}
+    gate = Gate([tool], policy=policy)
+    text = f'{name}\n{{"city": "Bern"}}'
+    for size in (1, 3, len(text)):
+        feed = gate.stream()
+        events = [event for start in range(0, len(text), size) for event in feed.push(text[start : start + size])]
+        calls = [event for event in [*events, *feed.close()] if not isinstance(event, str)]
+        assert [(call.ok, call.call and call.call.name) for call in calls] == [(True, "get_weather")]
 
 
 @pytest.mark.promise("R-09")

@@ -18,6 +18,9 @@ from rightcall.errors import Unreadable
 from rightcall.types import Problem
 
 _decode = msgspec.json.decode
+_encode = msgspec.json.encode
+_COLON = "\\u003"
+"""How a colon begins that is written as an escape, in either case."""
 _STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
 """Every string of a JSON text; the group tells that it is a key."""
 
@@ -65,10 +68,17 @@ def whole_end(text: str, at: int) -> int:
 def duplicate_keys(text: str, value: Any) -> tuple[str, ...]:
     """The paths of keys that stand twice in a JSON text whose value is known; usually nothing has to be read again.
 
-    Each key has a colon of its own, so no more colons than keys means that no key was lost.
+    Each key has a colon of its own, so no more colons than keys means that no key was lost. Where texts have colons
+    too, the value written out again has as many of them as the text, or fewer where a key was lost with what it held;
+    only a colon that was written as an escape could make up for that.
     """
     if ":" not in text:
         return ()
+    try:
+        if _COLON not in text and text.count(":") == _encode(value).count(b":"):
+            return ()
+    except (TypeError, ValueError, OverflowError, RecursionError):  # what cannot be written out is counted below
+        pass
     keys = _count_keys(value)
     if text.count(":") == keys or sum(map(bool, _STRINGS.findall(text))) == keys:
         return ()

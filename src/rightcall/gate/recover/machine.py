@@ -40,6 +40,7 @@ from rightcall.gate.recover.window import (
     Steps,
     Take,
     Tools,
+    Waiting,
     Window,
     blank,
     literal,
@@ -159,6 +160,8 @@ _MAY_OPEN = regex(r"\s*+(?:[^\W\d_][^\s\"'`{}\[\]()<>,;=|｜\\]*+\s*+(?:[<{\[`\\
 _KEY = Literals(KEYS)
 _DECORATED = regex(r"functions\.[\w.\-]+(?::\d+)?|[\w.\-]+:\d+")
 _FENCES = regex(r"```(?:json)?|\\n")
+_HEADED = ("t", "to", "function")
+"""First words that are no names: of a header, and of a token that some templates write before the name."""
 _HEADER = regex(r"to=[^\s<|]*")
 _MESSAGE = Literals(["<|message|>"])
 
@@ -171,12 +174,23 @@ def may_open(text: str, at: int) -> bool:
 def opening(window: Window, start: int, at: int) -> Steps:
     """The first words of a message: a name, and what can only be its arguments."""
     at = yield from blank(window, at)
-    name = yield from matched(window, WORD, at, 200)
+    name = yield from _first_word(window, at)
     if name is None or not name[0][0].isalpha():
         return -1
     if name[0] == "to" and window.text.startswith("=", name.end()):
         return (yield from _headed(window, start, at))
     return (yield from _after(window, start, name[0], name.end()))
+
+
+def _first_word(window: Window, at: int) -> Waiting[re.Match[str] | None]:
+    """The whole of it; none as soon as it can be seen that it is no tool's name: prose is not held back for it."""
+    while True:
+        name = WORD.match(window.text, at, at + 200)
+        if name is None or not (name[0] in _HEADED or window.tools.may_begin(name[0])):
+            return None
+        if window.final or name.end() < len(window.text) or len(window.text) >= at + 200:
+            return name
+        yield
 
 
 def _headed(window: Window, start: int, at: int) -> Steps:

@@ -34,6 +34,10 @@ class Tools:
         """The tool that a name means, however it is decorated; None when there is none."""
         return None
 
+    def may_begin(self, word: str) -> bool:  # noqa: ARG002 - likewise
+        """Whether a tool's name may begin with this word."""
+        return True
+
     def shape(self, name: str) -> Shape:  # noqa: ARG002 - likewise
         """The shape of a tool's arguments."""
         return ANY

@@ -1,0 +1,119 @@
+"""Work on many chunks in processes of its own; the results come in the order of the chunks, and few are held.
+
+    chunks ─▶ [worker: prepare() once, then work(chunk)] × N ─▶ results, in order
+
+Workers are started afresh (`spawn`), so that they share nothing with whoever started them. They ignore Ctrl-C, which is
+for the parent, and end when the parent does, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context, parent_process
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rightcall.errors import RightCallError
+
+if TYPE_CHECKING:
+    from rightcall.gate.gate import Gate
+    from rightcall.types import Reading
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+Work = Callable[[Chunk], Result]
+
+_AHEAD = 3
+"""Chunks per worker that are given out before the first of them is done."""
+_CHUNK = 256
+_LOST = (
+    "a worker process ended (killed, or out of memory?), and the rest was not read. A script that starts workers needs "
+    '`if __name__ == "__main__":` around its own work'
+)
+
+
+class BatchError(RightCallError, RuntimeError):
+    """The work on many texts could not go on. What was handed out before is right."""
+
+
+def read_texts(
+    gate: Gate, texts: Iterable[Any], *, workers: int | None = None, chunk: int = _CHUNK
+) -> Iterator[Reading]:
+    """What `gate.read` says of each text, in order, read by so many processes (as many as there are cores). The texts
+    may be endless: only a few chunks are held at a time.
+
+    >>> from rightcall import Gate
+    >>> [reading.text for reading in read_texts(Gate(), ["Hello.", "Bye."], workers=1)]
+    ['Hello.', 'Bye.']
+    """
+    prepare = partial(_reader, gate)
+    for readings in map_ordered(prepare, chunks_of(texts, chunk), workers or os.cpu_count() or 1):
+        yield from readings
+
+
+def _reader(gate: Gate) -> Work[list[Any], list[Reading]]:
+    return gate.read_many
+
+
+def chunks_of(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """
+    >>> list(chunks_of("abc", 2))
+    [['a', 'b'], ['c']]
+    """
+    items = iter(items)
+    while chunk := list(islice(items, size)):
+        yield chunk
+
+
+def map_ordered(prepare: Callable[[], Work[Chunk, Result]], chunks: Iterable[Chunk], workers: int) -> Iterator[Result]:
+    """The result of each chunk, in order. `prepare` is called once in each worker and gives what works on a chunk; it
+    must be picklable. One worker is this process itself. Raises BatchError when a worker dies."""
+    if workers <= 1:
+        yield from map(prepare(), chunks)
+        return
+    carried = pickle.dumps(prepare)  # here, so that what cannot be carried is said by the gate, and not by a worker
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(carried,))
+    given: deque[Future[Result]] = deque()
+    try:
+        for chunk in chunks:
+            given.append(pool.submit(_work, chunk))
+            if len(given) >= workers * _AHEAD:
+                yield given.popleft().result()
+        while given:
+            yield given.popleft().result()
+    except BrokenProcessPool as error:
+        raise BatchError(_LOST) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+class _Worker:
+    """What a worker process has prepared: there is one in each."""
+
+    work: Callable[[Any], Any]
+
+
+def _begin(carried: bytes) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _Worker.work = pickle.loads(carried)()  # noqa: S301 - written by our own parent a moment ago
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)  # nobody is left who would take a result
+
+
+def _work(chunk: Any) -> Any:
+    return _Worker.work(chunk)
