@@ -1,9 +1,11 @@
-"""Both backends of the store, for every test that asks for `store`: the contract is one."""
+"""Every backend of the store, for every test that asks for `store`: the contract is one."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,11 @@ from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Clock, ManualClock, Store
 from support import store_process
 from support.store_process import Start
+from support.postgres import POSTGRES, Server, binaries_of
 from support.stores import OpenSqlite
+
+ON_SERVERS = [pytest.param(name, marks=pytest.mark.postgres) for name in POSTGRES]
+"""The oldest and the newest server."""
 
 
 @pytest.fixture
@@ -41,14 +47,44 @@ def open_sqlite(database: Path, clock: ManualClock) -> Iterator[OpenSqlite]:
         store.close()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Callable[[str], Server]]:
+    """PostgreSQL servers by name; each is started once."""
+    with ExitStack() as stack:
+
+        @cache
+        def started(name: str) -> Server:
+            return stack.enter_context(Server.started(binaries_of(name), "fsync=off"))
+
+        yield started
+
+
+@pytest.fixture(params=ON_SERVERS)
+def server(request: pytest.FixtureRequest, servers: Callable[[str], Server]) -> Server:
+    return servers(request.param)
+
+
+@pytest.fixture
+def url(server: Server) -> Iterator[str]:
+    """An empty database."""
+    with server.database() as made:
+        yield made
+
+
+@pytest.fixture(params=["memory", "sqlite", *ON_SERVERS])
 def store(request: pytest.FixtureRequest, clock: ManualClock) -> Iterator[Store]:
     if request.param == "sqlite":
         yield request.getfixturevalue("open_sqlite")()
-    else:
+    elif request.param == "memory":
         made = MemoryStore(clock)
         yield made
         made.close()
+    else:
+        from rightcall.record.postgres import PostgresStore
+
+        server: Server = request.getfixturevalue("servers")(request.param)
+        with server.database() as url, closing(PostgresStore(url, clock)) as made:
+            yield made
 
 
 @pytest.fixture

@@ -39,8 +39,17 @@ def versions() -> list[Path]:
     return found
 
 
+POSTGRES = ("postgres13", "postgres18")
+"""The oldest and the newest that is tested; `make test-postgres` brings both."""
+
+
 def name_of(binaries: Path) -> str:
     return f"postgres{_major(binaries)}"
+
+
+def binaries_of(name: str) -> Path:
+    found = versions()
+    return next((one for one in found if name_of(one) == name), found[0 if name == POSTGRES[0] else -1])
 
 
 def _major(binaries: Path) -> str:

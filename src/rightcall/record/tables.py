@@ -310,6 +310,8 @@ class AuditEntry(Struct, frozen=True):
     body: bytes
     """JSON, redacted: one of the bodies above."""
     hash: bytes
+    node: int = 0
+    """Whose chain it is in, where several nodes write."""
 
 
 class Tables(Facts, Protocol):
