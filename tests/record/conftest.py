@@ -83,7 +83,7 @@ def store(request: pytest.FixtureRequest, clock: ManualClock) -> Iterator[Store]
         from rightcall.record.postgres import PostgresStore
 
         server: Server = request.getfixturevalue("servers")(request.param)
-        with server.database() as url, closing(PostgresStore(url, clock)) as made:
+        with server.database() as url, closing(PostgresStore(url, clock, silent_seconds=30)) as made:
             yield made
 
 

@@ -97,7 +97,9 @@ class Server:
         assert made.returncode == 0, made.stderr
 
     def start(self) -> None:
-        settings = [f"--{one}" for one in (*self.options, f"port={self.port}", f"unix_socket_directories={self.folder}")]
+        settings = [
+            f"--{one}" for one in (*self.options, f"port={self.port}", f"unix_socket_directories={self.folder}")
+        ]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [self.binaries / "postgres", "-D", self.data, *settings],

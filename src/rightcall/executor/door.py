@@ -53,7 +53,19 @@ from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
 from rightcall.policy.watch import PolicyInForce
-from rightcall.record.admission import Admission, Reply, admit, answer, count_start, finish, finish_once, refuse
+from rightcall.record.admission import (
+    Admission,
+    Reply,
+    admit,
+    answer,
+    count_start,
+    finish,
+    finishing,
+    needs_of,
+    refusal_needs,
+    refuse,
+)
+from rightcall.record.jobs import Needs, Planned
 from rightcall.record.memory import existing_folder, found_folder, guarded_paths, open_store, store_path
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Store, Tables, encode
@@ -405,7 +417,8 @@ class Door:
         return tuple(folder for folder in (cwd, server.cwd) if folder)
 
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
-        return partial(self._observed if asked.observed else self._decided, asked=asked)
+        work = partial(self._observed if asked.observed else self._decided, asked=asked)
+        return Planned(work, partial(_needs, asked))
 
     def _decided(self, tables: Tables, asked: Asked) -> Admission:
         now = self.store.clock.now()
@@ -455,7 +468,7 @@ class Door:
         request = passage.request
         end = end_body(result, summary, passage.arguments, self._redactor, answer=answer)
         changed = request.digest if request is not None and request.side_effects else None
-        return partial(finish_once, admission=passage.admission, end=end, changed=changed)
+        return finishing(passage.admission, end, changed)
 
     def _look(self) -> None:
         """Take a changed policy file; a wrong one leaves everything as it was. One look serves many calls."""
@@ -556,6 +569,11 @@ class Door:
 def _decide(request: Request, facts: Facts) -> Decision:
     """The facts are all of the tables: it is asked inside a transaction."""
     return decided(request, facts)  # pyright: ignore[reportArgumentType] - see above
+
+
+def _needs(asked: Asked) -> Needs:
+    request = asked.request
+    return refusal_needs(asked.body.caller, asked.digest) if isinstance(request, Decision) else needs_of(request)
 
 
 def _path_of(store: Store) -> str | None:

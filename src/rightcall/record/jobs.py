@@ -21,15 +21,17 @@ Work = Callable[[Tables], Any]
 
 
 class Needs(Struct, frozen=True):
-    """What a work reads and writes beside its own record, as far as it can tell beforehand. A store on a server asks for
-    all of it at once, and locks what is counted; a work that touches more is done again, alone."""
+    """What a work reads and writes beside its own record, as far as it can tell beforehand. A store on a server asks
+    for all of it at once, and locks what is counted; a work that touches more is done again, alone."""
 
     callers: tuple[str, ...] = ()
     """Whose repeated and refused calls are counted."""
     scopes: tuple[tuple[str, int], ...] = ()
     """What limits count: the name, and how many starts back one looks."""
     tails: tuple[str, ...] = ()
-    """Scopes of which the last few starts are looked at; those of repeated and refused calls."""
+    """Scopes of which the last few starts are looked at: those of refused calls."""
+    same: tuple[tuple[str, str], ...] = ()
+    """The same of identical calls: what stands before and after the number of changes in their names."""
     definitions: tuple[str, ...] = ()
     bindings: tuple[str, ...] = ()
     approvals: tuple[str, ...] = ()

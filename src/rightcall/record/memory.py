@@ -178,6 +178,13 @@ class MemoryTables:
     def oldest(self) -> int:
         return self._first if self._entries else 0
 
+    def chains(self) -> None:
+        return None
+
+    def heads(self, through: int) -> dict[int, tuple[int, bytes]]:
+        del through
+        return {}
+
     def rollup(self) -> "Rollup":
         if self._rollup is None:
             from rightcall.record.rollup.rollup import Rollup  # late: hardly any program asks

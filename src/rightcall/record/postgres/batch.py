@@ -44,10 +44,20 @@ _LOOK = (
     " JOIN windows w ON w.scope = wanted.scope AND (w.n = last.top"
     " OR w.n BETWEEN last.top - wanted.far + 1 AND last.top - wanted.near + 1)"
 )
+_SAME = (
+    "SELECT c.n, w.scope, w.n, w.at, w.call FROM changes c"
+    " LEFT JOIN unnest(%s::bytea[], %s::bytea[]) AS wanted (before, after) ON true"
+    " LEFT JOIN LATERAL (SELECT * FROM windows"
+    " WHERE scope = wanted.before || convert_to(c.n::text, 'UTF8') || wanted.after"
+    f" ORDER BY n DESC LIMIT {_TAIL}) AS w ON true WHERE c.space = ''"
+)
 _TIME = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _STATE = "SELECT n, by, (SELECT value FROM meta WHERE name = 'paused') FROM changes WHERE space = ''"
 _DEFINITIONS = "SELECT tool, definition FROM definitions WHERE tool = ANY(%s)"
-_RUNNING = "SELECT seq, hash FROM running WHERE seq = ANY(%s) AND node = %s AND epoch = %s FOR UPDATE"
+_RUNNING = (
+    "SELECT seq, hash FROM running WHERE seq = ANY(%s) AND (node IS NULL OR (node = %s AND epoch = %s))"
+    " ORDER BY seq FOR UPDATE"
+)
 _NUMBERS = "SELECT nextval('numbers') FROM generate_series(1, %s)"
 _BEGUN = "INSERT INTO running SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::bigint[], %s::bytea[], %s::text[])"
 _OPEN = {"approved": 0, "denied": 1, "waiting": 2}
@@ -63,6 +73,7 @@ class Wants(NamedTuple):
     locks: list[bytes]
     callers: frozenset[str]
     windows: tuple[list[bytes], list[int], list[int]]
+    same: tuple[list[bytes], list[bytes]]
     definitions: list[bytes]
     bindings: list[str]
     approvals: list[str]
@@ -80,9 +91,11 @@ def wants_of(needs: Iterable[Needs]) -> Wants:
     callers = frozenset(caller for one in every for caller in one.callers)
     locks = {key_of(scope) for scope in times} | {caller_lock(caller) for caller in callers}
     grants = sorted({pair for one in every for pair in one.grants})
+    same = sorted({pair for one in every for pair in one.same})
     return Wants(
         sorted(locks), callers,
         ([key for key, _, _ in look], [far for _, far, _ in look], [near for _, _, near in look]),
+        ([key_of(before) for before, _ in same], [key_of(after) for _, after in same]),
         sorted({key_of(name) for one in every for name in one.definitions}),
         sorted({name for one in every for name in one.bindings}),
         sorted({name for one in every for name in one.approvals if name.isprintable()}),
@@ -103,6 +116,7 @@ class Looked(NamedTuple):
     """None: this node was fenced."""
     locked: set[bytes]
     windows: list[Any]
+    same: list[Any]
     now: int
     state: tuple[int, str, str | None]
     definitions: list[Any]
@@ -131,14 +145,15 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
         ask(_RUNNING, wants.ends, chain.node, chain.epoch)
         ask(_LOOK, *wants.windows)
         ask(_STATE)
+        ask(_SAME, *wants.same)
         ask(_DEFINITIONS, wants.definitions)
         ask(_NUMBERS, short)
         ask(_TIME)
-    own, locked, approvals, grants, running, windows, state, definitions, numbers, now = [
+    own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = [
         cursor.fetchall() for cursor in asked
     ]
     return Looked(
-        own[0] if own else None, {scope for (scope,) in locked}, windows, now[0][0] * 1000, state[0], definitions,
+        own[0] if own else None, {scope for (scope,) in locked}, windows, same, now[0][0] * 1000, state[0], definitions,
         approvals, [doc for (doc,) in grants], running, [number for (number,) in numbers],
     )  # fmt: skip
 
@@ -160,6 +175,7 @@ class BatchTables(PostgresTables):
         """When the last start in any of these scopes was."""
         self._changes, self._changed_by, paused = looked.state
         self._changes_before = self._changes
+        self._take_same(looked.same)
         self._paused: Pause | None = json.decode(paused, type=Pause) if paused else None
         self._definitions: dict[str, str | None] = {
             key.decode("utf-8", "surrogatepass"): None for key in wants.definitions
@@ -176,6 +192,17 @@ class BatchTables(PostgresTables):
         self._ended: list[int] = []
         self._put: dict[str, tuple[str, tuple[Any, ...]]] = {}
         self._undo: list[Callable[[], object]] = []
+
+    def _take_same(self, rows: list[Any]) -> None:
+        """What was found of identical calls, for the number of changes that was seen then."""
+        (number, *_), *_ = rows
+        for before, after in zip(*self._wants.same, strict=True):
+            key = before + str(number).encode() + after
+            self._windows[key], self._tops[key] = {}, 0
+        for _, scope, n, at, call in rows:
+            if scope is not None:
+                self._windows[scope][n] = Mark(at, call)
+                self._tops[scope] = max(self._tops[scope], n)
 
     # One work
 
@@ -220,6 +247,10 @@ class BatchTables(PostgresTables):
                 return AuditEntry(number, kind, call, at, body.encode(), own, node)  # pyright: ignore[reportArgumentType]
         return super().entry(seq)
 
+    def belonging(self, seq: int) -> list[AuditEntry]:
+        own = [row[1] for row in self._records if row[4] == seq]
+        return [*super().belonging(seq), *(entry for entry in map(self.entry, own) if entry is not None)]
+
     def is_open(self, seq: int, hash: bytes) -> bool:
         if seq in self._ended:
             return False
@@ -253,11 +284,20 @@ class BatchTables(PostgresTables):
         kind, _, rest = scope.partition("\0")
         if kind not in ("same", "refused") or rest.partition("\0")[0] not in self._wants.callers:
             raise Unplanned
+        if kind == "same" and self._is_new(scope):
+            self._windows[key], self._tops[key] = {}, 0
+            return key
         tail = f"SELECT n, at, call FROM windows WHERE scope = %s ORDER BY n DESC LIMIT {_TAIL}"
         rows = self._connection.execute(tail, (key,)).fetchall()  # pyright: ignore[reportArgumentType] - our own text
         self._windows[key] = marks = {n: Mark(at, call) for n, at, call in rows}
         self._tops[key] = max(marks, default=0)
         return key
+
+    def _is_new(self, scope: str) -> bool:
+        """Whether it counts from a change on that this batch makes: nobody else has counted there, for whoever does
+        has to lock the same caller."""
+        parts = scope.split("\0")
+        return len(parts) > 4 and parts[4].isdecimal() and int(parts[4]) > self._changes_before
 
     def nth_last(self, scope: str, n: int) -> Mark | None:
         key = self._fetched(scope)

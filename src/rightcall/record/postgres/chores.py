@@ -16,6 +16,7 @@ from rightcall.record.admission import Admission, finish_once, sweep
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import make_days
 from rightcall.record.postgres.tables import PostgresTables
+from rightcall.record.verify import told_heads
 from rightcall.record.tables import Clock, EndBody, NoteBody, Tables, encode, read_call
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Chores:
 
 
 def write_anchor(tables: Tables, heads: list[Any]) -> None:
-    data = {"heads": {str(node): [seq, own.hex()] for node, seq, own in heads}}
+    data = {"heads": told_heads({node: (seq, own) for node, seq, own in heads})}
     tables.append("store", 0, encode(NoteBody("anchor", data=data)))
 
 

@@ -38,10 +38,8 @@ if TYPE_CHECKING:
 
 _READERS = 2
 """Connections that look. With the one that writes, a node has three."""
-_SILENT_SECONDS = 0.25
-"""After which one asks whether the server is there at all,"""
 _PROBE_SECONDS = 0.2
-"""and for how long."""
+"""How long a server may take to say anything at all."""
 _EXIT_SECONDS = 2.0
 
 
@@ -117,9 +115,10 @@ def _close(connection: "psycopg.Connection[Any]", tables: PostgresTables) -> Non
 class Watch:
     """Tells whoever waits that the server is gone, long before the connection notices."""
 
-    def __init__(self, address: Address, writer: Writer, busy_seconds: float) -> None:
+    def __init__(self, address: Address, writer: Writer, busy_seconds: float, silent_seconds: float) -> None:
         self._address = address
         self._writer = writer
+        self._silence = silent_seconds
         self._patience = busy_seconds + 1.0
         self._stopped = False
         self._thread = threading.Thread(target=self._watch, name="rightcall postgres watch", daemon=True)
@@ -134,7 +133,7 @@ class Watch:
             silent = 0.0 if asked is None else monotonic() - asked
             if silent > self._patience:
                 self._writer.give_up(lambda: self._gone("it did not answer in time"))
-            elif silent > _SILENT_SECONDS and not answers(self._address):
+            elif silent > self._silence and not answers(self._address):
                 self._writer.give_up(lambda: self._gone("the server does not answer"))
             threading.Event().wait(0.05)
 
@@ -169,13 +168,17 @@ def answers(address: Address) -> bool:
 class PostgresStore:
     """A `Store`. Opening makes the tables where there are none, and raises StoreError when the server cannot be used."""
 
-    def __init__(self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0, label: str = "") -> None:
-        """`clock` replaces the database's time, for tests. `label` names this node for people."""
+    def __init__(
+        self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0, silent_seconds: float = 0.25,
+        label: str = "",
+    ) -> None:  # fmt: skip
+        """`clock` replaces the database's time, for tests. After `silent_seconds` without an answer one asks whether the
+        server is there at all. `label` names this node for people."""
         self.address = read_address(url)
         self.clock: Clock = clock or DatabaseClock()
         self._forked = False
         self._writer = Writer(self.address, self.clock, busy_seconds, label)
-        self._watch = Watch(self.address, self._writer, busy_seconds)
+        self._watch = Watch(self.address, self._writer, busy_seconds, silent_seconds)
         self._readers = Readers(self.address, self.clock, busy_seconds)
         self._parts = self._writer, self._watch, self._readers
         self._end = finalize(self, _end, self._parts, _EXIT_SECONDS)

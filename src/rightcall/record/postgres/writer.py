@@ -257,6 +257,7 @@ class Writer:
         missing = [scope for scope in wants.locks if scope not in looked.locked]
         if missing:
             connection.execute("ROLLBACK")
+            chain.take(looked.numbers)
             put = "INSERT INTO locks SELECT * FROM unnest(%s::bytea[]) ON CONFLICT DO NOTHING"
             connection.execute(put, (missing,))
             looked = lock_and_look(connection, chain, wants)
