@@ -13,7 +13,7 @@ import pytest
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Clock, ManualClock, Store
-from support import store_process
+from support import postgres_calls, store_process
 from support.store_process import Start
 from support.postgres import POSTGRES, Server, binaries_of
 from support.stores import OpenSqlite
@@ -85,6 +85,26 @@ def store(request: pytest.FixtureRequest, clock: ManualClock) -> Iterator[Store]
         server: Server = request.getfixturevalue("servers")(request.param)
         with server.database() as url, closing(PostgresStore(url, clock, silent_seconds=30)) as made:
             yield made
+
+
+@pytest.fixture
+def start_postgres() -> "Iterator[Callable[..., subprocess.Popen[str]]]":
+    """Another process with a store on a server; it is killed at the end if it still runs."""
+    children: list[subprocess.Popen[str]] = []
+
+    def start_one(*words: str) -> "subprocess.Popen[str]":
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        child = subprocess.Popen(
+            [sys.executable, postgres_calls.__file__, *words],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+        children.append(child)
+        return child
+
+    yield start_one
+    for child in children:
+        child.kill()
+        child.communicate(timeout=60)
 
 
 @pytest.fixture

@@ -66,30 +66,44 @@ def end(store: PostgresStore, admission: Admission) -> None:
 def cut_off(port: int, word: bytes = b"COMMIT") -> Iterator[tuple[int, threading.Event]]:
     """A port in front of a server's. Once the event is set, the next message with that word still reaches the server, and
     its answer does not come back: the connection ends."""
-    armed, listener = threading.Event(), socket.create_server(("127.0.0.1", 0))
+    armed, listener, opened = threading.Event(), socket.create_server(("127.0.0.1", 0)), list[socket.socket]()
 
-    def pump(source: socket.socket, target: socket.socket, *, up: bool, dead: threading.Event) -> None:
+    def pump(source: socket.socket, target: socket.socket, dead: threading.Event, *, up: bool) -> None:
         with suppress(OSError):
-            while (data := source.recv(65536)) and not (dead.is_set() and not up):
+            while (data := source.recv(65536)) and (up or not dead.is_set()):
                 if up and armed.is_set() and word in data:
-                    armed.clear()
                     dead.set()
+                    armed.clear()
                 target.sendall(data)
         for one in (source, target):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 
     def accept() -> None:
-        with suppress(OSError):
-            while True:
+        while True:
+            try:
                 client, _ = listener.accept()
-                behind, dead = socket.create_connection(("127.0.0.1", port)), threading.Event()
-                threading.Thread(target=pump, args=(client, behind), kwargs={"up": True, "dead": dead}, daemon=True).start()
-                threading.Thread(target=pump, args=(behind, client), kwargs={"up": False, "dead": dead}, daemon=True).start()
+            except OSError:
+                return
+            opened.append(client)
+            try:
+                behind = socket.create_connection(("127.0.0.1", port))
+            except OSError:  # nobody is there just now
+                client.close()
+                continue
+            opened.append(behind)
+            dead = threading.Event()
+            for source, target, up in ((client, behind, True), (behind, client, False)):
+                threading.Thread(target=pump, args=(source, target, dead), kwargs={"up": up}, daemon=True).start()
 
-    threading.Thread(target=accept, daemon=True).start()
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
     yield listener.getsockname()[1], armed
+    listener.shutdown(socket.SHUT_RDWR)
     listener.close()
+    thread.join(5)
+    for one in opened:
+        one.close()
 
 
 def main(what: str, url: str, *more: str) -> None:
