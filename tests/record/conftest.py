@@ -14,8 +14,8 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Clock, ManualClock, Store
 from support import postgres_calls, store_process
-from support.store_process import Start
 from support.postgres import POSTGRES, Server, binaries_of
+from support.store_process import Start
 from support.stores import OpenSqlite
 
 ON_SERVERS = [pytest.param(name, marks=pytest.mark.postgres) for name in POSTGRES]

@@ -66,7 +66,7 @@ from rightcall.record.admission import (
     refuse,
 )
 from rightcall.record.jobs import Needs, Planned
-from rightcall.record.memory import existing_folder, found_folder, guarded_paths, open_store, store_path
+from rightcall.record.memory import existing_folder, found_folder, guarded_paths, open_store, store_path, store_place
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Store, Tables, encode
 
@@ -181,7 +181,8 @@ class Door:
         self._protected = guarded_paths(self.root, self._file, path)
         self._current = self._under(self._policy.current)
         self.store: Store = open_store(
-            "memory" if setup.store is None and self._file is None else setup.store, path, None,
+            "memory" if setup.store is None and self._file is None else setup.store,
+            store_place(self._policy.current, self._file, self.root), None,
             found_folder(self._policy.current, self._file, self.root),
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))

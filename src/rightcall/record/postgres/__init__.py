@@ -12,8 +12,8 @@ from rightcall import front
 
 if TYPE_CHECKING:
     from rightcall.record.postgres.connection import is_postgres
-    from rightcall.record.postgres.store import PostgresStore
+    from rightcall.record.postgres.store import PostgresReader, PostgresStore
 else:
-    __getattr__, __dir__ = front(__name__, {"connection": "is_postgres", "store": "PostgresStore"})
+    __getattr__, __dir__ = front(__name__, {"connection": "is_postgres", "store": "PostgresReader PostgresStore"})
 
-__all__ = ["PostgresStore", "is_postgres"]
+__all__ = ["PostgresReader", "PostgresStore", "is_postgres"]

@@ -16,6 +16,7 @@ from msgspec import json
 from rightcall.policy.types import Approval, Grant, Mark, Pause
 from rightcall.record.jobs import Needs
 from rightcall.record.postgres.node import LEASE_SECONDS, LOCK_OWN, MOVE, Chain
+from rightcall.record.postgres.schema import TIME
 from rightcall.record.postgres.tables import (
     INSERT_MARKS,
     INSERT_RECORDS,
@@ -51,7 +52,6 @@ _SAME = (
     " WHERE scope = wanted.before || convert_to(c.n::text, 'UTF8') || wanted.after"
     f" ORDER BY n DESC LIMIT {_TAIL}) AS w ON true WHERE c.space = ''"
 )
-_TIME = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _STATE = "SELECT n, by, (SELECT value FROM meta WHERE name = 'paused') FROM changes WHERE space = ''"
 _DEFINITIONS = "SELECT tool, definition FROM definitions WHERE tool = ANY(%s)"
 _RUNNING = (
@@ -148,7 +148,7 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
         ask(_SAME, *wants.same)
         ask(_DEFINITIONS, wants.definitions)
         ask(_NUMBERS, short)
-        ask(_TIME)
+        ask(TIME)
     own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = [
         cursor.fetchall() for cursor in asked
     ]

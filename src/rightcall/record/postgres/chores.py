@@ -16,8 +16,8 @@ from rightcall.record.admission import Admission, finish_once, sweep
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import make_days
 from rightcall.record.postgres.tables import PostgresTables
-from rightcall.record.verify import told_heads
 from rightcall.record.tables import Clock, EndBody, NoteBody, Tables, encode, read_call
+from rightcall.record.verify import told_heads
 
 if TYPE_CHECKING:
     import psycopg

@@ -68,6 +68,7 @@ STEPS = (_TABLES,)
 
 VERSION = len(STEPS)
 LEAST_SERVER = 130_000
+TIME = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
 _TRIES = 20
 
@@ -87,6 +88,14 @@ def prepare(connection: "psycopg.Connection[Any]", address: Address) -> None:
 
 
 _MADE_TWICE = ("42P06", "42P07", "23505", "55P03")
+
+
+def check_version(connection: "psycopg.Connection[Any]", address: Address) -> None:
+    """For whoever only reads. Raises StoreError."""
+    version = _version(connection, address)
+    if version != VERSION:
+        what = "there are no tables of RightCall in it" if not version else f"its tables are of version {version}"
+        raise unusable(address, what, "Run a command that writes, such as `rightcall run`, once.", "version")
 
 
 def _check_server(connection: "psycopg.Connection[Any]", address: Address) -> None:

@@ -29,6 +29,7 @@ from rightcall.record.postgres.connection import (
     read_address,
     unusable,
 )
+from rightcall.record.postgres.schema import TIME, check_version
 from rightcall.record.postgres.tables import PostgresTables
 from rightcall.record.postgres.writer import ServerJob, Writer
 from rightcall.record.tables import Clock, ReadOnly, T, Tables
@@ -86,6 +87,10 @@ class Readers:
             else:
                 return connection, tables
         connection = connect(self._address, lock_seconds=self._patience)
+        check_version(connection, self._address)
+        if isinstance(self._clock, DatabaseClock):
+            ((now,),) = connection.execute(TIME).fetchall()
+            self._clock.tell(now * 1000)
         connection.execute(begin)
         return connection, PostgresTables(connection, self._clock, None, self._folder / "rollup.db")
 
@@ -233,6 +238,30 @@ class PostgresStore:
         """In a forked child: connections and threads are the parent's, and stay as they are."""
         self._forked = True
         self._end.detach()
+
+
+class PostgresReader:
+    """A store that is only looked into: this process is no node of it, and nothing is written."""
+
+    def __init__(self, url: str, *, busy_seconds: float = 3.0) -> None:
+        self.address = read_address(url)
+        self.clock: Clock = DatabaseClock()
+        self._readers = Readers(self.address, self.clock, busy_seconds)
+
+    @property
+    def path(self) -> str:
+        """How it is called in messages."""
+        return self.address.shown
+
+    def look(self, work: Callable[[Tables], T]) -> T:
+        return self._readers.look(work)
+
+    def strangeness(self, _tables: Tables) -> str:
+        """Nobody can put another server in the place of this one by moving a file."""
+        return ""
+
+    def close(self) -> None:
+        self._readers.close()
 
 
 def _nothing(_tables: Tables) -> None:

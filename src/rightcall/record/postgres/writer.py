@@ -42,7 +42,7 @@ from rightcall.record.postgres.node import (
     join,
     leave,
 )
-from rightcall.record.postgres.schema import prepare
+from rightcall.record.postgres.schema import TIME, prepare
 from rightcall.record.postgres.tables import PostgresTables
 from rightcall.record.tables import Clock, report
 
@@ -53,7 +53,6 @@ _MOST = 256
 """Works of one batch."""
 _TRIES = 8
 """How often a transaction is tried again that others were in the way of."""
-_TIME = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _UNREPLICATED = "01000"
 """The notice of a COMMIT that no longer waits for the standby: it stands here, and may not stand there."""
 
@@ -293,7 +292,7 @@ class Writer:
         connection.execute(LOCK_JOINING)
         others = sum(alive for node, alive in connection.execute(LOCK_ALL).fetchall() if node != chain.node)
         self._begin(chain, connection.execute(LOCK_OWN, (chain.node, chain.epoch)).fetchone())
-        ((now,),) = connection.execute(_TIME).fetchall()
+        ((now,),) = connection.execute(TIME).fetchall()
         if others or not chain.left():
             chain.drop_numbers()
         tables = PostgresTables(connection, self._clock, chain)
