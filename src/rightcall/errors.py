@@ -30,8 +30,8 @@ class Unreadable(RightCallError, ValueError):
 
 
 StoreFault = Literal[
-    "locked", "full", "read-only", "corrupt", "version", "replaced", "closed", "unreachable", "denied", "fenced", "doubt",
-    "failed",
+    "locked", "full", "read-only", "corrupt", "version", "replaced", "closed", "unreachable", "denied", "fenced",
+    "doubt", "failed",
 ]  # fmt: skip
 
 

@@ -4,8 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
-from functools import cache
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,9 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import Clock, ManualClock, Store
 from support import postgres_calls, store_process
-from support.postgres import POSTGRES, Server, binaries_of
+from support.postgres import ON_SERVERS, Server, shared
 from support.store_process import Start
 from support.stores import OpenSqlite
-
-ON_SERVERS = [pytest.param(name, marks=pytest.mark.postgres) for name in POSTGRES]
-"""The oldest and the newest server."""
 
 
 @pytest.fixture
@@ -47,21 +43,9 @@ def open_sqlite(database: Path, clock: ManualClock) -> Iterator[OpenSqlite]:
         store.close()
 
 
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Callable[[str], Server]]:
-    """PostgreSQL servers by name; each is started once."""
-    with ExitStack() as stack:
-
-        @cache
-        def started(name: str) -> Server:
-            return stack.enter_context(Server.started(binaries_of(name), "fsync=off"))
-
-        yield started
-
-
 @pytest.fixture(params=ON_SERVERS)
-def server(request: pytest.FixtureRequest, servers: Callable[[str], Server]) -> Server:
-    return servers(request.param)
+def server(request: pytest.FixtureRequest) -> Server:
+    return shared(request.param)
 
 
 @pytest.fixture
@@ -82,8 +66,7 @@ def store(request: pytest.FixtureRequest, clock: ManualClock) -> Iterator[Store]
     else:
         from rightcall.record.postgres import PostgresStore
 
-        server: Server = request.getfixturevalue("servers")(request.param)
-        with server.database() as url, closing(PostgresStore(url, clock, silent_seconds=30)) as made:
+        with shared(request.param).database() as url, closing(PostgresStore(url, clock, silent_seconds=30)) as made:
             yield made
 
 

@@ -1,11 +1,12 @@
-"""A real PostgreSQL server for a test: made with `initdb` in a folder of its own, reached over a Unix socket and loopback,
-run by somebody who is not root, and gone afterwards.
+"""A real PostgreSQL server for a test: made with `initdb` in a folder of its own, reached over a Unix socket and
+loopback, run by somebody who is not root, and gone afterwards.
 
     with Server.started(versions()[0]) as server, server.database() as url: ...
 
 `make test-postgres` brings the binaries; without them a test fails and says so, it is never skipped.
 """
 
+import atexit
 import os
 import shutil
 import signal
@@ -15,9 +16,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+import pytest
 
 FOLDER = Path(__file__).parents[2] / ".venv" / "postgres"
 SUPERUSER = "postgres"
@@ -41,6 +45,9 @@ def versions() -> list[Path]:
 
 POSTGRES = ("postgres13", "postgres18")
 """The oldest and the newest that is tested; `make test-postgres` brings both."""
+
+
+ON_SERVERS = [pytest.param(name, marks=pytest.mark.postgres) for name in POSTGRES]
 
 
 def name_of(binaries: Path) -> str:
@@ -172,6 +179,17 @@ class Server:
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait(30)
             self._process = None
+
+
+@cache
+def shared(name: str) -> Server:
+    """One for all tests of this process, which only use databases of their own on it."""
+    server = Server(binaries_of(name), "fsync=off")
+    atexit.register(shutil.rmtree, server.folder, ignore_errors=True)
+    atexit.register(server.stop)
+    server.make()
+    server.start()
+    return server
 
 
 def _children(parent: int) -> list[int]:

@@ -1,5 +1,5 @@
-"""Calls against limits on a PostgreSQL store, from one process or another: `python postgres_calls.py WHAT URL …`. It says
-a line when it is ready, and waits for one."""
+"""Calls against limits on a PostgreSQL store, from one process or another: `python postgres_calls.py WHAT URL …`. It
+says a line when it is ready, and waits for one."""
 
 import asyncio
 import socket
@@ -64,8 +64,8 @@ def end(store: PostgresStore, admission: Admission) -> None:
 
 @contextmanager
 def cut_off(port: int, word: bytes = b"COMMIT") -> Iterator[tuple[int, threading.Event]]:
-    """A port in front of a server's. Once the event is set, the next message with that word still reaches the server, and
-    its answer does not come back: the connection ends."""
+    """A port in front of a server's. Once the event is set, the next message with that word still reaches the server,
+    and its answer does not come back: the connection ends."""
     armed, listener, opened = threading.Event(), socket.create_server(("127.0.0.1", 0)), list[socket.socket]()
 
     def pump(source: socket.socket, target: socket.socket, dead: threading.Event, *, up: bool) -> None:

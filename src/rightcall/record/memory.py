@@ -565,8 +565,8 @@ def found_folder(policy: Policy, policy_file: str | None, root: str) -> str | No
 def open_store(
     given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None
 ) -> Store:
-    """Raises StoreError when the store cannot be used. `path` is what `store_place` says, `found_in` what `found_folder`
-    does."""
+    """Raises StoreError when the store cannot be used. `path` is what `store_place` says, `found_in` what
+    `found_folder` does."""
     if given == "memory":
         return MemoryStore(clock)
     if isinstance(given, str):

@@ -352,8 +352,8 @@ class Tables(Facts, Protocol):
         ...
 
     def chains(self) -> dict[int, tuple[int, bytes]] | None:
-        """Number and hash of the last record of each node, where several write: each has a chain of its own, and numbers
-        may be missing in between. None where there is one chain, without a gap."""
+        """Number and hash of the last record of each node, where several write: each has a chain of its own, and
+        numbers may be missing in between. None where there is one chain, without a gap."""
         ...
 
     def heads(self, through: int) -> dict[int, tuple[int, bytes]]:

@@ -38,9 +38,13 @@ _TAIL = 100
 
 _LOCK = "SELECT scope FROM locks WHERE scope = ANY(%s) ORDER BY scope FOR UPDATE"
 _LOCK_APPROVALS = "SELECT id, doc FROM approvals WHERE binding = ANY(%s) OR id = ANY(%s) ORDER BY id FOR UPDATE"
-_LOCK_GRANTS = "SELECT doc FROM grants WHERE (caller, tool) IN (SELECT * FROM unnest(%s::bytea[], %s::bytea[])) ORDER BY id FOR UPDATE"
+_LOCK_GRANTS = (
+    "SELECT doc FROM grants WHERE (caller, tool) IN (SELECT * FROM unnest(%s::bytea[], %s::bytea[]))"
+    " ORDER BY id FOR UPDATE"
+)
 _LOOK = (
-    "SELECT wanted.scope, w.n, w.at, w.call FROM unnest(%s::bytea[], %s::bigint[], %s::bigint[]) AS wanted (scope, far, near)"
+    "SELECT wanted.scope, w.n, w.at, w.call"
+    " FROM unnest(%s::bytea[], %s::bigint[], %s::bigint[]) AS wanted (scope, far, near)"
     " CROSS JOIN LATERAL (SELECT max(n) AS top FROM windows WHERE scope = wanted.scope) AS last"
     " JOIN windows w ON w.scope = wanted.scope AND (w.n = last.top"
     " OR w.n BETWEEN last.top - wanted.far + 1 AND last.top - wanted.near + 1)"
@@ -64,7 +68,8 @@ _OPEN = {"approved": 0, "denied": 1, "waiting": 2}
 
 
 class Unplanned(BaseException):
-    """A work touches what it did not name, and what others may touch too: it has to be done alone. No work catches it."""
+    """A work touches what it did not name, and what others may touch too: it has to be done alone. No work catches
+    it."""
 
 
 class Wants(NamedTuple):
@@ -79,11 +84,12 @@ class Wants(NamedTuple):
     approvals: list[str]
     grants: tuple[list[bytes], list[bytes]]
     ends: list[int]
-    count: int
+    works: int
 
 
 def wants_of(needs: Iterable[Needs]) -> Wants:
-    """All together. A limit that looks N starts back needs as many starts from there on as works of the batch may add."""
+    """All together. A limit that looks N starts back needs as many starts from there on as works of the batch may
+    add."""
     every = tuple(needs)
     times = Counter(scope for one in every for scope in {name for name, _ in one.scopes})
     look = {(key_of(scope), back, max(1, back - times[scope] + 1)) for one in every for scope, back in one.scopes}
@@ -132,10 +138,10 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
 
     def ask(statement: str, *values: Any) -> None:
         cursor = connection.cursor()
-        cursor.execute(statement, values or None)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        cursor.execute(statement.encode(), values or None)
         asked.append(cursor)
 
-    short = max(0, wants.count - chain.left())
+    short = max(0, wants.works - chain.left())
     with connection.pipeline():
         connection.execute("BEGIN")
         ask(LOCK_OWN, chain.node, chain.epoch)
@@ -269,6 +275,7 @@ class BatchTables(PostgresTables):
         self._ended.append(seq)
 
     def remove_through(self, seq: int) -> int:
+        del seq
         raise Unplanned
 
     def left_behind(self) -> list[int]:
@@ -288,7 +295,7 @@ class BatchTables(PostgresTables):
             self._windows[key], self._tops[key] = {}, 0
             return key
         tail = f"SELECT n, at, call FROM windows WHERE scope = %s ORDER BY n DESC LIMIT {_TAIL}"
-        rows = self._connection.execute(tail, (key,)).fetchall()  # pyright: ignore[reportArgumentType] - our own text
+        rows = self._connection.execute(tail.encode(), (key,)).fetchall()
         self._windows[key] = marks = {n: Mark(at, call) for n, at, call in rows}
         self._tops[key] = max(marks, default=0)
         return key
@@ -320,9 +327,11 @@ class BatchTables(PostgresTables):
         return top
 
     def forget(self, scope: str) -> None:
+        del scope
         raise Unplanned
 
     def scopes(self, prefix: str) -> list[tuple[str, int]]:
+        del prefix
         raise Unplanned
 
     # Changes and definitions
@@ -345,6 +354,7 @@ class BatchTables(PostgresTables):
         return self._definitions[tool]
 
     def pin(self, tool: str, definition: str) -> None:
+        del tool, definition
         raise Unplanned
 
     # Approvals and grants
@@ -389,15 +399,18 @@ class BatchTables(PostgresTables):
         self._change(self._put, f"grant {id}", ("DELETE FROM grants WHERE id = %s", (id,)))
 
     def overdue(self, now: int) -> list[Approval]:
+        del now
         raise Unplanned  # whoever looks for them wants to write
 
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
+        del caller, now
         raise Unplanned
 
     def own_pause(self) -> Pause | None:
         return self._paused
 
     def put_pause(self, pause: Pause | None) -> None:
+        del pause
         raise Unplanned
 
     # The second round trip

@@ -1,5 +1,5 @@
-"""What a node does by itself: it ends the calls of nodes that are gone, empties questions whose time is over, forgets old
-starts, prepares the days to come, and ties the chains of all nodes together.
+"""What a node does by itself: it ends the calls of nodes that are gone, empties questions whose time is over, forgets
+old starts, prepares the days to come, and ties the chains of all nodes together.
 
 An anchor is a record in one chain that holds the heads of all others: whoever rewrites or cuts one of them has to do so
 with every chain that has an anchor of it.
@@ -65,7 +65,7 @@ class Chores:
         if self._done is not None and 0 <= now - self._done < EVERY:
             return []
         self._done = now
-        connection.execute(_OLD, (now - HOUR,))
+        connection.execute(_OLD.encode(), (now - HOUR,))
         works: list[Callable[[Tables], object]] = []
         found = connection.execute(_UNFINISHED, (wall, now, now)).fetchone()
         if found is not None and found[0]:

@@ -94,12 +94,13 @@ def read_address(url: str) -> Address:
 
 
 def load_driver() -> Any:
+    from importlib import import_module
+
     try:
-        import psycopg
-        import psycopg.conninfo
+        import_module("psycopg.conninfo")
+        return import_module("psycopg")
     except ImportError:
         raise ConfigError(f"a store on PostgreSQL needs the extra `postgres`: {INSTALL}") from None
-    return psycopg
 
 
 def connect(address: Address, *, lock_seconds: float) -> "psycopg.Connection[Any]":
@@ -121,8 +122,8 @@ def connect(address: Address, *, lock_seconds: float) -> "psycopg.Connection[Any
     return connection
 
 
-def unusable(address: Address, what: str, help: str, fault: StoreFault) -> StoreError:
-    return StoreError(f"the store {address.shown} cannot be used: {what}. Nothing was run. {help}", fault)
+def unusable(address: Address, what: str, then: str, fault: StoreFault) -> StoreError:
+    return StoreError(f"the store {address.shown} cannot be used: {what}. Nothing was run. {then}", fault)
 
 
 def fault_of(error: BaseException, address: Address) -> StoreError:
@@ -132,14 +133,14 @@ def fault_of(error: BaseException, address: Address) -> StoreError:
     state = getattr(error, "sqlstate", None) or ""
     said = escaped(" ".join(str(error).split()), 300)
     if state in _STATES:
-        fault, what, help = _STATES[state]
-        return unusable(address, f"{what} ({said})", help, fault)
-    for text, fault, what, help in _REFUSALS:
+        fault, what, then = _STATES[state]
+        return unusable(address, f"{what} ({said})", then, fault)
+    for text, fault, what, then in _REFUSALS:
         if not state and text in said:
-            return unusable(address, f"{what} ({said})", help, fault)
+            return unusable(address, f"{what} ({said})", then, fault)
     if is_lost(error):
-        help = "It continues by itself once the server is back."
-        return unusable(address, f"the server cannot be reached ({said})", help, "unreachable")
+        then = "It continues by itself once the server is back."
+        return unusable(address, f"the server cannot be reached ({said})", then, "unreachable")
     return unusable(address, f"something is wrong with it ({said})", "Look into the server's log.", "failed")
 
 

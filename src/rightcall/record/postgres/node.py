@@ -1,5 +1,5 @@
-"""One node: the process that has a lease to write. Its chain of records, the numbers it has taken for the next ones, and
-the lease itself, which other nodes see instead of a lock on a file.
+"""One node: the process that has a lease to write. Its chain of records, the numbers it has taken for the next ones,
+and the lease itself, which other nodes see instead of a lock on a file.
 
     join ─▶ (node, epoch) ─▶ every transaction locks its row and compares the epoch ─▶ leave
                                     └─ gone, or too late: fenced; whoever is alive ends its calls
@@ -107,7 +107,8 @@ def join(connection: "psycopg.Connection[Any]", label: str = "") -> Chain:
             connection.execute("INSERT INTO nodes VALUES (%s, 0, clock_timestamp(), 0, %s, %s)", (node, START, told))
         node, epoch, seq, head = found
         connection.execute(
-            "UPDATE nodes SET epoch = %s, label = %s, until = clock_timestamp() + make_interval(secs => %s) WHERE id = %s",
+            "UPDATE nodes SET epoch = %s, label = %s, until = clock_timestamp() + make_interval(secs => %s)"
+            " WHERE id = %s",
             (epoch + 1, told, LEASE_SECONDS, node),
         )
     return Chain(node, epoch + 1, seq, head)

@@ -37,13 +37,14 @@ CREATE TABLE audit (
 CREATE INDEX audit_seq ON audit (seq);
 CREATE INDEX audit_call ON audit (call) WHERE call > 0;
 CREATE INDEX audit_notes ON audit (kind, seq) WHERE kind NOT IN ('begin', 'end', 'refused', 'proxied');
-CREATE TABLE removed (node integer PRIMARY KEY, seq bigint NOT NULL, hash bytea NOT NULL);
 CREATE TABLE windows (
     scope bytea NOT NULL, n bigint NOT NULL, at bigint NOT NULL, call bigint NOT NULL, PRIMARY KEY (scope, n)
 );
 CREATE INDEX windows_at ON windows (at);
 CREATE TABLE locks (scope bytea PRIMARY KEY);
-CREATE TABLE running (seq bigint PRIMARY KEY, node integer, epoch bigint NOT NULL, hash bytea NOT NULL, at text NOT NULL);
+CREATE TABLE running (
+    seq bigint PRIMARY KEY, node integer, epoch bigint NOT NULL, hash bytea NOT NULL, at text NOT NULL
+);
 CREATE TABLE definitions (tool bytea PRIMARY KEY, definition text NOT NULL);
 CREATE TABLE changes (space text PRIMARY KEY, n bigint NOT NULL, by text NOT NULL);
 CREATE TABLE approvals (
@@ -129,9 +130,9 @@ def _bring_up_to_date(connection: "psycopg.Connection[Any]", address: Address) -
     connection.execute("CREATE SCHEMA IF NOT EXISTS rightcall")
     for step in STEPS[_version(connection, address) :]:
         for statement in step.split(";\n"):
-            connection.execute(statement)  # pyright: ignore[reportArgumentType] - our own text
-    put = "INSERT INTO {} VALUES (%s, %s) ON CONFLICT (name) DO NOTHING"
-    connection.execute(put.format("secrets"), ("key", urandom(32).hex()))  # pyright: ignore[reportArgumentType]
+            connection.execute(statement.encode())
+    put = "INSERT INTO secrets VALUES ('key', %s) ON CONFLICT (name) DO NOTHING"
+    connection.execute(put, (urandom(32).hex(),))
     put = "INSERT INTO meta VALUES ('version', %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
     connection.execute(put, (str(VERSION),))
 
@@ -148,7 +149,7 @@ def make_days(connection: "psycopg.Connection[Any]", first: str, count: int) -> 
         )
         for attempt in range(_TRIES):
             try:
-                connection.execute(statement)  # pyright: ignore[reportArgumentType] - a date of ours
+                connection.execute(statement.encode())
                 break
             except psycopg.Error as error:
                 if attempt == _TRIES - 1 or not (is_retried(error) or error.sqlstate in _MADE_TWICE):
@@ -167,4 +168,4 @@ def partition(day: str) -> str:
 
 
 def _one(connection: "psycopg.Connection[Any]", question: str) -> Any:
-    return connection.execute(question).fetchone()  # pyright: ignore[reportArgumentType] - our own text
+    return connection.execute(question.encode()).fetchone()

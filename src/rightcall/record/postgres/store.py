@@ -171,14 +171,14 @@ def answers(address: Address) -> bool:
 
 
 class PostgresStore:
-    """A `Store`. Opening makes the tables where there are none, and raises StoreError when the server cannot be used."""
+    """A `Store`. Opening makes the tables where there are none; raises StoreError when the server cannot be used."""
 
     def __init__(
         self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0, silent_seconds: float = 0.25,
         label: str = "",
     ) -> None:  # fmt: skip
-        """`clock` replaces the database's time, for tests. After `silent_seconds` without an answer one asks whether the
-        server is there at all. `label` names this node for people."""
+        """`clock` replaces the database's time, for tests. After `silent_seconds` without an answer one asks whether
+        the server is there at all. `label` names this node for people."""
         self.address = read_address(url)
         self.clock: Clock = clock or DatabaseClock()
         self._forked = False

@@ -96,7 +96,7 @@ class PostgresTables:
     def _do(self, statement: str, *values: Any) -> "psycopg.Cursor[Any]":
         if self._pending:
             self.flush()
-        return self._connection.execute(statement, values or None)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return self._connection.execute(statement.encode(), values or None)
 
     def _all(self, statement: str, *values: Any) -> list[Any]:
         return self._do(statement, *values).fetchall()
@@ -202,9 +202,10 @@ class PostgresTables:
     def _settled(self, last: int, own: bytes) -> tuple[int, bytes]:
         """Up to which number nothing can come any more: another node may have taken one and not yet committed."""
         question = (
-            "SELECT before FROM (SELECT seq, at, lag(seq) OVER (ORDER BY seq) AS before FROM audit WHERE seq > %s) AS near"
-            " WHERE seq > before + 1 AND at > to_char((clock_timestamp() - make_interval(secs => %s)) AT TIME ZONE 'UTC',"
-            " 'YYYY-MM-DD HH24:MI:SS.MS') ORDER BY seq LIMIT 1"
+            "SELECT before FROM"
+            " (SELECT seq, at, lag(seq) OVER (ORDER BY seq) AS before FROM audit WHERE seq > %s) AS near"
+            " WHERE seq > before + 1 AND at > to_char((clock_timestamp() - make_interval(secs => %s)) AT TIME ZONE"
+            " 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') ORDER BY seq LIMIT 1"
         )
         found = self._one(question, last - _RECENT, _SETTLING)
         if found is None:
@@ -250,7 +251,10 @@ class PostgresTables:
     def _days(self) -> list[tuple[str, int | None, int]]:
         """Each day that is over, with its last number and how many records it has."""
         today = self._clock.wall()[:10]
-        names = "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'audit'::regclass"
+        names = (
+            "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+            " WHERE i.inhparent = 'audit'::regclass"
+        )
         found: list[tuple[str, int | None, int]] = []
         for (name,) in self._all(f"{names} ORDER BY c.relname"):
             digits = str(name).removeprefix("audit_")
@@ -303,7 +307,8 @@ class PostgresTables:
 
     def scopes(self, prefix: str) -> list[tuple[str, int]]:
         rows = self._all(
-            "SELECT scope, count(*) FROM windows WHERE scope >= %s AND scope < %s AND at > %s GROUP BY scope ORDER BY scope",
+            "SELECT scope, count(*) FROM windows WHERE scope >= %s AND scope < %s AND at > %s"
+            " GROUP BY scope ORDER BY scope",
             key_of(prefix), key_of(prefix) + _LAST, self._clock.now() - HOUR,
         )  # fmt: skip
         return [(scope.decode("utf-8", "surrogatepass"), count) for scope, count in rows]

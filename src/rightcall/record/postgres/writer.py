@@ -13,9 +13,8 @@ from contextlib import nullcontext, suppress
 from itertools import groupby
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from rightcall.policy.types import SECOND
 from rightcall.record.jobs import Job, Planned, Work, wake
 from rightcall.record.postgres.batch import BatchTables, Unplanned, lock_and_look, wants_of
 from rightcall.record.postgres.chores import Chores, end_doubted
@@ -251,7 +250,7 @@ class Writer:
 
     def _together(self, jobs: list[ServerJob]) -> None:
         connection, chain = self._ready()
-        wants = wants_of(job.work.needs() for job in jobs if isinstance(job.work, Planned))
+        wants = wants_of(cast("Planned[Any]", job.work).needs() for job in jobs)
         looked = lock_and_look(connection, chain, wants)
         missing = [scope for scope in wants.locks if scope not in looked.locked]
         if missing:
@@ -318,8 +317,8 @@ class Writer:
             raise fenced(self._address, chain)
         if own[0] < self._confirmed:
             what = f"the last record that this node wrote (number {self._confirmed}) is no longer in it"
-            help = "It was put back from a copy, or failed over to a standby that lagged behind: compare them first."
-            raise unusable(self._address, what, help, "replaced")
+            then = "It was put back from a copy, or failed over to a standby that lagged behind: compare them first."
+            raise unusable(self._address, what, then, "replaced")
         chain.begin(*own)
         self.asked = None
 
@@ -353,7 +352,7 @@ class Writer:
         try:
             with connection.pipeline():
                 for statement, values in statements:
-                    connection.execute(statement, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
+                    connection.execute(statement.encode(), values)
                 sent = True
                 connection.execute("COMMIT")
         except self._errors.Error as error:
@@ -386,7 +385,8 @@ class Writer:
     def _await_standby(self, connection: "psycopg.Connection[Any]", chain: Chain, jobs: list[ServerJob]) -> None:
         """The log is sent in order: once another commit has reached the standby, so has this one."""
         self._unreplicated = False
-        connection.execute(*_move(chain))  # pyright: ignore[reportArgumentType]
+        statement, values = _move(chain)
+        connection.execute(statement.encode(), values)
         if self._unreplicated:
             self._doubt(jobs)
             raise unusable(
@@ -412,4 +412,3 @@ def _move(chain: Chain) -> tuple[str, tuple[Any, ...]]:
 
 _NUDGE = ServerJob(lambda _: None)
 """Wakes the thread, and is no work."""
-EVERY = 5 * SECOND
