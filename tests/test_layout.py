@@ -56,6 +56,7 @@ MAY_LOAD_IN_VECTORS = {"numpy"}  # the extra for an index by meaning: late
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
 MAY_LOAD_IN_TELEMETRY = {"opentelemetry"}  # the extra `otel`: in files that are loaded only where telemetry is on
 OF_TELEMETRY = ("otel", "sdk")
+MAY_LOAD_IN_POSTGRES = {"psycopg"}  # the extra `postgres`: late, in the store on a server
 MAY_LOAD_IN_SERVE = {
     "httptools",
     "jinja2",
@@ -154,6 +155,7 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and not (top in MAY_LOAD_IN_VECTORS and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
         and not (top in MAY_LOAD_IN_TELEMETRY and found.file.stem in OF_TELEMETRY and "telemetry" in found.file.parts)
+        and not (top in MAY_LOAD_IN_POSTGRES and found.file.parent.name == "postgres" and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_SERVE | WITH_JINJA and part_of(found.source) in WITH_SERVER)
         and not (found.file.parent.name == "hosts" and top in MAY_LOAD_IN_ADAPTERS.get(found.file.stem, ()))
     ]
@@ -406,6 +408,7 @@ HEAVY = {
     *MAY_LOAD_IN_SERVE,
     *MAY_LOAD_IN_VECTORS,
     *MAY_LOAD_IN_TELEMETRY,
+    *MAY_LOAD_IN_POSTGRES,
 }
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 

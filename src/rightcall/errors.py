@@ -29,7 +29,10 @@ class Unreadable(RightCallError, ValueError):
         self.position = position
 
 
-StoreFault = Literal["locked", "full", "read-only", "corrupt", "version", "replaced", "closed", "failed"]
+StoreFault = Literal[
+    "locked", "full", "read-only", "corrupt", "version", "replaced", "closed", "unreachable", "denied", "fenced",
+    "doubt", "failed",
+]  # fmt: skip
 
 
 class StoreError(RightCallError):

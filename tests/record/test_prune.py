@@ -45,7 +45,8 @@ def test_the_oldest_records_go_and_a_checkpoint_says_so(kind: str, tmp_path: Pat
         assert checkpoint.kind == "prune"
         note = read_note(checkpoint.body)
         data = {"seq": 6, "hash": last.hash.hex(), "count": 6, "first": 1, "at": last.at}
-        assert (note.what, note.by, note.data) == ("through", "anna", data)
+        told = {key: value for key, value in note.data.items() if key != "chains"}  # where several nodes write
+        assert (note.what, note.by, told) == ("through", "anna", data)
 
 
 @every_store

@@ -28,6 +28,7 @@ from rightcall.record.tables import (
     encode,
     link,
 )
+from support.postgres import ON_SERVERS, shared
 
 NOON = 1_767_268_800.0
 """2026-01-01 12:00:00 UTC"""
@@ -72,7 +73,7 @@ class Diary:
         return self.store.transact(lambda tables: tables.append("waiting", 0, encode(body)))
 
 
-KINDS = ("memory", "sqlite")
+KINDS = ("memory", "sqlite", *ON_SERVERS)
 
 
 @contextmanager
@@ -80,6 +81,12 @@ def opened(kind: str, folder: Path) -> Iterator[Diary]:
     clock = ManualClock(wall=NOON)
     if kind == "memory":
         yield Diary(MemoryStore(clock), clock)
+        return
+    if kind != "sqlite":
+        from rightcall.record.postgres import PostgresStore
+
+        with shared(kind).database() as url, closing(PostgresStore(url, clock, silent_seconds=30)) as store:
+            yield Diary(store, clock)
         return
     with closing(SqliteStore(folder / "audit.db", clock)) as store:
         yield Diary(store, clock)

@@ -28,6 +28,7 @@ from rightcall.cli.options import (
     open_store,
     places,
     pointed,
+    server_of,
     store_options,
     subcommands,
     whole_number,
@@ -377,6 +378,8 @@ _BESIDE = ("", "-wal", "-shm")
 
 
 def adopt_audit(options: Namespace) -> int:
+    if server_of(options):
+        raise ConfigError("`audit adopt` is for a store in a file; one on a server is restored by its operator")
     path = Path(database_of(options)).resolve()
     if not path.exists() and not lost(path):
         raise ConfigError(f"no audit log at {escaped(str(path))}; nothing was changed. Check `--store`")

@@ -20,7 +20,16 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import INTERRUPTED, OK, REFUSED, USAGE
-from rightcall.cli.options import SHARED, database_of, json_option, look_into, places, policy_file, store_options
+from rightcall.cli.options import (
+    SHARED,
+    database_of,
+    json_option,
+    look_into,
+    places,
+    policy_file,
+    server_of,
+    store_options,
+)
 from rightcall.cli.persons import LEAST_BAR, WIDEST_BAR, Signs, bar, signs_for, waiting
 from rightcall.cli.terminal import Style, Tint, hang, many, pad, say, say_json, style_for, table, tell, wrap
 from rightcall.doctor.doctor import WAYS, Advice, Examination, Findings, Row, Share, Way, advice, findings, record
@@ -375,11 +384,12 @@ def _check_store(options: Namespace) -> Check:
         return Check("store", "wrong", text, "rightcall resume --everywhere", "Let tool calls run again.")
     verify = f"rightcall audit verify{places(options)}"
     try:
-        path = database_of(options)
-        if fault := fault_of(path):
+        url = server_of(options)
+        path = url or database_of(options)
+        if not url and (fault := fault_of(path)):
             command = next(iter(re.findall(r"`(rightcall [^`]+)`", fault)), verify)
             return Check("store", "wrong", fault, command, "Repair the audit log: every call is refused until then.")
-        if not os.path.exists(path):
+        if not url and not os.path.exists(path):
             return Check("store", "missing", f"{path}: nothing is recorded yet")
         with closing(look_into(options)) as store:
             (last, _), held = store.look(lambda tables: (tables.head(), tables.paused()))

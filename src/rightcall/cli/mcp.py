@@ -261,7 +261,7 @@ def _learn(options: Namespace) -> int:
     from rightcall.hosts.hooks.place import policy_of_project, project_folder, record_without_policy
     from rightcall.mcp.links import learn_tools
     from rightcall.policy.watch import load_policy
-    from rightcall.record.memory import found_folder, open_store, store_path
+    from rightcall.record.memory import found_folder, open_store, store_place
     from rightcall.record.notes import remember_tools
 
     root = project_folder(options.root)
@@ -270,7 +270,7 @@ def _learn(options: Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     server = server_for(options.name, command, options.env, settings)
     tools = learn_tools(server)
-    path = record_without_policy() if policy is None else store_path(settings, policy, root)
+    path = record_without_policy() if policy is None else store_place(settings, policy, root)
     found_in = None if policy is None else found_folder(settings, policy, root)
     with closing(open_store(None, path, None, found_in)) as store:
         if not remember_tools(store, server.name, tools):

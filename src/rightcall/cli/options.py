@@ -486,7 +486,7 @@ def store_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("Storage")
     group.add_argument("--policy", metavar="FILE", help=SHARED["--policy"])
     group.add_argument("--root", metavar="DIR", default=".", help=SHARED["--root"])
-    group.add_argument("--store", metavar="FILE", help=SHARED["--store"])
+    group.add_argument("--store", metavar="FILE|URL", help=SHARED["--store"])
 
 
 _PLACES: Final = ("policy", "root", "store")
@@ -581,8 +581,9 @@ def redactor_of(options: Namespace, store: "Store") -> "Redactor":
 
 
 def database_of(options: Namespace) -> str:
-    """Where the store's file is, or would be. StoreError where it leads out of a folder in which it was only found."""
-    if options.store is not None:
+    """Where the store's file is, or would be. StoreError where it leads out of a folder in which it was only found.
+    Where the store is on a server, this is where the rest lies that stays on its machine."""
+    if options.store is not None and not is_server(options.store):
         return options.store
     from rightcall.record.memory import store_path
 
@@ -592,6 +593,18 @@ def database_of(options: Namespace) -> str:
 
         refuse_leaving(path, folder)
     return path
+
+
+def is_server(where: str) -> bool:
+    """Whether that names a database on a server, and not a file."""
+    return where.startswith(("postgresql://", "postgres://"))
+
+
+def server_of(options: Namespace) -> str:
+    """The URL of the store, where it is on a server; else empty."""
+    if options.store is not None:
+        return options.store if is_server(options.store) else ""
+    return policy_of(options).settings.store.url
 
 
 def found_in(options: Namespace) -> str | None:
@@ -608,6 +621,10 @@ def found_in(options: Namespace) -> str | None:
 
 def open_store(options: Namespace, *, create: bool = False) -> "Store":
     """The store. Only a command that runs calls may `create` it: looking into it never leaves an empty one behind."""
+    if url := server_of(options):
+        from rightcall.record.postgres import PostgresStore  # late: it needs an extra
+
+        return PostgresStore(url)
     path = database_of(options) if create else _existing(options)
     from rightcall.record.sqlite import SqliteStore
 
@@ -618,10 +635,14 @@ def existing_place(options: Namespace) -> None:
     """Raises ConfigError where a folder that the options name is missing: a store made there would be nobody's."""
     for name, folder in (
         ("--root", options.root),
-        ("--store", options.store and os.path.dirname(os.path.abspath(options.store))),
+        ("--store", _folder_of(options.store)),
     ):
         if folder is not None and not os.path.isdir(folder):
             raise ConfigError(f"no such folder: {escaped(folder)}; nothing was changed. Check `{name}`")
+
+
+def _folder_of(store: str | None) -> str | None:
+    return None if not store or is_server(store) else os.path.dirname(os.path.abspath(store))
 
 
 class Looking:
@@ -658,6 +679,10 @@ class Looking:
 
 def look_into(options: Namespace) -> Looking:
     """The store, for a command that changes nothing in it."""
+    if url := server_of(options):
+        from rightcall.record.postgres import PostgresReader  # late: it needs an extra
+
+        return cast("Looking", PostgresReader(url))  # the same for whoever looks
     return Looking(_existing(options), found=found_in(options) is not None)
 
 

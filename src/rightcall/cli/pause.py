@@ -23,10 +23,12 @@ from rightcall.cli.options import (
     Looking,
     database_of,
     given_text,
+    is_server,
     json_option,
     pointed,
     policy_of,
     policy_path,
+    server_of,
     store_options,
 )
 from rightcall.cli.persons import person_option, who
@@ -98,8 +100,8 @@ def _named(options: Namespace) -> Places:
     from rightcall.policy.settings import DEFAULT_POLICY
     from rightcall.record.identity import lost
 
-    path = os.path.abspath(options.store)
-    if not os.path.exists(path) and not lost(Path(path).resolve()):
+    path = options.store if is_server(options.store) else os.path.abspath(options.store)
+    if not is_server(path) and not os.path.exists(path) and not lost(Path(path).resolve()):
         raise ConfigError(f"no audit log at {escaped(path)}; nothing was changed. Check `--store`")
     try:
         settings = policy_of(options).settings
@@ -130,7 +132,7 @@ def _with_policy(options: Namespace, word: str, looked: str) -> Places:
         policy = policy_of(options)
     except PolicyError as wrong:
         return _despite(options, word, wrong, nearer)
-    path = os.path.abspath(database_of(options))
+    path = server_of(options) or os.path.abspath(database_of(options))
     folder = found_folder(policy, policy_path(options), options.root)
     places = [Place(path, folder, create=True), *(_place_at(one) for one in nearer if one != path)]
     notes = (
@@ -403,6 +405,12 @@ def state_record(held: Pause | None) -> dict[str, Any]:
     return {"paused": True, "since": held.since, "by": held.by, "reason": held.reason or None}
 
 
+def _on_server(url: str, *, only_looks: bool) -> Any:
+    from rightcall.record.postgres import PostgresReader, PostgresStore  # late: it needs an extra
+
+    return PostgresReader(url) if only_looks else PostgresStore(url)
+
+
 def report_each(
     options: Namespace, places: Places, work: Callable[[Any], dict[str, Any]], *, create: bool = False,
     only_looks: bool = False, changed: bool = False,
@@ -420,6 +428,10 @@ def report_each(
     faults: list[StoreError | ConfigError] = []
     for place in places.places:
         try:
+            if is_server(place.path):
+                with closing(_on_server(place.path, only_looks=only_looks)) as opened:
+                    done.append({"store": place.path} | work(opened))
+                continue
             file = Path(place.path).resolve()
             if problem := lost(file):
                 raise unusable(file, problem, way_out(file), "replaced")

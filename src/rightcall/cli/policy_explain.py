@@ -11,7 +11,7 @@ from typing import Any
 from rightcall.base.text import escaped
 from rightcall.catalog.toml import dotted
 from rightcall.cli import OK
-from rightcall.cli.options import InputError, load_tools, open_store, policy_of, policy_path, read_argument
+from rightcall.cli.options import InputError, is_server, load_tools, open_store, policy_of, policy_path, read_argument
 from rightcall.cli.terminal import Style, Tint, effect_words, hang, tell
 from rightcall.errors import ConfigError
 from rightcall.executor.explain import (
@@ -70,7 +70,8 @@ def _served(toolbox: Toolbox, name: str, options: Namespace) -> Served | None:
     policy, file = toolbox.policy, policy_path(options)
     if name in toolbox.tools:
         return None
-    path = options.store or store_path(policy, file and os.path.abspath(file), os.path.abspath(options.root))
+    named = None if options.store is None or is_server(options.store) else options.store
+    path = named or store_path(policy, file and os.path.abspath(file), os.path.abspath(options.root))
     served = find_served(policy, name, Beside(path))
     if served is None:
         server = next((one for one in policy.servers if name.startswith(f"{one}/")), None)

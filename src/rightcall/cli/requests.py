@@ -22,6 +22,7 @@ from rightcall.cli.options import (
     places,
     policy_of,
     repeat_options,
+    server_of,
     store_options,
     subcommands,
     whole_number,
@@ -106,7 +107,7 @@ def _show(store: "PacketStore", options: Namespace) -> int:
 
 
 def _records(packet: "Packet", options: Namespace, style: Style) -> list[str]:
-    if not os.path.exists(path := database_of(options)):
+    if not server_of(options) and not os.path.exists(path := database_of(options)):
         return records([], f"there is none at {path} yet", style)
     try:
         with closing(look_into(options)) as looking:

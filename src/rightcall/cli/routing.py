@@ -27,6 +27,7 @@ from rightcall.cli.options import (
     policy_path,
     read_argument,
     redactor_of,
+    server_of,
 )
 from rightcall.cli.requests import (
     alternative_lines,
@@ -276,7 +277,7 @@ def foresee(options: Namespace, packet: Packet) -> Expected | None:
         return Expected(call, "deny", "tools", NOBODY)
     from rightcall.cli.policy_explain import explain
 
-    live = os.path.exists(database_of(options))
+    live = bool(server_of(options)) or os.path.exists(database_of(options))
     asked = Namespace(
         words=[selected.tool_name, json_text(selected.params)], caller=options.caller, policy=options.policy,
         root=options.root, store=options.store if live else None, live=live, tools=options.tools, pack=[],

@@ -53,8 +53,20 @@ from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import HOST_NAMES, Policy
 from rightcall.policy.types import PAUSED, Approval, Decision, Facts, Origin, Pause, Request, Result
 from rightcall.policy.watch import PolicyInForce
-from rightcall.record.admission import Admission, Reply, admit, answer, count_start, finish, finish_once, refuse
-from rightcall.record.memory import existing_folder, found_folder, guarded_paths, open_store, store_path
+from rightcall.record.admission import (
+    Admission,
+    Reply,
+    admit,
+    answer,
+    count_start,
+    finish,
+    finishing,
+    needs_of,
+    refusal_needs,
+    refuse,
+)
+from rightcall.record.jobs import Needs, Planned
+from rightcall.record.memory import existing_folder, found_folder, guarded_paths, open_store, store_path, store_place
 from rightcall.record.notes import note_policy, packs_digest, policy_note
 from rightcall.record.tables import EndBody, Store, Tables, encode
 
@@ -169,7 +181,8 @@ class Door:
         self._protected = guarded_paths(self.root, self._file, path)
         self._current = self._under(self._policy.current)
         self.store: Store = open_store(
-            "memory" if setup.store is None and self._file is None else setup.store, path, None,
+            "memory" if setup.store is None and self._file is None else setup.store,
+            store_place(self._policy.current, self._file, self.root), None,
             found_folder(self._policy.current, self._file, self.root),
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
@@ -405,7 +418,8 @@ class Door:
         return tuple(folder for folder in (cwd, server.cwd) if folder)
 
     def _work(self, asked: Asked) -> Callable[[Tables], Admission]:
-        return partial(self._observed if asked.observed else self._decided, asked=asked)
+        work = partial(self._observed if asked.observed else self._decided, asked=asked)
+        return Planned(work, partial(_needs, asked))
 
     def _decided(self, tables: Tables, asked: Asked) -> Admission:
         now = self.store.clock.now()
@@ -455,7 +469,7 @@ class Door:
         request = passage.request
         end = end_body(result, summary, passage.arguments, self._redactor, answer=answer)
         changed = request.digest if request is not None and request.side_effects else None
-        return partial(finish_once, admission=passage.admission, end=end, changed=changed)
+        return finishing(passage.admission, end, changed)
 
     def _look(self) -> None:
         """Take a changed policy file; a wrong one leaves everything as it was. One look serves many calls."""
@@ -556,6 +570,11 @@ class Door:
 def _decide(request: Request, facts: Facts) -> Decision:
     """The facts are all of the tables: it is asked inside a transaction."""
     return decided(request, facts)  # pyright: ignore[reportArgumentType] - see above
+
+
+def _needs(asked: Asked) -> Needs:
+    request = asked.request
+    return refusal_needs(asked.body.caller, asked.digest) if isinstance(request, Decision) else needs_of(request)
 
 
 def _path_of(store: Store) -> str | None:

@@ -29,7 +29,7 @@ from rightcall.executor.spans import tell_judgement, tell_outcome, tell_waiting
 from rightcall.executor.toolbox import Toolbox, build_toolbox
 from rightcall.policy.types import DEFAULT_CALLER
 from rightcall.policy.watch import PolicyInForce
-from rightcall.record.memory import Premises, existing_folder, found_folder, listed, open_store, store_path
+from rightcall.record.memory import Premises, existing_folder, found_folder, listed, open_store, store_path, store_place
 from rightcall.record.notes import (
     PlanStep,
     Routed,
@@ -187,7 +187,7 @@ class Executor:
         if self._store is None:
             current, file = self._policy.current, self._policy_file
             self._store = open_store(
-                self._setup.store, store_path(current, file, self.root), self._setup.clock,
+                self._setup.store, store_place(current, file, self.root), self._setup.clock,
                 found_folder(current, file, self.root),
             )  # fmt: skip
             self._redactor = self._new_redactor()

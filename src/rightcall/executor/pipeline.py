@@ -59,7 +59,17 @@ from rightcall.executor.toolbox import Equipped, Toolbox
 from rightcall.policy.decide import quarantine
 from rightcall.policy.settings import Budgets, Rights
 from rightcall.policy.types import PAUSED, UNKNOWN, Approval, Decision, DecisionKind, Metadata, Request, Result
-from rightcall.record.admission import Admission, ApprovalQuestion, Decide, admit, finish_once, refuse
+from rightcall.record.admission import (
+    Admission,
+    ApprovalQuestion,
+    Decide,
+    admit,
+    finishing,
+    needs_of,
+    refusal_needs,
+    refuse,
+)
+from rightcall.record.jobs import Planned
 from rightcall.record.tables import UNASKED, CallBody, EndBody, Store, Tables
 from rightcall.tools.diff import preview, rehearsal
 from rightcall.tools.functions import LocalTool
@@ -204,11 +214,13 @@ class Pipeline(Struct, frozen=True, eq=False):
         try:
             if isinstance(request, Decision) or found is None:
                 work = self._refusal(written, who, request if isinstance(request, Decision) else UNREADABLE)
+                needs = partial(refusal_needs, who.caller, written.digest)
             else:
                 body = self._recorded(call_body(written, who, request, self.redactor), request)
                 asked = question(request, written.verdict, found.described, rehearsal)
                 work = partial(self._decided, request=request, body=body, asked=asked)
-            return await self.store.atransact(lambda tables: _note_done(done, work(tables)))
+                needs = partial(needs_of, request)
+            return await self.store.atransact(Planned(lambda tables: _note_done(done, work(tables)), needs))
         except StoreError as error:
             return unrecorded(error)
         except Exception as error:  # whatever it is, nothing runs
@@ -400,7 +412,7 @@ class Pipeline(Struct, frozen=True, eq=False):
     def _ending(self, request: Request, admission: Admission, end: EndBody) -> Callable[[Tables], None]:
         """Completes the record, once: whoever does not know whether it was done may do it again."""
         changed = request.digest if request.side_effects and admission.decision.kind == "allow" else None
-        return partial(finish_once, admission=admission, end=end, changed=changed)
+        return finishing(admission, end, changed)
 
     def _shaped(self, request: Request, result: Result) -> Content:
         """What the model will read of a result."""

@@ -433,6 +433,13 @@ class Audit(Struct, frozen=True):
     """Names of arguments that are secret, besides the built-in ones."""
 
 
+class StoreSettings(Struct, frozen=True):
+    """`[store]`: the server that keeps audit, limits and approvals for many machines, in place of `[audit] path`."""
+
+    url: str = ""
+    """`postgresql://USER@HOST/DATABASE`, without a password; empty for the file."""
+
+
 class Settings(Struct, frozen=True):
     """All of it together."""
 
@@ -467,6 +474,7 @@ class Settings(Struct, frozen=True):
     urls: UrlRules = UrlRules()
     callers: Mapping[str, CallerSettings] = MappingProxyType({})
     audit: Audit = Audit()
+    store: StoreSettings = StoreSettings()
 
 
 class Rights(Struct, frozen=True):

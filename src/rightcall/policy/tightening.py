@@ -342,7 +342,7 @@ _TABLES: Mapping[type[Struct], Mapping[str, KeyPath]] = {
         "console": ("console",), "telemetry": ("telemetry",),
     },
     Settings: {
-        "approvals": ("approvals",), "callers": ("callers",), "audit": ("audit",),
+        "approvals": ("approvals",), "callers": ("callers",), "audit": ("audit",), "store": ("store",),
         "budgets_of_tools": ("policy", "budgets", "tools"),
     },
 }  # fmt: skip
@@ -369,6 +369,7 @@ _MEANINGS = (
     (("telemetry",), "sends traces to where the environment says"),
     (("approvals", "notify"), "runs a command, or posts to an address, when a call waits"),
     (("audit", "path"), "keeps the audit log outside the folder"),
+    (("store", "url"), "keeps audit, limits and approvals on a server"),
     (("gate", "packs"), "loads rules from a file"),
     (("policy", "stage"), "allows more tools"),
     (("policy", "allow"), "allows more tools"),

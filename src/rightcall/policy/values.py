@@ -28,6 +28,7 @@ from rightcall.policy.settings import (
     Records,
     Settings,
     StageName,
+    StoreSettings,
     Window,
 )
 
@@ -255,7 +256,7 @@ url_patterns = _each(_url_pattern)
 # A table that names only some of its keys leaves the others as they are one step up: a limit as the preset has it, a
 # caller's limit or budget, and a tool's budget, as `[policy]` has them.
 
-TABLES = ("policy", "approvals", "callers", "audit")
+TABLES = ("policy", "approvals", "callers", "audit", "store")
 """The tables of the policy file that are read here."""
 
 
@@ -281,7 +282,21 @@ def read_settings(source: Source, document: Table) -> Settings:
         urls=laid_over(source, ("policy", "urls"), policy.get("urls", {}), _URLS, UrlRules()),
         callers=_callers(source, ("callers",), document.get("callers", {}), limits.caller, budgets),
         audit=laid_over(source, ("audit",), document.get("audit", {}), _AUDIT, Audit()),
+        store=laid_over(source, ("store",), document.get("store", {}), {"url": _store_url}, StoreSettings()),
     )
+
+
+def _store_url(source: Source, path: KeyPath, value: Any) -> str:
+    text = source.text_of(path, value)
+    if not text.startswith(("postgresql://", "postgres://")) or not text.isprintable():
+        raise source.wrong(
+            path, 'must be the address of a PostgreSQL server, such as "postgresql://rightcall@db.example/rightcall"; '
+            "a file is named under [audit] path",
+        )  # fmt: skip
+    user = text.partition("://")[2].partition("/")[0].rpartition("@")[0]
+    if ":" in user or "password=" in text:
+        raise source.wrong(path, "must not hold a password; set PGPASSWORD, or write it into ~/.pgpass")
+    return text
 
 
 def _notify(source: Source, path: KeyPath, value: Any) -> str | tuple[str, ...]:

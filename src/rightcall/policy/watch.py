@@ -85,6 +85,8 @@ class PolicyInForce:
         """The new policy is in force. Where the audit lies is settled when an executor is opened."""
         if policy.settings.audit.path != self.current.settings.audit.path:
             log.warning("[audit] path changed; only executors opened from now on use it")
+        if policy.settings.store != self.current.settings.store:
+            log.warning("[store] changed; only executors opened from now on use it")
         self.current, self.problem = policy, None
 
     def keep(self, problem: str) -> bool:

@@ -10,6 +10,7 @@ count, and nothing runs of which no record stands (A-01).
 import os
 import sys
 from collections.abc import Callable, Collection
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
@@ -36,6 +37,7 @@ from rightcall.policy.types import (
     same_scope,
     server_key,
 )
+from rightcall.record.jobs import Needs, Planned
 from rightcall.record.tables import (
     AnswerBody,
     CallBody,
@@ -406,6 +408,28 @@ def admit(tables: Tables, request: Request, decide: Decide, body: CallBody, ques
     return Admission(decision, seq, hash=own)
 
 
+def needs_of(request: Request) -> Needs:
+    """What `admit` will ask and write, for stores that want to know it beforehand."""
+    origin, before = request.origin, same_scope(request, 0).split("\0")
+    definitions = (request.tool,) if origin is None else (request.tool, server_key(origin.server))
+    same = ("\0".join(before[:4]) + "\0", "".join(f"\0{part}" for part in before[5:]))
+    return Needs(
+        callers=(request.caller,),
+        scopes=tuple((scope.name, calls) for scope in request.scopes for calls, _, _ in scope.windows),
+        tails=(refused_scope(request.caller, request.digest),),
+        same=(same,) if len(before) in (5, 6) else (),
+        definitions=definitions,
+        bindings=(binding(request),),
+        approvals=() if request.approval is None else (request.approval,),
+        grants=((request.caller, request.tool),),
+    )
+
+
+def refusal_needs(caller: str, digest: str) -> Needs:
+    """The same of `refuse`."""
+    return Needs(callers=(caller,), tails=(refused_scope(caller, digest),))
+
+
 def refuse(tables: Tables, caller: str, digest: str, decision: Decision, body: CallBody, at: int) -> Admission:
     """Record a call that does not run, and notice how often it was refused before. While everything is paused, that is
     why."""
@@ -425,6 +449,12 @@ def finish(tables: Tables, call: int, end: EndBody, changed: str | None = None) 
     tables.ended(call)
     if changed is not None:
         tables.changed(changed)
+
+
+def finishing(admission: Admission, end: EndBody, changed: str | None = None) -> Planned[None]:
+    """`finish_once`, as a work that says what it needs."""
+    work = partial(finish_once, admission=admission, end=end, changed=changed)
+    return Planned(work, lambda: Needs(ends=(admission.call,)))
 
 
 def finish_once(tables: Tables, admission: Admission, end: EndBody, changed: str | None = None) -> None:

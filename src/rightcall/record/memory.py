@@ -178,6 +178,13 @@ class MemoryTables:
     def oldest(self) -> int:
         return self._first if self._entries else 0
 
+    def chains(self) -> None:
+        return None
+
+    def heads(self, through: int) -> dict[int, tuple[int, bytes]]:
+        del through
+        return {}
+
     def rollup(self) -> "Rollup":
         if self._rollup is None:
             from rightcall.record.rollup.rollup import Rollup  # late: hardly any program asks
@@ -504,6 +511,12 @@ def store_path(policy: Policy, policy_file: str | None, root: str) -> str:
     return os.path.join(base, policy.settings.audit.path)
 
 
+def store_place(policy: Policy, policy_file: str | None, root: str) -> str:
+    """Where audit, limits and approvals are kept: the server that the policy names, else the database. What lies beside
+    the database (the journal of changes, worktrees, packets) stays on its machine either way."""
+    return policy.settings.store.url or store_path(policy, policy_file, root)
+
+
 def existing_folder(root: str | os.PathLike[str]) -> str:
     """The root as a whole path. One that is not there is a mistake: a new audit would count everything anew."""
     if not isinstance(root, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance] - no types at run time
@@ -555,13 +568,18 @@ def found_folder(policy: Policy, policy_file: str | None, root: str) -> str | No
 def open_store(
     given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None
 ) -> Store:
-    """Raises StoreError when the database cannot be used. `found_in` is what `found_folder` says."""
+    """Raises StoreError when the store cannot be used. `path` is what `store_place` says, `found_in` what
+    `found_folder` does."""
     if given == "memory":
         return MemoryStore(clock)
     if isinstance(given, str):
         raise ConfigError(f'`store` must be "memory", a Store, or nothing for SQLite, not {given!r:.60}')
     if given is not None:
         return given
+    if path.startswith(("postgresql://", "postgres://")):
+        from rightcall.record.postgres import PostgresStore  # late: it needs an extra
+
+        return PostgresStore(path, clock)
     from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it
 
     if found_in is not None:

@@ -9,14 +9,14 @@ import os
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import NamedTuple, cast
 from weakref import WeakSet, finalize
 
 from msgspec import MsgspecError
@@ -25,6 +25,7 @@ from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import sweep
 from rightcall.record.identity import Identity, Origin, PrivateTexts, older
+from rightcall.record.jobs import Job, Work, wake
 from rightcall.record.sqlite_file import (
     VERSION,
     Stamp,
@@ -57,10 +58,6 @@ from rightcall.record.tables import (
     read_call,
     report,
 )
-
-if TYPE_CHECKING:
-    from asyncio import Future
-
 
 # ── readers ──
 # Connections that only read, for `look`: as many as look at once. They see the last commit and hold up nobody.
@@ -397,35 +394,10 @@ class Session:
 # Where nobody is at it and nobody waits, a thread writes by itself: to wake another one, and to be woken by it, costs
 # more than most works. The main thread does not, where a signal could come in between.
 
-Work = Callable[[Tables], Any]
-
 _MOST = 512
 """Works that share one commit."""
 _CLOSING_SECONDS = 1.0
 """How long closing waits for a lock."""
-
-
-class Job:
-    """A work, and who waits for it: a thread (`done`), a task (`future`), or nobody."""
-
-    __slots__ = ("done", "error", "future", "since", "value", "work")
-
-    def __init__(
-        self, work: Work, *, future: "Future[None] | None" = None, done: "threading.Lock | None" = None
-    ) -> None:
-        self.work = work
-        self.future = future
-        self.done = done
-        self.since = monotonic()
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-    def outcome(self) -> Any:
-        """What the work returned. What it raised is raised."""
-        if self.error is None:
-            return self.value
-        error, self.error = self.error, None  # it knows this job by its frames: no circle may stay behind
-        raise error
 
 
 _GATHER = 0.02
@@ -512,7 +484,7 @@ class Writer:
                     self._wants, self._owner = False, threading.get_ident()
                     self._serve(batch)
                     self._owner = 0
-                _wake(batch)
+                wake(batch)
         with self._turn:
             self._session.close()
 
@@ -599,25 +571,6 @@ def _perform(job: Job, tables: SqliteTables) -> bool:
         job.error = error
         return False
     return True
-
-
-def _wake(batch: Iterable[Job]) -> None:
-    """Threads one by one, the tasks of a loop all at once: waking a loop costs more than everything else."""
-    futures: dict[Any, list[Future[None]]] = {}
-    for job in batch:
-        if job.done is not None:
-            job.done.release()
-        elif job.future is not None:
-            futures.setdefault(job.future.get_loop(), []).append(job.future)
-    for loop, own in futures.items():
-        with suppress(RuntimeError):  # the loop has ended, and with it all who waited there
-            loop.call_soon_threadsafe(_set, own)
-
-
-def _set(futures: "list[Future[None]]") -> None:
-    for future in futures:
-        if not future.done():
-            future.set_result(None)
 
 
 # ── keeping up ──

@@ -291,6 +291,13 @@ class SqliteTables:
     def oldest(self) -> int:
         return self._do("SELECT min(seq) FROM audit").fetchone()[0] or 0
 
+    def chains(self) -> None:
+        return None
+
+    def heads(self, through: int) -> dict[int, tuple[int, bytes]]:
+        del through
+        return {}
+
     def rollup(self) -> "Rollup":
         if self._rollup is None:
             from rightcall.record.rollup.rollup import Rollup  # late: who only writes needs no figures

@@ -310,6 +310,8 @@ class AuditEntry(Struct, frozen=True):
     body: bytes
     """JSON, redacted: one of the bodies above."""
     hash: bytes
+    node: int = 0
+    """Whose chain it is in, where several nodes write."""
 
 
 class Tables(Facts, Protocol):
@@ -347,6 +349,15 @@ class Tables(Facts, Protocol):
 
     def oldest(self) -> int:
         """The number of the first record that is left; 0 when there is none."""
+        ...
+
+    def chains(self) -> dict[int, tuple[int, bytes]] | None:
+        """Number and hash of the last record of each node, where several write: each has a chain of its own, and
+        numbers may be missing in between. None where there is one chain, without a gap."""
+        ...
+
+    def heads(self, through: int) -> dict[int, tuple[int, bytes]]:
+        """The last record of each of these chains up to a number; empty where there is one chain."""
         ...
 
     def rollup(self) -> "Rollup":

@@ -58,6 +58,8 @@ class Checkpoint(Struct, frozen=True):
 
     seq: int
     hash: bytes
+    chains: dict[int, Anchor] = {}
+    """The same of each node, where several write."""
 
 
 class _Wrong(Exception):
@@ -93,6 +95,12 @@ class _Walk:
         self.checked = 0
         self.pruned = Checkpoint(0, START)
         self.head = (0, START)
+        self._chains = tables.chains()
+        """Where several nodes write."""
+        self._heads: dict[int, Anchor] = {}
+        """The last record of each node that was found right,"""
+        self._passed: dict[int, dict[int, bytes]] = {}
+        """and of each those that later anchors may name: number and hash."""
         self._open: set[int] = set()
         """Calls that have begun and not ended."""
         self._ended: set[int] = set()
@@ -104,7 +112,9 @@ class _Walk:
         if first is None:
             return
         known = checkpoints(self._tables)
-        if first.seq != 1:
+        if self._chains is not None:
+            self._begin_chains(first, known)
+        elif first.seq != 1:
             vouched = next((one for one in known if one.seq == first.seq - 1), None)
             if vouched is None:
                 missing = max((one.seq for one in known if one.seq < first.seq), default=0) + 1
@@ -114,9 +124,9 @@ class _Walk:
 
     def step(self, entry: AuditEntry) -> None:
         """The next record: it fits the one before, and a call begins once and ends at most once, after it began."""
-        last, before = self.head
+        last, before = self.head if self._chains is None else self._heads.get(entry.node, (0, START))
         seq, kind, call = entry.seq, entry.kind, entry.call
-        if seq != last + 1:
+        if seq != last + 1 and self._chains is None:
             raise _Wrong(last + 1, f"{_records(last + 1, seq - 1)} missing")
         try:
             fits = link(before, seq, kind, call, entry.at, entry.body) == entry.hash
@@ -133,10 +143,41 @@ class _Walk:
                 self._ended.add(call)
             else:
                 raise _Wrong(seq, f"record {seq} ends call {call}, which had not begun or had already ended")
+        if self._chains is not None:
+            self._heads[entry.node] = seq, entry.hash
+            self._compare_heads(entry)
         self.head = seq, entry.hash
         self.checked += 1
 
+    def _begin_chains(self, first: AuditEntry, known: list[Checkpoint]) -> None:
+        """Each chain starts with its first record, or behind the last one that a prune removed."""
+        vouched = next((one for one in known if one.seq < first.seq), None)
+        if vouched is not None:
+            self.pruned = vouched
+            self._heads.update(vouched.chains)
+
+    def _compare_heads(self, entry: AuditEntry) -> None:
+        """What an anchor says of the other chains. Two nodes write at once: what it names may have a higher number, and
+        is compared at the end."""
+        if entry.kind == "store":
+            for node, (seq, named) in anchored_heads(entry).items():
+                self._passed.setdefault(node, {})[seq] = named
+
+    def _end_chains(self) -> None:
+        settled = self._tables.head()[0]  # what comes after it is being written now
+        for node, (seq, own) in (self._chains or {}).items():
+            last, found = self._heads.get(node, (0, START))
+            if self.pruned.seq < seq <= settled and (last, found) != (seq, own):
+                raise _Wrong(seq, f"the chain of node {node} ends with record {last}, and its node wrote record {seq}")
+        for node, named in self._passed.items():
+            for seq, own in named.items():
+                entry = None if seq <= self.pruned.seq else self._tables.entry(seq)
+                if self.pruned.seq < seq <= settled and (entry is None or entry.hash != own or entry.node != node):
+                    raise _Wrong(seq, f"record {seq} of node {node} is not the one that other nodes have seen")
+
     def end(self, anchor: Anchor | None) -> None:
+        if self._chains is not None:
+            self._end_chains()
         had = self._tables.head()[0]
         if had and not self.checked:
             raise _Wrong(1, f"the audit is empty, but it had {had} records: not even the record of a prune is left")
@@ -178,10 +219,29 @@ def _checkpoint(entry: AuditEntry) -> Checkpoint | None:
         note: NoteBody = read_note(entry.body)
         data: Any = note.data
         if note.what == "through" and type(data["seq"]) is int and data["seq"] < entry.seq:
-            return Checkpoint(data["seq"], bytes.fromhex(data["hash"]))
+            return Checkpoint(data["seq"], bytes.fromhex(data["hash"]), _read_heads(data.get("chains", {})))
     except (DecodeError, LookupError, TypeError, ValueError):  # somebody else wrote it
         return None
     return None
+
+
+def anchored_heads(entry: AuditEntry) -> dict[int, Anchor]:
+    """What an anchor in one chain says of the others; empty where it is none."""
+    try:
+        note: NoteBody = read_note(entry.body)
+        data: Any = note.data
+        return _read_heads(data["heads"]) if note.what == "anchor" else {}
+    except (DecodeError, LookupError, TypeError, ValueError):  # somebody else wrote it
+        return {}
+
+
+def _read_heads(told: dict[str, Any]) -> dict[int, Anchor]:
+    return {int(node): (int(seq), bytes.fromhex(own)) for node, (seq, own) in told.items()}
+
+
+def told_heads(heads: dict[int, Anchor]) -> dict[str, tuple[int, str]]:
+    """The heads of chains as a record holds them."""
+    return {str(node): (seq, own.hex()) for node, (seq, own) in heads.items()}
 
 
 def _records(first: int, last: int) -> str:
@@ -249,14 +309,18 @@ def prune(
     last = tables.entry(cut.through) if cut.count else None
     if last is None:
         return Pruned(0, 0)
-    checkpoint = tables.append("prune", 0, checkpoint_body(cut.first, last, by))
+    checkpoint = tables.append("prune", 0, checkpoint_body(cut.first, last, by, tables.heads(last.seq)))
     return Pruned(tables.remove_through(last.seq), last.seq, checkpoint)
 
 
-def checkpoint_body(first: int, last: AuditEntry, by: str = "") -> bytes:
-    """What vouches for the records that are removed, from `first` to `last`."""
+def checkpoint_body(first: int, last: AuditEntry, by: str = "", chains: "dict[int, Anchor] | None" = None) -> bytes:
+    """What vouches for the records that are removed, from `first` to `last`; `chains` has the last of each node."""
     count = last.seq - first + 1
-    data = {"seq": last.seq, "hash": last.hash.hex(), "count": count, "first": first, "at": last.at}
+    data: dict[str, Any] = {
+        "seq": last.seq, "hash": last.hash.hex(), "count": count, "first": first, "at": last.at,
+    }  # fmt: skip
+    if chains:
+        data["chains"] = told_heads(chains)
     return encode(NoteBody("through", by, data))
 
 

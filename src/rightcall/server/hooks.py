@@ -27,7 +27,7 @@ from rightcall.hosts.hooks.hook import GO, GREETING, HOSTS, MINE, MOST_BYTES, NO
 from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks, policy_source
 from rightcall.hosts.hooks.place import MODES, is_private, socket_address, socket_folder, socket_path
 from rightcall.policy.watch import load_policy
-from rightcall.record.memory import found_folder, open_store, store_path
+from rightcall.record.memory import found_folder, open_store, store_place
 from rightcall.record.sqlite_tables import take_lock
 from rightcall.record.tables import Store
 from rightcall.types import Mode
@@ -77,7 +77,7 @@ class Doors:
         found_in = found_folder(policy, self._policy, folder)
         known = self._stores.get(found_in)
         if known is None:
-            path = store_path(policy, self._policy, folder)
+            path = store_place(policy, self._policy, folder)
             known = self._stores[found_in] = open_store(None, path, None, found_in)
         return known
 

@@ -36,7 +36,7 @@ from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
 from rightcall.record.identity import Identified, wrong_with
-from rightcall.record.memory import existing_folder, found_folder, open_store, store_path
+from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
 from rightcall.record.notes import note_policy, policy_note
 from rightcall.record.tables import CallBody, Clock, Store, Tables, encode
 from rightcall.server.access import Reason
@@ -651,7 +651,7 @@ def open_recording(
     `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
     file = None if policy_file is None else os.path.abspath(policy_file)
     folder = existing_folder(root)
-    opened = open_store(store, store_path(policy, file, folder), clock, found_folder(policy, file, folder))
+    opened = open_store(store, store_place(policy, file, folder), clock, found_folder(policy, file, folder))
     recording = Recording(opened, policy, owned=opened is not store)
     recording.note_policy("loaded", policy)
     return recording

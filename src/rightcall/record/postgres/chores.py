@@ -1,0 +1,122 @@
+"""What a node does by itself: it ends the calls of nodes that are gone, empties questions whose time is over, forgets
+old starts, prepares the days to come, and ties the chains of all nodes together.
+
+An anchor is a record in one chain that holds the heads of all others: whoever rewrites or cuts one of them has to do so
+with every chain that has an anchor of it.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from msgspec import MsgspecError
+
+from rightcall.policy.types import HOUR, SECOND, Decision
+from rightcall.record.admission import Admission, finish_once, sweep
+from rightcall.record.postgres.node import Chain
+from rightcall.record.postgres.schema import make_days
+from rightcall.record.postgres.tables import PostgresTables
+from rightcall.record.tables import Clock, EndBody, NoteBody, Tables, encode, read_call
+from rightcall.record.verify import told_heads
+
+if TYPE_CHECKING:
+    import psycopg
+
+EVERY = 5 * SECOND
+ANCHOR_SECONDS = 60.0
+ANCHOR_RECORDS = 1_000
+"""After so much time or so many records, whichever is first, the heads of the other chains are written down."""
+_AHEAD = 2
+"""Days whose partitions are made: this one, and the next."""
+_PURGE = 5_000
+_INTERRUPTED = EndBody("interrupted", error="The process ended before the call did.")
+_DOUBTED = EndBody("interrupted", error="The database did not answer in time, so the call did not run.")
+_OLD = (
+    "DELETE FROM windows WHERE (scope, n) IN"
+    f" (SELECT scope, n FROM windows WHERE at <= %s ORDER BY at LIMIT {_PURGE} FOR UPDATE SKIP LOCKED)"
+)
+_UNFINISHED = (
+    "SELECT EXISTS (SELECT 1 FROM running LEFT JOIN nodes ON nodes.id = running.node AND nodes.epoch = running.epoch"
+    " WHERE (running.node IS NOT NULL AND (nodes.id IS NULL OR nodes.until < clock_timestamp()))"
+    " OR (running.node IS NULL AND running.at < to_char(%s::timestamp - interval '1 day', 'YYYY-MM-DD HH24:MI:SS.MS')))"
+    " OR EXISTS (SELECT 1 FROM approvals WHERE status IN ('waiting', 'approved') AND expires_at <= %s)"
+    " OR EXISTS (SELECT 1 FROM grants WHERE expires_at <= %s)"
+)
+_OTHERS = "SELECT id, seq, hash FROM nodes WHERE id <> %s AND seq > 0 ORDER BY id"
+
+
+class Chores:
+    """Of one node."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._done: int | None = None
+        self._days: set[str] = set()
+        self._anchored = monotonic()
+        self._anchored_at = 0
+        self._heads: list[Any] = []
+        """Of the other chains, as the last anchor has them."""
+
+    def due(self, connection: "psycopg.Connection[Any]", chain: Chain) -> list[Callable[[Tables], object]]:
+        """Before each batch: does what needs no transaction of its own, and returns works for what does."""
+        now, wall = self._clock.now(), self._clock.wall()
+        if wall[:10] not in self._days:
+            self._days.update(make_days(connection, wall[:10], _AHEAD))
+        if self._done is not None and 0 <= now - self._done < EVERY:
+            return []
+        self._done = now
+        connection.execute(_OLD.encode(), (now - HOUR,))
+        works: list[Callable[[Tables], object]] = []
+        found = connection.execute(_UNFINISHED, (wall, now, now)).fetchone()
+        if found is not None and found[0]:
+            works.append(tidy)
+        if self._is_anchor_due(chain):
+            heads = connection.execute(_OTHERS, (chain.node,)).fetchall()
+            if heads != self._heads:
+                self._heads = heads
+                works.append(lambda tables: write_anchor(tables, heads))
+            self._anchored, self._anchored_at = monotonic(), chain.seq
+        return works
+
+    def _is_anchor_due(self, chain: Chain) -> bool:
+        late = monotonic() - self._anchored >= ANCHOR_SECONDS
+        return late or chain.seq - self._anchored_at >= ANCHOR_RECORDS
+
+
+def write_anchor(tables: Tables, heads: list[Any]) -> None:
+    data = {"heads": told_heads({node: (seq, own) for node, seq, own in heads})}
+    tables.append("store", 0, encode(NoteBody("anchor", data=data)))
+
+
+def tidy(tables: Tables) -> None:
+    """Alone: calls of dead nodes get their end, and are never run again (A-01); what is over is emptied."""
+    assert isinstance(tables, PostgresTables)
+    for call in tables.left_behind():
+        tables.append("end", call, encode(_INTERRUPTED))
+        tables.ended(call)
+        changed = _changed_by(tables, call)
+        if changed is not None:
+            tables.changed(changed)
+    sweep(tables, tables.now())
+
+
+def _changed_by(tables: Tables, call: int) -> str | None:
+    """The digest of a call that may have changed something; None for one that only read."""
+    begin = tables.entry(call)
+    try:
+        body = None if begin is None else read_call(begin.body)
+    except MsgspecError:  # not as we write it: it must not stand in everybody's way
+        body = None
+    if body is None:
+        return f"call {call}"
+    return body.digest if body.decision == "allow" and set(body.effects) - {"read"} else None
+
+
+def end_doubted(calls: list[tuple[int, bytes]]) -> Callable[[Tables], object]:
+    """Calls that nobody ran because nobody knew whether they had begun: those that had are ended."""
+
+    def work(tables: Tables) -> None:
+        for call, own in calls:
+            finish_once(tables, Admission(Decision("deny", "store:doubt"), call, hash=own), _DOUBTED)
+
+    return work

@@ -1,0 +1,165 @@
+"""Where the server is, how it is reached safely, and what is wrong with it in words.
+
+The password comes from the environment (PGPASSWORD) or from a password file (PGPASSFILE, ~/.pgpass), never from the
+URL: a URL is shown, logged and kept in files. Over a network the server's certificate is verified.
+"""
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from rightcall.base.text import escaped
+from rightcall.errors import ConfigError, StoreError, StoreFault
+
+if TYPE_CHECKING:
+    import psycopg
+
+SCHEMES = ("postgresql://", "postgres://")
+INSTALL = "pip install 'rightcall[postgres]'"
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_CONNECT_SECONDS = 2
+"""The least that the client library takes."""
+_SETTINGS = "SET search_path = rightcall; SET lock_timeout = {lock}; SET idle_in_transaction_session_timeout = 15000"
+
+_STATES: dict[str, tuple[StoreFault, str, str]] = {
+    "25006": ("read-only", "it only allows reading", "Connect to the primary, not to a standby."),
+    "42501": ("denied", "this role may not do that", "Grant it the rights, or name another role in the URL."),
+    "53100": ("full", "its disk is full", "It continues by itself once there is space again."),
+    "53300": ("unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
+    "55P03": ("locked", "another node keeps it locked", "It continues by itself once that node is done."),
+    "57014": ("locked", "it did not answer in time", "It continues by itself once it is less busy."),
+    "40001": ("locked", "too many nodes want the same at once", "Try again."),
+    "40P01": ("locked", "too many nodes want the same at once", "Try again."),
+}
+_REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
+    ("password authentication failed", "denied", "the user or the password is wrong",
+     "Set PGPASSWORD, or write the password into ~/.pgpass."),
+    ("no password supplied", "denied", "it wants a password",
+     "Set PGPASSWORD, or write the password into ~/.pgpass."),
+    ("no pg_hba.conf entry", "denied", "it does not let this user in from here", "Add a line to its pg_hba.conf."),
+    ("does not exist", "denied", "there is no such database or role", "Create it, or correct the URL."),
+    ("certificate", "denied", "its certificate could not be verified",
+     "Give the authority with sslrootcert=FILE in the URL."),
+    ("SSL", "denied", "it does not offer TLS",
+     "Switch on ssl in its settings; sslmode=disable in the URL sends everything in the clear."),
+    ("too many clients", "unreachable", "it has no free connection", "Raise max_connections, or run fewer nodes."),
+    ("remaining connection slots", "unreachable", "it has no free connection",
+     "Raise max_connections, or run fewer nodes."),
+)  # fmt: skip
+
+
+class Address(Struct, frozen=True):
+    """A server and a database on it, with what is needed to connect."""
+
+    url: str
+    shown: str
+    """Without anything secret, for messages."""
+    parameters: dict[str, Any]
+
+
+def is_postgres(where: str | None) -> bool:
+    """Whether that names a database on a server, and not a file.
+
+    >>> is_postgres("postgresql://db/rightcall"), is_postgres(".rightcall/audit.db")
+    (True, False)
+    """
+    return where is not None and where.startswith(SCHEMES)
+
+
+def read_address(url: str) -> Address:
+    """Raises ConfigError for a URL that is wrong, or that holds a password."""
+    try:
+        split = urlsplit(url)
+        port = split.port
+    except ValueError as error:
+        raise ConfigError(f"the store's URL is not valid: {error}; write postgresql://USER@HOST/DATABASE") from None
+    shown = escaped(f"{split.scheme}://{split.hostname or ''}{f':{port}' if port else ''}{split.path}", 200)
+    if split.password is not None or "password=" in split.query:
+        raise ConfigError(
+            f"the store's URL ({shown}) holds a password; take it out, and set PGPASSWORD or write it into ~/.pgpass"
+        )
+    psycopg = load_driver()
+    try:
+        parameters = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise ConfigError(f"the store's URL ({shown}) is not valid: {str(error).strip()}") from None
+    host = str(parameters.get("host", ""))
+    if not (host.startswith("/") or host in _LOOPBACK or not host):
+        parameters.setdefault("sslmode", "verify-full")
+        parameters.setdefault("sslrootcert", "system")
+    parameters.setdefault("application_name", "rightcall")
+    return Address(url, shown, parameters)
+
+
+def load_driver() -> Any:
+    from importlib import import_module
+
+    try:
+        import_module("psycopg.conninfo")
+        return import_module("psycopg")
+    except ImportError:
+        raise ConfigError(f"a store on PostgreSQL needs the extra `postgres`: {INSTALL}") from None
+
+
+def connect(address: Address, *, lock_seconds: float) -> "psycopg.Connection[Any]":
+    """A connection that commits only when told to. Raises StoreError."""
+    psycopg = load_driver()
+    parameters = {
+        "connect_timeout": _CONNECT_SECONDS, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3,
+        "tcp_user_timeout": 10_000, "client_encoding": "utf8", **address.parameters,
+    }  # fmt: skip
+    try:
+        connection = psycopg.connect(**parameters, autocommit=True)
+    except psycopg.Error as error:
+        raise fault_of(error, address) from error
+    try:
+        connection.execute(_SETTINGS.format(lock=round(lock_seconds * 1000)))
+    except psycopg.Error as error:
+        connection.close()
+        raise fault_of(error, address) from error
+    return connection
+
+
+def unusable(address: Address, what: str, then: str, fault: StoreFault) -> StoreError:
+    return StoreError(f"the store {address.shown} cannot be used: {what}. Nothing was run. {then}", fault)
+
+
+def fault_of(error: BaseException, address: Address) -> StoreError:
+    """The error as one of the store's own; each caller gets one of its own to raise."""
+    if isinstance(error, StoreError):
+        return StoreError(str(error), error.fault)
+    state = getattr(error, "sqlstate", None) or ""
+    said = escaped(" ".join(str(error).split()), 300)
+    if state in _STATES:
+        fault, what, then = _STATES[state]
+        return unusable(address, f"{what} ({said})", then, fault)
+    for text, fault, what, then in _REFUSALS:
+        if not state and text in said:
+            return unusable(address, f"{what} ({said})", then, fault)
+    if is_lost(error):
+        then = "It continues by itself once the server is back."
+        return unusable(address, f"the server cannot be reached ({said})", then, "unreachable")
+    return unusable(address, f"something is wrong with it ({said})", "Look into the server's log.", "failed")
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection is gone, or the server is ending."""
+    psycopg = load_driver()
+    state = getattr(error, "sqlstate", None) or ""
+    return isinstance(error, psycopg.OperationalError) and (not state or state[:3] in ("57P", "08P", "080"))
+
+
+def is_retried(error: BaseException) -> bool:
+    """Whether nothing was wrong but the moment: two nodes were in each other's way."""
+    return getattr(error, "sqlstate", None) in ("40001", "40P01")
+
+
+def closed(address: Address) -> StoreError:
+    return unusable(address, "it was closed", "Open it again.", "closed")
+
+
+def forked(address: Address) -> StoreError:
+    what = "it was opened before this process was forked from another"
+    return unusable(address, what, "Open it in the process that uses it.", "closed")

