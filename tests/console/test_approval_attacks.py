@@ -51,7 +51,7 @@ def test_after_a_yes_on_the_page_only_the_call_that_was_shown_may_run(
 ) -> None:
     shown = office.next()
     before, approval = office.ran(), office.approved(shown)
-    attempt = swap | {"arguments": swap["arguments"] | {"n": office.number}}
+    attempt: dict[str, Any] = swap | {"arguments": swap["arguments"] | {"n": office.number}}
     decision = office.try_(**attempt, approval=approval if named else None).decision
     assert decision.kind in ("ask", "deny")
     assert decision.approval != approval
@@ -65,7 +65,7 @@ def test_a_yes_on_the_page_counts_in_the_conversation_it_names_and_nowhere_else(
 ) -> None:
     shown = office.next()
     before, approval = office.ran(), office.approved(shown, context=HERE)
-    attempt = {"arguments": shown} | given
+    attempt: dict[str, Any] = {"arguments": shown} | given
     attempt["arguments"] = attempt["arguments"] | {"n": office.number}
     decision = office.try_(**attempt, approval=approval if named else None).decision
     assert decision.kind == ("deny" if named else "ask")

@@ -67,7 +67,7 @@ class Office:
         assert found is not None
         return found
 
-    def form(self, which: str, browser: Browser | None = None) -> dict[str, object]:
+    def form(self, which: str, browser: Browser | None = None) -> dict[str, str]:
         """Of the page, once somebody had the time to read it."""
         page = (browser or self.ann).get(f"/inbox/{which}")
         self.clock.advance(1)
@@ -210,7 +210,7 @@ def test_two_consoles_on_one_store_take_one_answer(office: Office) -> None:
         forms = (office.ann, office.form(which)), (there, office.form(which, there))
         start, statuses = Barrier(2), list[int]()
 
-        def post(browser: Browser, form: dict[str, object]) -> None:
+        def post(browser: Browser, form: dict[str, str]) -> None:
             start.wait()
             statuses.append(browser.post(f"/inbox/{which}", form).status)
 

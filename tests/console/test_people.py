@@ -9,6 +9,7 @@ from rightcall.console.people import (
     LINK_SECONDS,
     MOST_SESSIONS,
     SESSION_SECONDS,
+    EntryKind,
     add_person,
     enter,
     live_sessions,
@@ -37,7 +38,7 @@ def link(store: Store, name: str = "ann") -> str:
     return store.transact(lambda tables: make_link(tables, name, "root"))
 
 
-def come(store: Store, secret: str, kind: str) -> str | None:
+def come(store: Store, secret: str, kind: EntryKind) -> str | None:
     found = store.transact(lambda tables: enter(tables, secret, kind))
     return None if found is None else found[1]
 
