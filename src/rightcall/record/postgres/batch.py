@@ -402,6 +402,10 @@ class BatchTables(PostgresTables):
         del now
         raise Unplanned  # whoever looks for them wants to write
 
+    def count_waiting(self, now: int) -> int:
+        del now
+        raise Unplanned
+
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
         del caller, now
         raise Unplanned

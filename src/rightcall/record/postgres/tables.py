@@ -359,6 +359,10 @@ class PostgresTables:
             Approval, "approvals WHERE status IN ('waiting', 'approved') AND expires_at <= %s ORDER BY n", now
         )
 
+    def count_waiting(self, now: int) -> int:
+        row = self._one("SELECT count(*) FROM approvals WHERE status = 'waiting' AND expires_at > %s", now)
+        return 0 if row is None else row[0]
+
     def waiting(self, caller: str, now: int) -> tuple[int, int]:
         which = "approvals WHERE status = 'waiting' AND caller = %s AND expires_at > %s"
         found = self._docs(Approval, which, key_of(caller), now)
