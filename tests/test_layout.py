@@ -45,6 +45,7 @@ FRAGMENTS = {
     "__main__.py": "what `python -m rightcall` starts",
     "cli/__main__.py": "what `python -m rightcall.cli` starts: hooks that were installed call it so",
     "hosts/agent_zero_engine.py": "loaded by the extension that an earlier version put into Agent Zero",
+    "record/postgres/clock.py": "what the writer and the readers of a store on a server go by, and neither owns",
     "tools/sandbox/inside/canvas.py": "loaded inside the sandbox alone, where nothing else of ours is",
 }
 """Files with fewer lines than that, each with its reason."""
@@ -57,6 +58,7 @@ MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is onl
 MAY_LOAD_IN_TELEMETRY = {"opentelemetry"}  # the extra `otel`: in files that are loaded only where telemetry is on
 OF_TELEMETRY = ("otel", "sdk")
 MAY_LOAD_IN_POSTGRES = {"psycopg"}  # the extra `postgres`: late, in the store on a server
+MAY_LOAD_IN_ENGINES = {"polars", "pyarrow"}  # late: whoever works on such an engine has it
 MAY_LOAD_IN_SERVE = {
     "httptools",
     "jinja2",
@@ -156,6 +158,7 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
         and not (top in MAY_LOAD_IN_TELEMETRY and found.file.stem in OF_TELEMETRY and "telemetry" in found.file.parts)
         and not (top in MAY_LOAD_IN_POSTGRES and found.file.parent.name == "postgres" and (found.late or found.typing))
+        and not (top in MAY_LOAD_IN_ENGINES and found.file.stem == "engines" and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_SERVE | WITH_JINJA and part_of(found.source) in WITH_SERVER)
         and not (found.file.parent.name == "hosts" and top in MAY_LOAD_IN_ADAPTERS.get(found.file.stem, ()))
     ]
@@ -409,6 +412,7 @@ HEAVY = {
     *MAY_LOAD_IN_VECTORS,
     *MAY_LOAD_IN_TELEMETRY,
     *MAY_LOAD_IN_POSTGRES,
+    *MAY_LOAD_IN_ENGINES,
 }
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 
