@@ -38,8 +38,8 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "chains", "changes", "count_waiting", "credentials",
-    "definition", "entries", "entry", "grants", "head", "heads", "is_open", "newest", "nth_last", "oldest", "overdue", "own_pause", "paused", "rollup",
-    "running", "scopes", "tokens", "waiting", "wall",
+    "definition", "entries", "entry", "grants", "head", "heads", "is_open", "newest", "nth_last", "oldest", "overdue",
+    "own_pause", "paused", "rollup", "running", "scopes", "tokens", "waiting", "wall",
 }  # fmt: skip
 
 
