@@ -4,7 +4,10 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +151,42 @@ def test_at_a_terminal_the_link_is_printed_and_logs_in(folder: Path, words: list
         assert login_name() in browser.get("/").text
         terminal.interrupt()
         assert terminal.end()[0] == 130
+
+
+@contextmanager
+def started(*words: str) -> Generator[dict[str, Any]]:
+    """What a server or console told of itself, while it runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rightcall", *words, "--port", "0", "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()  # type: ignore[union-attr]
+
+
+def logged_in(run: Runner, origin: str) -> Browser:
+    port = origin.rpartition(":")[2]
+    browser = Browser(Address("127.0.0.1", int(port)))
+    secret = run("console", "link", "--port", port).out.strip().rpartition("/")[2]
+    entered = browser.post(f"/enter/{secret}")
+    browser.secret = entered.headers["set-cookie"].partition(";")[0].partition("=")[2]
+    return browser
+
+
+@pytest.mark.parametrize("words", [["serve"], ["proxy", "--upstream", "http://127.0.0.1:9"]], ids=["serve", "proxy"])
+def test_the_doctor_of_a_console_beside_a_server_checks_the_machine(run: Runner, folder: Path, words: list[str]) -> None:
+    store_of(folder).close()
+    with started(*words) as told:
+        browser = logged_in(run, told["console"])
+        assert browser.post("/doctor/checks").status == 303
+        while "data-poll" in (page := browser.get("/doctor").text):
+            pass
+        assert ("audit.db: " in page, "it failed" in page) == (True, False)
 
 
 @pytest.mark.parametrize("words", [["--no-console"], ["--no-audit"]], ids=str)

@@ -106,6 +106,7 @@ def serving_options(parser: ArgumentParser) -> None:
     console.add_argument("--no-console", action="store_true", help="Do not start the console in the browser")
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
     parser.add_argument("--json", action="store_true", help="Print address, token and each line of the log as JSON")
+    parser.set_defaults(store=None)  # the server's is where policy and root say; other commands' code asks for it
 
 
 def serve_upstream(
@@ -248,7 +249,6 @@ def _recording(options: Namespace, policy: Policy) -> Recording | None:
 
 def tokens_alone(options: Namespace) -> Store | None:
     """The store, for its tokens, where no audit is kept; None where there is none."""
-    options.store = None
     path = database_of(options)
     if not os.path.exists(path):
         return None
