@@ -17,7 +17,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.packs import available_packs
 from rightcall.catalog.tool import Tool
 from rightcall.console.bench import TooBusyError
-from rightcall.console.page import Form, Page, Site, look, number_of, read_form, render, site_of
+from rightcall.console.page import Form, Page, Site, look, number_of, plain_sign, read_form, render, site_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, plain_json, rows_of, text_lines, value_lines
 from rightcall.errors import RightCallError
@@ -305,7 +305,7 @@ def _found(verdict: Verdict, place: Place, gate: Gate, text: str | None) -> Foun
         arguments=[] if arguments is None else list(rows_of(arguments, "arguments")),
         changes=[_change(one) for one in verdict.repairs],
         problems=[(one.code, one.path, one.message) for one in verdict.problems],
-        hint=text_lines(verdict.hint) if verdict.hint else [],
+        hint=text_lines(plain_sign(verdict.hint)) if verdict.hint else [],
         confidence=verdict.confidence,
         retry=verdict.retry,
         truncated=verdict.truncated,
