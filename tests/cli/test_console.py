@@ -77,19 +77,19 @@ def test_a_link_logs_in_whoever_opens_it_first(run: Runner, folder: Path) -> Non
 
 def test_the_user_of_the_machine_is_the_first_person_and_no_other(run: Runner, folder: Path) -> None:
     store_of(folder).close()
-    assert run("console", "link").code == 0
+    assert run("console", "link", "--port", "4142").code == 0
     listed = json.loads(run("people", "list", "--json").out)["people"]
     assert [(one["person"], one["may"]) for one in listed] == [(login_name(), "approve")]
     run("people", "add", "ann", "--by", "root")
     run("people", "revoke", login_name(), "--by", "ann")
-    done = run("console", "link")
+    done = run("console", "link", "--port", "4142")
     assert (done.code, "is not among the people" in done.err) == (2, True)
 
 
 def test_a_link_needs_a_person_a_store_and_a_port(run: Runner, folder: Path) -> None:
     assert "no audit log" in run("console", "link").err
     store_of(folder).close()
-    assert "unknown person 'eve'" in run("console", "link", "--as", "eve").err
+    assert "unknown person 'eve'" in run("console", "link", "--as", "eve", "--port", "4142").err
     assert "--port N" in run("console", "link", "--port", "0").err
 
 
@@ -104,7 +104,7 @@ def test_a_policy_that_was_only_found_opens_nothing_to_others(run: Runner, folde
     store_of(folder).close()
     said = '[console]\nhost = "0.0.0.0"\nport = 80\npublic_url = "https://evil.example"\n'
     (folder / "rightcall.toml").write_text(said)
-    assert run("console", "link").out.startswith("http://127.0.0.1:4142/enter/")
+    assert run("console", "link", "--port", "4142").out.startswith("http://127.0.0.1:4142/enter/")
 
 
 def test_other_addresses_need_tls(run: Runner, folder: Path) -> None:
@@ -167,6 +167,25 @@ def started(*words: str) -> Generator[dict[str, Any]]:
         process.terminate()
         process.wait(10)
         process.stdout.close()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("word", ["console", "serve"])
+def test_a_link_leads_to_the_console_that_runs_whatever_its_port(run: Runner, folder: Path, word: str) -> None:
+    store_of(folder).close()
+    with started(word) as told:
+        origin = told["console"] if word == "serve" else told["address"]
+        assert run("console", "link").out.startswith(f"{origin}/enter/")
+    gone = run("console", "link")
+    assert gone.code == 2
+    assert "no console of this audit log is running" in gone.err
+    assert "`rightcall console`" in gone.err
+
+
+def test_status_names_the_server_of_a_folder_without_a_policy(run: Runner, folder: Path) -> None:
+    (folder / "rightcall.toml").unlink()
+    assert "server: none is running for this folder" in run("status").out
+    with started("serve") as told:
+        assert f"server: runs at {told['address']}; hooks need a policy file" in run("status").out
 
 
 def logged_in(run: Runner, origin: str) -> Browser:
