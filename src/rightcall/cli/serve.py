@@ -59,7 +59,7 @@ def serving_options(parser: ArgumentParser) -> None:
     answers = parser.add_argument_group("Answers")
     answers.add_argument(
         "--retry", metavar="N", type=number_within(0, MOST_TRIES), default=0,
-        help="Send an invalid call back with a hint, at most N times (default: 0)",
+        help="Send a call that cannot be repaired back with a hint, at most N times (default: 0, it passes unchanged)",
     )  # fmt: skip
     answers.add_argument(
         "--mode", choices=("block", "observe"),
@@ -465,7 +465,8 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
 HELP_PROXY = """\
 Run a proxy that repairs a model's tool calls. Clients change one base URL. The proxy supports OpenAI's chat
 completions and Responses, Anthropic's messages and Ollama's chat, with and without streaming; every other path
-passes byte for byte. Keys of the upstream pass through and are never stored."""
+passes byte for byte. A call that cannot be repaired passes unchanged (`x-rightcall: left=1`), unless `--retry 1`
+asks the model again. Keys of the upstream pass through and are never stored."""
 
 EXAMPLES_PROXY = """\
 examples:
