@@ -534,3 +534,51 @@ def test_a_call_lifted_from_the_text_says_that_the_clients_answer_is_not_seen(an
     assert "The client's answer is not seen here." in unescape(last[: last.index("</li>")])
     assert why not in last[: last.index("</li>")]
     assert why in page
+
+
+def passed(store: MemoryStore, fate: str, **more: Any) -> int:
+    body = CallBody("proxy", "weather", {"days": 3}, "ab" * 32, "passed", f"proxy:{fate}", **more)
+    return store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+
+
+def left(store: MemoryStore) -> int:
+    """A call that nothing made fit, passed on as it was."""
+    why = "⚠️ Invalid weather call. Missing required fields: city."
+    problem = {"code": "missing", "message": "city is missing"}
+    return passed(store, "left", reason=why, strategy="failed", confidence=0.0, problems=(problem,))
+
+
+def test_each_call_says_how_it_came_to_fit_and_the_filters_agree(ann: Browser, store: MemoryStore) -> None:
+    right, lifted, unfit = passed(store, "right"), passed(store, "lifted", origin="text"), left(store)
+    change = {"path": "days", "rule": "alias", "strategy": "rules", "before": "3", "after": 3}
+    repaired = passed(store, "repaired", strategy="rules", repairs=(change,))
+    watched = passed(store, "would-repair", strategy="rules", repairs=(change,))
+    copied = passed(store, "left", origin="text")
+    rows = {int(one[1]): one[2] for one in re.finditer(r'data-id="(\d+)"(.*?)</li>', ann.get("/live").text, re.S)}
+    badges = {number: re.findall(r'class="tag ?(\w*)">([^<]+)<', row) for number, row in rows.items()}
+    assert badges == {
+        right: [], lifted: [("", "lifted")], unfit: [("warn", "could not be repaired")],
+        repaired: [("fixed", "1 repair")], watched: [("fixed", "would be repaired")],
+        copied: [("warn", "left as written")],
+    }  # fmt: skip
+    found = {one: sorted(shown(ann.get(f"/live?repair={one}"))) for one in ("any", "lifted", "left", "none")}
+    assert found == {"any": [repaired, watched], "lifted": [lifted], "left": [unfit, copied], "none": [right]}
+
+
+def test_a_call_that_could_not_be_repaired_says_so_in_plain_words(ann: Browser, store: MemoryStore) -> None:
+    page = unescape(ann.get(f"/calls/{left(store)}").text)
+    repaired, decided = re.findall(r'<li class="step([^"]*)"><h2><span>[34]<', page)
+    assert (repaired, decided) == (" bad", " bad")
+    assert "It could not be repaired:" in page
+    assert "city is missing" in page
+    assert "It was passed on unchanged, as the model wrote it." in page
+    assert "⚠ Invalid weather call." in page
+    for wrong in ("Nothing had to be changed", "<code>failed</code>", "0 % sure", "⚠\\ufe0f Invalid"):
+        assert wrong not in page[: page.index('id="chain"')]
+    assert "⚠ Invalid weather call." in ann.get("/live").text
+
+
+def test_a_call_lifted_from_the_text_was_right(ann: Browser, store: MemoryStore) -> None:
+    page = ann.get(f"/calls/{passed(store, 'lifted', origin='text')}").text
+    assert "It was taken out of the text; its arguments were right." in page
+    assert "Nothing had to be changed" not in page
