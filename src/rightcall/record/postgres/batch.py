@@ -46,8 +46,8 @@ _LOOK = (
     "SELECT wanted.scope, w.n, w.at, w.call"
     " FROM unnest(%s::bytea[], %s::bigint[], %s::bigint[]) AS wanted (scope, far, near)"
     " CROSS JOIN LATERAL (SELECT max(n) AS top FROM windows WHERE scope = wanted.scope) AS last"
-    " JOIN windows w ON w.scope = wanted.scope AND (w.n = last.top"
-    " OR w.n BETWEEN last.top - wanted.far + 1 AND last.top - wanted.near + 1)"
+    " JOIN windows w ON w.scope = wanted.scope"
+    " AND w.n BETWEEN last.top - wanted.far + 1 AND last.top - wanted.near + 1"
 )
 _SAME = (
     "SELECT c.n, w.scope, w.n, w.at, w.call FROM changes c"
@@ -93,6 +93,7 @@ def wants_of(needs: Iterable[Needs]) -> Wants:
     every = tuple(needs)
     times = Counter(scope for one in every for scope in {name for name, _ in one.scopes})
     look = {(key_of(scope), back, max(1, back - times[scope] + 1)) for one in every for scope, back in one.scopes}
+    look |= {(key_of(scope), 1, 1) for scope in times}  # when the last one was
     look |= {(key_of(scope), _TAIL, 1) for one in every for scope in one.tails}
     callers = frozenset(caller for one in every for caller in one.callers)
     locks = {key_of(scope) for scope in times} | {caller_lock(caller) for caller in callers}
@@ -141,7 +142,7 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
         cursor.execute(statement.encode(), values or None)
         asked.append(cursor)
 
-    short = max(0, wants.works - chain.left())
+    short = max(0, wants.works + 1 - chain.left())  # one more: whoever admits asks which would be the next
     with connection.pipeline():
         connection.execute("BEGIN")
         ask(LOCK_OWN, chain.node, chain.epoch)

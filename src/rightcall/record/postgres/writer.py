@@ -204,6 +204,8 @@ class Writer:
         return [ServerJob(work) for work in works]
 
     def _do(self, way: "Callable[[list[ServerJob]], None]", jobs: list[ServerJob]) -> None:
+        if not jobs and way != self._alone_beat:
+            return
         for attempt in range(_TRIES):
             try:
                 way(jobs)
@@ -274,8 +276,9 @@ class Writer:
                     alone.append(job)
                 job.begun = tables.hashes(tables.begun_calls[begun:])
         self._commit(connection, chain, tables.statements(), jobs)
-        if alone:
-            self._do(self._alone, alone)
+        if alone:  # often all want the same, such as to note a tool that is new: the first does, the rest finds it done
+            self._do(self._alone, alone[:1])
+            self._do(self._together if len(alone) < len(jobs) or len(jobs) > 1 else self._alone, alone[1:])
 
     def _alone_beat(self, jobs: list[ServerJob]) -> None:
         """Nothing is to be done but to say that this node lives."""
