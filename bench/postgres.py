@@ -29,8 +29,10 @@ Times = list[float]
 
 def batched(url: str, seconds: float, *, hot: bool) -> tuple[Times, float]:
     """Four nodes, each a process with 32 calls under way."""
-    start = time.time() + 5
     with ProcessPoolExecutor(NODES, mp_context=get_context("spawn")) as pool:
+        for waited in [pool.submit(time.sleep, 1) for _ in range(NODES)]:  # each process is there before the time runs
+            waited.result()
+        start = time.time() + 4
         found = [pool.submit(_node, url, start, seconds, node, hot=hot) for node in range(NODES)]
         times = [one for done in found for one in done.result()]
     with closing(PostgresStore(url, silent_seconds=30)) as store:
@@ -45,7 +47,8 @@ def _node(url: str, start: float, seconds: float, node: int, *, hot: bool) -> Ti
         number = 0
         while time.time() < start + seconds:
             number += 1
-            wanted = request(number * 1000 + lane, LIMIT, "ada" if hot else f"caller {node}.{lane}")
+            caller = "ada" if hot else f"caller {node}.{lane}"
+            wanted = request((node * 100_000 + number) * 100 + lane, LIMIT, caller, effects=frozenset(("read",)))
             began = time.monotonic()
             made = await store.atransact(attempt(store, wanted))
             assert made.decision.kind == "allow", made.decision

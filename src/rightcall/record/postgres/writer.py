@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _MOST = 256
 """Works of one batch."""
+_GATHER = 0.004
 _TRIES = 8
 """How often a transaction is tried again that others were in the way of."""
 _UNREPLICATED = "01000"
@@ -90,6 +91,8 @@ class Writer:
         self.asked: float | None = None
         """Since when the server is being waited for."""
         self.busy = threading.Event()
+        self._gather = 0.0
+        """Seconds that a batch waits for the next work, where many come at once."""
         self._closed = False
         self._last = False
         self._thread = threading.Thread(target=self._write, name="rightcall postgres", daemon=True)
@@ -141,11 +144,13 @@ class Writer:
             with self._door:
                 self._under_way = batch
             self.busy.set()
+            began = monotonic()
             try:
                 self._serve(batch)
             finally:
                 self.busy.clear()
                 self.asked = None
+            self._gather = min(_GATHER, (monotonic() - began) / 16) if len(batch) > 1 else 0.0
             with self._door:
                 self._under_way = []
                 done = [job for job in batch if not job.abandoned]
@@ -163,7 +168,8 @@ class Writer:
                     batch.append(job)
                 if len(batch) >= _MOST:
                     return batch
-                job = self._queue.get_nowait()
+                # those who were woken together come together: a moment, next to what a batch takes, makes one of them
+                job = self._queue.get(timeout=self._gather) if self._gather else self._queue.get_nowait()
             self._last = True
         return batch
 
