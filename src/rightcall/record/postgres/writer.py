@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 from rightcall.record.jobs import Job, Planned, Work, wake
 from rightcall.record.postgres.batch import BatchTables, Unplanned, lock_and_look, wants_of
 from rightcall.record.postgres.chores import Chores, end_doubted
-from rightcall.record.postgres.clock import DatabaseClock
 from rightcall.record.postgres.connection import (
     Address,
     closed,
@@ -37,6 +36,7 @@ from rightcall.record.postgres.node import (
     LOCK_OWN,
     MOVE,
     Chain,
+    DatabaseClock,
     fenced,
     join,
     leave,
