@@ -45,7 +45,6 @@ FRAGMENTS = {
     "__main__.py": "what `python -m rightcall` starts",
     "cli/__main__.py": "what `python -m rightcall.cli` starts: hooks that were installed call it so",
     "hosts/agent_zero_engine.py": "loaded by the extension that an earlier version put into Agent Zero",
-    "record/postgres/clock.py": "what the writer and the readers of a store on a server go by, and neither owns",
     "tools/sandbox/inside/canvas.py": "loaded inside the sandbox alone, where nothing else of ours is",
 }
 """Files with fewer lines than that, each with its reason."""

@@ -461,6 +461,10 @@ plain_http = false
 path = ".rightcall/audit.db"
 # Names of arguments that are secret besides the built-in ones (`password`, `token`, `api_key`, …).
 redact = []
+
+[store]
+# A PostgreSQL server in place of that file, for many machines, such as "postgresql://rightcall@db.example/rightcall".
+url = ""
 """
 
 

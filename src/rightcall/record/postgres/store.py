@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet, finalize
 
 from rightcall.errors import StoreError
-from rightcall.record.postgres.clock import DatabaseClock
 from rightcall.record.postgres.connection import (
     Address,
     closed,
@@ -29,6 +28,7 @@ from rightcall.record.postgres.connection import (
     read_address,
     unusable,
 )
+from rightcall.record.postgres.node import DatabaseClock
 from rightcall.record.postgres.schema import TIME, check_version
 from rightcall.record.postgres.tables import PostgresTables
 from rightcall.record.postgres.writer import ServerJob, Writer

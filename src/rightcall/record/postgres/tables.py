@@ -17,7 +17,7 @@ from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_by
 if TYPE_CHECKING:
     import psycopg
 
-    from rightcall.record.rollup_file import Rollup
+    from rightcall.record.rollup.rollup import Rollup
 
 S = TypeVar("S", bound=Struct)
 
@@ -228,7 +228,7 @@ class PostgresTables:
 
     def rollup(self) -> "Rollup":
         if self._rollup is None:
-            from rightcall.record.rollup_file import Rollup  # late: who only writes needs no figures
+            from rightcall.record.rollup.rollup import Rollup  # late: who only writes needs no figures
 
             self._rollup = Rollup(self._rollup_file, writable=self._rollup_file is not None)
         return self._rollup
