@@ -1,6 +1,7 @@
 """Calls as they happen. The filter stands in the address, so that a view can be shared and reloaded; older calls come
 in pages that begin where the last one ended."""
 
+import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -97,8 +98,10 @@ async def show_new(request: Request) -> Response:
         head, found = site.store.look(rows)
         return head, environment().get_template("live_rows.html").render(calls=[row_of(one) for one in found])
 
-    key = (wanted.query(), after, heard) if heard is not None and heard > after else object()
-    head, text = await site.shared.get(key, work)
+    if heard is None or heard <= after:
+        head, text = await asyncio.to_thread(work)
+    else:  # the next time all ask from what they have heard, and not each from where it happened to be
+        head, (_, text) = heard, await site.shared.get((wanted.query(), after, heard), work)
     return HTMLResponse(text, headers={"x-rightcall-head": str(head)})
 
 
