@@ -44,6 +44,7 @@ class Door(NamedTuple):
 
     port: int
     cookie: str
+    """With its name."""
 
     def stream(self) -> socket.socket:
         opened = socket.create_connection(("127.0.0.1", self.port))
@@ -73,9 +74,10 @@ def _door(store: SqliteStore, port: int) -> Door:
 # ── open consoles, a process of their own ──
 
 
-def watch(door: Door, count: int, *, live: bool) -> None:
+def watch(doors: list[Door], *, live: bool) -> None:
     """Until somebody ends it."""
-    told = {door.stream(): 0 for _ in range(count)}
+    of = {door.stream(): door for door in doors}
+    told = dict.fromkeys(of, 0)
     shown, due = dict(told), dict.fromkeys(told, 0.0)
     print("open", flush=True)
     while True:
@@ -83,13 +85,13 @@ def watch(door: Door, count: int, *, live: bool) -> None:
             told[one] = max(map(int, HEAD.findall(one.recv(100_000))), default=told[one])
         for one in told if live else ():
             if told[one] > shown[one] and time.monotonic() >= due[one]:
-                shown[one], rows = door.rows(shown[one] or told[one])
+                shown[one], rows = of[one].rows(shown[one] or told[one])
                 due[one] = time.monotonic() + (PAUSE if rows >= MANY else 0.0)
 
 
 @contextmanager
-def _watched(door: Door, *, live: bool) -> Iterator[None]:
-    command = [sys.executable, "-m", "bench.console", json.dumps([*door, CONSOLES, live])]
+def _watched(doors: list[Door], *, live: bool) -> Iterator[None]:
+    command = [sys.executable, "-m", "bench.console", json.dumps([doors, live])]
     with a_process(command) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"open\n"
@@ -115,14 +117,14 @@ def _serving(server: Contender, folder: Path) -> Iterator[tuple[Contender, int]]
         yield Contender("RightCall", process.pid, port, prefix), int(told["console"].rpartition(":")[2])
 
 
-def _beside(ours: Contender, door: Door, *, live: bool) -> Iterator[Figure]:
+def _beside(ours: Contender, doors: list[Door], *, live: bool) -> Iterator[Figure]:
     """They take turns, and the best of each counts: others on the machine only ever make it worse."""
     job = ours.job(kind="repaired", count=REQUESTS, connections=4, check="call")
     alone: list[tuple[float, float]] = []
     beside: list[tuple[float, float]] = []
     for _ in range(ROUNDS):
         alone.append(cost(ours, job, 0.0))
-        with _watched(door, live=live):
+        with _watched(doors, live=live):
             beside.append(cost(ours, job, 0.0))
     what = f"{CONSOLES} open pages of Live" if live else f"{CONSOLES} open consoles"
     for name, at, unit in (("CPU a request", 0, micro), ("requests a second", 1, "{:,.0f}".format)):
@@ -162,15 +164,15 @@ def watching() -> Iterator[Figure]:
         _serving(server, Path(name)) as (ours, port),
         closing(SqliteStore(Path(name) / ".rightcall" / "audit.db")) as store,
     ):
-        door = _door(store, port)
+        doors = [_door(store, port) for _ in range(CONSOLES)]
         cost(ours, ours.job(kind="repaired", count=100, check="call"), 0.0)
-        yield from _beside(ours, door, live=False)
-        yield from _beside(ours, door, live=True)
-        yield from _news(store, door)
+        yield from _beside(ours, doors, live=False)
+        yield from _beside(ours, doors, live=True)
+        yield from _news(store, doors[0])
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        *found, how_many, as_live = json.loads(sys.argv[1])
-        watch(Door(*found), how_many, live=as_live)
+        found, as_live = json.loads(sys.argv[1])
+        watch([Door(*one) for one in found], live=as_live)
     print(render(watching()))
