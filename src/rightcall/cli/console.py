@@ -173,7 +173,8 @@ def _origin(options: Namespace, settings: ConsoleSettings) -> str:
     if origin is None:
         raise ConfigError(
             "no console of this audit log is running (of this user). Start one with "
-            f"`{follow_up('console', options)}`; for one that another user started, pass the port it printed as `--port N`"
+            f"`{follow_up('console', options)}`; for one that another user started, pass the port it printed as "
+            "`--port N`"
         )
     return origin
 
