@@ -80,7 +80,7 @@ def read_overview(tables: Tables, store: Store, figures: Analytics, state: dict[
     now = store.clock.now()
     waits = [one for one in tables.approvals("waiting") if one.expires_at > now][:_MOST_WAITING]
     servers: dict[str, Any] = state.get("mcp") or {}
-    passed = Counter(figures.passed.tools)
+    called = Counter({name: one.calls for name, one in figures.tool_breakdown.items()}) + Counter(figures.passed.tools)
     return Overview(
         figures=figures,
         waiting=[Waiting(one, time_left(one.expires_at, now)) for one in waits],
@@ -89,9 +89,7 @@ def read_overview(tables: Tables, store: Store, figures: Analytics, state: dict[
         bars=_bars(figures),
         refusals=shares(figures.refusals.items(), "rule"),
         unfit=figures.repairs.get("failed", 0),
-        tools=shares(
-            (Counter({name: one.calls for name, one in figures.tool_breakdown.items()}) + passed).items(), "tool"
-        ),
+        tools=shares(called.items(), "tool"),
         servers=sorted(servers.items()),
         audit=state.get("audit"),
     )
