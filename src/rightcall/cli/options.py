@@ -107,9 +107,9 @@ class Parser(ArgumentParser):
         message = _ARGUMENT.sub(r"`\1`: ", message)
         if renamed := self._renamed():
             message = renamed
-        elif words and (flag := words[0].partition("=")[0]).startswith("-"):
-            message = f"unknown option `{flag}`{self._nearest(flag)}"
-        elif "arguments are required" in message and (flag := self._unknown_flag()):
+        elif (words and (flag := words[0].partition("=")[0]).startswith("-")) or (
+            "arguments are required" in message and (flag := self._unknown_flag())
+        ):
             message = f"unknown option `{flag}`{self._nearest(flag)}"
         self.exit(2, f"error: {message}\nhint: run `{self.prog} --help`\n")
 
