@@ -200,9 +200,7 @@ def logged_in(run: Runner, origin: str) -> Browser:
 
 
 @pytest.mark.parametrize("words", [["serve"], ["proxy", "--upstream", "http://127.0.0.1:9"]], ids=["serve", "proxy"])
-def test_the_doctor_of_a_console_beside_a_server_checks_the_machine(
-    run: Runner, folder: Path, words: list[str]
-) -> None:
+def test_the_doctor_beside_a_server_checks_the_machine(run: Runner, folder: Path, words: list[str]) -> None:
     store_of(folder).close()
     with started(*words) as told:
         browser = logged_in(run, told["console"])

@@ -565,6 +565,24 @@ def test_each_call_says_how_it_came_to_fit_and_the_filters_agree(ann: Browser, s
     assert found == {"any": [repaired, watched], "lifted": [lifted], "left": [unfit, copied], "none": [right]}
 
 
+def test_calls_through_the_proxy_are_in_the_figures_of_every_page(ann: Browser, store: MemoryStore) -> None:
+    ran(store, "weather")
+    left(store)
+    left(store)
+    passed(store, "lifted", origin="text")
+    page = ann.get("/").text
+    assert "<b>4</b><span>calls</span>" in page
+    assert "<b>2</b><span>could not be repaired</span>" in page
+    bars = re.findall(r'<td class="num">(\d+)</td><td class="num">(\d+)</td></tr>', page)
+    assert (sum(int(one) for one, _ in bars), sum(int(one) for _, one in bars)) == (4, 3)
+    assert re.search(r">weather</a></th>.*?<td class=\"num\">4</td>", page, re.S)
+    assert 'href="/audit"' in page[page.index("<dt>Chain</dt>") :][:100]
+    tools = ann.get("/tools").text
+    assert re.search(r'"Could not be repaired"><a href="/live\?tool=weather&amp;repair=left">2</a>', tools)
+    assert "<b>2</b><span>could not be repaired</span>" in ann.get("/tools/one?name=weather").text
+    assert "1 lifted from the text" in ann.get("/analytics").text
+
+
 def test_a_call_that_could_not_be_repaired_says_so_in_plain_words(ann: Browser, store: MemoryStore) -> None:
     page = unescape(ann.get(f"/calls/{left(store)}").text)
     repaired, decided = re.findall(r'<li class="step([^"]*)"><h2><span>[34]<', page)

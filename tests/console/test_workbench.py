@@ -333,3 +333,17 @@ def test_a_native_call_opens_in_the_playground_with_its_name(ann: Browser, store
     assert '"name": "wether"' in text
     assert "Bern" in text
     assert "No call found" not in page
+
+
+def test_a_tool_that_runs_elsewhere_is_not_offered_to_be_run_here(ann: Browser, store: MemoryStore) -> None:
+    def passed(tool: str) -> str:
+        body = CallBody("proxy", tool, {"path": "a.md"}, "ab" * 32, "passed", "proxy:right")
+        number = store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+        return ann.get(f"/calls/{number}").text
+
+    assert "rightcall run --as proxy code/read" in passed("code/read")
+    page = passed("weather")
+    assert "rightcall run" not in page
+    assert "It does not run here" in page
+    said = unescape(ann.post("/policy", {"tool": "weather"}).text)
+    assert "`weather` does not run here: a client brought it to the proxy" in said

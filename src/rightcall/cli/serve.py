@@ -60,7 +60,7 @@ def serving_options(parser: ArgumentParser) -> None:
     answers = parser.add_argument_group("Answers")
     answers.add_argument(
         "--retry", metavar="N", type=number_within(0, MOST_TRIES), default=0,
-        help="Send a call that cannot be repaired back with a hint, at most N times (default: 0, it passes unchanged)",
+        help="Send an invalid call back, at most N times (default: 0, it passes)",
     )  # fmt: skip
     answers.add_argument(
         "--mode", choices=("block", "observe"),

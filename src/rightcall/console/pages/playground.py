@@ -126,12 +126,12 @@ def _recorded(found: CallRecord, site: Site) -> Wanted:
     """The text of a recorded call, as far as the record has it; secrets were taken out of it."""
     ours = found.tool in site.bench.toolbox(site.policy(), site.root).tools
     source = "policy" if ours else "known"
-    emission = found.emission
-    if isinstance(emission, str) and found.origin == "text":
-        return Wanted(emission[:LONGEST], source)
-    is_whole = isinstance(emission, dict) and "name" in emission and "arguments" in emission
-    arguments = found.params if emission is None else emission  # of a native call they are recorded without its name
-    told = emission if is_whole else {"name": found.written or found.tool, "arguments": arguments}
+    if isinstance(found.emission, str) and found.origin == "text":
+        return Wanted(found.emission[:LONGEST], source)
+    told: Any = found.emission
+    if not isinstance(told, dict) or not {"name", "arguments"} <= told.keys():
+        # of a native call the arguments alone are recorded
+        told = {"name": found.written or found.tool, "arguments": found.params if told is None else cast("Any", told)}
     return Wanted(plain_json(told, 2)[:LONGEST], source)
 
 
