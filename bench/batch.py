@@ -21,7 +21,7 @@ from bench.table import Figure, render
 from rightcall import Gate
 from rightcall.batch import RayReader, arrow_reader, polars_reader, read_column, read_texts
 
-LINES = 3_000
+LINES = 1_000
 RUNS = 3
 LEAST = 0.6
 """Of the plain reading: what an engine has to reach in each worker."""
