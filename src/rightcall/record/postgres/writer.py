@@ -374,6 +374,8 @@ class Writer:
 
     def _resolve(self, chain: Chain, jobs: list[ServerJob], error: Exception) -> None:
         """Whether a transaction stands whose end nobody heard. Returns when it does; what it began may run."""
+        if self._connection is not None:
+            self._connection.close()
         self._connection = None
         try:
             connection, _ = self._ready()
