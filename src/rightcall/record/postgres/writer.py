@@ -244,10 +244,15 @@ class Writer:
     def _ready(self) -> "tuple[psycopg.Connection[Any], Chain]":
         self.asked = monotonic()
         if self._connection is None or self._connection.closed:
-            self._connection = connection = connect(self._address, lock_seconds=self._patience)
+            connection = connect(self._address, lock_seconds=self._patience)
+            try:
+                if self._chain is None:
+                    prepare(connection, self._address)
+            except BaseException:
+                connection.close()
+                raise
             connection.add_notice_handler(self._noticed)
-            if self._chain is None:
-                prepare(connection, self._address)
+            self._connection = connection
         if self._chain is None:
             self._chain = join(self._connection, self._label)
         return self._connection, self._chain
