@@ -80,7 +80,7 @@ def test_a_database_in_another_encoding_is_refused(server: Server) -> None:
 
 
 def test_tables_of_a_newer_version_are_refused_by_writers_and_readers(url: str) -> None:
-    PostgresStore(url, silent_seconds=30).close()
+    PostgresStore(url, silent_seconds=30, busy_seconds=30).close()
     with psycopg.connect(url) as connection:
         connection.execute("UPDATE rightcall.meta SET value = '99' WHERE name = 'version'")
     assert fault(url) == ("version", str(fault(url)[1]))
@@ -102,14 +102,17 @@ def test_whoever_only_looks_is_no_node_and_makes_no_tables(url: str) -> None:
 
 
 def test_two_stores_of_one_database_have_one_key_and_see_each_other(url: str) -> None:
-    with closing(PostgresStore(url, silent_seconds=30)) as one, closing(PostgresStore(url, silent_seconds=30)) as two:
+    with (
+        closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as one,
+        closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as two,
+    ):
         assert one.key() == two.key()
         one.transact(add())
         assert len(records(two)) == 1
 
 
 def test_a_node_has_three_connections_at_most(url: str) -> None:
-    with closing(PostgresStore(url, silent_seconds=30)) as store:
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
         for _ in range(5):
             store.transact(add())
             records(store)

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.promise("P-06")]
 
 
 def opened(url: str) -> PostgresStore:
-    return PostgresStore(url, silent_seconds=30)
+    return PostgresStore(url, silent_seconds=30, busy_seconds=30)
 
 
 def test_an_answer_on_one_node_lets_the_call_through_once_on_another(url: str) -> None:
