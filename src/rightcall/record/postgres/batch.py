@@ -157,9 +157,8 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
         ask(_DEFINITIONS, wants.definitions, needed=wants.definitions)
         ask(_NUMBERS, short, needed=short)
         ask(TIME)
-    own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = [
-        [] if cursor is None else cursor.fetchall() for cursor in asked
-    ]
+    found: list[list[Any]] = [[] if cursor is None else cursor.fetchall() for cursor in asked]
+    own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = found
     return Looked(
         own[0] if own else None, {scope for (scope,) in locked}, windows, same, now[0][0] * 1000, state[0], definitions,
         approvals, [doc for (doc,) in grants], running, [number for (number,) in numbers],
