@@ -172,8 +172,9 @@ def _origin(options: Namespace, settings: ConsoleSettings) -> str:
     origin = running_at(database_of(options), "console")
     if origin is None:
         raise ConfigError(
-            f"no console of this audit log is running (of this user). Start one with `{follow_up('console', options)}`; "
-            "for one that another user started, pass the port it printed as `--port N`"
+            "no console of this audit log is running (of this user). Start one with "
+            f"`{follow_up('console', options)}`; for one that another user started, pass the port it printed as "
+            "`--port N`"
         )
     return origin
 

@@ -127,8 +127,8 @@ class CallFilter(Struct, frozen=True):
     decision: str | None = None
     rule: str | None = None
     repair: str | None = None
-    """A rule or strategy of a repair; `any` for every repaired call, `none` for those that fitted as they were, `lifted`
-    and `left` as in `Fit`."""
+    """A rule or strategy of a repair; `any` for every repaired call, `none` for those that fitted as they were,
+    `lifted` and `left` as in `Fit`."""
     text: str | None = None
     """Somewhere in its record, in any case of letters."""
 
