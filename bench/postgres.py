@@ -35,7 +35,7 @@ def batched(url: str, seconds: float, *, hot: bool) -> tuple[Times, float]:
         start = time.time() + 4
         found = [pool.submit(_node, url, start, seconds, node, hot=hot) for node in range(NODES)]
         times = [one for done in found for one in done.result()]
-    with closing(PostgresStore(url, silent_seconds=30)) as store:
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
         assert store.look(verify_audit).ok
     return times, seconds
 
@@ -112,7 +112,7 @@ def main() -> None:
             rates: dict[str, float] = {}
             for name, way in (("batch", batched), ("row locks", row_locks)):
                 with server.database() as url:
-                    PostgresStore(url, silent_seconds=30).close()
+                    PostgresStore(url, silent_seconds=30, busy_seconds=30).close()
                     times, took = way(url, seconds, hot=hot)
                 rates[name] = len(times) / took
                 p99 = quantiles(times, n=100)[98] * 1000 if len(times) > 100 else 0.0

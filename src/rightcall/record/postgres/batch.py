@@ -36,34 +36,34 @@ if TYPE_CHECKING:
 _TAIL = 100
 """Starts that are fetched of a scope of repeated or refused calls."""
 
-_LOCK = "SELECT scope FROM locks WHERE scope = ANY(%s) ORDER BY scope FOR UPDATE"
+_LOCK = "SELECT scope FROM locks WHERE scope = ANY(%b) ORDER BY scope FOR UPDATE"
 _LOCK_APPROVALS = "SELECT id, doc FROM approvals WHERE binding = ANY(%s) OR id = ANY(%s) ORDER BY id FOR UPDATE"
 _LOCK_GRANTS = (
-    "SELECT doc FROM grants WHERE (caller, tool) IN (SELECT * FROM unnest(%s::bytea[], %s::bytea[]))"
+    "SELECT doc FROM grants WHERE (caller, tool) IN (SELECT * FROM unnest(%b::bytea[], %b::bytea[]))"
     " ORDER BY id FOR UPDATE"
 )
 _LOOK = (
     "SELECT wanted.scope, w.n, w.at, w.call"
-    " FROM unnest(%s::bytea[], %s::bigint[], %s::bigint[]) AS wanted (scope, far, near)"
+    " FROM unnest(%b::bytea[], %b::bigint[], %b::bigint[]) AS wanted (scope, far, near)"
     " CROSS JOIN LATERAL (SELECT max(n) AS top FROM windows WHERE scope = wanted.scope) AS last"
     " JOIN windows w ON w.scope = wanted.scope"
     " AND w.n BETWEEN last.top - wanted.far + 1 AND last.top - wanted.near + 1"
 )
 _SAME = (
     "SELECT c.n, w.scope, w.n, w.at, w.call FROM changes c"
-    " LEFT JOIN unnest(%s::bytea[], %s::bytea[]) AS wanted (before, after) ON true"
+    " LEFT JOIN unnest(%b::bytea[], %b::bytea[]) AS wanted (before, after) ON true"
     " LEFT JOIN LATERAL (SELECT * FROM windows"
     " WHERE scope = wanted.before || convert_to(c.n::text, 'UTF8') || wanted.after"
     f" ORDER BY n DESC LIMIT {_TAIL}) AS w ON true WHERE c.space = ''"
 )
 _STATE = "SELECT n, by, (SELECT value FROM meta WHERE name = 'paused') FROM changes WHERE space = ''"
-_DEFINITIONS = "SELECT tool, definition FROM definitions WHERE tool = ANY(%s)"
+_DEFINITIONS = "SELECT tool, definition FROM definitions WHERE tool = ANY(%b)"
 _RUNNING = (
     "SELECT seq, hash FROM running WHERE seq = ANY(%s) AND (node IS NULL OR (node = %s AND epoch = %s))"
     " ORDER BY seq FOR UPDATE"
 )
 _NUMBERS = "SELECT nextval('numbers') FROM generate_series(1, %s)"
-_BEGUN = "INSERT INTO running SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::bigint[], %s::bytea[], %s::text[])"
+_BEGUN = "INSERT INTO running SELECT * FROM unnest(%b::bigint[], %b::integer[], %b::bigint[], %b::bytea[], %b::text[])"
 _OPEN = {"approved": 0, "denied": 1, "waiting": 2}
 
 
@@ -157,9 +157,8 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
         ask(_DEFINITIONS, wants.definitions, needed=wants.definitions)
         ask(_NUMBERS, short, needed=short)
         ask(TIME)
-    own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = [
-        [] if cursor is None else cursor.fetchall() for cursor in asked
-    ]
+    found: list[list[Any]] = [[] if cursor is None else cursor.fetchall() for cursor in asked]
+    own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = found
     return Looked(
         own[0] if own else None, {scope for (scope,) in locked}, windows, same, now[0][0] * 1000, state[0], definitions,
         approvals, [doc for (doc,) in grants], running, [number for (number,) in numbers],

@@ -244,10 +244,15 @@ class Writer:
     def _ready(self) -> "tuple[psycopg.Connection[Any], Chain]":
         self.asked = monotonic()
         if self._connection is None or self._connection.closed:
-            self._connection = connection = connect(self._address, lock_seconds=self._patience)
+            connection = connect(self._address, lock_seconds=self._patience)
+            try:
+                if self._chain is None:
+                    prepare(connection, self._address)
+            except BaseException:
+                connection.close()
+                raise
             connection.add_notice_handler(self._noticed)
-            if self._chain is None:
-                prepare(connection, self._address)
+            self._connection = connection
         if self._chain is None:
             self._chain = join(self._connection, self._label)
         return self._connection, self._chain
@@ -374,6 +379,8 @@ class Writer:
 
     def _resolve(self, chain: Chain, jobs: list[ServerJob], error: Exception) -> None:
         """Whether a transaction stands whose end nobody heard. Returns when it does; what it began may run."""
+        if self._connection is not None:
+            self._connection.close()
         self._connection = None
         try:
             connection, _ = self._ready()
