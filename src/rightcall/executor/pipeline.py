@@ -518,7 +518,7 @@ async def _ask_host(desk: Desk, id: str, ask: Ask) -> tuple[Answered, str]:
             log.error("rightcall: %s. Approval %s still waits", told, id)
             return "waiting", told
         word: Literal["approved", "denied"] = "approved" if name else "denied"
-        await asyncio.to_thread(desk.answer, id, word, by=name or "(nobody)", digest=approval.digest)
+        await asyncio.to_thread(desk.answer, id, word, by=str(name or "(nobody)"), digest=approval.digest)
     except AnswerError as error:
         log.error("rightcall: what `ask` returned is not an answer to approval %s, so it still waits: %s", id, error)
         return "waiting", f"What `ask` returned is not an answer: {error}"
