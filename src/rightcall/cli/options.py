@@ -108,7 +108,7 @@ class Parser(ArgumentParser):
         if renamed := self._renamed():
             message = renamed
         elif words and (flag := words[0].partition("=")[0]).startswith("-"):
-            message = f"unknown option `{flag}`{self._nearest(flag)}"
+            message = self._unknown(flag)
         self.exit(2, f"error: {message}\nhint: run `{self.prog} --help`\n")
 
     def _check_value(self, action: Action, value: Any) -> None:
@@ -132,11 +132,26 @@ class Parser(ArgumentParser):
                 return f"`{old}` is now `{REMOVED[old]}`"
         return ""
 
-    def _nearest(self, flag: str) -> str:
+    def _unknown(self, flag: str) -> str:
+        """Suggests what the command that was typed takes, and nothing else; a known option that goes elsewhere is said
+        to."""
+        used = self._used()
+        others = [one.prog for one in family(self) if flag in flags(one)]
+        if flag == "--policy" and any(one.dest == "file" for one in used._actions):
+            return f"`{used.prog}` takes the policy file as an argument: `{used.prog} FILE`"
+        if flag in SHARED or others:
+            return f"`{used.prog}` does not take `{flag}`" + (f"; `{others[0]}` does" if others else "")
         from difflib import get_close_matches
 
-        near = get_close_matches(flag, [name for parser in family(self) for name in flags(parser)], n=1)
-        return f": did you mean `{near[0]}`?" if near else ""
+        near = get_close_matches(flag.lstrip("-"), [one.lstrip("-") for one in flags(used)], n=1, cutoff=0.65)
+        return f"unknown option `{flag}`" + (f": did you mean `--{near[0]}`?" if near else "")
+
+    def _used(self) -> ArgumentParser:
+        """The parser of the action that was typed; this one where none was."""
+        used: ArgumentParser = self
+        for word in self._given:
+            used = actions_of(used).get(word, used)
+        return used
 
 
 def parser_of(command: str) -> tuple[Parser, ModuleType]:

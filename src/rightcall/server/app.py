@@ -441,25 +441,36 @@ def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config
     )
 
 
-def bind(host: str, port: int) -> socket.socket:
+class Words(NamedTuple):
+    """What a person changes to get another address."""
+
+    port: str = "--port"
+    free: str = "--port 0"
+    host: str = "--host"
+    without: str = ""
+    """How to do without, where that can be."""
+
+
+def bind(host: str, port: int, words: Words = Words()) -> socket.socket:
     """A listening socket, or the reason why not in words that help."""
     if not 0 <= port <= 65_535:  # the system would take the rest of a division
-        raise ConfigError(f"--port: {port} is not a port; expected 1 to 65535, or 0 for any free port")
+        raise ConfigError(f"{words.port}: {port} is not a port; expected 1 to 65535, or 0 for any free port")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
     except OSError as why:
-        raise ConfigError(unbound(host, port, why)) from None
+        raise ConfigError(unbound(host, port, why, words)) from None
 
 
-def unbound(host: str, port: int, why: OSError) -> str:
+def unbound(host: str, port: int, why: OSError, words: Words = Words()) -> str:
     """Why a port or an address cannot be had, and what can."""
     if why.errno == errno.EADDRINUSE:
-        return f"--port: {port} is in use already; choose another one, or --port 0 for any that is free"
+        told = f"{words.port}: {port} is in use already; choose another one, or {words.free} for any that is free"
+        return f"{told}{words.without}"
     if why.errno in (errno.EACCES, errno.EPERM):
-        return f"--port: {port} needs special rights; choose one above 1023"
+        return f"{words.port}: {port} needs special rights; choose one above 1023"
     told = why.strerror or type(why).__name__
-    return f"--host: {escaped(host, 100)} is not an address of this machine ({told}); 127.0.0.1 always is"
+    return f"{words.host}: {escaped(host, 100)} is not an address of this machine ({told}); 127.0.0.1 always is"
 
 
 def serve(
