@@ -451,7 +451,10 @@ class Words(NamedTuple):
     """How to do without, where that can be."""
 
 
-def bind(host: str, port: int, words: Words = Words()) -> socket.socket:
+_SERVER = Words()
+
+
+def bind(host: str, port: int, words: Words = _SERVER) -> socket.socket:
     """A listening socket, or the reason why not in words that help."""
     if not 0 <= port <= 65_535:  # the system would take the rest of a division
         raise ConfigError(f"{words.port}: {port} is not a port; expected 1 to 65535, or 0 for any free port")
@@ -462,7 +465,7 @@ def bind(host: str, port: int, words: Words = Words()) -> socket.socket:
         raise ConfigError(unbound(host, port, why, words)) from None
 
 
-def unbound(host: str, port: int, why: OSError, words: Words = Words()) -> str:
+def unbound(host: str, port: int, why: OSError, words: Words = _SERVER) -> str:
     """Why a port or an address cannot be had, and what can."""
     if why.errno == errno.EADDRINUSE:
         told = f"{words.port}: {port} is in use already; choose another one, or {words.free} for any that is free"
