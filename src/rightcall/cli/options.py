@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO, TypeVa
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import COMMANDS, home_of, suffix_of
-from rightcall.errors import ConfigError, StoreError
+from rightcall.errors import ConfigError, PolicyError, StoreError
 
 if TYPE_CHECKING:
     from rightcall.base.secrets import Redactor
@@ -694,11 +694,27 @@ class Looking:
 
 def look_into(options: Namespace) -> Looking:
     """The store, for a command that changes nothing in it."""
-    if url := server_of(options):
-        from rightcall.record.postgres import PostgresReader  # late: it needs an extra
+    with _without_policy():
+        if url := server_of(options):
+            from rightcall.record.postgres import PostgresReader  # late: it needs an extra
 
-        return cast("Looking", PostgresReader(url))  # the same for whoever looks
-    return Looking(_existing(options), found=found_in(options) is not None)
+            return cast("Looking", PostgresReader(url))  # the same for whoever looks
+        return Looking(_existing(options), found=found_in(options) is not None)
+
+
+@contextmanager
+def _without_policy() -> Generator[None]:
+    """For a command that uses the policy only to find the store: a file that is wrong does not keep one from it."""
+    try:
+        yield
+    except PolicyError as wrong:
+        raise PolicyError(f"{wrong}. To use the audit log without the policy, pass `--store FILE`") from None
+
+
+def open_without_policy(options: Namespace) -> "Store":
+    """The store, for a command that lists what waits or takes a right away: no mistake in the policy prevents that."""
+    with _without_policy():
+        return open_store(options)
 
 
 def _existing(options: Namespace) -> str:

@@ -26,6 +26,7 @@ from rightcall.cli.options import (
     json_option,
     look_into,
     open_store,
+    open_without_policy,
     places,
     pointed,
     policy_file,
@@ -235,7 +236,8 @@ def run_token(options: Namespace) -> int:
             return _list_token(looking, options)
     if options.action == "new":
         existing_place(options)
-    with closing(open_store(options, create=options.action == "new")) as store:
+    opened = open_without_policy(options) if options.action == "revoke" else open_store(options, create=True)
+    with closing(opened) as store:
         return _ACTIONS[options.action](store, options)
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
+from os import urandom
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -27,6 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rightcall import __version__
 from rightcall.base.http.answers import ServeLimits
 from rightcall.base.http.client import HttpLimits
+from rightcall.base.secrets import Redactor
 from rightcall.base.telemetry.conventions import CHAT, ERROR, MODEL, OPERATION, Value
 from rightcall.base.telemetry.spans import telemetry_for
 from rightcall.base.text import escaped
@@ -213,7 +215,13 @@ def assemble(
             await asyncio.to_thread(recording.stop)
 
     def state() -> dict[str, Any]:
-        return _state_of(recording, mcp, paused())
+        redactor = Redactor(urandom(32)) if recording is None else recording.redactor
+        told = {} if in_force.problem is None else {"policy": {"problem": redactor.text(in_force.problem)}}
+        return _state_of(recording, mcp, paused()) | told
+
+    def state_now() -> dict[str, Any]:
+        watch.look()
+        return state()
 
     async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
         watch.look()
@@ -236,7 +244,7 @@ def assemble(
         ],
     )  # fmt: skip
     app = build_app(
-        Entrance(access, callers), metrics, Health(about, state), proxy=under_the_policy_of_now,
+        Entrance(access, callers), metrics, Health(about, state_now), proxy=under_the_policy_of_now,
         beside={} if mcp is None else {"/mcp": mcp}, span=span,
     )  # fmt: skip
     return Service(app, proxy, metrics, state, list if mcp is None else mcp.gateway.definitions)
