@@ -137,3 +137,26 @@ def test_nothing_is_made_where_there_is_no_audit(run: Runner, tmp_path: Path) ->
         assert (done.code, done.out) == (2, "")
         assert "no audit log at" in done.err
     assert not list(tmp_path.rglob("audit.db*"))
+
+
+def test_a_store_that_was_moved_counts_whole_once_its_user_has_adopted_it(
+    run: Runner, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("token", "new", "--as", "teacher").code == 0
+    moved = database.parents[1] / "moved"
+    copytree(database.parent, moved / ".rightcall")
+    monkeypatch.chdir(moved)
+    command = f"rightcall audit adopt --store {moved}/.rightcall/audit.db"
+    listed = run("token", "list")
+    assert "No token counts here" in listed.out
+    assert command in listed.err
+    refused = run("audit", "adopt", "--yes")
+    assert refused.code == 2
+    assert command in refused.err
+    adopted = run(*command.split()[1:], "--yes", "--by", "anna", "--reason", "moved")
+    assert adopted.code == 0
+    assert "1 token can be used" in adopted.out
+    assert "teacher" in run("token", "list").out
+    assert "anna" in run("audit", "show", adopted.out.partition("as record ")[2].partition(" ")[0]).out
+    assert run("audit", "verify").code == 0
+    assert "Nothing was changed" in run(*command.split()[1:], "--yes").out

@@ -688,6 +688,11 @@ class Looking:
         seen, known = cast("Identified", tables), self._origin.kept_head()
         return wrong_with(self.path, seen) or ("" if known is None else older(seen, known))
 
+    @property
+    def counts_whole(self) -> bool:
+        """False: it came from elsewhere, so tokens, people, approvals and grants in it do not count."""
+        return not self._origin.since.tokens
+
     def close(self) -> None:
         self._readers.close()
 

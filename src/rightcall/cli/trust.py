@@ -302,7 +302,9 @@ def _list_token(store: "Looking", options: Namespace) -> int:
     now = store.clock.wall()
     found = store.look(lambda tables: tables.tokens())
     record = {"tokens": [_record_token(one) | {"expired": has_expired(one, now)} for one in found]}
-    nothing = [pointed("No tokens. Make one with `rightcall token new --as CALLER`.", options)]
+    whole = getattr(store, "counts_whole", True)
+    first = "No tokens." if whole else "No token counts here: the audit log was made elsewhere."
+    nothing = [pointed(f"{first} Make one with `rightcall token new --as CALLER`.", options)]
     tell(options, record, lambda style: _listing(found, now, style) if found else nothing, guarded=True)
     return OK
 
