@@ -398,7 +398,7 @@ def adopt_audit(options: Namespace) -> int:
     )
     if not options.json:
         say(str(problem).partition(" Nothing was run.")[0], loses)
-    if not _agreed(options):
+    if not _confirmed(options):
         return REFUSED
     aside = _move_aside(path) if problem.fault == "corrupt" else []
     with closing(SqliteStore(path, adopting=(by, options.reason))) as store:
@@ -431,7 +431,7 @@ def _make_it_ones_own(path: Path, options: Namespace) -> int:
     person(by, "", ())
     if not options.json:
         say("This audit log was made elsewhere. Its approvals, grants, tokens and people will count here.")
-    if not _agreed(options):
+    if not _confirmed(options):
         return REFUSED
     with closing(SqliteStore(path)) as store:
         told = encode(NoteBody("adopted", by, {"why": "made elsewhere", "reason": options.reason}))
@@ -446,7 +446,7 @@ def _make_it_ones_own(path: Path, options: Namespace) -> int:
     return OK
 
 
-def _agreed(options: Namespace) -> bool:
+def _confirmed(options: Namespace) -> bool:
     if options.yes:
         return True
     if options.json or not at_a_terminal():
