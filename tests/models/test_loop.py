@@ -310,3 +310,18 @@ def test_identical_calls_are_counted_within_a_conversation_and_not_across_them(t
         assert [one.ok for one in repeated] == [True, True, False]
         assert not ask(executor, "room").outcomes[0].ok, "who goes on with a conversation is still counted"
     assert len(ran) == 7
+
+
+@pytest.mark.parametrize("wrong", [{"rounds": "2"}, {"wait": "2"}])
+def test_a_number_of_the_wrong_type_is_named(tmp_path: Path, wrong: Any) -> None:
+    with (
+        Executor.open_sync(tmp_path, store="memory") as executor,
+        pytest.raises(TypeError, match=rf"`{next(iter(wrong))}` must be .* not str"),
+    ):
+        run_loop_sync(ScriptedModel(["Done."]), executor, "Look.", caller="teacher", **wrong)
+
+
+def test_an_asynchronous_executor_says_how_it_is_opened_without_one(tmp_path: Path) -> None:
+    opened: Any = Executor.open(tmp_path, store="memory")
+    with pytest.raises(TypeError, match=r"open_sync.*async with"), opened:
+        raise AssertionError("it must not be entered")

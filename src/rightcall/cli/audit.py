@@ -63,6 +63,7 @@ examples:
   rightcall audit tail -n 50 --as teacher
   rightcall audit tail --follow --status refused
   rightcall audit show 12
+  rightcall audit show last
   rightcall audit head > anchor.txt
   rightcall audit verify --anchor "$(cat anchor.txt)"
   rightcall audit export audit.jsonl --since 2026-01-01
@@ -92,7 +93,7 @@ def arguments(parser: ArgumentParser) -> None:
     tail.add_argument("--step", metavar="ID", help="Show only calls of this step")
     tail.add_argument("--json", action="store_true", help="Print each call as a JSON line")
     show = action("show", "Show one call or record in full")
-    show.add_argument("id", metavar="ID", help="Number of the record, from `tail`")
+    show.add_argument("id", metavar="ID", help="Number of the record, from `tail`, or last")
     json_option(show)
     verify = action("verify", "Verify that no record was changed, removed or moved")
     verify.add_argument("--anchor", metavar="SEQ:HASH", help="Also find removed newest records, by an earlier `head`")
@@ -141,12 +142,19 @@ def _warn_of_another(store: "Looking") -> None:
 
 
 def _show(store: "Looking", options: Namespace) -> int:
-    seq = number(options.id)
+    seq = _last_call(store) if options.id.strip().lower() == "last" else number(options.id)
     view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
         raise ConfigError(f"unknown record {seq}; run `rightcall audit tail` to see the last calls")
     tell(options, record_of_view(view), lambda style: whole(view, style, places(options)))
     return OK
+
+
+def _last_call(store: "Looking") -> int:
+    newest = store.look(lambda tables: tables.newest(1, CALLS))
+    if not newest:
+        raise ConfigError("no call is recorded here yet")
+    return newest[0].seq
 
 
 def _verify(store: "Looking", options: Namespace) -> int:

@@ -171,6 +171,12 @@ class Executor:
 
         return SyncExecutor(cls.open(root, policy, **options))
 
+    def __enter__(self) -> NoReturn:
+        raise TypeError("use `with Executor.open_sync(…) as ex:`, or `async with Executor.open(…) as ex:`")
+
+    def __exit__(self, *_: object) -> None:
+        """`with` looks for it before it enters."""
+
     async def __aenter__(self) -> Self:
         import asyncio
 

@@ -293,7 +293,11 @@ def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[C
     """The loop at its start, and what all its calls have in common."""
     from uuid import uuid4
 
-    rounds, wait = terms.rounds, terms.wait
+    rounds, wait = cast("object", terms.rounds), cast("object", terms.wait)  # a program may break its word
+    if isinstance(rounds, bool) or not isinstance(rounds, int | None):
+        raise TypeError(f"`rounds` must be a whole number or None, not {type(rounds).__name__}")
+    if isinstance(wait, bool) or not isinstance(wait, int | float):
+        raise TypeError(f"`wait` must be a number of seconds, not {type(wait).__name__}")
     if rounds is not None and rounds < 0:
         raise ConfigError(f"`rounds` must be 0 or more (0: no tools at all), not {rounds!r}")
     if not wait >= 0:
