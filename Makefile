@@ -74,7 +74,7 @@ test-console: $(VENV)/.dev $(VENV)/axe/.installed chromium ## the console in a r
 
 test-postgres: $(VENV)/.dev $(VENV)/postgres/.installed ## the store on real PostgreSQL servers, the oldest and the newest: the contract of every store, limits, nodes, faults
 	@echo "== postgres"
-	@$(BIN)/python $(SUITE) tests -m postgres -n 2 $(ARGS)
+	@$(BIN)/python $(SUITE) $(if $(findstring tests/,$(ARGS)),,tests) -m postgres -n 2 $(ARGS)
 
 lint: $(VENV)/.dev
 	@echo "== lint"

@@ -16,20 +16,25 @@ from pathlib import Path
 from typing import Any
 
 from bench.emissions import hermes
-from bench.inputs import SEARCH
+from bench.inputs import RIGHT, SEARCH
 from bench.table import Figure, render
 from rightcall import Gate
 from rightcall.batch import RayReader, arrow_reader, polars_reader, read_column, read_texts
 
-LINES = 3_000
+LINES = 4_000
 RUNS = 3
 LEAST = 0.6
 """Of the plain reading: what an engine has to reach in each worker."""
-CALL = {"from": "ZRH", "to": "LIS", "date": "2026-05-04", "passengers": 2}
+WITHIN = (
+    "Gate.read_many", "a column of JSON", "Polars", "Arrow batches, as Spark hands them over",
+    "an Arrow table, as Ray hands it over",
+)  # fmt: skip
+"""What runs in this process. The others also start processes of their own, which is most of so few lines."""
 
 
 def texts() -> list[str]:
-    return [f"Let me look. {hermes('search_flights', {**CALL, 'passengers': n % 9 + 1})} {n}" for n in range(LINES)]
+    """Each with a right call amid prose, and no two alike."""
+    return [f"Let me look. {hermes('search_flights', RIGHT)} {number}" for number in range(LINES)]
 
 
 def used() -> float:
@@ -96,10 +101,10 @@ def main() -> int:
             f"{rate:,.0f} lines/s",
             f"{plain:,.0f} lines/s",
             f"{rate / plain:.2f}",
-            f">= {LEAST}" if number else "",
-            rate >= LEAST * plain if number else None,
+            f">= {LEAST}" if way in WITHIN else "",
+            rate >= LEAST * plain if way in WITHIN else None,
         )
-        for number, (way, rate) in enumerate(rates.items())
+        for way, rate in rates.items()
     ]
     print(render(figures))
     return 0 if all(figure.met is not False for figure in figures) else 1

@@ -31,4 +31,7 @@ def main(training: str, readings: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        print("usage: repair_training_set.py TRAINING READINGS", file=sys.stderr)
+        sys.exit(2)
     main(*sys.argv[1:])

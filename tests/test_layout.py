@@ -53,10 +53,12 @@ MAY_LOAD = {"msgspec", "jsonschema_rs", "rapidfuzz", "re2"}  # the declared depe
 MODULES = {"google_re2": "re2"}  # where the package has another name than the module
 MAY_LOAD_IF_THERE = {"pydantic", "ast_grep_py"}  # a user's own models, the extra `code`; never at the top of a module
 MAY_LOAD_IN_VECTORS = {"numpy"}  # the extra for an index by meaning: late
+MAY_LOAD_IN_BATCH = {"numpy", "polars", "pyarrow"}  # what the engine brings that hands a batch over: late
 MAY_LOAD_IN_CANVAS = {"matplotlib"}  # the extra `charts`: in a file that is only ever loaded inside the sandbox
 MAY_LOAD_IN_TELEMETRY = {"opentelemetry"}  # the extra `otel`: in files that are loaded only where telemetry is on
 OF_TELEMETRY = ("otel", "sdk")
 MAY_LOAD_IN_POSTGRES = {"psycopg"}  # the extra `postgres`: late, in the store on a server
+MAY_LOAD_IN_ENGINES = {"polars", "pyarrow"}  # late: whoever works on such an engine has it
 MAY_LOAD_IN_SERVE = {
     "httptools",
     "jinja2",
@@ -153,9 +155,11 @@ def test_only_declared_dependencies_are_imported_and_optional_ones_late() -> Non
         and top not in MAY_LOAD
         and not (found.late and top in MAY_LOAD_IF_THERE)
         and not (top in MAY_LOAD_IN_VECTORS and (found.late or found.typing))
+        and not (top in MAY_LOAD_IN_BATCH and found.late and part_of(found.source) == "batch")
         and not (top in MAY_LOAD_IN_CANVAS and found.file.stem == "canvas")
         and not (top in MAY_LOAD_IN_TELEMETRY and found.file.stem in OF_TELEMETRY and "telemetry" in found.file.parts)
         and not (top in MAY_LOAD_IN_POSTGRES and found.file.parent.name == "postgres" and (found.late or found.typing))
+        and not (top in MAY_LOAD_IN_ENGINES and found.file.stem == "engines" and (found.late or found.typing))
         and not (top in MAY_LOAD_IN_SERVE | WITH_JINJA and part_of(found.source) in WITH_SERVER)
         and not (found.file.parent.name == "hosts" and top in MAY_LOAD_IN_ADAPTERS.get(found.file.stem, ()))
     ]
@@ -409,6 +413,7 @@ HEAVY = {
     *MAY_LOAD_IN_VECTORS,
     *MAY_LOAD_IN_TELEMETRY,
     *MAY_LOAD_IN_POSTGRES,
+    *MAY_LOAD_IN_ENGINES,
 }
 TOOL = {"name": "add", "parameters": {"type": "object", "properties": {"n": {"type": "integer"}}}}
 

@@ -87,6 +87,21 @@ def front(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
     return load, names
 
 
+class LateLog:
+    """The logger of RightCall, silent until the host configures logging. Python's own module for it is loaded with the
+    first message: most calls have none, and a hook pays for every import."""
+
+    def __getattr__(self, name: str) -> Any:
+        import logging
+
+        logger = logging.getLogger("rightcall")
+        if not any(isinstance(one, logging.NullHandler) for one in logger.handlers):
+            logger.addHandler(logging.NullHandler())
+        value = getattr(logger, name)
+        setattr(self, name, value)
+        return value
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """What a misspelt name was meant to be, as the end of a message; empty where none is near."""
     from difflib import get_close_matches  # late: only a mistake pays for it

@@ -4,7 +4,10 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,19 +77,19 @@ def test_a_link_logs_in_whoever_opens_it_first(run: Runner, folder: Path) -> Non
 
 def test_the_user_of_the_machine_is_the_first_person_and_no_other(run: Runner, folder: Path) -> None:
     store_of(folder).close()
-    assert run("console", "link").code == 0
+    assert run("console", "link", "--port", "4142").code == 0
     listed = json.loads(run("people", "list", "--json").out)["people"]
     assert [(one["person"], one["may"]) for one in listed] == [(login_name(), "approve")]
     run("people", "add", "ann", "--by", "root")
     run("people", "revoke", login_name(), "--by", "ann")
-    done = run("console", "link")
+    done = run("console", "link", "--port", "4142")
     assert (done.code, "is not among the people" in done.err) == (2, True)
 
 
 def test_a_link_needs_a_person_a_store_and_a_port(run: Runner, folder: Path) -> None:
     assert "no audit log" in run("console", "link").err
     store_of(folder).close()
-    assert "unknown person 'eve'" in run("console", "link", "--as", "eve").err
+    assert "unknown person 'eve'" in run("console", "link", "--as", "eve", "--port", "4142").err
     assert "--port N" in run("console", "link", "--port", "0").err
 
 
@@ -101,7 +104,7 @@ def test_a_policy_that_was_only_found_opens_nothing_to_others(run: Runner, folde
     store_of(folder).close()
     said = '[console]\nhost = "0.0.0.0"\nport = 80\npublic_url = "https://evil.example"\n'
     (folder / "rightcall.toml").write_text(said)
-    assert run("console", "link").out.startswith("http://127.0.0.1:4142/enter/")
+    assert run("console", "link", "--port", "4142").out.startswith("http://127.0.0.1:4142/enter/")
 
 
 def test_other_addresses_need_tls(run: Runner, folder: Path) -> None:
@@ -150,6 +153,61 @@ def test_at_a_terminal_the_link_is_printed_and_logs_in(folder: Path, words: list
         assert login_name() in browser.get("/").text
         terminal.interrupt()
         assert terminal.end()[0] == 130
+
+
+@contextmanager
+def started(*words: str) -> Generator[dict[str, Any]]:
+    """What a server or console told of itself, while it runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rightcall", *words, "--port", "0", "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment(), text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("word", ["console", "serve"])
+def test_a_link_leads_to_the_console_that_runs_whatever_its_port(run: Runner, folder: Path, word: str) -> None:
+    store_of(folder).close()
+    with started(word) as told:
+        origin = told["console"] if word == "serve" else told["address"]
+        assert run("console", "link").out.startswith(f"{origin}/enter/")
+    gone = run("console", "link")
+    assert gone.code == 2
+    assert "no console of this audit log is running" in gone.err
+    assert "`rightcall console`" in gone.err
+
+
+def test_status_names_the_server_of_a_folder_without_a_policy(run: Runner, folder: Path) -> None:
+    (folder / "rightcall.toml").unlink()
+    assert "server: none is running for this folder" in run("status").out
+    with started("serve") as told:
+        assert f"server: runs at {told['address']}; hooks need a policy file" in run("status").out
+
+
+def logged_in(run: Runner, origin: str) -> Browser:
+    port = origin.rpartition(":")[2]
+    browser = Browser(Address("127.0.0.1", int(port)))
+    secret = run("console", "link", "--port", port).out.strip().rpartition("/")[2]
+    entered = browser.post(f"/enter/{secret}")
+    browser.secret = entered.headers["set-cookie"].partition(";")[0].partition("=")[2]
+    return browser
+
+
+@pytest.mark.parametrize("words", [["serve"], ["proxy", "--upstream", "http://127.0.0.1:9"]], ids=["serve", "proxy"])
+def test_the_doctor_beside_a_server_checks_the_machine(run: Runner, folder: Path, words: list[str]) -> None:
+    store_of(folder).close()
+    with started(*words) as told:
+        browser = logged_in(run, told["console"])
+        assert browser.post("/doctor/checks").status == 303
+        while "data-poll" in (page := browser.get("/doctor").text):
+            pass
+        assert ("audit.db: " in page, "it failed" in page) == (True, False)
 
 
 @pytest.mark.parametrize("words", [["--no-console"], ["--no-audit"]], ids=str)

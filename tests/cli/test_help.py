@@ -213,3 +213,10 @@ def test_printed_commands_lead_to_the_same_store(run: Runner, tmp_path: Path, mo
     assert run(*shlex.split(command)[1:]).code == 0
     wrong = run("audit", "show", "99", "--root", "my project")
     assert "run `rightcall audit tail --root 'my project'`" in wrong.err
+
+
+def test_a_misspelt_flag_is_named_also_where_a_required_one_is_missing(run: Runner) -> None:
+    done = run("proxy", "--upsteam", "http://127.0.0.1:9")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: unknown option `--upsteam`: did you mean `--upstream`?")
+    assert "required: --upstream" in run("proxy", "--json").err
+    assert "rightcall completion SHELL" in run("--help").out

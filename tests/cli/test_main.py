@@ -212,8 +212,8 @@ EXAMPLE_OUTPUTS = {
     ],
 }
 
-NEED_ARGUMENTS = {"proxy_client.py"}
-"""Where its server is: docs/reference/proxy.md runs it before one."""
+NEED_ARGUMENTS = {"proxy_client.py", "repair_training_set.py"}
+"""Where the server is, and the files: docs/reference/proxy.md and docs/python/training-set.md run them with these."""
 
 
 NEED_FRAMEWORKS = {

@@ -8,9 +8,9 @@ from shutil import rmtree
 import pytest
 
 from rightcall.executor.door import Door
-from rightcall.policy.trust import stop_at
+from rightcall.policy.trust import stop_at, stopped
 from rightcall.record.sqlite import SqliteStore
-from support.cli import Runner
+from support.cli import Runner, Terminal
 
 pytestmark = pytest.mark.promise("P-17")
 
@@ -334,3 +334,15 @@ def test_a_secret_in_the_reason_is_not_recorded(run: Runner, project: Path) -> N
     assert "Zq8hunter2" not in run("pause", "--status").out
     files = [path for path in project.rglob("*") if path.is_file()]
     assert not any(b"Zq8hunter2" in path.read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("answer", ["n", "y"])
+def test_without_a_policy_a_person_is_asked_before_everything_stops(run: Runner, project: Path, answer: str) -> None:
+    (project / "rightcall.toml").unlink()
+    with Terminal("pause") as terminal:
+        terminal.until("stop everything that you run on this machine? [y/N]")
+        assert stopped() is None
+        terminal.type(f"{answer}\n")
+        assert terminal.end()[0] == 0
+    assert (stopped() is not None) is (answer == "y")
+    assert "without a policy file, on the whole machine" in run("pause", "--help").out

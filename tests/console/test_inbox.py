@@ -271,3 +271,12 @@ def test_the_inbox_tells_desktop_notices_the_id_the_tool_and_the_caller_and_noth
     assert "onload=" not in re.sub(r'"[^"]*"', "", row)
     assert "a-secret-name" not in row
     assert '<button type="button" id="notices" hidden></button>' in page
+
+
+def test_the_words_of_an_answered_question_are_past(ann: Browser, store: MemoryStore) -> None:
+    waits = try_call(store, request_of()).decision.approval
+    assert "Nothing was answered yet." in ann.get("/inbox").text
+    assert "wants to run" in ann.get(f"/inbox/{waits}").text
+    ann.post(f"/inbox/{waits}", {"answer": "deny", "reason": "not on a Friday"})
+    page = ann.get(f"/inbox/{waits}").text
+    assert ("wanted to run" in page, "wants to run" in page) == (True, False)

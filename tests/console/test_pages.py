@@ -1,5 +1,6 @@
 """What the pages show, with ordinary and with hostile names and texts: nothing is executed, nothing hides (H-09)."""
 
+import asyncio
 import re
 from html import unescape
 from html.parser import HTMLParser
@@ -8,10 +9,11 @@ from typing import Any
 import pytest
 
 from rightcall.base.letters import visible
-from rightcall.console.page import Kept
+from rightcall.console.page import Kept, Shared
 from rightcall.console.pages.live import unspelled
 from rightcall.console.people import enter, make_link
 from rightcall.console.questions import json_visible, lay_out, text_lines
+from rightcall.errors import StoreError
 from rightcall.record.calls import LOOKED_THROUGH, CallFilter, calls_since, page_of_calls
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, encode
@@ -478,6 +480,51 @@ async def test_figures_that_take_long_are_used_again_for_a_while_and_quick_ones_
     assert await kept.get("slow", lambda: work(2.0)) > slow
 
 
+@in_a_loop
+async def test_figures_are_not_kept_longer_than_they_count() -> None:
+    clock = [0.0]
+    kept = Kept(lambda: clock[0])
+
+    def work() -> bytes:
+        clock[0] += 0.1
+        return bytes(100)
+
+    for number in range(1000):  # as many callers as somebody cares to ask for
+        await kept.get(("sums", number), work)
+    assert len(kept._found) <= 25
+    assert len(kept._locks) <= 1
+
+
+@in_a_loop
+async def test_what_many_pages_ask_for_at_the_same_news_is_made_once() -> None:
+    shared, made = Shared(), list[int]()
+
+    def work() -> int:
+        made.append(len(made))
+        return made[-1]
+
+    assert await asyncio.gather(*(shared.get(("rows", 7), work) for _ in range(10))) == [0] * 10
+    assert await shared.get(("rows", 8), work) == 1
+    for number in range(100):
+        await shared.get(number, work)
+    assert len(shared._made) <= 32
+
+
+@in_a_loop
+async def test_what_failed_is_tried_again() -> None:
+    shared, tries = Shared(), list[int]()
+
+    def work() -> str:
+        tries.append(1)
+        if len(tries) == 1:
+            raise StoreError("busy")
+        return "rows"
+
+    with pytest.raises(StoreError):
+        await shared.get("rows", work)
+    assert await shared.get("rows", work) == "rows"
+
+
 def test_a_call_lifted_from_the_text_says_that_the_clients_answer_is_not_seen(ann: Browser, store: MemoryStore) -> None:
     why = "moved from the text to a tool call"
     body = CallBody("proxy", "weather", {"city": "Bern"}, "ab" * 32, "passed", "lifted", why)
@@ -487,3 +534,69 @@ def test_a_call_lifted_from_the_text_says_that_the_clients_answer_is_not_seen(an
     assert "The client's answer is not seen here." in unescape(last[: last.index("</li>")])
     assert why not in last[: last.index("</li>")]
     assert why in page
+
+
+def passed(store: MemoryStore, fate: str, **more: Any) -> int:
+    body = CallBody("proxy", "weather", {"days": 3}, "ab" * 32, "passed", f"proxy:{fate}", **more)
+    return store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+
+
+def left(store: MemoryStore) -> int:
+    """A call that nothing made fit, passed on as it was."""
+    why = "⚠️ Invalid weather call. Missing required fields: city."
+    problem = {"code": "missing", "message": "city is missing"}
+    return passed(store, "left", reason=why, strategy="failed", confidence=0.0, problems=(problem,))
+
+
+def test_each_call_says_how_it_came_to_fit_and_the_filters_agree(ann: Browser, store: MemoryStore) -> None:
+    right, lifted, unfit = passed(store, "right"), passed(store, "lifted", origin="text"), left(store)
+    change = {"path": "days", "rule": "alias", "strategy": "rules", "before": "3", "after": 3}
+    repaired = passed(store, "repaired", strategy="rules", repairs=(change,))
+    watched = passed(store, "would-repair", strategy="rules", repairs=(change,))
+    copied = passed(store, "left", origin="text")
+    rows = {int(one[1]): one[2] for one in re.finditer(r'data-id="(\d+)"(.*?)</li>', ann.get("/live").text, re.S)}
+    badges = {number: re.findall(r'class="tag ?(\w*)">([^<]+)<', row) for number, row in rows.items()}
+    assert badges == {
+        right: [], lifted: [("", "lifted")], unfit: [("warn", "could not be repaired")],
+        repaired: [("fixed", "1 repair")], watched: [("fixed", "would be repaired")],
+        copied: [("warn", "left as written")],
+    }  # fmt: skip
+    found = {one: sorted(shown(ann.get(f"/live?repair={one}"))) for one in ("any", "lifted", "left", "none")}
+    assert found == {"any": [repaired, watched], "lifted": [lifted], "left": [unfit, copied], "none": [right]}
+
+
+def test_calls_through_the_proxy_are_in_the_figures_of_every_page(ann: Browser, store: MemoryStore) -> None:
+    ran(store, "weather")
+    left(store)
+    left(store)
+    passed(store, "lifted", origin="text")
+    page = ann.get("/").text
+    assert "<b>4</b><span>calls</span>" in page
+    assert "<b>2</b><span>could not be repaired</span>" in page
+    bars = re.findall(r'<td class="num">(\d+)</td><td class="num">(\d+)</td></tr>', page)
+    assert (sum(int(one) for one, _ in bars), sum(int(one) for _, one in bars)) == (4, 3)
+    assert re.search(r">weather</a></th>.*?<td class=\"num\">4</td>", page, re.S)
+    assert 'href="/audit"' in page[page.index("<dt>Chain</dt>") :][:100]
+    tools = ann.get("/tools").text
+    assert re.search(r'"Could not be repaired"><a href="/live\?tool=weather&amp;repair=left">2</a>', tools)
+    assert "<b>2</b><span>could not be repaired</span>" in ann.get("/tools/one?name=weather").text
+    assert "1 lifted from the text" in ann.get("/analytics").text
+
+
+def test_a_call_that_could_not_be_repaired_says_so_in_plain_words(ann: Browser, store: MemoryStore) -> None:
+    page = unescape(ann.get(f"/calls/{left(store)}").text)
+    repaired, decided = re.findall(r'<li class="step([^"]*)"><h2><span>[34]<', page)
+    assert (repaired, decided) == (" bad", " bad")
+    assert "It could not be repaired:" in page
+    assert "city is missing" in page
+    assert "It was passed on unchanged, as the model wrote it." in page
+    assert "⚠ Invalid weather call." in page
+    for wrong in ("Nothing had to be changed", "<code>failed</code>", "0 % sure", "⚠\\ufe0f Invalid"):
+        assert wrong not in page[: page.index('id="chain"')]
+    assert "⚠ Invalid weather call." in ann.get("/live").text
+
+
+def test_a_call_lifted_from_the_text_was_right(ann: Browser, store: MemoryStore) -> None:
+    page = ann.get(f"/calls/{passed(store, 'lifted', origin='text')}").text
+    assert "It was taken out of the text; its arguments were right." in page
+    assert "Nothing had to be changed" not in page

@@ -21,7 +21,7 @@ from rightcall.policy.settings import ConsoleSettings
 from rightcall.policy.types import SECOND, Grant
 from rightcall.record.admission import give_grant
 from rightcall.record.memory import MemoryStore
-from rightcall.record.tables import NoteBody, encode
+from rightcall.record.tables import CallBody, NoteBody, encode
 from support.approvals import START, approval_of
 from support.consoles import Browser
 
@@ -320,3 +320,30 @@ def test_a_change_that_waits_is_shown_beside_its_tool_and_a_call_that_waits_is_n
     assert "/inbox/aaaa1111" in page
     assert "bbbb2222" not in page
     assert "cccc3333" not in page
+
+
+@pytest.mark.parametrize("emission", [None, {"city": "Bern", "dayz": 3}, '{"city": "Bern", "dayz": 3'], ids=str)
+def test_a_native_call_opens_in_the_playground_with_its_name(ann: Browser, store: MemoryStore, emission: Any) -> None:
+    body = CallBody(
+        "proxy", "weather", {"city": "Bern"}, "ab" * 32, "passed", "proxy:repaired", emission=emission, written="wether"
+    )
+    number = store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+    page = unescape(ann.get(f"/playground?call={number}").text)
+    text = page[page.index('id="search"') :].partition("</textarea>")[0]
+    assert '"name": "wether"' in text
+    assert "Bern" in text
+    assert "No call found" not in page
+
+
+def test_a_tool_that_runs_elsewhere_is_not_offered_to_be_run_here(ann: Browser, store: MemoryStore) -> None:
+    def passed(tool: str) -> str:
+        body = CallBody("proxy", tool, {"path": "a.md"}, "ab" * 32, "passed", "proxy:right")
+        number = store.transact(lambda tables: tables.append("proxied", 0, encode(body)))
+        return ann.get(f"/calls/{number}").text
+
+    assert "rightcall run --as proxy code/read" in passed("code/read")
+    page = passed("weather")
+    assert "rightcall run" not in page
+    assert "It does not run here" in page
+    said = unescape(ann.post("/policy", {"tool": "weather"}).text)
+    assert "`weather` does not run here: a client brought it to the proxy" in said

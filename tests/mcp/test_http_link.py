@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from msgspec import json
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rightcall.mcp.links import HttpLink
-from rightcall.mcp.session import ServerGone
+from rightcall.mcp.session import FORGOTTEN, ServerGone
 from rightcall.policy.settings import Server
 from rightcall.server.app import running
 
@@ -45,7 +45,8 @@ class Listener:
 
     def message(self, data: bytes, related: int | None) -> None:
         message = json.decode(data)
-        self.heard.append(message.get("method", message.get("result")))
+        if "method" in message or "id" in message:  # else it is no message
+            self.heard.append(message.get("method") or message.get("result") or message["error"]["message"])
         if "id" in message:
             self.over.set()
 
@@ -63,7 +64,7 @@ class Listener:
     def lost(self, why: str, words: str = "") -> None: ...
 
 
-def asked(server: Scripted, done: Callable[[Listener], bool], *, listen: bool = False) -> Listener:
+def asked(server: ASGIApp, done: Callable[[Listener], bool], *, listen: bool = False) -> Listener:
     async def main(port: int) -> Listener:
         listener = Listener()
         link = HttpLink(Server("a", url=f"http://127.0.0.1:{port}/mcp"))
@@ -121,3 +122,45 @@ def test_the_standing_stream_is_taken_up_where_it_was_and_anew_where_the_server_
         listener = asked(server, lambda listener: listener.heard.count("notifications/x") == 2, listen=True)
     assert listener.heard == ["done", "notifications/x", "notifications/x"]
     assert server.asked[1:4] == [("GET", ""), ("GET", "5"), ("GET", "")]
+
+
+class Refusing:
+    """Answers every request in the same way."""
+
+    def __init__(self, status: int, body: bytes = b"", **headers: str) -> None:
+        self._status, self._body = status, body
+        self._headers = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": self._status, "headers": self._headers})
+            await send({"type": "http.response.body", "body": self._body})
+
+
+JSON = {"content_type": "application/json; charset=utf-8"}
+SESSION = {"mcp_session_id": "s"}
+NO_METHOD = b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}}'
+
+
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [
+        (Refusing(302, location="http://a.example/mcp"), "it has moved to http://a.example/mcp: write that into"),
+        (Refusing(401), "status 401: it wants credentials, which [servers.a] headers can give"),
+        (Refusing(403), "status 403: it wants credentials"),
+        (Refusing(400), "the server answered with status 400"),
+        (Refusing(404), "the server answered with status 404"),
+        (Refusing(404, **SESSION), FORGOTTEN),
+        (Refusing(404, NO_METHOD, **JSON), "no such method"),
+        (Refusing(404, NO_METHOD, **JSON, **SESSION), "no such method"),
+        (Refusing(404, b'{"error": "Session not found"}', **JSON, **SESSION), FORGOTTEN),
+        (Refusing(404, b'{"error": "Session not found"}', **JSON), "the server answered with status 404"),
+        (Refusing(405, b"{}", **JSON), "the server answered with status 405"),
+        (Refusing(500), "it answered with status 500 and no message"),
+        (Refusing(200), "it answered with status 200 and no message"),
+        (Refusing(500, NO_METHOD, content_type="text/event-stream"), "it answered with status 500 and no message"),
+    ],
+)  # fmt: skip
+def test_a_server_that_says_no_is_told_in_words_that_help(server: Refusing, told: str) -> None:
+    (heard,) = asked(server, lambda _: True).heard
+    assert told in heard

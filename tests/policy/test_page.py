@@ -32,6 +32,7 @@ from rightcall.policy.settings import (
     RouterSettings,
     SandboxSettings,
     Settings,
+    StoreSettings,
     TelemetrySettings,
     WebSettings,
     Window,
@@ -54,6 +55,7 @@ SECTIONS: list[tuple[str, type[Struct], tuple[str, ...]]] = [
     ("[policy.urls]", UrlRules, ("policy", "urls")),
     ("[callers.NAME]", CallerSettings, ("callers", "x")),
     ("[audit]", Audit, ("audit",)),
+    ("[store]", StoreSettings, ("store",)),
     ("[router]", RouterSettings, ("router",)),
     ("[code]", CodeSettings, ("code",)),
     ("[cache]", CacheSettings, ("cache",)),
@@ -75,6 +77,7 @@ TABLES = {
     "urls",
     "callers",
     "audit",
+    "store",
     "check",
     "tools",
 }
@@ -230,7 +233,9 @@ def test_every_rule_id_that_the_code_can_give_is_listed_and_no_other() -> None:
     found |= {"host:NAME", "server:NAME", "observe"}
     found |= {f"limit:{whom}:{period}" for whom in ("all", "caller", "tool") for period in Window.__struct_fields__}
     folder = ROOT / "src/rightcall/policy/commands"
-    judging = "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("judgement", "judge"))
+    judging = "".join(
+        (folder / f"{name}.py").read_text(encoding="utf-8") for name in ("judgement", "judge", "findings")
+    )
     found |= set(re.findall(r'"((?:command|url):\w+)"', source + judging)) | {f"command:{kind}" for kind in WHY}
     assert len(found) > 40
     assert sorted(found) == sorted(stated)

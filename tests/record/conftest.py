@@ -66,7 +66,10 @@ def store(request: pytest.FixtureRequest, clock: ManualClock) -> Iterator[Store]
     else:
         from rightcall.record.postgres import PostgresStore
 
-        with shared(request.param).database() as url, closing(PostgresStore(url, clock, silent_seconds=30)) as made:
+        with (
+            shared(request.param).database() as url,
+            closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as made,
+        ):
             yield made
 
 

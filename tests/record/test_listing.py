@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rightcall.record import rollup_file
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.listing import ANY_REPAIR, CallPage, CallQuery, list_calls
 from rightcall.record.memory import MemoryStore
@@ -117,3 +118,25 @@ def test_what_nobody_has_counted_yet_is_listed_as_well(store: Store, clock: Manu
     newest = diary.ran(caller="bob")
     page = list_calls(store, CallQuery(caller="bob"), seconds=0.0)
     assert [call.id for call in page.calls][:1] == [newest]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 50])
+@pytest.mark.parametrize(
+    "wanted", [CallQuery(), CallQuery(status="success"), CallQuery(caller="bob"), CallQuery(text="late")], ids=str
+)
+def test_how_far_is_counted_makes_no_difference_to_what_is_listed(
+    monkeypatch: pytest.MonkeyPatch, wanted: CallQuery, limit: int
+) -> None:
+    """With every page one more record is counted: what is read and what is asked for meet at each number once."""
+    monkeypatch.setattr(rollup_file, "STEP", 1)
+    with closing(MemoryStore(clock := ManualClock(wall=NOON))) as store:
+        diary = Diary(store, clock)
+        began = diary.begin(caller="bob")
+        for number in range(6):
+            diary.ran(caller=("ada", "bob")[number % 2])
+            diary.refused(caller="bob")
+        diary.end(began, 5.0, "failed", error="late")
+        diary.ran()
+        for _ in range(4):
+            found = [call for page in pages(store, wanted, limit, seconds=0.0) for call in page.calls]
+            assert found == looked_through(store, wanted)

@@ -88,6 +88,7 @@ def test_they_are_counted_apart_and_their_repairs_with_all_others() -> None:
         {"Read": 3, "Edit": 1},
         {"qwen3:4b": 3, "phi4": 1},
         {"proxy": 3, "editor": 1},
+        (*[0] * (len(found.timeline) - 1), 4),
     )
     assert found.repairs == {"structure": 2, "failed": 1, "python_ast": 1}
     assert (found.total_calls, found.success_rate, found.ran, found.timeline) == (

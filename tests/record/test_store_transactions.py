@@ -37,9 +37,9 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
     "drop_credential": lambda tables: tables.drop_credential("p1"),
 }
 READING = {
-    "all_grants", "answered", "approval", "approvals", "belonging", "changes", "credentials", "definition", "entries",
-    "entry", "grants", "head", "is_open", "newest", "nth_last", "oldest", "overdue", "own_pause", "paused", "rollup",
-    "running", "scopes", "tokens", "waiting", "wall",
+    "all_grants", "answered", "approval", "approvals", "belonging", "chains", "changes", "count_waiting", "credentials",
+    "definition", "entries", "entry", "grants", "head", "heads", "is_open", "newest", "nth_last", "oldest", "overdue",
+    "own_pause", "paused", "rollup", "running", "scopes", "tokens", "waiting", "wall",
 }  # fmt: skip
 
 

@@ -253,6 +253,24 @@ def test_a_model_that_does_no_better_is_passed_on_after_so_many_tries(stream: bo
         assert (seen(got.body).calls if stream else calls_of(got.json)) == wanted
 
 
+@pytest.mark.parametrize(("retry", "called"), [(0, [("fly", {})]), (1, [("weather", {"city": "Bern"})])])
+def test_a_call_of_a_tool_that_nobody_offered_passes_unless_the_model_can_be_asked_again(
+    retry: int, called: list[Any]
+) -> None:
+    with rig(retry=retry) as one:
+        one.upstream.play([Answer([NativeCall("fly", "{}")]), Answer([RIGHT])])
+        assert calls_of(post(one.address, CHAT, chat()).json) == called
+        assert len(one.upstream.requests) == retry + 1
+
+
+@pytest.mark.parametrize(("settings", "more"), [({"observe": True}, {}), ({}, {"n": 2}), ({}, {"tools": []})])
+def test_nothing_is_asked_again_where_nothing_may_change_or_several_answers_come(settings: Any, more: Any) -> None:
+    with rig(retry=2, **settings) as one:
+        one.upstream.play([Answer([BROKEN])] * 3)
+        assert calls_of(post(one.address, CHAT, chat(**more)).json) == [("weather", {"days": 3})]
+        assert len(one.upstream.requests) == 1
+
+
 @pytest.mark.parametrize("path", [RESPONSES, MESSAGES, OLLAMA])
 @pytest.mark.parametrize("stream", [False, True])
 def test_asking_again_works_over_every_api(path: str, stream: bool) -> None:

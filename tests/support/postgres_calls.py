@@ -7,28 +7,36 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from rightcall.policy.decide import decide, scopes_of
 from rightcall.policy.settings import Limits, Settings, Window
-from rightcall.policy.types import Request
+from rightcall.policy.types import Request, Scope
 from rightcall.record.admission import Admission, ApprovalQuestion, admit, finishing, needs_of
 from rightcall.record.jobs import Planned
 from rightcall.record.postgres import PostgresStore
 from rightcall.record.tables import CallBody, EndBody, Tables
-from support.approvals import request_of
+from support.approvals import canonical, digest, request_of
 
 DONE = EndBody("success", 1.0)
 
 
 def request(number: int, limit: int, caller: str = "ada", **more: Any) -> Request:
     """One of many different calls, of a caller who may make so many a minute."""
+    model, scopes = _model(limit, caller)
+    raw = canonical(model.tool, {"n": number})
+    return replace(model, arguments={"n": number}, canonical=raw, digest=digest(raw), scopes=scopes, **more)
+
+
+@cache
+def _model(limit: int, caller: str) -> tuple[Request, tuple[Scope, ...]]:
     limits = Limits(Window(), Window(minute=limit), {})
     settings = Settings(stage="full", write="allow", execute="allow", quarantine=0, limits=limits)
-    made = request_of({"n": number}, caller=caller, settings=settings, **more)
-    return replace(made, scopes=scopes_of(made.rights, made.tool))
+    made = request_of({}, caller=caller, settings=settings)
+    return made, scopes_of(made.rights, made.tool)
 
 
 def attempt(store: PostgresStore, wanted: Request) -> Planned[Admission]:

@@ -85,7 +85,10 @@ def opened(kind: str, folder: Path) -> Iterator[Diary]:
     if kind != "sqlite":
         from rightcall.record.postgres import PostgresStore
 
-        with shared(kind).database() as url, closing(PostgresStore(url, clock, silent_seconds=30)) as store:
+        with (
+            shared(kind).database() as url,
+            closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store,
+        ):
             yield Diary(store, clock)
         return
     with closing(SqliteStore(folder / "audit.db", clock)) as store:

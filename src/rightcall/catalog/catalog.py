@@ -9,7 +9,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
-from heapq import nlargest
 from itertools import pairwise
 from operator import is_, itemgetter
 from os import PathLike
@@ -230,6 +229,8 @@ class Names:
     def sharing(self, words: list[str]) -> dict[str, str]:
         """Of very many names, those that share most with these words, or with what they are misspelt for: a rare word
         counts for more than a common one. Where none does, those that look most alike as a whole."""
+        from heapq import nlargest  # late: only an unknown name among very many needs it
+
         from rapidfuzz import fuzz, process
 
         shares: dict[str, float] = {}

@@ -10,7 +10,6 @@ True
 import os
 from collections.abc import Iterable
 from functools import lru_cache
-from hashlib import sha256
 from zlib import crc32
 
 from msgspec import MsgspecError, Raw, Struct, json
@@ -98,6 +97,8 @@ def pack_digests(names: Iterable[object]) -> dict[str, str]:
 
 
 def _file_digest(path: str) -> str:
+    from hashlib import sha256  # late: it loads a cryptographic library
+
     try:
         with open(path, "rb", opener=plain_file) as file:
             return sha256(file.read()).hexdigest()

@@ -42,7 +42,7 @@ COMMANDS: Final = {
     "grants": "Permit certain calls of a caller in advance",
     "people": "Add, list and revoke the people who may open the console",
     "token": "Create, list and revoke the tokens of HTTP clients",
-    "pause": "Stop every tool call in all processes on the store",
+    "pause": "Stop every tool call on the store; without a policy file, on the whole machine",
     "resume": "Let tool calls run again after `pause`",
     "audit": "Show, verify, export and prune the audit log",
     "stats": "Show how tools were used: calls, success, times and refusals",

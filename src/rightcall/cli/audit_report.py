@@ -271,7 +271,9 @@ def _repair(repair: Mapping[str, Any]) -> str:
 
 def _decision(record: CallRecord) -> str:
     parts = [f"{escaped(record.decision)} by {escaped(record.rule)}"]
-    if record.strategy != "direct" or record.confidence < 1:
+    if record.strategy == "failed":
+        parts.append("could not be repaired")
+    elif record.strategy != "direct" or record.confidence < 1:
         parts.append(f"read by {escaped(record.strategy)}, {confidence(record.confidence)}")
     if record.truncated:
         parts.append("truncated")

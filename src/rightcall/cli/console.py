@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from rightcall.base.letters import visible
 from rightcall.cli import OK
 from rightcall.cli.options import (
+    database_of,
     existing_place,
     follow_up,
     json_option,
@@ -48,6 +49,7 @@ from rightcall.policy.types import Credential
 from rightcall.policy.watch import PolicyInForce
 from rightcall.record.browse import moment
 from rightcall.record.tables import Store
+from rightcall.server.whereabouts import announced, running_at
 
 if TYPE_CHECKING:
     from rightcall.console.access import Address
@@ -106,7 +108,13 @@ def run(options: Namespace) -> int:
         check_settings(settings)
         policy = PolicyInForce(policy_file(options))
         console = Console(store, in_force(policy), options.root, checks=partial(_checks, options))
-        return serve_console(console, settings, lambda address: _ready(store, options, address))
+        with announced(database_of(options), "console") as announce:
+
+            def ready(address: "Address") -> None:
+                announce(address.origin)
+                _ready(store, options, address)
+
+            return serve_console(console, settings, ready)
 
 
 def _elsewhere(options: Namespace) -> int:
@@ -149,21 +157,31 @@ def in_force(policy: PolicyInForce) -> Callable[[], Policy]:
 
 
 def _link(store: Store, options: Namespace, settings: ConsoleSettings) -> int:
-    from rightcall.console.access import Address
-
-    if not settings.port and not settings.public_url:
-        raise ConfigError("the console listens on any free port: pass the one it printed as `--port N`")
-    address = Address(settings.host, settings.port, settings.public_url, tls=bool(settings.certificate))
-    url = login_url(store, options, address, options.person)
+    url = login_url(store, options, _origin(options, settings), options.person)
     if url is None:
         raise ConfigError(_nobody())
     tell(options, {"url": url, "seconds": LINK_SECONDS}, lambda _: [url])
     return OK
 
 
+def _origin(options: Namespace, settings: ConsoleSettings) -> str:
+    """Where the console is: as the options or the policy say, else where the one of this audit log runs."""
+    from rightcall.console.access import Address
+
+    if options.port or settings.public_url:
+        return Address(settings.host, settings.port, settings.public_url, tls=bool(settings.certificate)).origin
+    origin = running_at(database_of(options), "console")
+    if origin is None:
+        raise ConfigError(
+            f"no console of this audit log is running. Start one with `{follow_up('console', options)}`; "
+            "for one that another user started, pass the port it printed as `--port N`"
+        )
+    return origin
+
+
 def _ready(store: Store, options: Namespace, address: "Address") -> None:
     """The link is a key: it is printed where somebody reads it, and not into a log."""
-    link = login_url(store, options, address, options.person) if at_a_terminal() else None
+    link = login_url(store, options, address.origin, options.person) if at_a_terminal() else None
     if options.json:
         from rightcall.gate.records import json_text
 
@@ -184,7 +202,7 @@ def _pointed(address: "Address", options: Namespace) -> list[str]:
     return [f"Console: {address.origin}", f"`{follow_up(f'console link{port}', options)}` prints a login link."]
 
 
-def login_url(store: Store, options: Namespace, address: "Address", person: str | None = None) -> str | None:
+def login_url(store: Store, options: Namespace, origin: str, person: str | None = None) -> str | None:
     """A link for a person, or for the user of this machine, who is the first person of a store. None where there are
     people and this user is not among them. Raises ConfigError for a person who is not known."""
     callers = tuple(policy_of(options).settings.callers)
@@ -196,7 +214,7 @@ def login_url(store: Store, options: Namespace, address: "Address", person: str 
         return make_link(tables, person or user, user)
 
     secret = store.transact(work)
-    return None if secret is None else f"{address.origin}/enter/{secret}"
+    return None if secret is None else f"{origin}/enter/{secret}"
 
 
 def _nobody() -> str:
@@ -223,8 +241,9 @@ def console_beside(options: Namespace, store: Store, policy: PolicyInForce, serv
     console = Console(
         store, lambda: policy.current, options.root, service.state, service.tools, partial(_checks, options)
     )
-    with console_running(console, settings) as address:
-        link = login_url(store, options, address) if at_a_terminal() and not options.json else None
+    with announced(database_of(options), "console") as announce, console_running(console, settings) as address:
+        announce(address.origin)
+        link = login_url(store, options, address.origin) if at_a_terminal() and not options.json else None
         options.console_address = address.origin
         yield told(link) if link else _pointed(address, options)
 

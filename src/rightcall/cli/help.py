@@ -159,6 +159,7 @@ more:
   rightcall help COMMAND       Every option of a command
   rightcall help options       Options that commands share
   rightcall help exit-codes    Exit codes
+  rightcall completion SHELL   Completion for bash, zsh or fish
   rightcall --version          The version
 
 docs: run `rightcall docs`

@@ -59,6 +59,7 @@ version = 1
 
 [gate]
 # A call that does not fit its tool: "block" refuses it with a hint, "warn" warns and lets it run, "observe" only notes.
+# The proxy passes such a call on unchanged; `rightcall proxy --retry 1` asks the model again.
 mode = "block"
 # An unknown tool: "suggest" refuses with "did you mean", "refuse" plainly, "pass" lets it through unchecked.
 unknown_tool = "suggest"
@@ -460,6 +461,10 @@ plain_http = false
 path = ".rightcall/audit.db"
 # Names of arguments that are secret besides the built-in ones (`password`, `token`, `api_key`, …).
 redact = []
+
+[store]
+# A PostgreSQL server in place of that file, for many machines, such as "postgresql://rightcall@db.example/rightcall".
+url = ""
 """
 
 

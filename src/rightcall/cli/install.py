@@ -57,6 +57,7 @@ from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.record.identity import lost, refuse_leaving
 from rightcall.record.sqlite_file import unusable, way_out
+from rightcall.server.whereabouts import running_at
 
 # ── options ──
 # What `install` and `uninstall` share: where the settings are, the difference, and the question.
@@ -680,11 +681,15 @@ def _paused_lines(one: dict[str, Any]) -> list[str]:
 
 def _server() -> dict[str, Any]:
     policy = policy_of_project(project_folder())
-    answers = server_answers(policy)
-    return {"policy": policy, "running": answers is not None, "answers": answers}
+    answers, address = server_answers(policy), running_at(next(_stores()))
+    running = answers is not None or address is not None
+    return {"policy": policy, "running": running, "answers": answers, "address": address}
 
 
 def _server_line(server: dict[str, Any]) -> str:
+    if server["answers"] is None and server["address"] is not None:
+        why = "hooks need a policy file: `rightcall init`" if server["policy"] is None else "it answers no hooks here"
+        return f"server: runs at {server['address']}; {why}"
     if not server["running"]:
         return "server: none is running for this folder; each hook judges by itself, which takes a little longer"
     return f"server: {'answers' if server['answers'] else 'does not answer'}, for {escaped(server['policy'])}"

@@ -13,13 +13,13 @@ import sys
 from argparse import Namespace
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
 
 import msgspec
 
-from rightcall.base.json.strict import attempt, duplicate_keys
+from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys
 from rightcall.cli import OK
 from rightcall.cli.options import MAX_BYTES, InputError, bounded_lines, build_gate, gate_settings, open_lines, reason
 from rightcall.cli.terminal import Style, is_unicode, many, pad, print_stats, style_for, tell
@@ -204,17 +204,19 @@ class LineWork(NamedTuple):
     ascii_only: bool
 
     def __call__(self, chunk: list[Numbered]) -> "Answered":
-        texts = [self.text(numbered) for numbered in chunk]
-        errors = sum(text.startswith('{"id": ') and _is_error(text) for text in texts)
-        return Answered("".join(texts).encode(), len(texts), errors, os.getpid(), self.gates.stats_if_wanted())
+        records = [self.record(numbered) for numbered in chunk]
+        errors = sum(record.keys() == _ERROR for record in records)
+        texts = "".join(map(self.text, records))
+        return Answered(texts.encode(), len(records), errors, os.getpid(), self.gates.stats_if_wanted())
 
-    def text(self, numbered: Numbered) -> str:
-        record = _answered(numbered, lambda line: self.answer(line, self.gates), self.limit)
+    def record(self, numbered: Numbered) -> dict[str, Any]:
+        return _answered(numbered, lambda line: self.answer(line, self.gates), self.limit)
+
+    def text(self, record: dict[str, Any]) -> str:
         return json_text(record, ascii_only=self.ascii_only) + "\n"
 
 
-def _is_error(text: str) -> bool:
-    return json.loads(text).keys() == {"id", "line", "error"}
+_ERROR = {"id", "line", "error"}
 
 
 class Answered(NamedTuple):
@@ -347,7 +349,7 @@ class Output:
             if numbered is None:
                 raise InputError(f"has {count:,} lines, more than the input: {_OTHER}", source=self.name)
             found = first if number == 1 else last if number == count else None
-            if found is not None and work.text(numbered).encode() != found:
+            if found is not None and work.text(work.record(numbered)).encode() != found:
                 raise InputError(f"answers line {numbered[0]:,} of another input: {_OTHER}", source=self.name)
         self._file.seek(end)
         self._file.truncate()
@@ -428,6 +430,11 @@ def _fields_of_odd_json(line: bytes) -> dict[str, Any]:
 
 def value_of(line: bytes) -> Any:
     """The JSON value of a line, in which no key stands twice."""
+    with suppress(UnicodeDecodeError):
+        text = line.decode()
+        value = attempt(text)
+        if value is not NO_JSON and not duplicate_keys(text, value):
+            return value
     try:
         return json.loads(line.decode("utf-8-sig"), object_pairs_hook=refuse_twice)
     except UnicodeDecodeError as error:

@@ -107,7 +107,9 @@ class Parser(ArgumentParser):
         message = _ARGUMENT.sub(r"`\1`: ", message)
         if renamed := self._renamed():
             message = renamed
-        elif words and (flag := words[0].partition("=")[0]).startswith("-"):
+        elif (words and (flag := words[0].partition("=")[0]).startswith("-")) or (
+            "arguments are required" in message and (flag := self._unknown_flag())
+        ):
             message = self._unknown(flag)
         self.exit(2, f"error: {message}\nhint: run `{self.prog} --help`\n")
 
@@ -131,6 +133,13 @@ class Parser(ArgumentParser):
             if old not in known and REMOVED.get(old, "").partition(" ")[0] in known:
                 return f"`{old}` is now `{REMOVED[old]}`"
         return ""
+
+    def _unknown_flag(self) -> str:
+        """The first flag that nobody knows but that is like one: it may be why another is missing."""
+        known = {name for parser in family(self) for name in flags(parser)}
+        given = self._given[: self._given.index("--") if "--" in self._given else None]
+        written = (word.partition("=")[0] for word in given if word.startswith("--"))
+        return next((flag for flag in written if flag not in known and "did you mean" in self._unknown(flag)), "")
 
     def _unknown(self, flag: str) -> str:
         """Suggests what the command that was typed takes, and nothing else; a known option that goes elsewhere is said

@@ -1,5 +1,6 @@
 """Stop every tool call at once: all processes on the store refuse all calls until `rightcall resume`. Calls that run
-already end by themselves."""
+already end by themselves. In a folder without a policy file, here or above, this stops everything that you run on this
+machine, as --everywhere does; at a terminal you are asked first."""
 
 import os
 import re
@@ -31,7 +32,7 @@ from rightcall.cli.options import (
     server_of,
     store_options,
 )
-from rightcall.cli.persons import person_option, who
+from rightcall.cli.persons import agrees, at_a_terminal, person_option, who
 from rightcall.cli.terminal import tell
 from rightcall.errors import ConfigError, PolicyError, StoreError
 from rightcall.policy.trust import listed, put_stop, recall, speak_on_stderr, stopped, warn
@@ -327,6 +328,12 @@ def run(options: Namespace) -> int:
         return report_each(options, places, _state, only_looks=True)
     callers = tuple(places.settings.callers)
     check_operator(who(options), "", callers)
+    if places.everywhere and not options.everywhere and at_a_terminal():
+        question = "This folder has no policy file: stop everything that you run on this machine? [y/N] "
+        if not agrees(
+            question, "Nothing was stopped. For one project pass `--root DIR`, for one store `--store FILE`."
+        ):
+            return OK
     changed = False
     try:
         changed = places.everywhere and stop_everywhere(options, places)

@@ -60,7 +60,7 @@ def serving_options(parser: ArgumentParser) -> None:
     answers = parser.add_argument_group("Answers")
     answers.add_argument(
         "--retry", metavar="N", type=number_within(0, MOST_TRIES), default=0,
-        help="Send an invalid call back with a hint, at most N times (default: 0)",
+        help="Send an invalid call back, at most N times (default: 0, it passes)",
     )  # fmt: skip
     answers.add_argument(
         "--mode", choices=("block", "observe"),
@@ -107,6 +107,7 @@ def serving_options(parser: ArgumentParser) -> None:
     console.add_argument("--no-console", action="store_true", help="Do not start the console in the browser")
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
     parser.add_argument("--json", action="store_true", help="Print address, token and each line of the log as JSON")
+    parser.set_defaults(store=None)  # the server's is where policy and root say; other commands' code asks for it
 
 
 def serve_upstream(
@@ -249,7 +250,6 @@ def _recording(options: Namespace, policy: Policy) -> Recording | None:
 
 def tokens_alone(options: Namespace) -> Store | None:
     """The store, for its tokens, where no audit is kept; None where there is none."""
-    options.store = None
     path = database_of(options)
     if not os.path.exists(path):
         return None
@@ -466,7 +466,8 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
 HELP_PROXY = """\
 Run a proxy that repairs a model's tool calls. Clients change one base URL. The proxy supports OpenAI's chat
 completions and Responses, Anthropic's messages and Ollama's chat, with and without streaming; every other path
-passes byte for byte. Keys of the upstream pass through and are never stored."""
+passes byte for byte. A call that cannot be repaired passes unchanged (`x-rightcall: left=1`), unless `--retry 1`
+asks the model again. Keys of the upstream pass through and are never stored."""
 
 EXAMPLES_PROXY = """\
 examples:

@@ -315,8 +315,13 @@ def environment() -> Environment:
 
 def seen(text: object, most: int = 0) -> str:
     """One line, with everything that could hide spelled out, cut to `most` characters."""
-    line = str(text)
+    line = plain_sign(str(text))
     return cut_end(visible(line[: most + 1]), most) if most else visible(line)
+
+
+def plain_sign(text: str) -> str:
+    """Our own warning sign, without the letter that asks for its colour: that would be spelled out."""
+    return text.replace("⚠\ufe0f", "⚠")
 
 
 def short_name(text: object) -> str:

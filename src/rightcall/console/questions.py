@@ -186,7 +186,8 @@ def _sentence(approval: Approval, value: Any, effects: list[str]) -> str:
     count = len(cast("dict[str, Any]", given)) if isinstance(given, dict) else 1
     which = "this argument" if count == 1 else f"these {count} arguments"
     how = f"with exactly {which}" if count else "without arguments"
-    return f"{caller} wants to run {tool} once, {how}.{can}"
+    asks = {"waiting": "wants to run", "approved": "may run", "used": "was allowed to run"}.get(approval.status)
+    return f"{caller} {asks or 'wanted to run'} {tool} once, {how}.{can}"
 
 
 def _difference(before: str, approval: Approval) -> list[TextLine]:

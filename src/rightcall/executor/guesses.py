@@ -547,14 +547,16 @@ def _with_words(name: str, program: str, more: Any, folders: tuple[str, ...]) ->
 
 
 def _says_language(around: Mapping[str, Any]) -> bool:
-    said = [around.get(name) for name in _SAY_LANGUAGE]
-    return any(isinstance(one, str) and one.strip().casefold() in (*_LANGUAGES, *_SHELLS) for one in said)
+    return any(said in _LANGUAGES or said in _SHELLS for said in _said_languages(around))
 
 
 def _language(tool: str, around: Mapping[str, Any]) -> str:
     """The language of the code, where an argument beside it or the tool's name says it; empty for a shell."""
-    for name in _SAY_LANGUAGE:
-        said = around.get(name)
-        if isinstance(said, str) and (found := _LANGUAGES.get(said.strip().casefold())):
-            return found
-    return "powershell" if "powershell" in tool.casefold() or "pwsh" in tool.casefold() else ""
+    found = next((_LANGUAGES[said] for said in _said_languages(around) if said in _LANGUAGES), "")
+    return found or ("powershell" if "powershell" in tool.casefold() or "pwsh" in tool.casefold() else "")
+
+
+def _said_languages(around: Mapping[str, Any]) -> list[str]:
+    said = [(_SAY_LANGUAGE.index(plain), value) for name, value in around.items()
+            if isinstance(value, str) and (plain := plain_name(name)) in _SAY_LANGUAGE]  # fmt: skip
+    return [value.strip().casefold() for _, value in sorted(said)]

@@ -8,7 +8,6 @@ Synchronous, without I/O, and it never raises because of what a model wrote.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 import msgspec
 from msgspec.structs import replace
 
-from rightcall import suggest_keywords
+from rightcall import LateLog, suggest_keywords
 from rightcall.base.json.marks import NAMES, REPAIRING
 from rightcall.base.json.strict import duplicate_keys, is_plain, unsound
 from rightcall.base.text import escaped
@@ -64,11 +63,11 @@ def _figures(counter: Counter) -> dict[str, Any]:
     }
 
 
-log = logging.getLogger("rightcall")
-log.addHandler(logging.NullHandler())  # silent until the host configures logging
+log = LateLog()
 
 _decode = msgspec.json.decode
 _RESERVED = frozenset(RESERVED_KEYS)
+_INFO = 20  # as `logging` has it
 _UNREAD = "⚠️ The output could not be read, and no call of it ran. Do not repeat it. Tell the user."
 _SHALLOW = 2
 """Levels below the arguments that are looked at the quick way."""
@@ -368,7 +367,7 @@ class Gate:
             self._send(replace(event, repairs=verdict.repairs, mode=verdict.mode))
         if verdict.ok and verdict.repairs:
             text = f"Normalized {tool} arguments via {verdict.strategy} (provider={self.provider})"
-            if self.policy.log_normalizations and log.isEnabledFor(logging.INFO):
+            if self.policy.log_normalizations and log.isEnabledFor(_INFO):
                 log.info(escaped(text), extra={"event": "tool_call_repaired", "tool": tool, "call_id": call_id})
             event = Event("tool_call_repaired", "info", tool, call_id, self.provider, text, mode=verdict.mode)
             for repair in verdict.repairs:

@@ -288,6 +288,8 @@ def read_settings(source: Source, document: Table) -> Settings:
 
 def _store_url(source: Source, path: KeyPath, value: Any) -> str:
     text = source.text_of(path, value)
+    if not text:
+        return text
     if not text.startswith(("postgresql://", "postgres://")) or not text.isprintable():
         raise source.wrong(
             path, 'must be the address of a PostgreSQL server, such as "postgresql://rightcall@db.example/rightcall"; '

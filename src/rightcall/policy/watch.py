@@ -7,13 +7,13 @@ once the file has rested for a moment, is not empty, and was not touched while i
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
+from rightcall import LateLog
 from rightcall.base.files.guarded import identity
 from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError, PolicyError
@@ -39,7 +39,7 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
     return load_file(policy)
 
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 SETTLING = 0.2
 """Seconds that a file must have rested before a change of it is taken."""

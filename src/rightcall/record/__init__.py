@@ -1,6 +1,6 @@
-"""The record: audit, limits, approvals and quarantine in one store, in SQLite or in memory.
+"""The record: audit, limits, approvals and quarantine in one store, in SQLite, on PostgreSQL or in memory.
 
-    admission (decide and record, one transaction) ─▶ tables ─▶ sqlite, memory
+    admission (decide and record, one transaction) ─▶ tables ─▶ sqlite, postgres, memory
     calls, analytics, browse, verify ◀────────────────┤
     figures, listing: what pages show ◀─── rollup ◀───┘
 

@@ -94,6 +94,8 @@ class Passed(Struct, frozen=True):
     tools: Mapping[str, int]
     models: Mapping[str, int]
     callers: Mapping[str, int]
+    timeline: tuple[int, ...] = ()
+    """Calls in each slot of the period."""
 
 
 class Analytics(Struct, frozen=True):
@@ -252,7 +254,8 @@ def _passed(counts: Counts) -> Passed:
     for rule, times in counts.ruled["proxied"].items():
         fates[rule.removeprefix("proxy:")] += times
     counters = (fates, *(counts.passed_by(part) for part in ("tool", "model", "caller")))
-    return Passed(counts.total.proxied, *(dict(_most_first(counter)) for counter in counters))
+    named = (dict(_most_first(counter)) for counter in counters)
+    return Passed(counts.total.proxied, *named, timeline=tuple(counts.passed_slots))
 
 
 def _repairs_by(counts: Counts, part: Part) -> dict[str, Repairs]:

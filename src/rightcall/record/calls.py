@@ -40,6 +40,16 @@ AROUND = 10_000
 _FIRST_LOOK = 200
 
 
+Fit = Literal["right", "repaired", "lifted", "left"]
+"""How a call came to fit. right: as it was written · repaired: it was changed, or would have been under `--mode
+observe` · lifted: right, but written into the text, and taken out of it · left: nothing made it fit, or it was left as
+it was."""
+_FITS: Final[Mapping[str, Fit]] = {
+    "proxy:left": "left", "proxy:repaired": "repaired", "proxy:would-repair": "repaired", "proxy:unknown": "right",
+    "proxy:repeated": "right",
+}  # fmt: skip
+
+
 class CallRecord(Struct, frozen=True, kw_only=True):
     """One call, from who wanted it to what came of it."""
 
@@ -91,6 +101,16 @@ class CallRecord(Struct, frozen=True, kw_only=True):
     retries: int = 0
     taught: bool = False
 
+    @property
+    def fit(self) -> Fit:
+        if self.strategy == "failed":
+            return "left"
+        if (known := _FITS.get(self.rule)) is not None:
+            return known
+        if self.repairs or self.strategy != "direct":
+            return "repaired"
+        return "lifted" if self.origin == "text" else "right"
+
 
 class CallFilter(Struct, frozen=True):
     """Which calls are asked for; None means any."""
@@ -107,7 +127,8 @@ class CallFilter(Struct, frozen=True):
     decision: str | None = None
     rule: str | None = None
     repair: str | None = None
-    """A rule or strategy of a repair; `any` for every repaired call, `none` for those that fitted as they were."""
+    """A rule or strategy of a repair; `any` for every repaired call, `none` for those that fitted as they were,
+    `lifted` and `left` as in `Fit`."""
     text: str | None = None
     """Somewhere in its record, in any case of letters."""
 
@@ -127,9 +148,8 @@ class CallFilter(Struct, frozen=True):
         )
 
     def _has_repair(self, record: CallRecord) -> bool:
-        repaired = bool(record.repairs) or record.strategy not in ("direct", "failed")
-        if self.repair in ("any", "none"):
-            return repaired is (self.repair == "any")
+        if (fit := _ASKED_FITS.get(self.repair or "")) is not None:
+            return record.fit == fit
         used = {str(one.get(key)) for one in record.repairs for key in ("rule", "strategy")}
         return self.repair == record.strategy or self.repair in used
 
@@ -137,6 +157,9 @@ class CallFilter(Struct, frozen=True):
         """A quick look, before the record is read: every name that is asked for stands in it."""
         names = (self.caller, self.tool, self.context, self.step, self.model, self.rule)
         return all(encode(name) in body for name in names if name)
+
+
+_ASKED_FITS: Final[Mapping[str, Fit]] = {"any": "repaired", "none": "right", "lifted": "lifted", "left": "left"}
 
 
 def _words_of(record: CallRecord) -> str:

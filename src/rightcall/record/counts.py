@@ -203,6 +203,8 @@ class Counts:
         """Of calls whose times are not in the tallies: those of each tool, caller, provider, model, and of all."""
         self._by_tool: dict[str, Tally] = {}
         self.slots = [0] * len(window.slots)
+        self.passed_slots = [0] * len(window.slots)
+        """The same of calls that passed through the proxy."""
         self.waiting = 0
         self.begun: dict[Asker, int] = {}
         """Calls that began, by caller and context; None is the context of those that named none."""
@@ -279,11 +281,13 @@ class Counts:
             tally = self.tallies[Line(*line)] = Tally()
         tally.strategies[call.strategy] += 1
         self.ruled[entry.kind][call.rule] += 1
+        slot = bisect_right(self.window.slots, entry.at) - 1
         if entry.kind == "proxied":
             tally.proxied += 1
+            self.passed_slots[slot] += 1
             return
         tally.calls += 1
-        self.slots[bisect_right(self.window.slots, entry.at) - 1] += 1
+        self.slots[slot] += 1
         if entry.kind == "refused":
             tally.refused += 1
             return

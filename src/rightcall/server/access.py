@@ -527,7 +527,7 @@ def _is_local(scope: Scope) -> bool:
 
 
 _NO_TOKEN = (
-    "the access token is missing, wrong, revoked or expired: `rightcall serve` prints the base URL with it when it "
+    "the access token is missing, wrong, revoked or expired: RightCall prints the base URL with it when it "
     "starts (http://HOST:PORT/TOKEN/v1), or send it as the header x-rightcall-token"
 )
 _FOREIGN_HOST = (

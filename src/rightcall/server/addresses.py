@@ -330,7 +330,8 @@ class Upstream(Client):
         return await super().send(method, join_path(self.address.path, path), headers, body)
 
     def error(self, fault: Fault) -> HttpError:
-        return tell_upstream(self.host, fault)
+        named = self.address.authority if fault.kind == "unreachable" else self.host  # a wrong port is a usual cause
+        return tell_upstream(named, fault)
 
 
 def tell_upstream(host: str, fault: Fault) -> HttpError:

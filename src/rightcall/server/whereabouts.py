@@ -1,5 +1,5 @@
-"""Where the server of an audit log listens, for other commands of the same user: `rightcall token new` prints base URLs
-that work.
+"""Where the server of an audit log and its console listen, for other commands of the same user: `rightcall token new`
+prints base URLs that work, and `rightcall console link` a link that does.
 
     server:   with announced(database) as tell: tell("http://127.0.0.1:40211")
     command:  running_at(database) ─▶ "http://127.0.0.1:40211", or None
@@ -13,25 +13,25 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import Final
+from typing import Final, Literal
 
 from rightcall.base.files.guarded import state_folder
 from rightcall.base.http.answers import read_address
 from rightcall.errors import ConfigError
 from rightcall.record.sqlite_tables import take_lock
 
-_FOLDER: Final = "serving"
+Door = Literal["serving", "console"]
 _LONGEST: Final = 300
 
 
 @contextmanager
-def announced(database: str) -> Generator[Callable[[str], None]]:
+def announced(database: str, door: Door = "serving") -> Generator[Callable[[str], None]]:
     """Tell an address once the server listens. Of two servers on one audit log the first is told of. Never raises: no
     request depends on it."""
     held: list[int] = []
 
     def tell(address: str) -> None:
-        place = _place(database)
+        place = _place(database, door)
         with suppress(OSError):
             os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
             file = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
@@ -51,10 +51,10 @@ def announced(database: str) -> Generator[Callable[[str], None]]:
             os.close(file)
 
 
-def running_at(database: str) -> str | None:
-    """The address of the server that runs on this audit log; None where none does, or nobody knows."""
+def running_at(database: str, door: Door = "serving") -> str | None:
+    """The address of the server or console that runs on this audit log; None where none does, or nobody knows."""
     try:
-        file = os.open(_place(database), os.O_RDWR)
+        file = os.open(_place(database, door), os.O_RDWR)
     except OSError:
         return None
     try:
@@ -69,6 +69,6 @@ def running_at(database: str) -> str | None:
     return address
 
 
-def _place(database: str) -> str:
+def _place(database: str, door: Door) -> str:
     known_by = sha256(os.fsencode(os.path.realpath(database))).hexdigest()[:32]
-    return os.path.join(state_folder(), _FOLDER, known_by)
+    return os.path.join(state_folder(), door, known_by)

@@ -131,3 +131,26 @@ def test_what_is_not_our_hook_is_not_taken_for_it(command: str | None) -> None:
 def test_a_program_in_a_cache_is_noticed() -> None:
     assert is_passing(("/home/a/.cache/uv/archive-v0/x/bin/rightcall",))
     assert not is_passing(("/home/a/.local/bin/rightcall",))
+
+
+@pytest.mark.promise("H-08")
+@pytest.mark.parametrize(
+    ("text", "at", "left"),
+    [
+        ('{"a": 1, "b": 2, "c": 3}', 0, '{"b": 2, "c": 3}'),
+        ('{"a": 1, "b": 2, "c": 3}', 1, '{"a": 1, "c": 3}'),
+        ('{"a": 1, "b": 2, "c": 3}', 2, '{"a": 1, "b": 2}'),
+        ('{"a": 1 /* mine */, "b": 2}', 0, '{ /* mine */ "b": 2}'),
+        ('{"a": 1, "b": 2 /* mine */, "c": 3}', 1, '{"a": 1, /* mine */ "c": 3}'),
+        ('{"a": 1, // mine\n "b": 2}', 1, '{"a": 1 // mine\n}'),
+        ('{"a": 1, // mine\r\n "b": 2, "c": 3}', 1, '{"a": 1, // mine\n "c": 3}'),
+        ('{ // mine\n "a": 1, "b": 2}', 0, '{ // mine\n "b": 2}'),
+        ('{"a": 1, /* mine // */\n "b": 2}', 1, '{"a": 1 /* mine // */}'),
+        ('{"a": 1, // mine\n "b": 2\n}', 1, '{"a": 1 // mine\n}'),
+        ('{"a": 1}', 0, "{}"),
+    ],
+)
+def test_what_is_removed_takes_its_comma_along_and_no_comment_of_anybody(text: str, at: int, left: str) -> None:
+    done = without_child(text, (), at)
+    assert as_host(done.encode()) == as_host(left.encode())
+    assert done.count("mine") == text.count("mine")

@@ -173,3 +173,77 @@ def test_a_wildcard_leads_into_folders(tmp_path: Path) -> None:
         assert desk.judge(line)[0] == "deny", line
     for line in ("cat src/*/*.py", "ls */*", "cat s*/*/main.py", "wc -l x*/y*"):
         assert desk.judge(line)[0] == "allow", line
+
+
+_GROWS = ".replace('a', '" + "a" * 200 + "')"
+_JOINS = ".join([" + "'x', " * 400 + "])"
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize("calls", [_GROWS * 3, _GROWS * 2 + _JOINS, _JOINS * 3], ids=["replace", "both", "join"])
+def test_a_text_that_code_makes_ever_longer_is_not_made(tmp_path: Path, calls: str) -> None:
+    desk = Desk(tmp_path)
+    began = process_time()
+    desk.judge(f"python3 -c \"open('a'{calls})\"")
+    assert process_time() - began < 2
+    assert desk.judge(f"python3 -c \"open('a'{calls}); open('.exx'.replace('xx', 'nv'))\"")[0] == "deny"
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("open('.exx'.replace('xx', 'nv'))", "deny"),
+        ("open('.exnxv'.replace('x', ''))", "deny"),
+        ("open('.env'.replace('x', ''))", "deny"),
+        ("open('.env'.replace('.env', 'src/a.py'))", "deny"),
+        ("open('v'.join(['.en', '']))", "deny"),
+        ("open(''.join(('.', 'e', 'n', 'v')))", "deny"),
+        ("open('src/a.py'.replace('b', 'c'))", "allow"),
+        ("open('.env'.replace('a', unknown))", "deny"),
+    ],
+)
+def test_a_path_that_code_puts_together_is_the_one_that_is_judged(tmp_path: Path, code: str, answer: str) -> None:
+    assert Desk(tmp_path).judge(f'python3 -c "{code}"')[0] == answer
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize("options", ["", "-L ", "-H ", "-P -L ", "-O3 ", "-D tree ", "-LX ", "-- ", "-f "])
+@pytest.mark.parametrize(
+    ("rest", "answer"),
+    [
+        (".env", "deny"),
+        (".env -type f | xargs cat", "deny"),
+        ("src/a.py .env -print0 | xargs -0 cat", "deny"),
+        (".env -exec cat {} +", "deny"),
+        ("~/.ssh -type f | xargs cat", "ask"),
+        (". -name .env | xargs cat", "deny"),
+        ("/ -delete", "deny"),
+        ("src -delete", "ask"),
+        ("src -type f | xargs cat", "allow"),
+        ("src -name '*.py' | xargs wc -l", "allow"),
+    ],
+)
+def test_no_option_of_find_hides_where_it_begins(desk: Desk, options: str, rest: str, answer: str) -> None:
+    assert desk.judge(f"find {options}{rest}")[0] == answer
+
+
+@pytest.mark.promise("P-16")
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("fzf --bind 'enter:execute(rm -rf /)'", "deny"),
+        ("fzf --bind 'enter:execute(rm -rf {})'", "ask"),
+        ("fzf --bind='ctrl-x:reload:rm -rf /'", "deny"),
+        ("ls | fzf --bind 'enter:become(cat .env)'", "deny"),
+        ("fzf --preview 'cat .env'", "deny"),
+        ("fzf --preview 'cat {}'", "allow"),
+        ("fzf --bind 'enter:execute-silent(cat src/a.py)'", "allow"),
+        ("ls .env | xargs cat", "deny"),
+        ("printf .env | xargs cat", "deny"),
+        ("ls src | xargs cat", "allow"),
+        ("echo src/a.py | xargs cat", "allow"),
+    ],
+)
+def test_what_one_program_hands_to_another_is_judged_with_it(desk: Desk, line: str, answer: str) -> None:
+    assert desk.judge(line)[0] == answer

@@ -74,6 +74,6 @@ def test_ten_thousand_attempts_from_four_processes_let_exactly_so_many_through(u
         for child in children:
             child.kill()
             child.communicate()
-    with closing(PostgresStore(url, silent_seconds=30)) as store:
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
         checked = store.look(verify_audit)
     assert (sum(found), checked.ok, checked.problem) == (limit, True, "")

@@ -19,7 +19,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 
 def opened(url: str) -> PostgresStore:
-    return PostgresStore(url, silent_seconds=30)
+    return PostgresStore(url, silent_seconds=30, busy_seconds=30)
 
 
 def run(url: str, statement: str) -> list[tuple[object, ...]]:

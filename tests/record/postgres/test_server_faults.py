@@ -78,7 +78,7 @@ def test_a_commit_whose_answer_was_lost_is_looked_up_and_stands(server: Server) 
     with server.database() as url, cut_off(server.port) as (port, armed):
         name = url.split("/")[3].partition("?")[0]
         through = f"postgresql://postgres@127.0.0.1:{port}/{name}"
-        with closing(PostgresStore(through, silent_seconds=30)) as store:
+        with closing(PostgresStore(through, silent_seconds=30, busy_seconds=30)) as store:
             begin(store)
             armed.set()
             made = begin(store, 1)
@@ -91,7 +91,9 @@ def test_a_commit_whose_answer_was_lost_is_looked_up_and_stands(server: Server) 
 def test_a_commit_of_which_nobody_knows_does_not_run_and_is_ended_later(own: Server) -> None:
     with own.database() as url, cut_off(own.port) as (port, armed):
         name = url.split("/")[3].partition("?")[0]
-        with closing(PostgresStore(f"postgresql://postgres@127.0.0.1:{port}/{name}", silent_seconds=30)) as store:
+        with closing(
+            PostgresStore(f"postgresql://postgres@127.0.0.1:{port}/{name}", silent_seconds=30, busy_seconds=30)
+        ) as store:
             begin(store)
             armed.set()
             stopped = threading.Event()
@@ -120,7 +122,7 @@ def test_a_commit_of_which_nobody_knows_does_not_run_and_is_ended_later(own: Ser
 def test_a_database_that_was_put_back_from_a_copy_is_noticed(url: str) -> None:
     import psycopg
 
-    with closing(PostgresStore(url, silent_seconds=30)) as store:
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
         store.transact(add())
         with psycopg.connect(url, options="-c search_path=rightcall") as connection:
             connection.execute("UPDATE nodes SET seq = 0")

@@ -8,7 +8,6 @@ import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import lru_cache
-from json import JSONDecoder
 from typing import Any, cast
 
 import msgspec
@@ -27,7 +26,6 @@ _STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
 _LONG = 1_000_000
 """In a longer text it is not worth the time to tell which key stands twice."""
 
-_scan_once: Callable[[str, int], tuple[Any, int]] = JSONDecoder().scan_once  # type: ignore[attr-defined]
 _NEAR = 65536
 _NESTED = frozenset({dict, list})
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
@@ -57,10 +55,17 @@ def decode(text: str) -> Any:
     return value
 
 
+@lru_cache(1)
+def _scanner() -> Callable[[str, int], tuple[Any, int]]:
+    from json import JSONDecoder  # late: only a text of a model needs it, and not arguments alone
+
+    return JSONDecoder().scan_once  # type: ignore[attr-defined]
+
+
 def whole_end(text: str, at: int) -> int:
     """Where the JSON value that begins at `at` ends; -1 when there is none, or not all of it within `_NEAR`."""
     try:  # of a piece: the error of a failure counts the lines of all the text before it
-        return at + _scan_once(text[at : at + _NEAR], 0)[1]
+        return at + _scanner()(text[at : at + _NEAR], 0)[1]
     except (StopIteration, ValueError, RecursionError):
         return -1
 

@@ -1,6 +1,7 @@
 """One call, from what the model wrote to what it read: each step beside the one before, and the record that proves
 it."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from json import dumps
@@ -12,11 +13,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rightcall.console.page import Page, look, not_found, number_in, render
+from rightcall.console.page import Page, Site, look, not_found, number_in, render, site_of
 from rightcall.console.pages.live import Row, row_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, json_lines, rows_of, text_lines, value_lines
 from rightcall.console.room import MOST_TEXT, Room
+from rightcall.errors import RightCallError
 from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.tables import START, AuditEntry, Tables
@@ -67,7 +69,6 @@ class CallView(Struct, frozen=True, kw_only=True):
     timing: list[Moment]
     chain: list[Chained]
     near: list[Row]
-    command: str
     is_cut: bool
     """Whether something is too long for the page; the raw records have all of it."""
 
@@ -77,7 +78,8 @@ async def show(request: Request) -> Response:
     found = await look(request, lambda tables: read_view(tables, number))
     if found is None:
         return await _show_record(request, number)
-    return render(request, "call", view=found)
+    command = await asyncio.to_thread(_command, found.call, site_of(request))
+    return render(request, "call", view=found, command=command)
 
 
 async def _show_record(request: Request, number: int) -> Response:
@@ -129,7 +131,6 @@ def read_view(tables: Tables, number: int) -> CallView | None:
         timing=list(_timing(found, asked)),
         chain=[_chained(tables, one, room) for one in chain if one is not None],
         near=[row_of(one) for one in neighbours(tables, found)],
-        command=_command(found),
         is_cut=room.is_cut or len(found.repairs) > _MOST_CHANGES,
     )
 
@@ -192,14 +193,24 @@ def _body(entry: AuditEntry) -> Any:
         return entry.body.decode("utf-8", "backslashreplace")
 
 
-def _command(found: CallRecord) -> str:
+def _command(found: CallRecord, site: Site) -> str | None:
     """The call as a command that makes it again, under the policy: plain ASCII, so that what is copied is what is
-    seen. Empty for names that are not, and for very long arguments."""
+    seen. Empty for names that are not, and for very long arguments; None for a tool that does not run here."""
+    if found.status == "proxied" and not _runs_here(found.tool, site):
+        return None
     arguments = dumps(found.params)
     plain = all(one.isascii() and one.isprintable() and one for one in (found.caller, found.tool))
     if not plain or len(arguments) > _LONGEST_COMMAND:
         return ""
     return f"rightcall run --as {quote(found.caller)} {quote(found.tool)} {quote(arguments)}"
+
+
+def _runs_here(tool: str, site: Site) -> bool:
+    try:
+        one = site.bench.toolbox(site.policy(), site.root).tools.get(tool)
+    except RightCallError:
+        return False
+    return one is not None and one.local is not None
 
 
 PAGE = Page(

@@ -1,6 +1,7 @@
 """Calls as they happen. The filter stands in the address, so that a view can be shared and reloaded; older calls come
 in pages that begin where the last one ended."""
 
+import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -12,17 +13,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from rightcall.base.letters import visible
-from rightcall.base.text import cut_end, render_json
-from rightcall.console.page import Page, environment, look, number_of, render, site_of
+from rightcall.base.text import render_json
+from rightcall.console.page import Page, environment, look, number_of, render, seen, site_of
 from rightcall.console.questions import json_visible
 from rightcall.record.calls import CallFilter, CallPage, CallRecord, calls_since, page_of_calls
 from rightcall.record.tables import Tables, written
 
 LIMIT: Final = 50
 FIELDS: Final = ("caller", "tool", "model", "status", "decision", "rule", "repair", "context", "text", "period")
-STATUSES: Final = ("success", "failed", "refused", "waiting", "pending", "interrupted", "proxied")
-DECISIONS: Final = ("allow", "ask", "deny", "dry_run", "passed")
-REPAIRS: Final = ("any", "none")
 PERIODS: Final = {"15m": "15 minutes", "1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days"}
 SECONDS: Final = {"15m": 900, "1h": 3600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
 _LONGEST: Final = 500
@@ -80,7 +78,7 @@ async def show(request: Request) -> Response:
     page, callers, tools = await look(request, work)
     return render(
         request, "live", calls=[row_of(one) for one in page.calls], wanted=wanted, older=page.before,
-        callers=callers, tools=tools, statuses=STATUSES, decisions=DECISIONS, repairs=REPAIRS, periods=PERIODS,
+        callers=callers, tools=tools, periods=PERIODS,
     )  # fmt: skip
 
 
@@ -97,8 +95,10 @@ async def show_new(request: Request) -> Response:
         head, found = site.store.look(rows)
         return head, environment().get_template("live_rows.html").render(calls=[row_of(one) for one in found])
 
-    key = (wanted.query(), after, heard) if heard is not None and heard > after else object()
-    head, text = await site.shared.get(key, work)
+    if heard is None or heard <= after:
+        head, text = await asyncio.to_thread(work)
+    else:  # the next time all ask from what they have heard, and not each from where it happened to be
+        head, (_, text) = heard, await site.shared.get((wanted.query(), after, heard), work)
     return HTMLResponse(text, headers={"x-rightcall-head": str(head)})
 
 
@@ -106,20 +106,19 @@ class Row(Struct, frozen=True):
     """One call in a list."""
 
     call: CallRecord
-    repairs: int
     detail: str
 
 
 def row_of(call: CallRecord) -> Row:
-    return Row(call, len(call.repairs), detail_of(call))
+    return Row(call, detail_of(call))
 
 
 def detail_of(call: CallRecord) -> str:
     """What a line has room for, spelled out: why it did not go well, else the arguments."""
     if call.status in ("failed", "refused", "interrupted", "damaged"):
-        return visible(cut_end(call.error or call.reason, _DETAIL))
+        return seen(call.error or call.reason, _DETAIL)
     if call.status == "proxied" and call.rule == "proxy:left":
-        return visible(cut_end(call.reason, _DETAIL))
+        return seen(call.reason, _DETAIL)
     return json_visible(render_json(call.params, _DETAIL))
 
 

@@ -22,7 +22,10 @@ from rightcall.policy.types import Credential
 
 log = logging.getLogger("rightcall")
 
-_USED: Final = "This link does not work any more: it counts once, and for ten minutes. Run `rightcall console link`."
+_USED: Final = (
+    "This link does not work here: it was used already, is older than ten minutes, or belongs to another console. "
+    "Run `rightcall console link` in the folder where this console was started."
+)
 _WRONG: Final = "That credential is wrong or revoked. Ask whoever runs this console, or use a login link."
 
 

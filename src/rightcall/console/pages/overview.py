@@ -1,5 +1,6 @@
 """The first page: what needs a person, what happened, and whether the record is sound."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, get_args
 
@@ -32,6 +33,8 @@ class Bar(Struct, frozen=True):
 
     height: float
     value: int
+    passed: int
+    """Of them, through the proxy."""
     label: str
 
 
@@ -50,6 +53,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     recent: list[CallRecord]
     saved: int
     """Calls that would have failed as they were written, and were repaired."""
+    unfit: int
+    """Calls that nothing made fit: refused here, or passed on as they were."""
     bars: list[Bar]
     refusals: list[Share]
     tools: list[Share]
@@ -75,6 +80,7 @@ def read_overview(tables: Tables, store: Store, figures: Analytics, state: dict[
     now = store.clock.now()
     waits = [one for one in tables.approvals("waiting") if one.expires_at > now][:_MOST_WAITING]
     servers: dict[str, Any] = state.get("mcp") or {}
+    called = Counter({name: one.calls for name, one in figures.tool_breakdown.items()}) + Counter(figures.passed.tools)
     return Overview(
         figures=figures,
         waiting=[Waiting(one, time_left(one.expires_at, now)) for one in waits],
@@ -82,20 +88,23 @@ def read_overview(tables: Tables, store: Store, figures: Analytics, state: dict[
         saved=sum(times for name, times in figures.repairs.items() if name not in ("direct", "failed")),
         bars=_bars(figures),
         refusals=shares(figures.refusals.items(), "rule"),
-        tools=shares(((name, one.calls) for name, one in figures.tool_breakdown.items()), "tool"),
+        unfit=figures.repairs.get("failed", 0),
+        tools=shares(called.items(), "tool"),
         servers=sorted(servers.items()),
         audit=state.get("audit"),
     )
 
 
 def _bars(figures: Analytics) -> list[Bar]:
-    most = max((*figures.timeline, 1))
+    passed = figures.passed.timeline
+    values = [here + there for here, there in zip(figures.timeline, passed, strict=True)]
+    most = max((*values, 1))
     _, length = SLOTS[figures.period]
-    count = len(figures.timeline)
+    count = len(values)
     unit = int(length.total_seconds())
     return [
-        Bar(round(100 * value / most, 1), value, _ago((count - at) * unit, unit))
-        for at, value in enumerate(figures.timeline)
+        Bar(round(100 * value / most, 1), value, passed[at], _ago((count - at) * unit, unit))
+        for at, value in enumerate(values)
     ]
 
 

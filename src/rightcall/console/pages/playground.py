@@ -17,7 +17,7 @@ from rightcall.base.text import escaped
 from rightcall.catalog.packs import available_packs
 from rightcall.catalog.tool import Tool
 from rightcall.console.bench import TooBusyError
-from rightcall.console.page import Form, Page, Site, look, number_of, read_form, render, site_of
+from rightcall.console.page import Form, Page, Site, look, number_of, plain_sign, read_form, render, site_of
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, plain_json, rows_of, text_lines, value_lines
 from rightcall.errors import RightCallError
@@ -126,9 +126,12 @@ def _recorded(found: CallRecord, site: Site) -> Wanted:
     """The text of a recorded call, as far as the record has it; secrets were taken out of it."""
     ours = found.tool in site.bench.toolbox(site.policy(), site.root).tools
     source = "policy" if ours else "known"
-    if isinstance(found.emission, str):
+    if isinstance(found.emission, str) and found.origin == "text":
         return Wanted(found.emission[:LONGEST], source)
-    told = found.emission if found.emission is not None else {"name": found.tool, "arguments": found.params}
+    told: Any = found.emission
+    if not isinstance(told, dict) or not {"name", "arguments"} <= told.keys():
+        # of a native call the arguments alone are recorded
+        told = {"name": found.written or found.tool, "arguments": found.params if told is None else cast("Any", told)}
     return Wanted(plain_json(told, 2)[:LONGEST], source)
 
 
@@ -305,7 +308,7 @@ def _found(verdict: Verdict, place: Place, gate: Gate, text: str | None) -> Foun
         arguments=[] if arguments is None else list(rows_of(arguments, "arguments")),
         changes=[_change(one) for one in verdict.repairs],
         problems=[(one.code, one.path, one.message) for one in verdict.problems],
-        hint=text_lines(verdict.hint) if verdict.hint else [],
+        hint=text_lines(plain_sign(verdict.hint)) if verdict.hint else [],
         confidence=verdict.confidence,
         retry=verdict.retry,
         truncated=verdict.truncated,

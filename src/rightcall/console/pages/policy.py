@@ -28,7 +28,7 @@ from rightcall.executor.rights import full_name
 from rightcall.policy.effects import line_to_add
 from rightcall.policy.types import DEFAULT_CALLER, Grant
 from rightcall.record.admission import revoke_grant
-from rightcall.record.calls import Period
+from rightcall.record.calls import CallFilter, Period, page_of_calls
 from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Tables
 
@@ -190,9 +190,21 @@ async def _answered(site: Site, asked: Asked) -> Answered:
     except TooBusyError:
         return Answered(asked, problem="This took too long, or other pages are busy. Try again in a moment.")
     except RightCallError as fault:
+        if await asyncio.to_thread(site.store.look, lambda tables: _only_passed(tables, asked.tool)):
+            return Answered(asked, problem=_PASSED.format(escaped(asked.tool, 100)))
         return Answered(asked, problem=f"{escaped(str(fault), 500)}.")
     tool = found.tool.tool
     return Answered(asked, found, advice=line_to_add(found.decision.rule, tool.name, tool.effects))
+
+
+_PASSED: Final = (
+    "`{}` does not run here: a client brought it to the proxy, which repairs and records its calls and passes them on. "
+    "The policy decides about tools that run here, and about those of its MCP servers."
+)
+
+
+def _only_passed(tables: Tables, tool: str) -> bool:
+    return bool(page_of_calls(tables, CallFilter(tool=tool, status="proxied"), limit=1).calls)
 
 
 def _explained(site: Site, asked: Asked) -> Explanation:

@@ -46,6 +46,8 @@ class Usage(Struct, frozen=True):
     failed: int = 0
     passed: int = 0
     """Through the proxy, to a client that may have run it."""
+    unfit: int = 0
+    """Nothing made them fit: refused here, or passed on as they were."""
     success: float | None = None
     p95: float | None = None
 
@@ -113,15 +115,16 @@ def read_seen(tables: Tables, period: Period, now: int) -> Seen:
 
 
 def usage_of(counts: Counts) -> dict[str, Usage]:
-    tallies, passed = counts.by("tool"), counts.passed_by("tool")
-    return {name: _usage(tallies.get(name), passed[name]) for name in {*tallies, *passed}}
+    tallies, passed, fits = counts.by("tool"), counts.passed_by("tool"), counts.strategies_by("tool")
+    unfit = {name: strategies["failed"] for name, strategies in fits.items()}
+    return {name: _usage(tallies.get(name), passed[name], unfit.get(name, 0)) for name in {*tallies, *passed}}
 
 
-def _usage(tally: Tally | None, passed: int) -> Usage:
+def _usage(tally: Tally | None, passed: int, unfit: int) -> Usage:
     if tally is None:
-        return Usage(passed=passed)
+        return Usage(passed=passed, unfit=unfit)
     success = tally.succeeded / tally.ran if tally.ran else None
-    return Usage(tally.calls, tally.refused, tally.failed, passed, success, tally.times.percentile(95))
+    return Usage(tally.calls, tally.refused, tally.failed, passed, unfit, success, tally.times.percentile(95))
 
 
 # ── the list ──

@@ -233,6 +233,9 @@ def without_child(text: str, path: Path, at: int, hollow: str = "") -> str:
         end = comma + 1
         if at == 0 and "\n" not in text[start:end] and text[end : end + 1] == " ":
             end += 1
+    since = box.commas[at - 1] + 1 if at > 0 else box.start + 1
+    if _ends_in_comment(text[since:start]) and not text[end:].lstrip(" \t\r").startswith("\n"):
+        start = text.index("\n", start) + 1  # else what comes behind the child would be part of the comment
     done = apply(text, [*edits, Edit(start, end)])
     return _emptied(done, path, hollow) if len(box.children) == 1 else done
 
@@ -264,6 +267,17 @@ def _with_blanks_before(text: str, start: int) -> int:
     if text[at - 1] == "\n":
         return at - 2 if text[at - 2] == "\r" else at - 1
     return at
+
+
+def _ends_in_comment(gap: str) -> bool:
+    """Whether blanks and comments end amid a comment that goes to the end of its line."""
+    at = 0
+    while (found := gap.find("/", at)) >= 0:
+        ended = gap.find("\n" if gap.startswith("//", found) else "*/", found + 2)
+        if ended < 0:
+            return True
+        at = ended + 2 if gap.startswith("*/", ended) else ended
+    return False
 
 
 def _behind_others(text: str, box: Node, name: str, data: Any) -> list[Edit]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rightcall.base.files.rules import component, is_source
 from rightcall.base.text import regex
 from rightcall.policy.commands.inline import codes
-from rightcall.policy.commands.paths import is_plain, searched_for
+from rightcall.policy.commands.paths import is_plain, search_starts, searched_for
 from rightcall.policy.commands.places import Place
 from rightcall.policy.commands.runs import RuleHit, Run, is_meant, option_value, writes_to
 from rightcall.policy.commands.shell import Redirect, Simple, printed
@@ -79,11 +79,7 @@ def _found(values: Sequence[str]) -> Listing | None:
         return None
     left_out = [name for one, name in pairs if one in ("-path", "-name", "-wholename")]
     depth = next((int(given) for one, given in pairs if one == "-maxdepth" and given.isdigit()), _DEEPEST)
-    starts: list[str] = []
-    for value in values:
-        if value.startswith(("-", "(", "!")):
-            break
-        starts.append(value)
+    starts = values[search_starts(values)]
     hidden = not any(one in (".*", "*/.*", "./.*", "*/.*/*") for one in left_out)
     return Listing(tuple(starts) or (".",), min(depth, _DEEPEST), hidden)
 

@@ -4,7 +4,7 @@ rules. Words that are only text (messages, patterns of a search, scripts) are le
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
@@ -247,10 +247,7 @@ def _fetched(run: Run) -> Iterator[Word]:
 
 def _searched(run: Run) -> Iterator[Word]:
     """Where `find` begins; what it looks for counts where something is done with what is found."""
-    for word in run.arguments:
-        if word.value.startswith(("-", "(", "!")):
-            break
-        yield word
+    yield from run.arguments[search_starts(run.values)]
     for before, word in zip(run.values, run.arguments[1:], strict=False):
         if before in ("-newer", "-fprint", "-fls", "-fprintf", "-anewer", "-cnewer", "-samefile", "-files0-from"):
             yield word
@@ -273,6 +270,26 @@ class _Ways:
         if not self.pruned or self.acts:
             self.done.append(self.tests)
         self.tests, self.pruned, self.acts = [], False, False
+
+
+_FIND_OPTIONS = regex(r"-[HLPEXdsx]+|-O\w*|-f|--")
+"""What may stand before the places, with GNU's and with BSD's `find`; `-D` has a value."""
+
+
+def search_starts(values: Sequence[str]) -> slice:
+    """Where in its words the places stand at which `find` begins.
+
+    >>> words = ["-L", "-D", "tree", "src", "docs", "-name", "*.py"]
+    >>> words[search_starts(words)]
+    ['src', 'docs']
+    """
+    first = 0
+    while first < len(values) and (values[first] == "-D" or _FIND_OPTIONS.fullmatch(values[first])):
+        first += 2 if values[first] == "-D" else 1
+    last = first
+    while last < len(values) and not values[last].startswith(("-", "(", "!")):
+        last += 1
+    return slice(first, last)
 
 
 def searched_for(values: list[str]) -> list[list[tuple[str, str]]]:
@@ -310,11 +327,7 @@ def searched_for(values: list[str]) -> list[list[tuple[str, str]]]:
 def found_words(run: Run) -> list[Word]:
     """What `find` would hand on, as patterns: the folder it begins in and the name it looks for. A name says more than
     a path beside it."""
-    starts: list[str] = []
-    for value in run.values:
-        if value.startswith(("-", "(", "!")):
-            break
-        starts.append(value.rstrip("/") or "/")
+    starts = [value.rstrip("/") or "/" for value in run.values[search_starts(run.values)]]
     found: dict[str, None] = {}
     for tests in searched_for(run.values):
         named = [one for one in tests if one[0] in _NAME_TESTS]

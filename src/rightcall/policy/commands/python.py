@@ -16,6 +16,8 @@ from rightcall.policy.commands.runs import SECRET_NAME
 
 _MOST_NODES = 20_000
 _DEEPEST = 12
+_LONGEST = 4096
+"""Characters of a text that is put together: what would be longer is no path, and may be made to fill the memory."""
 _BUILTINS = frozenset(
     ("exec", "eval", "compile", "open", "__import__", "getattr", "vars", "globals", "locals", "__builtins__", "str",
      "chr", "print", "breakpoint")
@@ -283,7 +285,8 @@ class _Code:
         if node.func.attr == "join" and node.args and isinstance(node.args[0], (ast.List, ast.Tuple)):
             return _put_together([self.text(one, depth + 1) for one in node.args[0].elts], own)
         if node.func.attr == "replace" and len(args) == 2 and args[0] is not None and args[1] is not None:
-            return own.replace(args[0], args[1])
+            longer = own.count(args[0]) * (len(args[1]) - len(args[0]))
+            return own.replace(args[0], args[1]) if len(own) + longer <= _LONGEST else None
         return None
 
     def paths(self) -> Iterator[tuple[str, bool]]:
@@ -469,7 +472,7 @@ def _attribute(owner: str, name: str) -> str:
 
 def _put_together(parts: list[str | None], between: str) -> str | None:
     texts = [one for one in parts if one is not None]
-    if len(texts) < len(parts) or sum(map(len, texts)) > 4096:
+    if len(texts) < len(parts) or sum(map(len, texts)) + len(between) * len(texts) > _LONGEST:
         return None
     if between == "/" and any(one.startswith(("/", "~")) for one in texts[1:]):
         texts = texts[max(at for at, one in enumerate(texts) if one.startswith(("/", "~"))) :]

@@ -41,7 +41,7 @@ from rightcall.policy.commands.network import (
     package_rules,
     ssh_rules,
 )
-from rightcall.policy.commands.paths import expanded, searched_for, seeks_protected
+from rightcall.policy.commands.paths import expanded, search_starts, searched_for, seeks_protected
 from rightcall.policy.commands.places import Place, is_device, is_disk
 from rightcall.policy.commands.runs import (
     SECRET_NAME,
@@ -148,12 +148,7 @@ def _options(run: Run, *names: str) -> tuple[str, ...]:
 def _find(run: Run, place: Place) -> Iterator[RuleHit]:
     if "-delete" in run.values:
         ways = searched_for(run.values)
-        starts: list[Word] = []
-        for word in run.arguments:
-            if word.value.startswith(("-", "(", "!")):
-                break
-            starts.append(word)
-        starts = starts or [Word(".")]
+        starts = run.arguments[search_starts(run.values)] or [Word(".")]
         if not any(ways) and any(place.is_everything(path) for word in starts for path in run.wholes(word, place)):
             yield RuleHit("destroys", "find -delete", deny=True)
         elif not all(_may_go(run, word, place) for word in starts) and not (

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rightcall.policy.commands.paths import searched_for
+from rightcall.policy.commands.paths import search_starts, searched_for
 from rightcall.policy.commands.places import names_in
 from rightcall.policy.commands.words import (
     CUT,
@@ -737,11 +737,7 @@ def _formatted(arguments: list[str]) -> str | None:
 
 def _found(arguments: list[str]) -> str | None:
     """What `find` prints, as far as the names it looks for tell it."""
-    starts = [
-        one
-        for at, one in enumerate(arguments)
-        if not any(two.startswith(("-", "(", "!")) for two in arguments[: at + 1])
-    ]
+    starts = arguments[search_starts(arguments)]
     names = [two for way in searched_for(arguments) for one, two in way if one in ("-name", "-iname")]
     if not names or "-exec" in arguments:
         return None

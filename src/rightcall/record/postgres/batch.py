@@ -36,34 +36,34 @@ if TYPE_CHECKING:
 _TAIL = 100
 """Starts that are fetched of a scope of repeated or refused calls."""
 
-_LOCK = "SELECT scope FROM locks WHERE scope = ANY(%s) ORDER BY scope FOR UPDATE"
+_LOCK = "SELECT scope FROM locks WHERE scope = ANY(%b) ORDER BY scope FOR UPDATE"
 _LOCK_APPROVALS = "SELECT id, doc FROM approvals WHERE binding = ANY(%s) OR id = ANY(%s) ORDER BY id FOR UPDATE"
 _LOCK_GRANTS = (
-    "SELECT doc FROM grants WHERE (caller, tool) IN (SELECT * FROM unnest(%s::bytea[], %s::bytea[]))"
+    "SELECT doc FROM grants WHERE (caller, tool) IN (SELECT * FROM unnest(%b::bytea[], %b::bytea[]))"
     " ORDER BY id FOR UPDATE"
 )
 _LOOK = (
     "SELECT wanted.scope, w.n, w.at, w.call"
-    " FROM unnest(%s::bytea[], %s::bigint[], %s::bigint[]) AS wanted (scope, far, near)"
+    " FROM unnest(%b::bytea[], %b::bigint[], %b::bigint[]) AS wanted (scope, far, near)"
     " CROSS JOIN LATERAL (SELECT max(n) AS top FROM windows WHERE scope = wanted.scope) AS last"
-    " JOIN windows w ON w.scope = wanted.scope AND (w.n = last.top"
-    " OR w.n BETWEEN last.top - wanted.far + 1 AND last.top - wanted.near + 1)"
+    " JOIN windows w ON w.scope = wanted.scope"
+    " AND w.n BETWEEN last.top - wanted.far + 1 AND last.top - wanted.near + 1"
 )
 _SAME = (
     "SELECT c.n, w.scope, w.n, w.at, w.call FROM changes c"
-    " LEFT JOIN unnest(%s::bytea[], %s::bytea[]) AS wanted (before, after) ON true"
+    " LEFT JOIN unnest(%b::bytea[], %b::bytea[]) AS wanted (before, after) ON true"
     " LEFT JOIN LATERAL (SELECT * FROM windows"
     " WHERE scope = wanted.before || convert_to(c.n::text, 'UTF8') || wanted.after"
     f" ORDER BY n DESC LIMIT {_TAIL}) AS w ON true WHERE c.space = ''"
 )
 _STATE = "SELECT n, by, (SELECT value FROM meta WHERE name = 'paused') FROM changes WHERE space = ''"
-_DEFINITIONS = "SELECT tool, definition FROM definitions WHERE tool = ANY(%s)"
+_DEFINITIONS = "SELECT tool, definition FROM definitions WHERE tool = ANY(%b)"
 _RUNNING = (
     "SELECT seq, hash FROM running WHERE seq = ANY(%s) AND (node IS NULL OR (node = %s AND epoch = %s))"
     " ORDER BY seq FOR UPDATE"
 )
 _NUMBERS = "SELECT nextval('numbers') FROM generate_series(1, %s)"
-_BEGUN = "INSERT INTO running SELECT * FROM unnest(%s::bigint[], %s::integer[], %s::bigint[], %s::bytea[], %s::text[])"
+_BEGUN = "INSERT INTO running SELECT * FROM unnest(%b::bigint[], %b::integer[], %b::bigint[], %b::bytea[], %b::text[])"
 _OPEN = {"approved": 0, "denied": 1, "waiting": 2}
 
 
@@ -93,6 +93,7 @@ def wants_of(needs: Iterable[Needs]) -> Wants:
     every = tuple(needs)
     times = Counter(scope for one in every for scope in {name for name, _ in one.scopes})
     look = {(key_of(scope), back, max(1, back - times[scope] + 1)) for one in every for scope, back in one.scopes}
+    look |= {(key_of(scope), 1, 1) for scope in times}  # when the last one was
     look |= {(key_of(scope), _TAIL, 1) for one in every for scope in one.tails}
     callers = frozenset(caller for one in every for caller in one.callers)
     locks = {key_of(scope) for scope in times} | {caller_lock(caller) for caller in callers}
@@ -136,28 +137,28 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
     """BEGIN, and all questions, in one round trip. Statements run one after the other, each with what it sees then."""
     asked: list[Any] = []
 
-    def ask(statement: str, *values: Any) -> None:
-        cursor = connection.cursor()
-        cursor.execute(statement.encode(), values or None)
+    def ask(statement: str, *values: Any, needed: Any = True) -> None:
+        cursor = connection.cursor() if needed else None
+        if cursor is not None:
+            cursor.execute(statement.encode(), values or None)
         asked.append(cursor)
 
-    short = max(0, wants.works - chain.left())
+    short = max(0, wants.works + 1 - chain.left())  # one more: whoever admits asks which would be the next
     with connection.pipeline():
         connection.execute("BEGIN")
         ask(LOCK_OWN, chain.node, chain.epoch)
-        ask(_LOCK, wants.locks)
-        ask(_LOCK_APPROVALS, wants.bindings, wants.approvals)
-        ask(_LOCK_GRANTS, *wants.grants)
-        ask(_RUNNING, wants.ends, chain.node, chain.epoch)
-        ask(_LOOK, *wants.windows)
+        ask(_LOCK, wants.locks, needed=wants.locks)
+        ask(_LOCK_APPROVALS, wants.bindings, wants.approvals, needed=wants.bindings or wants.approvals)
+        ask(_LOCK_GRANTS, *wants.grants, needed=wants.grants[0])
+        ask(_RUNNING, wants.ends, chain.node, chain.epoch, needed=wants.ends)
+        ask(_LOOK, *wants.windows, needed=wants.windows[0])
         ask(_STATE)
-        ask(_SAME, *wants.same)
-        ask(_DEFINITIONS, wants.definitions)
-        ask(_NUMBERS, short)
+        ask(_SAME, *wants.same, needed=wants.same[0])
+        ask(_DEFINITIONS, wants.definitions, needed=wants.definitions)
+        ask(_NUMBERS, short, needed=short)
         ask(TIME)
-    own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = [
-        cursor.fetchall() for cursor in asked
-    ]
+    found: list[list[Any]] = [[] if cursor is None else cursor.fetchall() for cursor in asked]
+    own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = found
     return Looked(
         own[0] if own else None, {scope for (scope,) in locked}, windows, same, now[0][0] * 1000, state[0], definitions,
         approvals, [doc for (doc,) in grants], running, [number for (number,) in numbers],
@@ -201,7 +202,7 @@ class BatchTables(PostgresTables):
 
     def _take_same(self, rows: list[Any]) -> None:
         """What was found of identical calls, for the number of changes that was seen then."""
-        (number, *_), *_ = rows
+        number = rows[0][0] if rows else 0
         for before, after in zip(*self._wants.same, strict=True):
             key = before + str(number).encode() + after
             self._windows[key], self._tops[key] = {}, 0

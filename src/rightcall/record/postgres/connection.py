@@ -39,7 +39,7 @@ _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("no password supplied", "denied", "it wants a password",
      "Set PGPASSWORD, or write the password into ~/.pgpass."),
     ("no pg_hba.conf entry", "denied", "it does not let this user in from here", "Add a line to its pg_hba.conf."),
-    ("does not exist", "denied", "there is no such database or role", "Create it, or correct the URL."),
+    ("does not exist", "denied", "the database or the role does not exist", "Create it, or correct the URL."),
     ("certificate", "denied", "its certificate could not be verified",
      "Give the authority with sslrootcert=FILE in the URL."),
     ("SSL", "denied", "it does not offer TLS",

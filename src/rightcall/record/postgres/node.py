@@ -7,13 +7,15 @@ and the lease itself, which other nodes see instead of a lock on a file.
 
 import os
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rightcall.errors import StoreError
 from rightcall.record.postgres.connection import Address, unusable
-from rightcall.record.tables import START
+from rightcall.record.tables import START, SystemClock, written
 
 if TYPE_CHECKING:
     import psycopg
@@ -124,3 +126,48 @@ def fenced(address: Address, chain: Chain) -> StoreError:
     return unusable(
         address, what, "It goes on with a new lease; calls that were running count as interrupted.", "fenced"
     )
+
+
+# ── clock ──
+# The database's time, which is the same for all nodes: what limits, expiry and records go by.
+#
+# Inside a transaction it stands still at the moment that the server told after all locks were taken. Elsewhere it goes
+# on from what the server told last, by this machine's own clock, whose date nobody needs.
+
+
+class DatabaseClock:
+    def __init__(self) -> None:
+        self._own = SystemClock()
+        self._ahead = 0
+        """Nanoseconds since 1970 less this machine's own count."""
+        self._owner = 0
+        """The thread that is inside a transaction,"""
+        self._at = 0
+        """and when that is."""
+        self._written = -1, ""
+
+    def tell(self, now: int) -> None:
+        """What the server says it is."""
+        self._ahead = now - self._own.now()
+
+    @contextmanager
+    def standing(self, at: int) -> Generator[None]:
+        """Stands still for this thread."""
+        self._at, self._owner = at, threading.get_ident()
+        try:
+            yield
+        finally:
+            self._owner = 0
+
+    def now(self) -> int:
+        if self._owner and self._owner == threading.get_ident():
+            return self._at
+        return self._own.now() + self._ahead
+
+    def wall(self) -> str:
+        moment = self.now() // 1_000_000
+        known, text = self._written
+        if known != moment:
+            text = written(moment / 1000)
+            self._written = moment, text
+        return text

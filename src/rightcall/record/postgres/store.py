@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet, finalize
 
 from rightcall.errors import StoreError
-from rightcall.record.postgres.clock import DatabaseClock
 from rightcall.record.postgres.connection import (
     Address,
     closed,
@@ -29,6 +28,7 @@ from rightcall.record.postgres.connection import (
     read_address,
     unusable,
 )
+from rightcall.record.postgres.node import DatabaseClock
 from rightcall.record.postgres.schema import TIME, check_version
 from rightcall.record.postgres.tables import PostgresTables
 from rightcall.record.postgres.writer import ServerJob, Writer
@@ -87,11 +87,17 @@ class Readers:
             else:
                 return connection, tables
         connection = connect(self._address, lock_seconds=self._patience)
-        check_version(connection, self._address)
-        if isinstance(self._clock, DatabaseClock):
-            ((now,),) = connection.execute(TIME).fetchall()
-            self._clock.tell(now * 1000)
-        connection.execute(begin)
+        try:
+            check_version(connection, self._address)
+            if isinstance(self._clock, DatabaseClock):
+                ((now,),) = connection.execute(TIME).fetchall()
+                self._clock.tell(now * 1000)
+            connection.execute(begin)
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, load_driver().Error):
+                raise fault_of(error, self._address) from error
+            raise
         return connection, PostgresTables(connection, self._clock, None, self._folder / "rollup.db")
 
     def _give_back(self, connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:

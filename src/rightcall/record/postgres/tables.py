@@ -17,7 +17,7 @@ from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_by
 if TYPE_CHECKING:
     import psycopg
 
-    from rightcall.record.rollup_file import Rollup
+    from rightcall.record.rollup.rollup import Rollup
 
 S = TypeVar("S", bound=Struct)
 
@@ -34,9 +34,9 @@ _RECENT = 5_000
 
 INSERT_RECORDS = (
     "INSERT INTO audit (day, seq, node, kind, call, at, hash, body) SELECT * FROM unnest("
-    "%s::date[], %s::bigint[], %s::integer[], %s::text[], %s::bigint[], %s::text[], %s::bytea[], %s::text[])"
+    "%b::date[], %b::bigint[], %b::integer[], %b::text[], %b::bigint[], %b::text[], %b::bytea[], %b::text[])"
 )
-INSERT_MARKS = "INSERT INTO windows SELECT * FROM unnest(%s::bytea[], %s::bigint[], %s::bigint[], %s::bigint[])"
+INSERT_MARKS = "INSERT INTO windows SELECT * FROM unnest(%b::bytea[], %b::bigint[], %b::bigint[], %b::bigint[])"
 PUT_APPROVAL = (
     "INSERT INTO approvals (id, status, binding, caller, expires_at, doc) VALUES (%s, %s, %s, %s, %s, %s)"
     " ON CONFLICT (id) DO UPDATE SET status = excluded.status, binding = excluded.binding, caller = excluded.caller,"
@@ -228,7 +228,7 @@ class PostgresTables:
 
     def rollup(self) -> "Rollup":
         if self._rollup is None:
-            from rightcall.record.rollup_file import Rollup  # late: who only writes needs no figures
+            from rightcall.record.rollup.rollup import Rollup  # late: who only writes needs no figures
 
             self._rollup = Rollup(self._rollup_file, writable=self._rollup_file is not None)
         return self._rollup

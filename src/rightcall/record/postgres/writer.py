@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, cast
 from rightcall.record.jobs import Job, Planned, Work, wake
 from rightcall.record.postgres.batch import BatchTables, Unplanned, lock_and_look, wants_of
 from rightcall.record.postgres.chores import Chores, end_doubted
-from rightcall.record.postgres.clock import DatabaseClock
 from rightcall.record.postgres.connection import (
     Address,
     closed,
@@ -37,6 +36,7 @@ from rightcall.record.postgres.node import (
     LOCK_OWN,
     MOVE,
     Chain,
+    DatabaseClock,
     fenced,
     join,
     leave,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _MOST = 256
 """Works of one batch."""
+_GATHER = 0.004
 _TRIES = 8
 """How often a transaction is tried again that others were in the way of."""
 _UNREPLICATED = "01000"
@@ -90,6 +91,8 @@ class Writer:
         self.asked: float | None = None
         """Since when the server is being waited for."""
         self.busy = threading.Event()
+        self._gather = 0.0
+        """Seconds that a batch waits for the next work, where many come at once."""
         self._closed = False
         self._last = False
         self._thread = threading.Thread(target=self._write, name="rightcall postgres", daemon=True)
@@ -141,11 +144,13 @@ class Writer:
             with self._door:
                 self._under_way = batch
             self.busy.set()
+            began = monotonic()
             try:
                 self._serve(batch)
             finally:
                 self.busy.clear()
                 self.asked = None
+            self._gather = min(_GATHER, (monotonic() - began) / 16) if len(batch) > 1 else 0.0
             with self._door:
                 self._under_way = []
                 done = [job for job in batch if not job.abandoned]
@@ -163,7 +168,8 @@ class Writer:
                     batch.append(job)
                 if len(batch) >= _MOST:
                     return batch
-                job = self._queue.get_nowait()
+                # those who were woken together come together: a moment, next to what a batch takes, makes one of them
+                job = self._queue.get(timeout=self._gather) if self._gather else self._queue.get_nowait()
             self._last = True
         return batch
 
@@ -204,6 +210,8 @@ class Writer:
         return [ServerJob(work) for work in works]
 
     def _do(self, way: "Callable[[list[ServerJob]], None]", jobs: list[ServerJob]) -> None:
+        if not jobs and way != self._alone_beat:
+            return
         for attempt in range(_TRIES):
             try:
                 way(jobs)
@@ -236,10 +244,15 @@ class Writer:
     def _ready(self) -> "tuple[psycopg.Connection[Any], Chain]":
         self.asked = monotonic()
         if self._connection is None or self._connection.closed:
-            self._connection = connection = connect(self._address, lock_seconds=self._patience)
+            connection = connect(self._address, lock_seconds=self._patience)
+            try:
+                if self._chain is None:
+                    prepare(connection, self._address)
+            except BaseException:
+                connection.close()
+                raise
             connection.add_notice_handler(self._noticed)
-            if self._chain is None:
-                prepare(connection, self._address)
+            self._connection = connection
         if self._chain is None:
             self._chain = join(self._connection, self._label)
         return self._connection, self._chain
@@ -274,8 +287,9 @@ class Writer:
                     alone.append(job)
                 job.begun = tables.hashes(tables.begun_calls[begun:])
         self._commit(connection, chain, tables.statements(), jobs)
-        if alone:
-            self._do(self._alone, alone)
+        if alone:  # often all want the same, such as to note a tool that is new: the first does, the rest finds it done
+            self._do(self._alone, alone[:1])
+            self._do(self._together if len(alone) < len(jobs) or len(jobs) > 1 else self._alone, alone[1:])
 
     def _alone_beat(self, jobs: list[ServerJob]) -> None:
         """Nothing is to be done but to say that this node lives."""
@@ -365,6 +379,8 @@ class Writer:
 
     def _resolve(self, chain: Chain, jobs: list[ServerJob], error: Exception) -> None:
         """Whether a transaction stands whose end nobody heard. Returns when it does; what it began may run."""
+        if self._connection is not None:
+            self._connection.close()
         self._connection = None
         try:
             connection, _ = self._ready()

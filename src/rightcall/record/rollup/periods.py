@@ -8,7 +8,7 @@ are at most 2.5 % (`counts.ERROR`) away from a time that a call really took. Eve
 """
 
 from bisect import bisect_right
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
 from rightcall.record.counts import Asker, Counts, Durations, Line, Tally, pass_over, unreadable
@@ -48,6 +48,7 @@ def counted(rollup: Rollup, tables: Tables, window: PeriodSlots, caller: str | N
         filler = _Filler(rollup, counts, few)
         filler.fill()
         filler.fill_slots()
+        filler.fill_passed_slots()
         filler.take_open(tables)
         filler.take_messages()
     counts.settle()
@@ -203,8 +204,30 @@ class _Filler:
                 else:
                     self._cut(minute)
         if self._whose:
-            for start, calls in self._calls_in(list(whole)):
+            for start, calls in self._sums_in(list(whole), "calls"):
                 counts.slots[whole[start]] += calls
+
+    def fill_passed_slots(self) -> None:
+        """Calls through the proxy in each slot; hours that slots cut in two are counted slot by slot."""
+        whole, slots = dict[str, int](), (*self._window.slots, self._window.until + AFTER)
+        for span in self._spans:
+            start, *_, low, high = span
+            if len(start) == DAY:
+                continue
+            slot = self._slot_of(span)
+            if slot is not None:
+                whole[start] = slot
+                continue
+            for at in range(len(slots) - 1):
+                begin, end = max(start, slots[at]), min(start + AFTER, slots[at + 1])
+                if begin < end:
+                    self._counts.passed_slots[at] += self._ask(
+                        "SELECT count(*) FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND at <= ?"
+                        f" AND status = 'proxied'{self._of_caller('kind')}",
+                        low, high, begin, end, self._window.until,
+                    )[0][0]  # fmt: skip
+        for start, passed in self._sums_in(list(whole), "proxied"):
+            self._counts.passed_slots[whole[start]] += passed
 
     def _minutes(self, hour: str) -> list[Any]:
         return self._ask(
@@ -230,9 +253,9 @@ class _Filler:
         ):  # fmt: skip
             self._counts.slots[bisect_right(self._window.slots, at) - 1] += 1
 
-    def _calls_in(self, starts: list[str]) -> list[tuple[str, int]]:
+    def _sums_in(self, starts: list[str], column: Literal["calls", "proxied"]) -> list[tuple[str, int]]:
         return self._ask(
-            f"SELECT start, sum(calls) FROM cells WHERE start IN ({', '.join('?' * len(starts))})"
+            f"SELECT start, sum({column}) FROM cells WHERE start IN ({', '.join('?' * len(starts))})"
             f" AND line IN (SELECT id FROM lines{self._whose}) GROUP BY start",
             *starts, *self._caller,
         )  # fmt: skip

@@ -1,0 +1,125 @@
+"""Opening a store on a server: what is wrong is said in words, and nothing secret is in them."""
+
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from rightcall.errors import ConfigError, PolicyError, StoreError, StoreFault
+from rightcall.policy.trust import FoundPolicy
+from rightcall.policy.watch import load_policy
+from rightcall.record.memory import open_store, store_place
+from rightcall.record.postgres import PostgresReader, PostgresStore
+from rightcall.record.postgres.connection import read_address
+from support.postgres import Server
+from support.stores import add, records
+
+
+def fault(url: str) -> tuple[StoreFault, str]:
+    with pytest.raises(StoreError) as raised:
+        PostgresStore(url)
+    return raised.value.fault, str(raised.value)
+
+
+def test_a_password_in_the_url_is_refused_and_not_repeated() -> None:
+    for url in ("postgresql://ann:hidden@db.example/rightcall", "postgresql://db.example/x?password=hidden"):
+        with pytest.raises(ConfigError, match="PGPASSWORD") as raised:
+            read_address(url)
+        assert "hidden" not in str(raised.value)
+
+
+def test_over_a_network_the_certificate_is_verified_unless_the_url_says_otherwise() -> None:
+    assert read_address("postgresql://db.example/x").parameters["sslmode"] == "verify-full"
+    assert read_address("postgresql://db.example/x?sslmode=require").parameters["sslmode"] == "require"
+    for near in ("postgresql://127.0.0.1/x", "postgresql:///x?host=/run/postgresql"):
+        assert "sslmode" not in read_address(near).parameters
+
+
+def test_without_the_extra_the_command_that_installs_it_is_named() -> None:
+    code = (
+        "import sys; sys.modules['psycopg'] = None; from rightcall.record.postgres import PostgresStore;"
+        " PostgresStore('postgresql://x/y')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "pip install 'rightcall[postgres]'" in done.stderr
+
+
+def test_a_policy_names_the_server_and_one_that_was_only_found_needs_trust(tmp_path: Path) -> None:
+    file = tmp_path / "rightcall.toml"
+    file.write_text('version = 1\n[store]\nurl = "postgresql://ann@db.example/x"\n')
+    assert store_place(load_policy(file), str(file), ".") == "postgresql://ann@db.example/x"
+    found = load_policy(FoundPolicy(str(file), quiet=True))
+    assert store_place(found, str(file), ".") == str(tmp_path / ".rightcall/audit.db")
+    for wrong, says in (("audit.db", "a file is named under"), ("postgresql://a:b@c/d", "must not hold a password")):
+        file.write_text(f'version = 1\n[store]\nurl = "{wrong}"\n')
+        with pytest.raises(PolicyError, match=says):
+            load_policy(file)
+
+
+def test_a_server_that_is_not_there_is_unreachable() -> None:
+    kind, text = fault("postgresql://ann@127.0.0.1:1/x")
+    assert kind == "unreachable"
+    assert "Nothing was run." in text
+
+
+def test_a_database_or_role_that_is_not_there_is_denied(server: Server) -> None:
+    assert fault(server.url("nowhere"))[0] == "denied"
+    assert fault(server.url("postgres", "nobody_known"))[0] == "denied"
+
+
+def test_a_database_in_another_encoding_is_refused(server: Server) -> None:
+    server.run("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    try:
+        kind, text = fault(server.url("latin"))
+    finally:
+        server.run("DROP DATABASE latin WITH (FORCE)")
+    assert (kind, "ENCODING 'UTF8'" in text) == ("version", True), text
+
+
+def test_tables_of_a_newer_version_are_refused_by_writers_and_readers(url: str) -> None:
+    PostgresStore(url, silent_seconds=30, busy_seconds=30).close()
+    with psycopg.connect(url) as connection:
+        connection.execute("UPDATE rightcall.meta SET value = '99' WHERE name = 'version'")
+    assert fault(url) == ("version", str(fault(url)[1]))
+    with closing(PostgresReader(url)) as reader, pytest.raises(StoreError, match="newer RightCall") as raised:
+        reader.look(lambda tables: tables.head())
+    assert raised.value.fault == "version"
+
+
+def test_whoever_only_looks_is_no_node_and_makes_no_tables(url: str) -> None:
+    with closing(PostgresReader(url)) as reader, pytest.raises(StoreError, match="no tables of RightCall"):
+        reader.look(lambda tables: tables.head())
+    with closing(open_store(None, url, None)) as store:
+        store.transact(add())
+        with closing(PostgresReader(url)) as reader:
+            assert reader.look(lambda tables: len(list(tables.entries()))) == 1
+            assert abs(reader.clock.now() - store.clock.now()) < 60_000_000_000
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT count(*) FROM rightcall.nodes").fetchone() == (1,)
+
+
+def test_two_stores_of_one_database_have_one_key_and_see_each_other(url: str) -> None:
+    with (
+        closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as one,
+        closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as two,
+    ):
+        assert one.key() == two.key()
+        one.transact(add())
+        assert len(records(two)) == 1
+
+
+def test_a_node_has_three_connections_at_most(url: str) -> None:
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
+        for _ in range(5):
+            store.transact(add())
+            records(store)
+        with psycopg.connect(url) as connection:
+            count = (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            found = connection.execute(count).fetchone()
+    assert found is not None
+    assert found[0] <= 3
