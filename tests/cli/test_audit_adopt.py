@@ -1,5 +1,8 @@
 """`audit adopt`, and what the other commands say of an audit that is not the one that was there."""
 
+import shutil
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from shutil import copytree, rmtree
@@ -8,7 +11,7 @@ import pytest
 
 from rightcall.policy import trust
 from rightcall.record.sqlite import SqliteStore
-from support.cli import Runner
+from support.cli import Runner, environment
 
 pytestmark = pytest.mark.promise("A-03")
 
@@ -137,3 +140,47 @@ def test_nothing_is_made_where_there_is_no_audit(run: Runner, tmp_path: Path) ->
         assert (done.code, done.out) == (2, "")
         assert "no audit log at" in done.err
     assert not list(tmp_path.rglob("audit.db*"))
+
+
+def test_a_store_that_was_moved_counts_whole_once_its_user_has_adopted_it(
+    run: Runner, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("token", "new", "--as", "teacher").code == 0
+    moved = database.parents[1] / "moved"
+    copytree(database.parent, moved / ".rightcall")
+    monkeypatch.chdir(moved)
+    command = f"rightcall audit adopt --store {moved}/.rightcall/audit.db"
+    listed = run("token", "list")
+    assert "No token counts here" in listed.out
+    assert command in listed.err
+    refused = run("audit", "adopt", "--yes")
+    assert refused.code == 2
+    assert command in refused.err
+    adopted = run(*command.split()[1:], "--yes", "--by", "anna", "--reason", "moved")
+    assert adopted.code == 0
+    assert "1 token can be used" in adopted.out
+    assert "teacher" in run("token", "list").out
+    assert "anna" in run("audit", "show", adopted.out.partition("as record ")[2].partition(" ")[0]).out
+    assert run("audit", "verify").code == 0
+    assert "Nothing was changed" in run(*command.split()[1:], "--yes").out
+
+
+_READ_ONLY = """
+set -e
+mount --bind "$1" "$1"
+mount -o remount,ro,bind "$1"
+cd "$1"
+for words in "audit tail" "audit verify" "audit export -" "stats"
+do "$2" -m rightcall.cli $words --store audit.db
+done
+"""
+
+
+def test_a_store_on_a_read_only_disk_can_be_read(database: Path) -> None:
+    unshare = ["unshare", "--mount", "--map-root-user"]
+    if shutil.which("unshare") is None or subprocess.run([*unshare, "true"], check=False).returncode:
+        pytest.skip("a disk can be mounted here only with namespaces of users, which this machine does not allow")
+    command = [*unshare, "sh", "-c", _READ_ONLY, "sh", str(database.parent), sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    assert "as it was written: 3 records" in done.stdout

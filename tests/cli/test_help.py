@@ -112,6 +112,9 @@ def test_every_page_exists() -> None:
             "unknown action `tial` of `rightcall audit`: run `rightcall audit --help`\n",
         ),
         (["audit", "tail", "--stauts", "x"], "unknown option `--stauts`: did you mean `--status`?\n"),
+        (["policy", "check", "--policy", "x"], "takes the policy file as an argument: `rightcall policy check FILE`\n"),
+        (["token", "list", "--tools", "x"], "error: `rightcall token list` does not take `--tools`\n"),
+        (["token", "list", "--days", "x"], "error: unknown option `--days`\n"),
     ],
 )
 def test_a_misspelt_word_gets_a_suggestion(run: Runner, words: list[str], message: str) -> None:

@@ -504,3 +504,22 @@ def test_a_server_that_was_never_seen_is_named_with_what_to_do(run: Runner, here
     done = run("policy", "explain", "--as", "teacher", "notes/find")
     assert done.code == 2
     assert "rightcall hook learn --name notes" in done.err
+
+
+MISSPELT = SERVED.replace('deny = ["drop"]', 'deny = ["dorp"]').replace("notes/wipe", "notes/wpie")
+
+
+@pytest.mark.usefixtures("remembered")
+def test_a_misspelt_name_of_a_servers_tool_is_noted_once_the_server_was_seen(run: Runner, here: Path) -> None:
+    assert "no known tool" not in run("policy", "check").out
+    write_trusted(here / "rightcall.toml", MISSPELT)
+    notes = {note["key"]: note["note"] for note in json.loads(run("policy", "check", "--json").out)["notes"]}
+    assert notes["callers.teacher.deny[0]"] == "no known tool has the name `notes/wpie`; did you mean `notes/wipe`?"
+    assert notes["servers.notes.deny[0]"] == "no known tool has the name `dorp`; did you mean `drop`?"
+
+
+def test_names_of_a_server_that_was_never_seen_are_said_not_to_be_checked(run: Runner, here: Path) -> None:
+    write_trusted(here / "rightcall.toml", MISSPELT)
+    shown = " ".join(run("policy", "check").out.split())
+    assert "could not be checked" in shown
+    assert "rightcall hook learn --name notes" in shown

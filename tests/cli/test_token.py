@@ -119,3 +119,16 @@ def test_a_token_that_nobody_could_read_is_revoked_again(run: Runner, folder: Pa
     assert done.returncode == 2
     assert b"could not be printed, so it was revoked" in done.stderr
     assert run("token", "list", "--json").json == {"tokens": []}
+
+
+@pytest.mark.parametrize("words", [("token", "revoke", "--as", "teacher"), ("token", "list"), ("approvals", "list")])
+def test_a_broken_policy_does_not_keep_from_the_store(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("token", "new", "--as", "teacher").code == 0
+    (tmp_path / "rightcall.toml").write_text("x = [")
+    refused = run(*words)
+    assert refused.code == 2
+    assert "pass `--store FILE`" in refused.err
+    assert run(*words, "--store", ".rightcall/audit.db").code == 0

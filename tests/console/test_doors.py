@@ -18,7 +18,7 @@ import pytest
 
 from rightcall.console import bench
 from rightcall.console.access import Address
-from rightcall.console.app import Console, check_settings, console_running
+from rightcall.console.app import Console, check_settings, console_running, serve_console
 from rightcall.console.events import MOST_OF_ONE
 from rightcall.console.people import add_person, make_link, revoke_person
 from rightcall.console.questions import MOST_SHOWN
@@ -31,6 +31,7 @@ from rightcall.policy.watch import load_policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, ManualClock, encode
+from rightcall.server.app import bind
 from support.approvals import request_of, try_call
 from support.consoles import HERE, Browser, opened, session
 from support.every import every
@@ -469,3 +470,13 @@ def test_a_store_that_is_gone_lets_nobody_in_and_says_so(tmp_path: Path) -> None
             assert found.status in (200, 404, 503), found.text[:300]
         assert Browser(address).get("/").status == 303
         assert Browser(address).post("/login", {"credential": "rcp_x"}, **HERE).status in (401, 503)
+
+
+def test_a_port_that_is_taken_is_told_with_the_key_that_changes_it(store: MemoryStore) -> None:
+    with bind("127.0.0.1", 0) as taken:
+        settings = ConsoleSettings(port=taken.getsockname()[1])
+        told = r"\[console\] port: \d+ is in use already.*port = 0.*--no-console"
+        with pytest.raises(ConfigError, match=told), console_running(Console(store, Policy), settings):
+            raise AssertionError("it must not start")
+        with pytest.raises(ConfigError, match=r"--port: \d+ is in use already.*--port 0"):
+            serve_console(Console(store, Policy), settings, lambda _: None)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rightcall.errors import AnswerError
 from rightcall.executor.question import question_lines
 
 POLICY = {"policy": {"allow": ["save"], "write": "ask", "execute": "ask"}}
@@ -54,6 +55,33 @@ def test_an_asynchronous_host_is_awaited_and_one_that_fails_has_not_said_yes(wor
     assert shop.run("save", CALL).ok
     assert shop.run("save", {"path": "b.txt"}).status == "waiting"
     assert [entry[1] for entry in shop.trace] == ["a.txt"]
+
+
+@pytest.mark.parametrize("said", ["aproved", "yes", "used", True, None, ""])
+def test_only_yes_and_no_are_answers_and_any_other_word_uses_nothing_up(workshop: Any, said: Any) -> None:
+    shop = workshop(POLICY)
+    shop.run("save", CALL)
+    (question,) = shop.executor.waiting()
+    meant = "did you mean 'approved'" if said == "aproved" else "expected 'approved' or 'denied'"
+    with pytest.raises(AnswerError, match=meant):
+        shop.executor.answer(question.id, said, by="ann", digest=question.digest)
+    assert shop.executor.waiting() == [question]
+
+
+def test_an_ask_that_cannot_be_used_is_told_in_the_outcome_and_the_log(
+    workshop: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(approval: Any) -> str | None:
+        raise RuntimeError("secret detail of the dialog")
+
+    for ask, told in ((lambda _: True, "`ask` returned bool"), (fails, "`ask` failed with RuntimeError")):
+        caplog.clear()
+        outcome = workshop(POLICY, ask=ask).run("save", CALL)
+        assert outcome.status == "waiting"
+        assert told in outcome.error
+        assert told in outcome.content
+        assert "secret detail" not in outcome.content
+        assert caplog.records[0].levelname == "ERROR"
 
 
 def test_a_call_can_wait_for_somebody_who_answers_elsewhere(workshop: Any) -> None:

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from rightcall import tool
+from rightcall.executor.executor import Executor
+from rightcall.models.loop import ScriptedModel, run_loop_sync
 from support.loops import LOGGER, Loops, anthropic, openai, records, written
 
 
@@ -285,3 +288,40 @@ def test_a_step_of_a_plan_carries_the_calls_of_its_request(loops: Loops) -> None
     result = loops([LOGGER, written("code/search", pattern="Room"), "Done."], context="room-7", step="3")
     assert {(one.context, one.step) for one in records(loops.store)} == {("room-7", "3")}
     assert result.context == "room-7"
+
+
+@pytest.mark.promise("P-07")
+def test_identical_calls_are_counted_within_a_conversation_and_not_across_them(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    @tool(effects=["read"])
+    def look(what: str) -> str:
+        ran.append(what)
+        return "nothing new"
+
+    def ask(executor: Any, context: str | None = None, calls: int = 1) -> Any:
+        replies = [written("look", what="door")] * calls
+        return run_loop_sync(ScriptedModel([*replies, "Done."]), executor, "Look.", caller="teacher", context=context)
+
+    with Executor.open_sync(tmp_path, {"policy": {"allow": ["look"]}}, tools=[look], store="memory") as executor:
+        for _ in range(5):
+            assert all(one.ok for one in ask(executor).outcomes)
+        repeated = ask(executor, "room", calls=3).outcomes
+        assert [one.ok for one in repeated] == [True, True, False]
+        assert not ask(executor, "room").outcomes[0].ok, "who goes on with a conversation is still counted"
+    assert len(ran) == 7
+
+
+@pytest.mark.parametrize("wrong", [{"rounds": "2"}, {"wait": "2"}])
+def test_a_number_of_the_wrong_type_is_named(tmp_path: Path, wrong: Any) -> None:
+    with (
+        Executor.open_sync(tmp_path, store="memory") as executor,
+        pytest.raises(TypeError, match=rf"`{next(iter(wrong))}` must be .* not str"),
+    ):
+        run_loop_sync(ScriptedModel(["Done."]), executor, "Look.", caller="teacher", **wrong)
+
+
+def test_an_asynchronous_executor_says_how_it_is_opened_without_one(tmp_path: Path) -> None:
+    opened: Any = Executor.open(tmp_path, store="memory")
+    with pytest.raises(TypeError, match=r"open_sync.*async with"), opened:
+        raise AssertionError("it must not be entered")

@@ -15,6 +15,9 @@ pytestmark = pytest.mark.promise("T-07")
 CALL = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>'
 
 
+NOT_RUN = "\n\n[The tool call in this answer was not run]"
+
+
 @pytest.mark.parametrize(
     ("last", "text", "state"),
     [
@@ -107,14 +110,15 @@ def test_markup_that_is_split_over_pieces_is_never_shown(tmp_path: Path) -> None
         "_end|>",
     ]
     pieces, packet = spoken(Shop(tmp_path), Streaming([], said), needs_tool=looks("none"))
-    assert pieces == ["It rains. "]
-    assert packet.content.answer == "It rains."
+    assert "".join(pieces) == f"It rains. {NOT_RUN}"
+    assert packet.content.answer == f"It rains.{NOT_RUN}"
 
 
 @pytest.mark.parametrize(
     ("answers", "text", "state"),
     [
-        ([[CALL], ["It rains."]], "It rains.", "answered"),
+        ([[CALL], ["It rains."]], f"It rains.{NOT_RUN}", "answered"),
+        ([[f"Sure. {CALL}"]], f"Sure. {NOT_RUN}", "answered"),
         ([["It rai", RuntimeError("gone")]], "It rai", "failed"),
         ([[RuntimeError("gone")]], "I cannot answer this now: RuntimeError: gone.", "failed"),
         ([["It rains.", None]], "It rains.", "failed"),

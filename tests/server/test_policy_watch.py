@@ -72,11 +72,16 @@ def test_an_edit_holds_from_the_next_request_on_and_a_wrong_one_changes_nothing(
                     assert ask(address) == "would-repair=1"
                 assert "previous policy active" in caplog.text
                 caplog.clear()
+            told = json.decode(request("GET", address, "/health").body)
+            assert "nobody" in told["policy"]["problem"]
+            assert told["ready"] is True
+            write(file, OBSERVE)
+            assert "policy" not in json.decode(request("GET", address, "/health").body)
             assert calls_counted(address) == 5
     what = [note["what"] for note in policy_notes(store)]
-    assert what == ["loaded", "loaded", "kept", "kept", "kept"]
-    assert all(note["data"]["digest"] == policy.current.digest for note in policy_notes(store)[1:])
-    assert "problem" in policy_notes(store)[-1]["data"]
+    assert what == ["loaded", "loaded", "kept", "kept", "kept", "loaded"]
+    assert len({note["data"]["digest"] for note in policy_notes(store)[1:-1]}) == 1
+    assert "problem" in policy_notes(store)[-2]["data"]
 
 
 def test_the_file_is_looked_at_once_in_the_interval(tmp_path: Path) -> None:

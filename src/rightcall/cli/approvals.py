@@ -20,6 +20,7 @@ from rightcall.cli.options import (
     given_text,
     json_option,
     open_store,
+    open_without_policy,
     pointed,
     policy_of,
     redactor_of,
@@ -127,7 +128,8 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    with closing(open_store(options)) as store:
+    opened = open_without_policy(options) if options.action in ("list", "show") else open_store(options)
+    with closing(opened) as store:
         return _ACTIONS[options.action](store, options)
 
 

@@ -42,9 +42,9 @@ from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
 from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls
-from rightcall.record.identity import lost
+from rightcall.record.identity import counts_whole, lost, own
 from rightcall.record.sqlite import SqliteStore
-from rightcall.record.tables import Store, Tables
+from rightcall.record.tables import NoteBody, Store, Tables, encode
 from rightcall.record.verify import (
     Anchor,
     Cut,
@@ -63,6 +63,7 @@ examples:
   rightcall audit tail -n 50 --as teacher
   rightcall audit tail --follow --status refused
   rightcall audit show 12
+  rightcall audit show last
   rightcall audit head > anchor.txt
   rightcall audit verify --anchor "$(cat anchor.txt)"
   rightcall audit export audit.jsonl --since 2026-01-01
@@ -92,7 +93,7 @@ def arguments(parser: ArgumentParser) -> None:
     tail.add_argument("--step", metavar="ID", help="Show only calls of this step")
     tail.add_argument("--json", action="store_true", help="Print each call as a JSON line")
     show = action("show", "Show one call or record in full")
-    show.add_argument("id", metavar="ID", help="Number of the record, from `tail`")
+    show.add_argument("id", metavar="ID", help="Number of the record, from `tail`, or last")
     json_option(show)
     verify = action("verify", "Verify that no record was changed, removed or moved")
     verify.add_argument("--anchor", metavar="SEQ:HASH", help="Also find removed newest records, by an earlier `head`")
@@ -141,12 +142,19 @@ def _warn_of_another(store: "Looking") -> None:
 
 
 def _show(store: "Looking", options: Namespace) -> int:
-    seq = number(options.id)
+    seq = _last_call(store) if options.id.strip().lower() == "last" else number(options.id)
     view = store.look(lambda tables: find_view(tables, seq))
     if view is None:
         raise ConfigError(f"unknown record {seq}; run `rightcall audit tail` to see the last calls")
     tell(options, record_of_view(view), lambda style: whole(view, style, places(options)))
     return OK
+
+
+def _last_call(store: "Looking") -> int:
+    newest = store.look(lambda tables: tables.newest(1, CALLS))
+    if not newest:
+        raise ConfigError("no call is recorded here yet")
+    return newest[0].seq
 
 
 def _verify(store: "Looking", options: Namespace) -> int:
@@ -387,9 +395,7 @@ def adopt_audit(options: Namespace) -> int:
         raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--store`")
     problem = _problem(path, found=found_in(options) is not None)
     if problem is None:
-        same = "The audit is the one that was there before. Nothing was changed."
-        tell(options, {"adopted": False}, lambda _: [same])
-        return OK
+        return _make_it_ones_own(path, options)
     by = who(options)
     person(by, "", ())
     empties = problem.fault == "corrupt" and not _is_whole(path)
@@ -400,11 +406,8 @@ def adopt_audit(options: Namespace) -> int:
     )
     if not options.json:
         say(str(problem).partition(" Nothing was run.")[0], loses)
-    if not options.yes:
-        if options.json or not at_a_terminal():
-            raise AnswerError("cannot prompt without a terminal; pass --yes")
-        if not agrees("Go on with what is there now, and record that? [y/N] ", "Nothing was changed."):
-            return REFUSED
+    if not _confirmed(options):
+        return REFUSED
     aside = _move_aside(path) if problem.fault == "corrupt" else []
     with closing(SqliteStore(path, adopting=(by, options.reason))) as store:
         (entry,) = store.look(lambda tables: tables.newest(1, ("store",))) or [None]
@@ -418,6 +421,45 @@ def adopt_audit(options: Namespace) -> int:
     moved = [f"The damaged file is now {name}." for name in aside]
     tell(options, record, lambda _: [*moved, *_after(path, record)])
     return OK
+
+
+def _make_it_ones_own(path: Path, options: Namespace) -> int:
+    """A store that is in order. One that came from elsewhere counts whole once its user has named it."""
+    if counts_whole(path):
+        same = "The audit is the one that was there before. Nothing was changed."
+        tell(options, {"adopted": False}, lambda _: [same])
+        return OK
+    command = f"rightcall audit adopt --store {quote(str(path))}"
+    if options.store is None:
+        raise ConfigError(
+            f"{escaped(str(path))} was not made by you here. If it is yours, name it: `{escaped(command)}`. "
+            "Nothing was changed"
+        )
+    by = who(options)
+    person(by, "", ())
+    if not options.json:
+        say("This audit log was made elsewhere. Its approvals, grants, tokens and people will count here.")
+    if not _confirmed(options):
+        return REFUSED
+    with closing(SqliteStore(path)) as store:
+        told = encode(NoteBody("adopted", by, {"why": "made elsewhere", "reason": options.reason}))
+        number = store.transact(lambda tables: tables.append("store", 0, told))
+        tokens = len(store.look(lambda tables: tables.tokens()))
+        held = store.look(lambda tables: tables.paused())
+    own(path)
+    record: dict[str, Any] = {
+        "adopted": True, "new": False, "record": number, "aside": [], "paused": held is not None, "tokens": tokens,
+    }  # fmt: skip
+    tell(options, record, lambda _: _after(path, record))
+    return OK
+
+
+def _confirmed(options: Namespace) -> bool:
+    if options.yes:
+        return True
+    if options.json or not at_a_terminal():
+        raise AnswerError("cannot prompt without a terminal; pass --yes")
+    return agrees("Go on with what is there now, and record that? [y/N] ", "Nothing was changed.")
 
 
 def _after(path: Path, record: dict[str, Any]) -> list[str]:

@@ -24,6 +24,7 @@ from rightcall.cli.options import (
     missing_package,
     number_within,
     open_store,
+    open_without_policy,
     pointed,
     policy_file,
     policy_of,
@@ -301,8 +302,10 @@ def run_people(options: Namespace) -> int:
             return _list(looking.look(lambda tables: (people(tables), tables.credentials())), options)
     if options.action == "add":
         existing_place(options)
-    with closing(open_store(options, create=options.action == "add")) as store:
-        return (_add if options.action == "add" else _revoke)(store, options)
+        with closing(open_store(options, create=True)) as store:
+            return _add(store, options)
+    with closing(open_without_policy(options)) as store:
+        return _revoke(store, options)
 
 
 def _add(store: Store, options: Namespace) -> int:

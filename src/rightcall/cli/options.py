@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn, TextIO, TypeVa
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.text import escaped
 from rightcall.cli import COMMANDS, home_of, suffix_of
-from rightcall.errors import ConfigError, StoreError
+from rightcall.errors import ConfigError, PolicyError, StoreError
 
 if TYPE_CHECKING:
     from rightcall.base.secrets import Redactor
@@ -110,7 +110,7 @@ class Parser(ArgumentParser):
         elif (words and (flag := words[0].partition("=")[0]).startswith("-")) or (
             "arguments are required" in message and (flag := self._unknown_flag())
         ):
-            message = f"unknown option `{flag}`{self._nearest(flag)}"
+            message = self._unknown(flag)
         self.exit(2, f"error: {message}\nhint: run `{self.prog} --help`\n")
 
     def _check_value(self, action: Action, value: Any) -> None:
@@ -139,13 +139,28 @@ class Parser(ArgumentParser):
         known = {name for parser in family(self) for name in flags(parser)}
         given = self._given[: self._given.index("--") if "--" in self._given else None]
         written = (word.partition("=")[0] for word in given if word.startswith("--"))
-        return next((flag for flag in written if flag not in known and self._nearest(flag)), "")
+        return next((flag for flag in written if flag not in known and "did you mean" in self._unknown(flag)), "")
 
-    def _nearest(self, flag: str) -> str:
+    def _unknown(self, flag: str) -> str:
+        """Suggests what the command that was typed takes, and nothing else; a known option that goes elsewhere is said
+        to."""
+        used = self._used()
+        others = [one.prog for one in family(self) if flag in flags(one)]
+        if flag == "--policy" and any(one.dest == "file" for one in used._actions):
+            return f"`{used.prog}` takes the policy file as an argument: `{used.prog} FILE`"
+        if flag in SHARED or others:
+            return f"`{used.prog}` does not take `{flag}`" + (f"; `{others[0]}` does" if others else "")
         from difflib import get_close_matches
 
-        near = get_close_matches(flag, [name for parser in family(self) for name in flags(parser)], n=1)
-        return f": did you mean `{near[0]}`?" if near else ""
+        near = get_close_matches(flag.lstrip("-"), [one.lstrip("-") for one in flags(used)], n=1, cutoff=0.65)
+        return f"unknown option `{flag}`" + (f": did you mean `--{near[0]}`?" if near else "")
+
+    def _used(self) -> ArgumentParser:
+        """The parser of the action that was typed; this one where none was."""
+        used: ArgumentParser = self
+        for word in self._given:
+            used = actions_of(used).get(word, used)
+        return used
 
 
 def parser_of(command: str) -> tuple[Parser, ModuleType]:
@@ -682,17 +697,38 @@ class Looking:
         seen, known = cast("Identified", tables), self._origin.kept_head()
         return wrong_with(self.path, seen) or ("" if known is None else older(seen, known))
 
+    @property
+    def counts_whole(self) -> bool:
+        """False: it came from elsewhere, so tokens, people, approvals and grants in it do not count."""
+        return not self._origin.since.tokens
+
     def close(self) -> None:
         self._readers.close()
 
 
 def look_into(options: Namespace) -> Looking:
     """The store, for a command that changes nothing in it."""
-    if url := server_of(options):
-        from rightcall.record.postgres import PostgresReader  # late: it needs an extra
+    with _without_policy():
+        if url := server_of(options):
+            from rightcall.record.postgres import PostgresReader  # late: it needs an extra
 
-        return cast("Looking", PostgresReader(url))  # the same for whoever looks
-    return Looking(_existing(options), found=found_in(options) is not None)
+            return cast("Looking", PostgresReader(url))  # the same for whoever looks
+        return Looking(_existing(options), found=found_in(options) is not None)
+
+
+@contextmanager
+def _without_policy() -> Generator[None]:
+    """For a command that uses the policy only to find the store: a file that is wrong does not keep one from it."""
+    try:
+        yield
+    except PolicyError as wrong:
+        raise PolicyError(f"{wrong}. To use the audit log without the policy, pass `--store FILE`") from None
+
+
+def open_without_policy(options: Namespace) -> "Store":
+    """The store, for a command that lists what waits or takes a right away: no mistake in the policy prevents that."""
+    with _without_policy():
+        return open_store(options)
 
 
 def _existing(options: Namespace) -> str:

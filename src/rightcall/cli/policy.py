@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import groupby
@@ -38,6 +38,8 @@ from rightcall.cli.options import (
 from rightcall.cli.terminal import Style, Tint, hang, say, say_json, style_for
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.executor.door import Door
+from rightcall.executor.explain import Beside, served_tools
+from rightcall.executor.rights import full_name, names_meant
 from rightcall.hosts.adapter import Unenforced, hosts_named, unenforced
 from rightcall.hosts.install.plans import read_manifest
 from rightcall.policy.effects import EFFECT_DOES, WORDED, EffectWord
@@ -50,6 +52,7 @@ from rightcall.policy.settings import (
     Policy,
     RouterModel,
     RouterSettings,
+    Server,
     Settings,
     WebSettings,
     Window,
@@ -58,6 +61,7 @@ from rightcall.policy.settings import (
 from rightcall.policy.tightening import ignored_keys, tighten
 from rightcall.policy.trust import FoundPolicy, is_trusted, read_text, refuse_leaving_link
 from rightcall.policy.watch import load_policy
+from rightcall.record.memory import store_path
 from rightcall.tools.code.structure import has_parser
 from rightcall.types import Effect
 
@@ -159,12 +163,15 @@ def run(options: Namespace) -> int:
 # What is right in a policy file and still worth knowing: where it allows much, and names that nothing has.
 
 
+_UNSEEN: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+
 class Note(Struct, frozen=True):
     at: KeyPath
     says: str
 
 
-def notes_on(policy: Policy) -> list[Note]:
+def notes_on(policy: Policy, served: "Served" = _UNSEEN) -> list[Note]:
     """In the order of the file's tables."""
     settings = policy.settings
     found = [
@@ -176,7 +183,7 @@ def notes_on(policy: Policy) -> list[Note]:
         *_router_notes(policy.router),
         *_hands(policy),
         *_web(policy),
-        *_names(policy),
+        *_names(policy, served),
     ]
     return [Note(at, says) for at, says in found]
 
@@ -346,11 +353,50 @@ def _web(policy: Policy) -> Found:
 _MUCH = frozenset(("etc", "home", "root", "var", "run", "proc", "sys", "dev", "mnt", "srv", "opt"))
 
 
-def _names(policy: Policy) -> Found:
-    """Names and patterns that no known tool has; a tool of one's own, or of a server, is not known here."""
+Served = Mapping[str, tuple[str, ...]]
+"""The tools of each server that was seen, by the server's own names."""
+
+
+def _names(policy: Policy, served: Served) -> Found:
+    """Names and patterns that no known tool has, and servers of which that cannot be said yet."""
     known = known_tools(policy)
-    settings = policy.settings
-    tables: list[tuple[KeyPath, tuple[str, ...] | None]] = [
+    theirs = {name: frozenset(_names_of(name, served[name])) for name in served}
+    everything = known.union(*theirs.values())
+    unsure = False
+    for at, name in _named(policy.settings):
+        fits = hits if "deny" in at else matches
+        if any(fits(name, tool) for tool in everything):
+            continue
+        server = next((one for one in policy.servers if name.startswith((f"{one}/", f"mcp__{one}__"))), None)
+        if server in theirs:
+            yield at, _misspelt(name, theirs[server])
+        elif not (policy.servers or policy.hosts) or any(loosely(tool) == loosely(name) for tool in known):
+            yield at, _unknown(name, known)
+        elif not is_pattern(name) and get_close_matches(name, everything - known, n=1, cutoff=_ALIKE):
+            yield at, _misspelt(name, everything - known)
+        else:
+            unsure = True
+    for name, server in policy.servers.items():
+        own = [
+            (("servers", name, key, at), one) for key in ("allow", "deny", "ask") for at, one in _patterns(server, key)
+        ]
+        own += [(("servers", name, "effects", one), one) for one, _ in server.effects]
+        own = [(at, one) for at, one in own if one != "*"]
+        if name in served:
+            wrong = [(at, one) for at, one in own if not any(hits(one, tool) for tool in served[name])]
+            yield from ((at, _misspelt(one, served[name])) for at, one in wrong)
+        elif server.enabled and (own or unsure):
+            learn = f"rightcall hook learn --name {quote(name)}"
+            yield ("servers", name), f"names of its tools could not be checked: it was not seen yet (`{learn}`)"
+
+
+_ALIKE = 0.8
+"""How close a name must be to one of a server's tools, where it may also be that of a tool nobody knows."""
+
+
+def _named(settings: Settings) -> Found:
+    """Every name and pattern of tools, with its place."""
+    tables: list[tuple[KeyPath, Iterable[str] | None]] = [
         (("policy", "allow"), settings.allow),
         (("policy", "deny"), settings.deny),
         (("policy", "approval", "tools"), settings.approval.tools),
@@ -358,22 +404,27 @@ def _names(policy: Policy) -> Found:
     for name, caller in settings.callers.items():
         tables += [(("callers", name, key), getattr(caller, key)) for key in ("allow", "only", "deny")]
     for place, names in tables:
-        for at, name in enumerate(names or ()):
-            fits = hits if place[-1] == "deny" else matches
-            if not any(fits(name, tool) for tool in known) and not _is_a_servers(policy, name, known):
-                yield (*place, at), _unknown(name, known)
-    for pattern in settings.tools:
-        if not any(matches(pattern, tool) for tool in known) and not _is_a_servers(policy, pattern, known):
-            yield ("policy", "tools", pattern), _unknown(pattern, known)
+        yield from (((*place, at), name) for at, name in enumerate(names or ()))
+    yield from ((("policy", "tools", pattern), pattern) for pattern in settings.tools)
     for place, tools in (("limits", settings.limits.tools), ("budgets", settings.budgets_of_tools)):
-        for tool in tools:
-            if tool not in known:
-                yield ("policy", place, "tools", tool), _unknown(tool, known)
+        yield from ((("policy", place, "tools", tool), tool) for tool in tools)
 
 
-def _is_a_servers(policy: Policy, name: str, known: set[str]) -> bool:
-    """Whether a name can be that of a tool which is not known here: where there are servers and hosts, most are."""
-    return bool(policy.servers or policy.hosts) and not any(loosely(tool) == loosely(name) for tool in known)
+def _patterns(server: Server, key: str) -> Iterable[tuple[int, str]]:
+    return enumerate(cast("tuple[str, ...]", getattr(server, key)))
+
+
+def _names_of(server: str, tools: Iterable[str]) -> Iterator[str]:
+    """Everything that a rule may call the tools of a server."""
+    for tool in tools:
+        yield full_name(server, tool)
+        yield from names_meant(server, tool)
+
+
+def _misspelt(name: str, tools: Iterable[str]) -> str:
+    near = get_close_matches(name, sorted(tools), n=1)
+    hint = f"; did you mean `{escaped(near[0], 60)}`?" if near else ""
+    return f"no known tool {'matches' if is_pattern(name) else 'has the name'} `{escaped(name, 60)}`{hint}"
 
 
 def _unknown(name: str, known: set[str]) -> str:
@@ -445,7 +496,8 @@ def examine(given: str | FoundPolicy) -> Answer:
             tight = tighten(policy)
             ignored = tuple(ignored_keys(policy, tight))
             policy = replace(policy, packs=tight.packs)  # a file that it names is none of ours to read
-        notes = [] if policy is None else notes_on(policy)  # also reads the packs that it names
+        seen = _seen(policy, file) if policy is not None and trusted else _UNSEEN
+        notes = [] if policy is None else notes_on(policy, seen)  # also reads the packs that it names
     except ConfigError as error:
         return Answer(file, mistakes=(error,))
     if policy is None:
@@ -453,6 +505,14 @@ def examine(given: str | FoundPolicy) -> Answer:
     lined = [(line_of(source.lines, note.at), note) for note in notes]
     noted = tuple(sorted(lined, key=lambda pair: pair[0]))
     return Answer(file, policy, noted, ignored=ignored, unenforced=tuple(_unenforced(policy)))
+
+
+def _seen(policy: Policy, file: str) -> Served:
+    """What lies beside the store of this file; nothing is opened for it."""
+    seen: dict[str, tuple[str, ...]] = {}
+    for one in served_tools(policy, Beside(store_path(policy, os.path.abspath(file), ""))):
+        seen[one.server] = (*seen.get(one.server, ()), one.tool)
+    return seen
 
 
 def _unenforced(policy: Policy) -> Iterator[Unenforced]:

@@ -5,15 +5,16 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option, open_store, pointed, store_options
+from rightcall.cli.options import json_option, look_into, open_store, pointed, store_options
 from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, many, pad, say, style_for, visible_width, wrap
+from rightcall.errors import StoreError
 from rightcall.gate.records import json_text
 from rightcall.record.analytics import (
     UNTOLD,
@@ -308,12 +309,22 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    with closing(open_store(options)) as store:
+    with closing(_opened(options)) as store:
         if options.watch:
             watch(lambda: _lines(store, options), sys.stdout)
         else:
             say(*_lines(store, options))
     return OK
+
+
+def _opened(options: Namespace) -> "Store":
+    """Where nothing can be written, what is recorded can be read all the same."""
+    try:
+        return open_store(options)
+    except StoreError as error:
+        if error.fault != "read-only":
+            raise
+        return cast("Store", look_into(options))
 
 
 def _lines(store: "Store", options: Namespace) -> list[str]:

@@ -26,6 +26,7 @@ from rightcall.cli.options import (
     json_option,
     look_into,
     open_store,
+    open_without_policy,
     places,
     pointed,
     policy_file,
@@ -235,7 +236,8 @@ def run_token(options: Namespace) -> int:
             return _list_token(looking, options)
     if options.action == "new":
         existing_place(options)
-    with closing(open_store(options, create=options.action == "new")) as store:
+    opened = open_without_policy(options) if options.action == "revoke" else open_store(options, create=True)
+    with closing(opened) as store:
         return _ACTIONS[options.action](store, options)
 
 
@@ -300,7 +302,9 @@ def _list_token(store: "Looking", options: Namespace) -> int:
     now = store.clock.wall()
     found = store.look(lambda tables: tables.tokens())
     record = {"tokens": [_record_token(one) | {"expired": has_expired(one, now)} for one in found]}
-    nothing = [pointed("No tokens. Make one with `rightcall token new --as CALLER`.", options)]
+    whole = getattr(store, "counts_whole", True)
+    first = "No tokens." if whole else "No token counts here: the audit log was made elsewhere."
+    nothing = [pointed(f"{first} Make one with `rightcall token new --as CALLER`.", options)]
     tell(options, record, lambda style: _listing(found, now, style) if found else nothing, guarded=True)
     return OK
 

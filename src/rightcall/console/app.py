@@ -33,7 +33,7 @@ from rightcall.console.pages import PAGES
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.record.tables import Store
-from rightcall.server.app import Running, bind
+from rightcall.server.app import Running, Words, bind
 
 log = logging.getLogger("rightcall")
 
@@ -156,9 +156,16 @@ def check_settings(settings: ConsoleSettings) -> None:
             raise ConfigError(f"[console] certificate cannot be used: {why}") from None
 
 
+_ALONE = Words(host="[console] host")
+_BESIDE = Words(
+    "[console] port", "port = 0", "[console] host", ". `--no-console` starts the server without the console"
+)
+"""Beside a server `--port` is the server's."""
+
+
 def serve_console(console: Console, settings: ConsoleSettings, ready: Callable[[Address], None]) -> int:
     """Serves until a signal comes, and returns the exit code."""
-    with _prepared(console, settings, ready) as server:
+    with _prepared(console, settings, ready, _ALONE) as server:
         server.run(sockets=[server.bound])
     return 128 + server.heard if server.heard is not None else 0
 
@@ -174,7 +181,7 @@ def console_running(console: Console, settings: ConsoleSettings) -> Generator[Ad
         found.append(address)
         started.set()
 
-    with _prepared(console, settings, ready) as server:
+    with _prepared(console, settings, ready, _BESIDE) as server:
 
         def work() -> None:
             try:
@@ -198,10 +205,10 @@ def console_running(console: Console, settings: ConsoleSettings) -> Generator[Ad
 
 @contextmanager
 def _prepared(
-    console: Console, settings: ConsoleSettings, ready: Callable[[Address], None]
+    console: Console, settings: ConsoleSettings, ready: Callable[[Address], None], words: Words
 ) -> Generator[ConsoleServer]:
     check_settings(settings)
-    bound = bind(settings.host, settings.port)
+    bound = bind(settings.host, settings.port, words)
     port = bound.getsockname()[1]
     address = Address(settings.host, port, settings.public_url, tls=bool(settings.certificate))
     app = build_app(console, lambda: address)

@@ -674,3 +674,9 @@ def nobody_answered(outcome: Outcome) -> Outcome:
     error = "Approval timed out. The call did not run"
     hint = "Sending the identical call again asks again."
     return replace(outcome, status="refused", error=error, hint=hint, content=error_content(error, hint))
+
+
+def asked_in_vain(outcome: Outcome, trouble: str) -> Outcome:
+    """A call that still waits, because the host's own way of asking failed."""
+    error = f"{outcome.error}. {trouble}" if outcome.error else trouble
+    return replace(outcome, error=error, content=error_content(error, outcome.hint))

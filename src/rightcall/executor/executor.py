@@ -171,6 +171,12 @@ class Executor:
 
         return SyncExecutor(cls.open(root, policy, **options))
 
+    def __enter__(self) -> NoReturn:
+        raise TypeError("use `with Executor.open_sync(…) as ex:`, or `async with Executor.open(…) as ex:`")
+
+    def __exit__(self, *_: object) -> None:
+        """`with` looks for it before it enters."""
+
     async def __aenter__(self) -> Self:
         import asyncio
 
@@ -451,11 +457,11 @@ class Executor:
         tell_judgement(span, outcome, 0, now())
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
-        from rightcall.executor.calls import nobody_answered
+        from rightcall.executor.calls import asked_in_vain, nobody_answered
         from rightcall.executor.pipeline import answered
 
         since = now()
-        said = await answered(self, outcome.decision.approval, self._setup.ask, wait)
+        said, trouble = await answered(self, outcome.decision.approval, self._setup.ask, wait)
         asked, since = since, now()
         tell_waiting(span, outcome.decision.approval, said, asked, since)
         match said:
@@ -466,7 +472,7 @@ class Executor:
             case "expired":
                 return nobody_answered(outcome)
             case "waiting":
-                return outcome
+                return asked_in_vain(outcome, trouble) if trouble else outcome
 
     async def _through(self, written: Written, who: Who, approval: str | None, tighter: Tighter) -> Outcome:
         """Under the policy of this moment: a call that was checked under another is checked again."""

@@ -13,7 +13,7 @@ from functools import partial
 from inspect import isawaitable
 from os import urandom
 from time import perf_counter
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from rightcall.base.files.guarded import is_another_name, is_guarded
 from rightcall.base.json.marks import is_object
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, estimate
-from rightcall.errors import StoreError
+from rightcall.errors import AnswerError, StoreError
 from rightcall.executor.calls import (
     OnStage,
     Stopwatch,
@@ -482,10 +482,12 @@ class Desk(Protocol):
     def answer(self, id: str, said: Literal["approved", "denied"], *, by: str, digest: str) -> Approval: ...
 
 
-async def answered(desk: Desk, id: str, ask: Ask | None, wait: float) -> Answered:
-    """What has become of a question after at most `wait` seconds."""
-    if ask is not None:
-        return await _ask_host(desk, id, ask)
+async def answered(desk: Desk, id: str, ask: Ask | None, wait: float) -> tuple[Answered, str]:
+    """What has become of a question after at most `wait` seconds, and why the host's own way of asking failed."""
+    return (await _looked_for(desk, id, wait), "") if ask is None else await _ask_host(desk, id, ask)
+
+
+async def _looked_for(desk: Desk, id: str, wait: float) -> Answered:
     clock = asyncio.get_running_loop().time
     deadline = clock() + wait
     while clock() < deadline:
@@ -502,20 +504,28 @@ async def answered(desk: Desk, id: str, ask: Ask | None, wait: float) -> Answere
     return "waiting"
 
 
-async def _ask_host(desk: Desk, id: str, ask: Ask) -> Answered:
-    """What the host's own way of asking says; when it fails, nobody has said yes."""
+async def _ask_host(desk: Desk, id: str, ask: Ask) -> tuple[Answered, str]:
+    """What the host's own way of asking says; when it fails, nobody has said yes. What it raised is for the log: its
+    words are not for a model."""
     try:
         approval = await asyncio.to_thread(_approval, desk, id)
         if approval is None or approval.status != "waiting":
-            return "answered"
+            return "answered", ""
         said = ask(approval)
-        name = await said if isawaitable(said) else said
+        name = cast("object", await said if isawaitable(said) else said)  # a function may break its word
+        if name and not isinstance(name, str):
+            told = f"`ask` returned {type(name).__name__}; expected the name of the person who approved, or None"
+            log.error("rightcall: %s. Approval %s still waits", told, id)
+            return "waiting", told
         word: Literal["approved", "denied"] = "approved" if name else "denied"
-        await asyncio.to_thread(desk.answer, id, word, by=name or "(nobody)", digest=approval.digest)
-    except Exception:  # the host's own code
+        await asyncio.to_thread(desk.answer, id, word, by=str(name or "(nobody)"), digest=approval.digest)
+    except AnswerError as error:
+        log.error("rightcall: what `ask` returned is not an answer to approval %s, so it still waits: %s", id, error)
+        return "waiting", f"What `ask` returned is not an answer: {error}"
+    except Exception as error:  # the host's own code
         log.exception("rightcall: asking a person about approval %s failed, so it still waits", id)
-        return "waiting"
-    return "answered"
+        return "waiting", f"`ask` failed with {type(error).__name__}; the log has the details"
+    return "answered", ""
 
 
 def _approval(desk: Desk, id: str) -> Approval | None:

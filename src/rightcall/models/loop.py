@@ -234,7 +234,8 @@ async def run_loop(
     definitions, in OpenAI's shape unless `native` says "anthropic"; any other gets the system prompt. `request` is a
     text or a list of messages, such as the `messages` of an earlier result. All calls are recorded under `context` (a
     fresh id when none is given), each round as a step of its own unless `step` names one. `rounds` can lower the
-    policy's number, never raise it. `turn` names the request of a person that this answers, as for `Executor.run`.
+    policy's number, never raise it. `turn` names the request of a person that this answers, as for `Executor.run`;
+    without it identical calls are counted within `context`, so that another conversation may make them too.
     `task` is the kind of work, for the metrics: "debug" is the one that is measured. `model_seconds` limits each
     question to the model; `wait` says for how many seconds a call may wait for a person's yes.
     """
@@ -292,16 +293,19 @@ def _begin(executor: Tools, request: Any, caller: str, terms: _Terms) -> tuple[C
     """The loop at its start, and what all its calls have in common."""
     from uuid import uuid4
 
-    rounds, wait = terms.rounds, terms.wait
+    rounds, wait = cast("object", terms.rounds), cast("object", terms.wait)  # a program may break its word
+    if isinstance(rounds, bool) or not isinstance(rounds, int | None):
+        raise TypeError(f"`rounds` must be a whole number or None, not {type(rounds).__name__}")
+    if isinstance(wait, bool) or not isinstance(wait, int | float):
+        raise TypeError(f"`wait` must be a number of seconds, not {type(wait).__name__}")
     if rounds is not None and rounds < 0:
         raise ConfigError(f"`rounds` must be 0 or more (0: no tools at all), not {rounds!r}")
     if not wait >= 0:
         raise ConfigError(f"`wait` must be 0 or more seconds, not {wait!r}")
     most = executor.rounds if rounds is None else min(rounds, executor.rounds)
     context = terms.context or str(uuid4())
-    common: dict[str, Any] = {"caller": caller, "context": context}
-    if terms.turn is not None:
-        common["turn"] = terms.turn
+    # another conversation may ask the same again; who goes on with this one is still counted
+    common: dict[str, Any] = {"caller": caller, "context": context, "turn": terms.turn or context}
     if wait:
         common["wait"] = wait
     return course(executor, opening(request), context, terms.step, most), common

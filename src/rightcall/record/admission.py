@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Collection
 from functools import partial
 from hashlib import sha256
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -191,6 +191,9 @@ def use(tables: Tables, decision: Decision, call: int) -> None:
             tables.append("grant", call, encode(NoteBody("used up", "", _grant_data(grant))))
 
 
+ANSWERS: Final = ("approved", "denied")
+
+
 class Reply(NamedTuple):
     """What a person says to a question."""
 
@@ -209,6 +212,7 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     """A person answers. `expires` is how many seconds the answer holds; `callers` are the names that the policy knows
     as callers, who cannot answer."""
     said, by, digest, reason, hide, through = reply
+    _known_word(said)
     approval = approval_of(tables, id)
     answerable(approval, now)
     if said == "approved" or digest:
@@ -231,6 +235,17 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     )  # fmt: skip
     tables.append("answer", 0, encode(body))
     return answered
+
+
+def _known_word(said: object) -> None:
+    """Any other word would use the question up without being a yes or a no."""
+    if said in ANSWERS:
+        return
+    from difflib import get_close_matches  # late: only a mistake pays for it
+
+    near = get_close_matches(said.strip().lower(), ANSWERS, n=1, cutoff=0.5) if isinstance(said, str) else []
+    hint = f"did you mean {near[0]!r}?" if near else f"expected {ANSWERS[0]!r} or {ANSWERS[1]!r}."
+    raise AnswerError(f"invalid answer {escaped(repr(said), 40)}: {hint} Nothing was recorded")
 
 
 def approval_of(tables: Tables, id: str) -> Approval:

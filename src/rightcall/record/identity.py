@@ -10,7 +10,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -80,7 +80,10 @@ class Origin:
         """For whoever only reads: nothing is taken over, so nothing counts that this user has not begun."""
         if self._found and not self._is_known(connection):
             self.since.take(_ALL, _ALL, _ALL, _ALL)
-            warn(f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} in it do not count")
+            warn(
+                f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} in it do not count. "
+                f"{_make_it_yours(self._path)}"
+            )
 
     def begin(self, connection: sqlite3.Connection) -> None:
         """Inside the transaction that makes it, so that whoever opens it next finds both words, or neither."""
@@ -138,7 +141,7 @@ class Origin:
         if any(last):
             warn(
                 f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} that were in it do not "
-                "count. To use them, name it with --store"
+                f"count. {_make_it_yours(self._path)}"
             )
 
     def _is_known(self, connection: sqlite3.Connection) -> bool:
@@ -151,6 +154,26 @@ class Origin:
 
     def _word(self) -> str | None:
         return _word_of(trust.recall("stores", str(self._path)))
+
+
+def _make_it_yours(path: Path) -> str:
+    return f"If it is yours (restored, moved), run `rightcall audit adopt --store {escaped(quote(str(path)))}`"
+
+
+def counts_whole(path: Path) -> bool:
+    """Whether this user knows the store at this path, with everything in it."""
+    known = trust.recall("stores", str(path))
+    return _word_of(known) is not None and not any(_number((known or {}).get(table)) for table in Since.__slots__)
+
+
+def own(path: Path) -> None:
+    """A person says that this store is theirs: from now on everything in it counts, whoever finds it. Raises
+    ConfigError where that cannot be kept."""
+    token = os.urandom(16).hex()
+    about = (trust.recall("stores", str(path)) or {}) | {"token": token} | dict.fromkeys(Since.__slots__, 0)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO meta VALUES (?, '')", (f"{_WORD}{token}",))
+    trust.note("stores", str(path), about)
 
 
 def _word_of(known: dict[str, Any] | None) -> str | None:

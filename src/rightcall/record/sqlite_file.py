@@ -360,13 +360,26 @@ def open_up(path: Path) -> None:
 
 def connect_reader(path: Path, deadline: float, origin: "Origin | None" = None) -> sqlite3.Connection:
     """A connection that cannot write, for any thread. `origin`: nobody has looked yet where the store comes from."""
-    connection = _open(path, "mode=ro")
+    connection = _open(path, "mode=ro&immutable=1" if _is_at_rest(path) else "mode=ro")
     try:
         patiently(lambda: _set_up_reader(connection, path, origin), deadline)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _is_at_rest(path: Path) -> bool:
+    """Whether it lies where nobody here can write, and whole: a copy on a read-only disk. Reading it needs no lock,
+    which SQLite would have to write."""
+    if os.access(path.parent, os.W_OK):
+        return False
+    try:
+        return path.with_name(f"{path.name}-wal").stat().st_size == 0
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _open(path: Path, mode: str) -> sqlite3.Connection:

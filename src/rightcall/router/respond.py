@@ -170,7 +170,7 @@ async def speak(packet: Packet, gate: "Gate", model: Model | None, settings: Rou
     else:
         if why:
             why = f"the answer is not complete: {why}"
-        if note := _not_run(packet):
+        if note := _not_run(packet, answer.calls):
             text += note
             yield note
     if asks:
@@ -257,9 +257,12 @@ def why_no_result(packet: Packet) -> str:
             return ""
 
 
-def _not_run(packet: Packet) -> str:
-    """That a call came to nothing, in words of ours: a model may say that it did it."""
+def _not_run(packet: Packet, calls: int) -> str:
+    """That a call came to nothing, in words of ours: a model may say that it did it. `calls` stood in the answer, where
+    none is run."""
     routing = packet.tool_routing
+    if calls and routing.selected_tool is None and not any(True for _ in results_of(packet)):
+        return "\n\n[The tool call in this answer was not run]"
     if routing.selected_tool is None or routing.execution_status not in ("failed", "skipped"):
         return ""
     what = "was not run" if routing.execution_status == "skipped" else "did not succeed"

@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
+from os import urandom
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -27,6 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rightcall import __version__
 from rightcall.base.http.answers import ServeLimits
 from rightcall.base.http.client import HttpLimits
+from rightcall.base.secrets import Redactor
 from rightcall.base.telemetry.conventions import CHAT, ERROR, MODEL, OPERATION, Value
 from rightcall.base.telemetry.spans import telemetry_for
 from rightcall.base.text import escaped
@@ -213,7 +215,13 @@ def assemble(
             await asyncio.to_thread(recording.stop)
 
     def state() -> dict[str, Any]:
-        return _state_of(recording, mcp, paused())
+        redactor = Redactor(urandom(32)) if recording is None else recording.redactor
+        told = {} if in_force.problem is None else {"policy": {"problem": redactor.text(in_force.problem)}}
+        return _state_of(recording, mcp, paused()) | told
+
+    def state_now() -> dict[str, Any]:
+        watch.look()
+        return state()
 
     async def under_the_policy_of_now(scope: Scope, receive: Receive, send: Send) -> None:
         watch.look()
@@ -236,7 +244,7 @@ def assemble(
         ],
     )  # fmt: skip
     app = build_app(
-        Entrance(access, callers), metrics, Health(about, state), proxy=under_the_policy_of_now,
+        Entrance(access, callers), metrics, Health(about, state_now), proxy=under_the_policy_of_now,
         beside={} if mcp is None else {"/mcp": mcp}, span=span,
     )  # fmt: skip
     return Service(app, proxy, metrics, state, list if mcp is None else mcp.gateway.definitions)
@@ -441,25 +449,39 @@ def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config
     )
 
 
-def bind(host: str, port: int) -> socket.socket:
+class Words(NamedTuple):
+    """What a person changes to get another address."""
+
+    port: str = "--port"
+    free: str = "--port 0"
+    host: str = "--host"
+    without: str = ""
+    """How to do without, where that can be."""
+
+
+_SERVER = Words()
+
+
+def bind(host: str, port: int, words: Words = _SERVER) -> socket.socket:
     """A listening socket, or the reason why not in words that help."""
     if not 0 <= port <= 65_535:  # the system would take the rest of a division
-        raise ConfigError(f"--port: {port} is not a port; expected 1 to 65535, or 0 for any free port")
+        raise ConfigError(f"{words.port}: {port} is not a port; expected 1 to 65535, or 0 for any free port")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
     except OSError as why:
-        raise ConfigError(unbound(host, port, why)) from None
+        raise ConfigError(unbound(host, port, why, words)) from None
 
 
-def unbound(host: str, port: int, why: OSError) -> str:
+def unbound(host: str, port: int, why: OSError, words: Words = _SERVER) -> str:
     """Why a port or an address cannot be had, and what can."""
     if why.errno == errno.EADDRINUSE:
-        return f"--port: {port} is in use already; choose another one, or --port 0 for any that is free"
+        told = f"{words.port}: {port} is in use already; choose another one, or {words.free} for any that is free"
+        return f"{told}{words.without}"
     if why.errno in (errno.EACCES, errno.EPERM):
-        return f"--port: {port} needs special rights; choose one above 1023"
+        return f"{words.port}: {port} needs special rights; choose one above 1023"
     told = why.strerror or type(why).__name__
-    return f"--host: {escaped(host, 100)} is not an address of this machine ({told}); 127.0.0.1 always is"
+    return f"{words.host}: {escaped(host, 100)} is not an address of this machine ({told}); 127.0.0.1 always is"
 
 
 def serve(
