@@ -102,7 +102,7 @@ def test_an_unknown_token_is_told(run: Runner) -> None:
 
 
 def test_a_server_without_an_audit_knows_the_tokens_where_there_are_any(run: Runner, folder: Path) -> None:
-    options = Namespace(policy=None, root=str(folder))
+    options = Namespace(policy=None, root=str(folder), store=None)
     assert tokens_alone(options) is None
     run("token", "new", "--as", "teacher", "--by", "anna")
     store = tokens_alone(options)

@@ -365,7 +365,7 @@ def test_a_server_that_is_none_is_told(server: ScriptedUpstream) -> None:
 def test_nobody_at_the_address_is_told() -> None:
     with ScriptedUpstream() as gone:
         address = gone.address
-    with pytest.raises(HttpError, match=r"127\.0\.0\.1 cannot be reached"):
+    with pytest.raises(HttpError, match=r"127\.0\.0\.1:\d+ cannot be reached"):
         asyncio.run(Examination(Settings(address)).run())
 
 

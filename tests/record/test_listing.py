@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightcall.record import rollup_file
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.listing import ANY_REPAIR, CallPage, CallQuery, list_calls
 from rightcall.record.memory import MemoryStore
+from rightcall.record.rollup import rollup
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, encode
 from rightcall.record.verify import prune
 from support.stores import NOON, Diary
@@ -128,7 +128,7 @@ def test_how_far_is_counted_makes_no_difference_to_what_is_listed(
     monkeypatch: pytest.MonkeyPatch, wanted: CallQuery, limit: int
 ) -> None:
     """With every page one more record is counted: what is read and what is asked for meet at each number once."""
-    monkeypatch.setattr(rollup_file, "STEP", 1)
+    monkeypatch.setattr(rollup, "STEP", 1)
     with closing(MemoryStore(clock := ManualClock(wall=NOON))) as store:
         diary = Diary(store, clock)
         began = diary.begin(caller="bob")

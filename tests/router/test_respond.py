@@ -80,7 +80,7 @@ def spoken(shop: Shop, model: Any, **options: Any) -> tuple[list[str], Any]:
 def test_an_answer_is_told_as_it_comes_and_the_packet_after_it(tmp_path: Path) -> None:
     model = Streaming([choice(), APPROVED, NONE], ["It ", "rains ", "in ", "Oslo."])
     pieces, packet = spoken(Shop(tmp_path), model)
-    assert pieces == ["It rains ", "in ", "Oslo."], "a single word could be the name before a call"
+    assert pieces == ["It ", "rains ", "in ", "Oslo."], "no word is held back that no tool's name begins with"
     assert (packet.content.answer, packet.status.state, model.closed) == (WORDS, "answered", 1)
 
 

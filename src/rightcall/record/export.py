@@ -138,14 +138,21 @@ def exported(
     if first is None:
         return
     has = wanted.matcher(tables)
-    previous = tables.entry(first.seq - 1)
-    before = previous.hash if previous is not None else _before_first(tables, first)
+    before = _before(tables, first)
     for entry in tables.entries(first.seq - 1):
         if through is not None and entry.seq > through:
             return
         if has(entry):
-            yield entry, before
-        before = entry.hash
+            yield entry, before.get(entry.node, START)
+        before[entry.node] = entry.hash
+
+
+def _before(tables: Tables, first: AuditEntry) -> dict[int, bytes | None]:
+    """The hash that the next record of each chain goes on from; None where it is not known any more."""
+    if tables.chains() is not None:
+        return {node: found for node, (_, found) in tables.heads(first.seq - 1).items()}
+    previous = tables.entry(first.seq - 1)
+    return {first.node: previous.hash if previous is not None else _before_first(tables, first)}
 
 
 def _before_first(tables: Tables, first: AuditEntry) -> bytes | None:
@@ -172,6 +179,7 @@ def json_line(entry: AuditEntry, before: bytes | None) -> str:
     line = {
         "seq": entry.seq, "kind": entry.kind, "call": entry.call, "at": entry.at, "body": text_of(entry),
         "prev": None if before is None else before.hex(), "hash": entry.hash.hex(),
+        **({"node": entry.node} if entry.node else {}),
     }  # fmt: skip
     return _ascii_json(line) + "\n"
 

@@ -23,7 +23,7 @@ def test_a_hook_that_answers_works_and_leaves_no_trace(home: Path, run: Runner) 
         "installed.json",
         "installed.lock",
     ]
-    assert done.json["server"] == {"policy": None, "running": False, "answers": None}
+    assert done.json["server"] == {"policy": None, "running": False, "answers": None, "address": None}
 
 
 @pytest.mark.promise("H-08")
@@ -128,7 +128,9 @@ def test_a_running_server_is_asked_whether_it_answers(home: Path, run: Runner) -
     server = HookServer(str(policy))
     assert server.start()
     try:
-        assert run("status", "--json").json["server"] == {"policy": str(policy), "running": True, "answers": True}
+        assert run("status", "--json").json["server"] == {
+            "policy": str(policy), "running": True, "answers": True, "address": None,
+        }  # fmt: skip
         assert "server: answers, for" in run("status").out
     finally:
         server.stop()
