@@ -9,7 +9,7 @@ from rightcall.console import bench
 from rightcall.console.bench import Bench, TooBusyError
 from rightcall.policy.settings import Policy
 
-AT_ONCE = bench._AT_ONCE  # pyright: ignore[reportPrivateUsage]
+AT_ONCE = bench._AT_ONCE
 
 
 def test_one_after_the_other_as_many_as_there_are_can_be_tried() -> None:
@@ -69,7 +69,7 @@ def test_a_policy_that_changes_makes_everything_anew_and_only_so_much_is_kept() 
     tried, made = Bench(), list[object]()
 
     def gate(policy: Policy, key: object) -> object:
-        return tried._made(policy, key, lambda: made.append(key) or object())  # pyright: ignore[reportPrivateUsage]
+        return tried._made(policy, key, lambda: made.append(key) or object())
 
     one, other = Policy(), Policy()
     assert gate(one, "a") is gate(one, "a")

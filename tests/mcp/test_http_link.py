@@ -150,7 +150,7 @@ NO_METHOD = b'{"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "
         (Refusing(403), "status 403: it wants credentials"),
         (Refusing(400), "the server answered with status 400"),
         (Refusing(404), "the server answered with status 404"),
-        (Refusing(404, **SESSION), FORGOTTEN),
+        (Refusing(404, b"", **SESSION), FORGOTTEN),
         (Refusing(404, NO_METHOD, **JSON), "no such method"),
         (Refusing(404, NO_METHOD, **JSON, **SESSION), "no such method"),
         (Refusing(404, b'{"error": "Session not found"}', **JSON, **SESSION), FORGOTTEN),

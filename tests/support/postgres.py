@@ -75,7 +75,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="rc-pg-"))
         self.options = (*_SETTINGS, *options)
         self.port = _free_port()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[Any] | None = None
 
     @classmethod
     @contextmanager

@@ -106,7 +106,8 @@ def test_a_paused_node_is_refused_until_it_has_a_new_lease(url: str) -> None:
 @pytest.mark.promise("A-03")
 def test_a_changed_body_is_found(url: str) -> None:
     with closing(opened(url)) as one, closing(opened(url)) as two:
-        begin(one), begin(two, 1)
+        begin(one)
+        begin(two, 1)
         changed = records(one)[0].seq
         run(url, f"UPDATE audit SET body = replace(body, 'ada', 'eve') WHERE seq = {changed}")
         assert f"record {changed} does not fit its hash" in problem(one)
@@ -152,7 +153,7 @@ def test_a_process_that_was_killed_in_a_call_leaves_one_end(url: str, start_post
         assert store.look(lambda tables: tables.running()) == [call]  # as long as its lease lasts
         expire_leases_of_others(url)
         store.transact(add())
-        store._writer._chores._done = None  # pyright: ignore[reportPrivateUsage] - as if some seconds had passed
+        store._writer._chores._done = None  # as if some seconds had passed
         store.transact(add())
         assert ends_of(store, call) == ["interrupted"]
         assert problem(store) == ""
