@@ -507,6 +507,8 @@ class Writer:
         if somebody comes soon. Raises Empty."""
         job: Job | None = _NUDGE
         wait = _GATHER
+        with suppress(Empty):  # first without a time limit: `rightcall.record.postgres.writer` says why
+            job = self._queue.get_nowait()
         while job is _NUDGE:
             with suppress(Empty):
                 job = self._queue.get(timeout=wait)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from itertools import groupby
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, cast
 
 from rightcall.record.jobs import Job, Planned, Work, wake
@@ -92,7 +92,7 @@ class Writer:
         """Since when the server is being waited for."""
         self.busy = threading.Event()
         self._gather = 0.0
-        """Seconds that a batch waits for the next work, where many come at once."""
+        """Seconds that a batch waits for more works, where many come at once."""
         self._closed = False
         self._last = False
         self._thread = threading.Thread(target=self._write, name="rightcall postgres", daemon=True)
@@ -162,16 +162,24 @@ class Writer:
         """All that waits; the first is waited for, as long as a lease may go without a sign."""
         batch: list[ServerJob] = []
         with suppress(Empty):
-            job = self._queue.get(timeout=BEAT_SECONDS)
+            job = self._first()
+            if self._gather:  # those who were woken together come together: a moment makes one batch of them
+                sleep(self._gather)
             while job is not None:
                 if job is not _NUDGE:
                     batch.append(job)
                 if len(batch) >= _MOST:
                     return batch
-                # those who were woken together come together: a moment, next to what a batch takes, makes one of them
-                job = self._queue.get(timeout=self._gather) if self._gather else self._queue.get_nowait()
+                job = self._queue.get_nowait()
             self._last = True
         return batch
+
+    def _first(self) -> ServerJob | None:
+        """The first that comes. Raises Empty. Python's `get` with a time limit waits for ever where its lock was left
+        free by earlier gets and the time is over by then; a get that finds nothing takes the lock first."""
+        with suppress(Empty):
+            return self._queue.get_nowait()
+        return self._queue.get(timeout=BEAT_SECONDS)
 
     def _serve(self, batch: list[ServerJob]) -> None:
         later = list(self._later)
