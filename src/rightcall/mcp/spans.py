@@ -51,9 +51,8 @@ async def follow_exchange(
 
 def tell_request(span: Span, id: Raw, peer: Peer, transport: str) -> None:
     """What every request says of itself."""
-    known = identity(id)
     told: dict[str, Value] = {"mcp.protocol.version": peer.version, "network.transport": transport}
-    if known is not None:
+    if span.is_recorded and identity(id) is not None:
         told["jsonrpc.request.id"] = escaped(str(value(id)), _LONGEST)
     span.tell(told)
 

@@ -72,6 +72,8 @@ class Metrics:
         self._refusals: Counter[str] = Counter()
         self._upstream_errors: Counter[str] = Counter()
         self._durations: dict[str, dict[tuple[tuple[str, str], ...], Durations]] = {name: {} for name in DURATIONS}
+        self._known: dict[tuple[object, ...], Durations] = {}
+        """The same by the labels as they come, which are not put in order for every one."""
         self._decisions: Counter[tuple[str, str]] = Counter()
         self._repairs: Counter[str] = Counter()
         self._waited = Durations(_BOUNDS)
@@ -85,12 +87,10 @@ class Metrics:
 
     def observe(self, metric: str, seconds: float, labels: Attributes, told: Attributes) -> None:
         """Some work is over, as telemetry follows it; there is an end to how many tools are told apart."""
-        series = self._durations[metric]
-        key = tuple(sorted((name, str(value)) for name, value in labels.items()))
-        known = series.get(key)
+        seen = (metric, *labels.items())
+        known = self._known.get(seen)
         if known is None:
-            key = key if len(series) < _MOST_TOOLS else ((TOOL_NAME, "(other)"),)
-            known = series.setdefault(key, Durations(DURATIONS[metric][0]))
+            known = self._series(metric, labels, seen)
         known.add(seconds)
         if "rightcall.decision" in told:
             self._decisions[str(told["rightcall.decision"]), str(told["rightcall.rule"])] += 1
@@ -98,6 +98,14 @@ class Metrics:
             self._repairs[rule] += 1
         if "rightcall.approval.waited" in told:
             self._waited.add(cast("float", told["rightcall.approval.waited"]))
+
+    def _series(self, metric: str, labels: Attributes, seen: tuple[object, ...]) -> Durations:
+        series = self._durations[metric]
+        key = tuple(sorted((name, str(value)) for name, value in labels.items()))
+        if key not in series and len(series) >= _MOST_TOOLS:
+            return series.setdefault(((TOOL_NAME, "(other)"),), Durations(DURATIONS[metric][0]))
+        found = self._known[seen] = series.setdefault(key, Durations(DURATIONS[metric][0]))
+        return found
 
     def changed(self, kind: Change, count: int = 1) -> None:
         self._changes[kind] += count

@@ -58,6 +58,11 @@ class Span:
     is_live = False
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether somebody can see it; else only its time is counted."""
+        return False
+
+    @property
     def wants_content(self) -> bool:
         """Whether what `tell_content` is told would be told on."""
         return False
@@ -287,6 +292,10 @@ class LiveSpan(Span):
 
     def tell(self, attributes: Attributes) -> None:
         self._later.update(attributes)
+
+    @property
+    def is_recorded(self) -> bool:
+        return self._recorder is not None
 
     @property
     def wants_content(self) -> bool:
