@@ -9,12 +9,12 @@ count, and nothing runs of which no record stands (A-01).
 
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct
 from msgspec.structs import replace
 
 from rightcall.base.text import escaped
@@ -324,6 +324,31 @@ def _alike(name: str) -> str:
     from rightcall.base.letters import skeleton  # late: calls that nobody answers need no tables of letters
 
     return skeleton(name)
+
+
+_INTERRUPTED: Final = EndBody("interrupted", error="The process ended before the call did.")
+
+
+def end_interrupted(tables: Tables, calls: Iterable[int]) -> None:
+    """Calls whose process died get their end. They are never run again by themselves (A-01)."""
+    for call in calls:
+        tables.append("end", call, encode(_INTERRUPTED))
+        tables.ended(call)
+        changed = _changed_by(tables, call)
+        if changed is not None:
+            tables.changed(changed)
+
+
+def _changed_by(tables: Tables, call: int) -> str | None:
+    """The digest of a call that may have changed something; None for one that only read."""
+    begin = tables.entry(call)
+    try:
+        body = None if begin is None else read_call(begin.body)
+    except MsgspecError:  # not as we write it: it must not stand in everybody's way
+        body = None
+    if body is None:
+        return f"call {call}"
+    return body.digest if body.decision == "allow" and set(body.effects) - {"read"} else None
 
 
 def sweep(tables: Tables, now: int) -> None:

@@ -19,11 +19,9 @@ from time import monotonic
 from typing import NamedTuple, cast
 from weakref import WeakSet, finalize
 
-from msgspec import MsgspecError
-
 from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
-from rightcall.record.admission import sweep
+from rightcall.record.admission import end_interrupted, sweep
 from rightcall.record.identity import Identity, Origin, PrivateTexts, older
 from rightcall.record.jobs import Job, Work, wake
 from rightcall.record.sqlite_file import (
@@ -48,14 +46,12 @@ from rightcall.record.sqlite_file import (
 from rightcall.record.sqlite_tables import Runs, SqliteTables
 from rightcall.record.tables import (
     Clock,
-    EndBody,
     NoteBody,
     ReadOnly,
     SystemClock,
     T,
     Tables,
     encode,
-    read_call,
     report,
 )
 
@@ -152,7 +148,6 @@ class Readers:
 # over, and forgets old starts.
 
 EVERY = 5 * SECOND
-_INTERRUPTED = encode(EndBody("interrupted", error="The process ended before the call did."))
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _DRIFT = SECOND
 """How far the two clocks may go apart before they are written down again."""
@@ -162,32 +157,10 @@ _REFRESH = 60 * SECOND
 def tidy(tables: SqliteTables, clock: Clock) -> None:
     """At the start of a transaction, every few seconds."""
     tables.sweep_private()
-    complete_interrupted(tables)
+    end_interrupted(tables, tables.left_behind())
     keep_clocks(tables, clock)
     sweep(tables, clock.now())
     tables.purge(clock.now())
-
-
-def complete_interrupted(tables: SqliteTables) -> None:
-    """Calls of dead runs get their end. They are never run again by themselves (A-01)."""
-    for call in tables.left_behind():
-        tables.append("end", call, _INTERRUPTED)
-        tables.ended(call)
-        changed = _changed_by(tables, call)
-        if changed is not None:
-            tables.changed(changed)
-
-
-def _changed_by(tables: SqliteTables, call: int) -> str | None:
-    """The digest of a call that may have changed something; None for one that only read."""
-    begin = tables.entry(call)
-    try:
-        body = None if begin is None else read_call(begin.body)
-    except MsgspecError:  # not as we write it: it must not stand in everybody's way
-        body = None
-    if body is None:
-        return f"call {call}"
-    return body.digest if body.decision == "allow" and set(body.effects) - {"read"} else None
 
 
 def keep_clocks(tables: SqliteTables, clock: Clock) -> None:

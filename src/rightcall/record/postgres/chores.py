@@ -9,14 +9,12 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from msgspec import MsgspecError
-
 from rightcall.policy.types import HOUR, SECOND, Decision
-from rightcall.record.admission import Admission, finish_once, sweep
+from rightcall.record.admission import Admission, end_interrupted, finish_once, sweep
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import make_days
 from rightcall.record.postgres.tables import PostgresTables
-from rightcall.record.tables import Clock, EndBody, NoteBody, Tables, encode, read_call
+from rightcall.record.tables import Clock, EndBody, NoteBody, Tables, encode
 from rightcall.record.verify import told_heads
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ ANCHOR_RECORDS = 1_000
 _AHEAD = 2
 """Days whose partitions are made: this one, and the next."""
 _PURGE = 5_000
-_INTERRUPTED = EndBody("interrupted", error="The process ended before the call did.")
 _DOUBTED = EndBody("interrupted", error="The database did not answer in time, so the call did not run.")
 _OLD = (
     "DELETE FROM windows WHERE (scope, n) IN"
@@ -91,25 +88,8 @@ def write_anchor(tables: Tables, heads: list[Any]) -> None:
 def tidy(tables: Tables) -> None:
     """Alone: calls of dead nodes get their end, and are never run again (A-01); what is over is emptied."""
     assert isinstance(tables, PostgresTables)
-    for call in tables.left_behind():
-        tables.append("end", call, encode(_INTERRUPTED))
-        tables.ended(call)
-        changed = _changed_by(tables, call)
-        if changed is not None:
-            tables.changed(changed)
+    end_interrupted(tables, tables.left_behind())
     sweep(tables, tables.now())
-
-
-def _changed_by(tables: Tables, call: int) -> str | None:
-    """The digest of a call that may have changed something; None for one that only read."""
-    begin = tables.entry(call)
-    try:
-        body = None if begin is None else read_call(begin.body)
-    except MsgspecError:  # not as we write it: it must not stand in everybody's way
-        body = None
-    if body is None:
-        return f"call {call}"
-    return body.digest if body.decision == "allow" and set(body.effects) - {"read"} else None
 
 
 def end_doubted(calls: list[tuple[int, bytes]]) -> Callable[[Tables], object]:
