@@ -287,7 +287,8 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
         request, tool=whole, scopes=here.box.scopes_of(rights, whole), own=False, permit=here.rights.permit,
         called=called, origin=here.origin, repeatable=tool.tool.rules.repeatable or named.repeatable, inner=inner,
     )  # fmt: skip
-    return replace(request, dry_run=is_rehearsed(request, rehearsed))
+    dry_run = is_rehearsed(request, rehearsed)
+    return request if dry_run == request.dry_run else replace(request, dry_run=dry_run)
 
 
 def _named(here: Here, bare: str, name: str) -> Named:

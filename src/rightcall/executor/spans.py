@@ -88,7 +88,9 @@ def tell_passage(span: Span, passage: Passage, since: int, redactor: Redactor | 
     if not span.is_live:
         return
     repairs, decision = repairs_told(passage.verdict.repairs), decision_told(passage.decision, passage.call)
-    span.child(JUDGE, since, repairs | decision)
-    span.tell(repairs | decision)
-    arguments: Any = passage.arguments
-    span.tell_content(ARGUMENTS, arguments, redactor)
+    span.tell(repairs)
+    span.tell(decision)
+    if span.is_recorded:
+        span.child(JUDGE, since, repairs | decision)
+        arguments: Any = passage.arguments
+        span.tell_content(ARGUMENTS, arguments, redactor)

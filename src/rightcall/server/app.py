@@ -305,7 +305,7 @@ def count(metrics: Metrics, facts: Facts) -> None:
     """One request in the figures."""
     metrics.request(facts.wire, facts.status, facts.seconds)
     if facts.wire != "passed":
-        metrics.observe(CHAT.metric, facts.seconds, _chat_labels(facts), {})
+        metrics.observe(CHAT, facts.seconds, _chat_labels(facts))
     for did in facts.did:
         if did.fate in ("repaired", "lifted", "left"):
             watched = did.fate != "left" and (facts.observe or did.verdict.mode == "observe")

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from rightcall.base.http.answers import Kind
 from rightcall.base.secrets import Redactor
-from rightcall.base.telemetry.conventions import CALLED, DURATIONS, SERVED, TOOL, TOOL_NAME, Attributes
+from rightcall.base.telemetry.conventions import CALLED, DURATIONS, ERROR, SERVED, TOOL, TOOL_NAME, Attributes, Work
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import StoreError
@@ -73,7 +73,7 @@ class Metrics:
         self._upstream_errors: Counter[str] = Counter()
         self._durations: dict[str, dict[tuple[tuple[str, str], ...], Durations]] = {name: {} for name in DURATIONS}
         self._known: dict[tuple[object, ...], Durations] = {}
-        """The same by the labels as they come, which are not put in order for every one."""
+        """The same by the values alone, which are not put in order for every one."""
         self._decisions: Counter[tuple[str, str]] = Counter()
         self._repairs: Counter[str] = Counter()
         self._waited = Durations(_BOUNDS)
@@ -85,26 +85,27 @@ class Metrics:
         buckets[bisect_left(_BOUNDS, seconds)] += 1
         self._spent[wire] += seconds  # type: ignore[assignment]  # a Counter adds fractions as well
 
-    def observe(self, metric: str, seconds: float, labels: Attributes, told: Attributes) -> None:
+    def observe(self, work: Work, seconds: float, told: Attributes) -> None:
         """Some work is over, as telemetry follows it; there is an end to how many tools are told apart."""
-        seen = (metric, *labels.items())
+        get = told.get
+        seen = (work.metric, get(ERROR), *map(get, work.labels))
         known = self._known.get(seen)
         if known is None:
-            known = self._series(metric, labels, seen)
+            known = self._series(work, told, seen)
         known.add(seconds)
         if "rightcall.decision" in told:
             self._decisions[str(told["rightcall.decision"]), str(told["rightcall.rule"])] += 1
-        for rule in cast("tuple[str, ...]", told.get("rightcall.repair.rules", ())):
+        for rule in cast("tuple[str, ...]", get("rightcall.repair.rules", ())):
             self._repairs[rule] += 1
         if "rightcall.approval.waited" in told:
             self._waited.add(cast("float", told["rightcall.approval.waited"]))
 
-    def _series(self, metric: str, labels: Attributes, seen: tuple[object, ...]) -> Durations:
-        series = self._durations[metric]
-        key = tuple(sorted((name, str(value)) for name, value in labels.items()))
+    def _series(self, work: Work, told: Attributes, seen: tuple[object, ...]) -> Durations:
+        series, bounds = self._durations[work.metric], DURATIONS[work.metric][0]
+        key = tuple(sorted((name, str(told[name])) for name in (*work.labels, ERROR) if name in told))
         if key not in series and len(series) >= _MOST_TOOLS:
-            return series.setdefault(((TOOL_NAME, "(other)"),), Durations(DURATIONS[metric][0]))
-        found = self._known[seen] = series.setdefault(key, Durations(DURATIONS[metric][0]))
+            return series.setdefault(((TOOL_NAME, "(other)"),), Durations(bounds))
+        found = self._known[seen] = series.setdefault(key, Durations(bounds))
         return found
 
     def changed(self, kind: Change, count: int = 1) -> None:

@@ -244,7 +244,7 @@ async def forward(errand: Errand, exchange: Exchange, kept: Continuations) -> An
     with exchange.span.call(errand.method, (errand.name or "") if errand.method == CALL else "") as span:
         transport = "tcp" if errand.upstream.server.url else "pipe"
         span.tell({"network.transport": transport, "rightcall.server": errand.upstream.name})
-        answer = await _forward(replace(errand, span=span), exchange, kept)
+        answer = await _forward(replace(errand, span=span) if span.is_recorded else errand, exchange, kept)
         tell_answer(span, answer)
         return answer
 
