@@ -653,9 +653,9 @@ class SqliteStore:
         return job.outcome()
 
     async def atransact(self, work: Callable[[Tables], T]) -> T:
-        from asyncio import get_running_loop  # late: who has no event loop does not pay for one
+        import asyncio  # late: who has no event loop does not pay for one
 
-        future = get_running_loop().create_future()
+        future = asyncio.get_running_loop().create_future()
         job = Job(work, future=future)
         self._put(job)
         await future

@@ -364,15 +364,15 @@ class Gateway:
         return self.door.offers(entry.name, entry.space, caller)
 
     async def call_tool(self, exchange: Exchange) -> Answer:
-        kind = self._searching.kind_of(called_by(exchange))
+        name = called_by(exchange)
+        kind = self._searching.kind_of(name)
         if kind == "search":
             return await self._search(exchange)
         if kind == "run":
             inner = self._searching.inner(await self._calls.read(exchange), exchange)
             if isinstance(inner, Answer):
                 return inner
-            exchange = inner
-        name = called_by(exchange)
+            exchange, name = inner, called_by(inner)
         own = self._own
         is_own = own is not None and own.has(name)
         if is_own:
