@@ -28,6 +28,7 @@ from rightcall.record.postgres.connection import (
     read_address,
     unusable,
 )
+from rightcall.record.postgres.listener import Listener
 from rightcall.record.postgres.node import DatabaseClock
 from rightcall.record.postgres.schema import TIME, check_version
 from rightcall.record.postgres.tables import PostgresTables
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _READERS = 2
-"""Connections that look. With the one that writes, a node has three."""
+"""Connections that look. With the one that writes, and the one that hears of answers, a node has four."""
 _PROBE_SECONDS = 0.2
 """How long a server may take to say anything at all."""
 _EXIT_SECONDS = 2.0
@@ -191,7 +192,8 @@ class PostgresStore:
         self._writer = Writer(self.address, self.clock, busy_seconds, label)
         self._watch = Watch(self.address, self._writer, busy_seconds, silent_seconds)
         self._readers = Readers(self.address, self.clock, busy_seconds)
-        self._parts = self._writer, self._watch, self._readers
+        self._listener = Listener(self.address, busy_seconds)
+        self._parts = self._writer, self._watch, self._readers, self._listener
         self._end = finalize(self, _end, self._parts, _EXIT_SECONDS)
         _STORES.add(self)
         try:
@@ -231,6 +233,11 @@ class PostgresStore:
         if self._forked:
             raise forked(self.address)
         return self._readers.look(work)
+
+    async def next_answer(self, id: str, seconds: float) -> None:
+        if self._forked:
+            raise forked(self.address)
+        await self._listener.wait(id, seconds)
 
     def key(self) -> bytes:
         return self._key
@@ -278,8 +285,9 @@ def _read_key(tables: Tables) -> str:
     return cast("PostgresTables", tables).secret("key")
 
 
-def _end(parts: tuple[Writer, Watch, Readers], timeout: float | None = None) -> None:
-    writer, watch, readers = parts
+def _end(parts: tuple[Writer, Watch, Readers, Listener], timeout: float | None = None) -> None:
+    writer, watch, readers, listener = parts
+    listener.stop()
     readers.close()
     writer.close(timeout)
     watch.stop()

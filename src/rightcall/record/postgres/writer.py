@@ -28,6 +28,7 @@ from rightcall.record.postgres.connection import (
     load_driver,
     unusable,
 )
+from rightcall.record.postgres.listener import CHANNEL
 from rightcall.record.postgres.node import (
     BEAT_SECONDS,
     LEASE_SECONDS,
@@ -330,7 +331,7 @@ class Writer:
                     connection.execute("ROLLBACK TO work")
                     chain.go_back(state)
         for name in tables.answers:
-            connection.execute("SELECT pg_notify('rightcall_answers', %s)", (name,))
+            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
         self._commit(connection, chain, [_move(chain)], jobs)
 
     def _begin(self, chain: Chain, own: tuple[int, bytes] | None) -> None:
