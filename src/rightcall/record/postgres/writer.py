@@ -92,6 +92,8 @@ class Writer:
         self.asked: float | None = None
         """Since when the server is being waited for."""
         self.busy = threading.Event()
+        self.wrote: Callable[[int], object] = lambda _: None
+        """Is told the number of the last record after each batch."""
         self._gather = 0.0
         """Seconds that a batch waits for more works, where many come at once."""
         self._closed = False
@@ -157,6 +159,7 @@ class Writer:
                 done = [job for job in batch if not job.abandoned]
                 self._doubted += [begun for job in batch if job.abandoned for begun in job.begun]
             wake(done)
+            self.wrote(self._confirmed)
         self._leave()
 
     def _take(self) -> list[ServerJob]:
