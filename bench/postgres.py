@@ -1,7 +1,11 @@
-"""The store on PostgreSQL: limits that many nodes share, admitted in batches, beside a transaction of its own for each
-call that locks the row of its limit. Both in one run, against one server with fsync and synchronous_commit on.
+"""The store on PostgreSQL, against one server with fsync and synchronous_commit on:
 
-    PYTHONPATH=tests python -m bench.postgres [--seconds 10]
+limits      that many nodes share, admitted in batches, beside a transaction of its own for each call that locks the
+            row of its limit; both in one run
+approvals   how long a call waits after a person has answered on another node, while 8 nodes write; and the same
+            with its listener killed each time
+
+PYTHONPATH=tests python -m bench.postgres [limits] [approvals] [--seconds 10]
 """
 
 import argparse
@@ -12,11 +16,14 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
-from statistics import quantiles
+from statistics import median, quantiles
 from typing import Any
 
+from rightcall.policy.settings import Settings
+from rightcall.record.admission import pause
 from rightcall.record.postgres import PostgresStore
 from rightcall.record.verify import verify_audit
+from support.approvals import request_of, say
 from support.postgres import Server, versions
 from support.postgres_calls import attempt, request
 
@@ -103,22 +110,117 @@ def _side_by_side(works: "list[Callable[[], Any]]") -> float:
     return time.monotonic() - began
 
 
+# ── approvals ──
+
+WRITERS, ANSWERS, KILLED = 8, 200, 20
+_LISTENING = "pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+
+
+def approvals(url: str, answers: int, *, killed: bool) -> Times:
+    """From the moment the answer stands on one node until the call that waits on another knows."""
+    with ProcessPoolExecutor(WRITERS, mp_context=get_context("spawn")) as pool:
+        busy = [pool.submit(_write, url, node) for node in range(WRITERS)]
+        with (
+            closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as asking,
+            closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as answering,
+        ):
+            while asking.look(lambda tables: tables.head()[0]) < 50 * WRITERS:
+                time.sleep(0.1)
+            times = asyncio.run(_answered(asking, answering, answers, killed=killed))
+            answering.transact(lambda tables: pause(tables, "ann"))
+        for done in busy:
+            done.result()
+    return times
+
+
+def _write(url: str, node: int) -> None:
+    """Calls, one after the other, until somebody says stop."""
+    with closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as store:
+        number = 0
+        while True:
+            number += 1
+            wanted = request(node * 1_000_000 + number, LIMIT, f"writer {node}", effects=frozenset(("read",)))
+            if store.transact(attempt(store, wanted)).decision.kind != "allow":
+                return
+
+
+async def _answered(asking: PostgresStore, answering: PostgresStore, answers: int, *, killed: bool) -> Times:
+    times: Times = []
+    for number in range(answers):
+        wanted = request_of({"n": number}, settings=Settings(stage="full", write="ask"))
+        made = await asking.atransact(attempt(asking, wanted))
+        name = made.decision.approval
+        assert name is not None
+        seen = asyncio.create_task(_seen(asking, name))
+        await asyncio.to_thread(_counted, answering, 1)
+        if killed:
+            await asyncio.to_thread(_look, answering, f"SELECT count(pg_terminate_backend(pid)) FROM {_LISTENING}")
+        await asyncio.to_thread(say, answering, name)
+        stood = time.monotonic()
+        times.append(max(0.0, await seen - stood))
+    return times
+
+
+async def _seen(store: PostgresStore, name: str) -> float:
+    """As the executor waits."""
+    while True:
+        await store.next_answer(name, 60.0)
+        found = await asyncio.to_thread(store.look, lambda tables: tables.approval(name))
+        if found is not None and found.status != "waiting":
+            return time.monotonic()
+
+
+def _look(store: PostgresStore, question: str) -> Any:
+    return store.look(lambda tables: tables._connection.execute(question).fetchone()[0])  # type: ignore[attr-defined]
+
+
+def _counted(store: PostgresStore, listeners: int) -> None:
+    while _look(store, f"SELECT count(*) FROM {_LISTENING}") < listeners:
+        time.sleep(0.005)
+
+
+# ── all of it ──
+
+
+def measure_limits(server: Server, seconds: float) -> None:
+    for hot in (True, False):
+        rates: dict[str, float] = {}
+        for name, way in (("batch", batched), ("row locks", row_locks)):
+            with server.database() as url:
+                PostgresStore(url, silent_seconds=30, busy_seconds=30).close()
+                times, took = way(url, seconds, hot=hot)
+            rates[name] = len(times) / took
+            what = "one limit" if hot else "separate callers"
+            print(f"{what:17} {name:10} {rates[name]:8,.0f} decisions/s   p99 {_p99(times):7,.0f} ms")
+        print(f"{'':17} ratio      {rates['batch'] / rates['row locks']:8.1f} x")
+
+
+def measure_approvals(server: Server) -> None:
+    for killed, answers in ((False, ANSWERS), (True, KILLED)):
+        with server.database() as url:
+            PostgresStore(url, silent_seconds=30, busy_seconds=30).close()
+            times = approvals(url, answers, killed=killed)
+        what = "listener killed" if killed else "listener"
+        print(
+            f"answer on another node, {WRITERS} writers, {what:15} p50 {median(times) * 1000:7,.1f} ms"
+            f"   p99 {_p99(times):7,.1f} ms   most {max(times) * 1000:7,.1f} ms"
+        )
+
+
+def _p99(times: Times) -> float:
+    return quantiles(times, n=100)[98] * 1000 if len(times) > 100 else max(times) * 1000
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=["limits", "approvals"])
     parser.add_argument("--seconds", type=float, default=10.0)
-    seconds = parser.parse_args().seconds
+    options = parser.parse_args()
     with Server.started(versions()[-1]) as server:
-        for hot in (True, False):
-            rates: dict[str, float] = {}
-            for name, way in (("batch", batched), ("row locks", row_locks)):
-                with server.database() as url:
-                    PostgresStore(url, silent_seconds=30, busy_seconds=30).close()
-                    times, took = way(url, seconds, hot=hot)
-                rates[name] = len(times) / took
-                p99 = quantiles(times, n=100)[98] * 1000 if len(times) > 100 else 0.0
-                what = "one limit" if hot else "separate callers"
-                print(f"{what:17} {name:10} {rates[name]:8,.0f} decisions/s   p99 {p99:7,.0f} ms")
-            print(f"{'':17} ratio      {rates['batch'] / rates['row locks']:8.1f} x")
+        if "limits" in options.parts:
+            measure_limits(server, options.seconds)
+        if "approvals" in options.parts:
+            measure_approvals(server)
 
 
 if __name__ == "__main__":

@@ -224,13 +224,13 @@ class _Search:
             values = [wanted.rule, *(() if wanted.caller is None else (wanted.caller,))]
             waiting = f" UNION SELECT start FROM cells WHERE length(start) = {HOUR} AND waiting > 0"
             rules = f"SELECT start FROM rules WHERE length(start) = {HOUR} AND rule = ?{own}"
-            found.append((f"SELECT start FROM ({rules}{waiting})", values))
+            found.append((f"SELECT start FROM ({rules}{waiting}) AS hours", values))
         if wanted.strategy not in (None, "direct"):
             own = "" if wanted.strategy == ANY_REPAIR else " AND strategy = ?"
             values = [*(() if wanted.strategy == ANY_REPAIR else (wanted.strategy,)), *lines.values()]
             waiting = f" UNION SELECT start FROM cells WHERE length(start) = {HOUR} AND waiting > 0"
             repairs = f"SELECT start FROM repairs WHERE length(start) = {HOUR}{own}{of_line}"
-            found.append((f"SELECT start FROM ({repairs}{waiting})", values))
+            found.append((f"SELECT start FROM ({repairs}{waiting}) AS hours", values))
         if wanted.since is not None:
             found.append((f"SELECT start FROM spans WHERE length(start) = {HOUR} AND last >= ?", [wanted.since]))
         if wanted.until is not None:

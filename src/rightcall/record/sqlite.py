@@ -23,7 +23,7 @@ from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import end_interrupted, sweep
 from rightcall.record.identity import Identity, Origin, PrivateTexts, older
-from rightcall.record.jobs import Job, Work, wake
+from rightcall.record.jobs import Job, Keeper, Work, wake
 from rightcall.record.sqlite_file import (
     VERSION,
     Stamp,
@@ -52,6 +52,7 @@ from rightcall.record.tables import (
     T,
     Tables,
     encode,
+    pause_between_looks,
     report,
 )
 
@@ -548,57 +549,6 @@ def _perform(job: Job, tables: SqliteTables) -> bool:
     return True
 
 
-# ── keeping up ──
-# A process that writes much counts it for the rollup, so that nobody who asks for figures has to wait.
-#
-#     commit, commit, commit ─▶ enough records? ─▶ a thread counts them, in steps, and ends
-#
-# The transactions that admit calls count nothing themselves. Whoever writes little, such as a hook that a host starts
-# for each call, pays nothing at all: what is left over is counted by whoever asks next.
-
-ROLL_EVERY = 5_000
-"""Records after which they are counted."""
-_SHARE = 0.25
-"""Of the time of one core, that counting takes where very many are left, as after an update from a version that kept no
-rollup."""
-
-
-class Keeper:
-    """Of one store. `look` is the store's own."""
-
-    def __init__(self, look: Callable[[Callable[[Tables], int]], int]) -> None:
-        self._look = look
-        self._counted: int | None = None
-        self._thread: threading.Thread | None = None
-        self._stopped = threading.Event()
-
-    def wrote(self, head: int) -> None:
-        """After a commit: the number of the last record. Called by one thread at a time, and never waits."""
-        if self._counted is None:
-            self._counted = head
-        if head - self._counted < ROLL_EVERY or self._stopped.is_set():
-            return
-        if self._thread is None or not self._thread.is_alive():
-            self._counted = head
-            self._thread = threading.Thread(target=self._count, name="rightcall rollup", daemon=True)
-            self._thread.start()
-
-    def _count(self) -> None:
-        with suppress(StoreError, sqlite3.Error):  # whoever asks for figures is told
-            took = 0.0
-            while not self._stopped.wait(took / _SHARE - took):
-                began = monotonic()
-                if self._look(lambda tables: tables.rollup().catch_up(tables, 0.0)) < ROLL_EVERY:
-                    return
-                took = monotonic() - began
-
-    def stop(self) -> None:
-        """What is being counted is finished first: that takes a fraction of a second."""
-        self._stopped.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-
-
 _EXIT_SECONDS = 2.0
 """How long the end of the program may be held up by a store that nobody closed."""
 
@@ -627,7 +577,7 @@ class SqliteStore:
             raise fault_of(error, self.path) from error
         private = PrivateTexts(self.path)
         self._session = Session(self.path, self.clock, self._runs, private, self._identity, origin)
-        keeper = Keeper(self._readers.look)
+        keeper = Keeper(self._readers.look, sqlite3.Error)
         self._session.wrote = keeper.wrote
         self._writer = Writer(self.path, self._session, busy_seconds)
         self._parts = self._writer, self._readers, self._runs, keeper
@@ -675,6 +625,10 @@ class SqliteStore:
         if self._forked:
             raise forked(self.path)
         return self._readers.look(work)
+
+    async def next_answer(self, id: str, seconds: float) -> None:
+        del id
+        await pause_between_looks(seconds)
 
     def key(self) -> bytes:
         return self._identity.key

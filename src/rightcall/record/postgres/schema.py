@@ -7,6 +7,7 @@ refused.
     locks        what is counted together across nodes: locked before anybody looks at its windows
     running      calls that have begun, each with the node and epoch it is in
     approvals, grants, definitions, tokens, credentials, changes, meta, secrets
+    mark, marks, lines, kinds, calls, cells, …   figures, counted from the records (figures.py)
 
 Plain SQL: no advisory locks, triggers, functions or two-phase commit, so that it also runs on what speaks PostgreSQL
 and is none.
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.errors import StoreError
 from rightcall.record.postgres.connection import Address, is_retried, load_driver, unusable
+from rightcall.record.postgres.figures import FIGURES
 
 if TYPE_CHECKING:
     import psycopg
@@ -64,7 +66,7 @@ INSERT INTO changes VALUES ('', 0, '');
 INSERT INTO meta VALUES ('nodes', '')
 """
 
-STEPS = (_TABLES,)
+STEPS = (_TABLES, FIGURES)
 """What leads from each version to the next; a database without our schema is version 0."""
 
 VERSION = len(STEPS)

@@ -3,13 +3,13 @@ a statement of its own. Readers use it, and works that say nothing beforehand of
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, json
 
 from rightcall.policy.trust import places_of, stop_at
 from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Token
+from rightcall.record.postgres.connection import load_driver
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import partition
 from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link
@@ -77,16 +77,13 @@ def grant_row(grant: Grant) -> tuple[Any, ...]:
 class PostgresTables:
     """Everything that `Tables` asks for. Records are sent before anything else is asked about them, or at the end."""
 
-    def __init__(
-        self, connection: "psycopg.Connection[Any]", clock: Clock, chain: Chain | None, rollup_file: Path | None = None
-    ) -> None:
+    def __init__(self, connection: "psycopg.Connection[Any]", clock: Clock, chain: Chain | None) -> None:
         """`chain` is what a writer adds to; a reader has none."""
         self._connection = connection
         self._clock = clock
         self._chain = chain
         self._stops = places_of()
         self._rollup: Rollup | None = None
-        self._rollup_file = rollup_file
         self._pending: list[Record] = []
         self.begun_calls: list[int] = []
         """Calls that have begun in this transaction, here."""
@@ -228,9 +225,14 @@ class PostgresTables:
 
     def rollup(self) -> "Rollup":
         if self._rollup is None:
-            from rightcall.record.rollup.rollup import Rollup  # late: who only writes needs no figures
+            if self._chain is None:
+                from rightcall.record.postgres.figures import ServerRollup
 
-            self._rollup = Rollup(self._rollup_file, writable=self._rollup_file is not None)
+                self._rollup = ServerRollup(self._connection, load_driver())
+            else:  # inside a transaction that is not ours to end
+                from rightcall.record.rollup.rollup import Rollup
+
+                self._rollup = Rollup(None)
         return self._rollup
 
     def close(self) -> None:

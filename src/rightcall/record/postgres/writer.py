@@ -28,6 +28,7 @@ from rightcall.record.postgres.connection import (
     load_driver,
     unusable,
 )
+from rightcall.record.postgres.listener import CHANNEL
 from rightcall.record.postgres.node import (
     BEAT_SECONDS,
     LEASE_SECONDS,
@@ -91,6 +92,8 @@ class Writer:
         self.asked: float | None = None
         """Since when the server is being waited for."""
         self.busy = threading.Event()
+        self.wrote: Callable[[int], object] = lambda _: None
+        """Is told the number of the last record after each batch."""
         self._gather = 0.0
         """Seconds that a batch waits for more works, where many come at once."""
         self._closed = False
@@ -156,6 +159,7 @@ class Writer:
                 done = [job for job in batch if not job.abandoned]
                 self._doubted += [begun for job in batch if job.abandoned for begun in job.begun]
             wake(done)
+            self.wrote(self._confirmed)
         self._leave()
 
     def _take(self) -> list[ServerJob]:
@@ -330,7 +334,7 @@ class Writer:
                     connection.execute("ROLLBACK TO work")
                     chain.go_back(state)
         for name in tables.answers:
-            connection.execute("SELECT pg_notify('rightcall_answers', %s)", (name,))
+            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
         self._commit(connection, chain, [_move(chain)], jobs)
 
     def _begin(self, chain: Chain, own: tuple[int, bytes] | None) -> None:

@@ -66,6 +66,9 @@ def _upsert_times(table: str, *key: str) -> str:
 _UPSERT_FAULT = _upsert_times("faults", "start", "line", "error")
 _UPSERT_REPAIR = _upsert_times("repairs", "start", "line", "strategy")
 _UPSERT_RULE = _upsert_times("rules", "start", "caller", "kind", "rule")
+_PUT_TIMES = (
+    "INSERT INTO times VALUES (?, ?, ?, ?) ON CONFLICT (start, part, name) DO UPDATE SET slots = excluded.slots"
+)
 _FIND_LINE = "SELECT id FROM lines WHERE caller = ? AND tool = ? AND provider = ? AND model = ?"
 _ADD_LINE = "INSERT INTO lines (caller, tool, provider, model) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _FIND_KIND = "SELECT id FROM kinds WHERE line = ? AND kind = ? AND decision = ? AND rule = ? AND strategy = ?"
@@ -299,7 +302,8 @@ class Batch:
         write_many("INSERT INTO damaged VALUES (?, ?, ?, ?)", self._damaged)
         self._spread()
         self._add_days()
-        write_many(_UPSERT_CELL, [self._values(*key, cell) for key, cell in self._cells.items()])
+        known = self._known_slots([key for key, cell in self._cells.items() if cell.slots])
+        write_many(_UPSERT_CELL, [self._values(*key, cell, known.get(key)) for key, cell in self._cells.items()])
         self._write_times()
         for statement in (_UPSERT_FAULT, _UPSERT_REPAIR, _UPSERT_RULE):
             own = ((*key[1:], times) for key, times in self._times.items() if key[0] is statement)
@@ -333,10 +337,14 @@ class Batch:
                     own = found.setdefault((start, *part), {})
                     for slot, times in cell.slots.items():
                         own[slot] = own.get(slot, 0) + times
-        for key, slots in found.items():
-            known = self._do("SELECT slots FROM times WHERE start = ? AND part = ? AND name = ?", key).fetchone()
-            kept = write_slots(slots if known is None else _added(read_slots(known[0]), slots))
-            self._do("INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?)", (*key, kept))
+        known = self._known_times(list(found))
+        self._connection.executemany(
+            _PUT_TIMES,
+            [
+                (*key, write_slots(_added(read_slots(known[key]), slots) if key in known else slots))
+                for key, slots in found.items()
+            ],
+        )
 
     def _parts(self, line: int) -> tuple[tuple[str, str], ...]:
         found = self._ids.get(("line", line))
@@ -346,14 +354,21 @@ class Batch:
             self._ids["line", line] = found
         return found
 
-    def _values(self, start: str, line: int, cell: _Cell) -> tuple[Any, ...]:
+    def _values(self, start: str, line: int, cell: _Cell, known: bytes | None) -> tuple[Any, ...]:
         """As the row is to be; the slots with those that it has."""
         slots = cell.slots
-        if slots:
-            found = self._do("SELECT slots FROM cells WHERE start = ? AND line = ?", (start, line)).fetchone()
-            if found is not None and found[0] is not None:
-                slots = _added(read_slots(found[0]), slots)
+        if slots and known is not None:
+            slots = _added(read_slots(known), slots)
         return (start, line, *cell.numbers, write_slots(slots) if cell.slots else None)
+
+    def _known_slots(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], bytes | None]:
+        """The slots that cells have."""
+        question = "SELECT slots FROM cells WHERE start = ? AND line = ?"
+        return {key: found[0] for key in keys if (found := self._do(question, key).fetchone()) is not None}
+
+    def _known_times(self, keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], bytes]:
+        question = "SELECT slots FROM times WHERE start = ? AND part = ? AND name = ?"
+        return {key: found[0] for key in keys if (found := self._do(question, key).fetchone()) is not None}
 
 
 def _added(slots: dict[int, int], more: dict[int, int]) -> dict[int, int]:
@@ -365,8 +380,10 @@ def _added(slots: dict[int, int], more: dict[int, int]) -> dict[int, int]:
 def total_days(connection: sqlite3.Connection, today: str) -> None:
     """Each day before this one gets a total of its own: the sum of its hours."""
 
+    do = connection.execute
+
     def ask(question: str, *values: Any) -> list[Any]:
-        return connection.execute(question, values).fetchall()
+        return do(question, values).fetchall()
 
     hours = f"SELECT DISTINCT substr(start, 1, {DAY}) FROM spans WHERE length(start) = {HOUR} AND start < ?"
     for (day,) in ask(f"{hours} EXCEPT SELECT start FROM spans WHERE length(start) = {DAY}", today):
@@ -377,16 +394,16 @@ def total_days(connection: sqlite3.Connection, today: str) -> None:
             slots[line] = _added(slots.get(line, {}), read_slots(some))
         for line, *numbers in ask(f"SELECT line, {SUMS} FROM cells {among} GROUP BY line", *within):
             kept = write_slots(slots[line]) if line in slots else None
-            ask(_UPSERT_CELL, day, line, *numbers, kept)
+            do(_UPSERT_CELL, (day, line, *numbers, kept))
         sums: dict[tuple[str, str], dict[int, int]] = {}
         for part, name, some in ask(f"SELECT part, name, slots FROM times {among}", *within):
             sums[part, name] = _added(sums.get((part, name), {}), read_slots(some))
         for key, some in sums.items():
-            ask("INSERT INTO times VALUES (?, ?, ?, ?)", day, *key, write_slots(some))
+            do("INSERT INTO times VALUES (?, ?, ?, ?)", (day, *key, write_slots(some)))
         for table, key in (("faults", "line, error"), ("repairs", "line, strategy"), ("rules", "caller, kind, rule")):
-            ask(f"INSERT INTO {table} SELECT ?, {key}, sum(times) FROM {table} {among} GROUP BY {key}", day, *within)
-        ask(
+            do(f"INSERT INTO {table} SELECT ?, {key}, sum(times) FROM {table} {among} GROUP BY {key}", (day, *within))
+        do(
             "INSERT INTO spans SELECT ?, min(first), max(last), min(low), max(high), sum(calls), sum(rows)"
             f" FROM spans {among}",
-            day, *within,
+            (day, *within),
         )  # fmt: skip

@@ -138,7 +138,7 @@ class _Filler:
                 self._counts.times.setdefault((part, name), Durations()).add_slots(read_slots(slots), 0.0)
         faults = f"SELECT line, error, sum(times) AS times FROM faults {among}{only} GROUP BY line, error"
         for line, error, times in self._ask(
-            f"SELECT line, text, times FROM ({faults}) JOIN errors ON errors.id = error", *values
+            f"SELECT line, text, times FROM ({faults}) AS found JOIN errors ON errors.id = error", *values
         ):
             self._tally(line).errors[error] += times
         repairs = f"SELECT line, strategy, sum(times) FROM repairs {among}{only} GROUP BY line, strategy"

@@ -10,7 +10,7 @@ decision is ever taken by it, and it is no part of the chain. Writers pay nothin
 """
 
 import sqlite3
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import inf
@@ -19,8 +19,8 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from rightcall.record.rollup.batch import Batch, total_days
-from rightcall.record.rollup.tables import DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
-from rightcall.record.tables import Tables
+from rightcall.record.rollup.tables import AFTER, DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
+from rightcall.record.tables import AuditEntry, Tables
 
 STEP: Final = 10_000
 """Records that are counted in one transaction."""
@@ -138,9 +138,10 @@ class Rollup:
         oldest = tables.oldest()
         if mark.first >= oldest:
             return mark
+        self._forget_days(oldest)
         gone = self.ask(f"{ROWS} WHERE seq < ? ORDER BY seq LIMIT {STEP}", oldest)
         through = oldest if len(gone) < STEP else gone[-1][0] + 1
-        batch = Batch(self._connection, {})
+        batch = self._batch({})
         for row in gone:
             batch.forget(CountedRow(*row))
         batch.write()
@@ -159,6 +160,25 @@ class Rollup:
         self._do("DELETE FROM errors WHERE id NOT IN (SELECT error FROM faults)")
         return mark._replace(first=oldest, generation=mark.generation + 1)
 
+    def _forget_days(self, oldest: int) -> None:
+        """Days that are over and of which no call is left go as a whole, however many calls they had."""
+        days = self.ask(f"SELECT start, low, high FROM spans WHERE length(start) = {DAY} AND high < ?", oldest)
+        for day, low, high in days:
+            for table in ("cells", "times", "faults", "repairs", "rules", "spans"):
+                self._do(f"DELETE FROM {table} WHERE start >= ? AND start < ?", (day, day + AFTER))
+            gone = "DELETE FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
+            self._do(gone, (low, high, day, day + AFTER))
+
+    def _batch(self, ids: dict[Any, Any]) -> Batch:
+        return Batch(self._connection, ids)
+
+    def _next(self, tables: Tables, mark: Mark) -> Iterable[AuditEntry]:
+        """The records that are counted next."""
+        return islice(tables.entries(mark.seq), STEP)
+
+    def _total_days(self, today: str) -> None:
+        total_days(self._connection, today)
+
     def _taken(self, tables: Tables, mark: Mark) -> Mark:
         """Count the next records."""
         if mark.first < tables.oldest():
@@ -167,12 +187,12 @@ class Rollup:
         if known != mark.generation or len(ids) > _REMEMBERED:
             ids = {}
             self._ids = mark.generation, ids
-        batch = Batch(self._connection, ids)
+        batch = self._batch(ids)
         entry = None
-        for entry in islice(tables.entries(mark.seq), STEP):
+        for entry in self._next(tables, mark):
             batch.take(entry)
         batch.write()
         if entry is not None and entry.at[:DAY] != self._today:
             self._today = entry.at[:DAY]
-            total_days(self._connection, self._today)
+            self._total_days(self._today)
         return mark if entry is None else mark._replace(seq=entry.seq, hash=entry.hash)
