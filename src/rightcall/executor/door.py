@@ -579,8 +579,7 @@ def _needs(asked: Asked) -> Needs:
 
 def _path_of(store: Store) -> str | None:
     """Where a store lies, for one that lies in a file."""
-    path: os.PathLike[str] | None = getattr(store, "path", None)
-    return None if path is None else os.fspath(path)
+    return getattr(store, "path", None)
 
 
 def _desk(policy: str | None, named: str, store: str | None) -> str:

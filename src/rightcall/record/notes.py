@@ -299,7 +299,7 @@ def _contents(path: str) -> bytes:
 def folder_beside(store: object) -> str | None:
     """Beside the database of a store, under a name that the paths it guards cover; None for one in memory."""
     path = getattr(store, "path", None)
-    return None if path is None else f"{os.fspath(path)}-definitions"
+    return None if path is None else f"{path}-definitions"
 
 
 def _replace(folder: str, name: str, text: bytes) -> bool:

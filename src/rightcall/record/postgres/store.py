@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from shutil import rmtree
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
@@ -53,7 +52,7 @@ class Readers:
         self._patience = busy_seconds
         self._free = threading.Semaphore(_READERS)
         self._idle: list[tuple[psycopg.Connection[Any], PostgresTables]] = []
-        self._folder = Path(tempfile.mkdtemp(prefix="rightcall-rollup-"))
+        self._folder = tempfile.mkdtemp(prefix="rightcall-rollup-")
         self._closed = False
 
     def look(self, work: Callable[[Tables], T]) -> T:
@@ -98,7 +97,7 @@ class Readers:
             if isinstance(error, load_driver().Error):
                 raise fault_of(error, self._address) from error
             raise
-        return connection, PostgresTables(connection, self._clock, None, self._folder / "rollup.db")
+        return connection, PostgresTables(connection, self._clock, None, f"{self._folder}/rollup.db")
 
     def _give_back(self, connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:
         try:

@@ -3,7 +3,6 @@ a statement of its own. Readers use it, and works that say nothing beforehand of
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, json
@@ -78,7 +77,7 @@ class PostgresTables:
     """Everything that `Tables` asks for. Records are sent before anything else is asked about them, or at the end."""
 
     def __init__(
-        self, connection: "psycopg.Connection[Any]", clock: Clock, chain: Chain | None, rollup_file: Path | None = None
+        self, connection: "psycopg.Connection[Any]", clock: Clock, chain: Chain | None, rollup_file: str | None = None
     ) -> None:
         """`chain` is what a writer adds to; a reader has none."""
         self._connection = connection
