@@ -316,7 +316,8 @@ def test_who_only_looks_writes_nothing_and_counts_on_from_what_there_is(
     Diary(store, clock).ran()
     wanted = shown(store.look(lambda tables: by_pass(tables, "1week", None)))
     store.close()
-    readers = Readers(database, clock, Runs(database), 0.2, Origin(database, found=False), alone=True)
+    path = str(database)
+    readers = Readers(path, clock, Runs(path), 0.2, Origin(path, found=False), alone=True)
     assert readers.look(lambda tables: tables.rollup().mark()) == rolled
     assert list(differing(shown(readers.look(lambda tables: by_rollup(tables, "1week", None))), wanted)) == []
     readers.close()

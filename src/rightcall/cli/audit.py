@@ -5,7 +5,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from shlex import quote
 from time import sleep
 from typing import Any, get_args
@@ -138,7 +137,7 @@ def _warn_of_another(store: "Looking") -> None:
     speak_on_stderr()
     with suppress(StoreError):  # whoever reads on is told
         if problem := store.look(store.strangeness):
-            warn(f"{escaped(str(store.path))} is not the audit that was written here last: {escaped(problem, 300)}")
+            warn(f"{escaped(store.path)} is not the audit that was written here last: {escaped(problem, 300)}")
 
 
 def _show(store: "Looking", options: Namespace) -> int:
@@ -388,11 +387,11 @@ _BESIDE = ("", "-wal", "-shm")
 def adopt_audit(options: Namespace) -> int:
     if server_of(options):
         raise ConfigError("`audit adopt` is for a store in a file; one on a server is restored by its operator")
-    path = Path(database_of(options)).resolve()
-    if not path.exists() and not lost(path):
-        raise ConfigError(f"no audit log at {escaped(str(path))}; nothing was changed. Check `--store`")
+    path = os.path.realpath(database_of(options))
+    if not os.path.exists(path) and not lost(path):
+        raise ConfigError(f"no audit log at {escaped(path)}; nothing was changed. Check `--store`")
     if not lost(path) and not _was_a_store(path):
-        raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--store`")
+        raise ConfigError(f"{escaped(path)} is not an audit log; nothing was changed. Check `--store`")
     problem = _problem(path, found=found_in(options) is not None)
     if problem is None:
         return _make_it_ones_own(path, options)
@@ -423,16 +422,16 @@ def adopt_audit(options: Namespace) -> int:
     return OK
 
 
-def _make_it_ones_own(path: Path, options: Namespace) -> int:
+def _make_it_ones_own(path: str, options: Namespace) -> int:
     """A store that is in order. One that came from elsewhere counts whole once its user has named it."""
     if counts_whole(path):
         same = "The audit is the one that was there before. Nothing was changed."
         tell(options, {"adopted": False}, lambda _: [same])
         return OK
-    command = f"rightcall audit adopt --store {quote(str(path))}"
+    command = f"rightcall audit adopt --store {quote(path)}"
     if options.store is None:
         raise ConfigError(
-            f"{escaped(str(path))} was not made by you here. If it is yours, name it: `{escaped(command)}`. "
+            f"{escaped(path)} was not made by you here. If it is yours, name it: `{escaped(command)}`. "
             "Nothing was changed"
         )
     by = who(options)
@@ -462,9 +461,9 @@ def _confirmed(options: Namespace) -> bool:
     return agrees("Go on with what is there now, and record that? [y/N] ", "Nothing was changed.")
 
 
-def _after(path: Path, record: dict[str, Any]) -> list[str]:
+def _after(path: str, record: dict[str, Any]) -> list[str]:
     """What is in force now, and what to do where that is not what was."""
-    where = f"--store {escaped(quote(str(path)))}"
+    where = f"--store {escaped(quote(path))}"
     if record["new"]:
         return [
             "A new audit was begun.",
@@ -480,7 +479,7 @@ def _after(path: Path, record: dict[str, Any]) -> list[str]:
     ]
 
 
-def _problem(path: Path, *, found: bool) -> StoreError | None:
+def _problem(path: str, *, found: bool) -> StoreError | None:
     """What is wrong with it, where that is for a person to decide; any other fault is raised."""
     try:
         SqliteStore(path, found=found).close()
@@ -491,34 +490,34 @@ def _problem(path: Path, *, found: bool) -> StoreError | None:
     return None
 
 
-def _was_a_store(path: Path) -> bool:
+def _was_a_store(path: str) -> bool:
     """Whether a file is, or was, one of ours: a database, or a file with a key or a note of ours."""
-    beside = any(path.with_name(f"{path.name}{end}").exists() for end in (".key", "-head"))
-    if beside or recall("stores", str(path)) is not None:
+    beside = any(os.path.exists(f"{path}{end}") for end in (".key", "-head"))
+    if beside or recall("stores", path) is not None:
         return True
     with open(path, "rb", opener=plain_file) as file:
         return file.read(16) == b"SQLite format 3\0"
 
 
-def _move_aside(path: Path) -> list[str]:
+def _move_aside(path: str) -> list[str]:
     """A file that cannot be read is kept under another name, and so is a key that is none."""
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     moved: list[str] = []
-    key = path.with_name(f"{path.name}.key")
-    files = [path.with_name(f"{path.name}{end}") for end in _BESIDE if not _is_whole(path)]
-    files += [key] if key.exists() and key.stat().st_size != 32 else []
+    key = f"{path}.key"
+    files = [f"{path}{end}" for end in _BESIDE if not _is_whole(path)]
+    files += [key] if os.path.exists(key) and os.path.getsize(key) != 32 else []
     for file in files:
-        if file.exists():
-            other: Any = file.with_name(f"{file.name}.before-{moment}")
+        if os.path.exists(file):
+            other = f"{file}.before-{moment}"
             os.rename(file, other)
-            moved.append(other.name)
+            moved.append(os.path.basename(other))
     return moved
 
 
-def _is_whole(path: Path) -> bool:
+def _is_whole(path: str) -> bool:
     """Whether it is the key beside it that is damaged, and not the database."""
     try:
-        with closing(Looking(str(path), found=True)) as looking:
+        with closing(Looking(path, found=True)) as looking:
             looking.look(lambda tables: tables.head())
     except StoreError:
         return False

@@ -2,7 +2,6 @@
 whoever calls one `path` a path. They are found wherever they stand, also in JSON that is written as a text. And
 repeated calls, where nobody can say whether anything has changed meanwhile."""
 
-import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from msgspec import json
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, found_at, plain_name
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
@@ -277,7 +277,7 @@ _IN_PATHS = ("/", "\\", ".", "~", "$", "%", "\0")
 # A record holds no answers, so each completed call keeps a keyed digest of what it gave. Of a call whose answer nobody
 # sees (the client runs it) the summary has to do.
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 LOOP = "loop"
 """The rule that refuses it."""

@@ -1,7 +1,6 @@
 """From a call as a host hands it over to what is asked of the policy: checked, named as the policy names it, with its
 record ready to be written. No I/O, apart from following the links of paths."""
 
-import logging
 import os
 from collections.abc import Iterator
 from typing import Any, Literal, cast
@@ -9,6 +8,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.files.guarded import NOWHERE
 from rightcall.base.files.rules import PathRules, path_rules
 from rightcall.base.secrets import Redactor
@@ -79,7 +79,7 @@ def _problems(verdict: Verdict) -> Iterator[Problem]:
             yield Problem("value", repair.path, f"{where} is ambiguous ({repair.rule})")
 
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 _OF_THE_GATE = ("validation", "unknown_tool")
 _MOST_NAMES, _LONGEST_NAMES = 1000, 400

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import inf
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import NamedTuple, cast
@@ -78,7 +77,7 @@ class _Reader(NamedTuple):
 
 class Readers:
     def __init__(
-        self, path: Path, clock: Clock, runs: Runs, busy_seconds: float, origin: "Origin", *, alone: bool = False
+        self, path: str, clock: Clock, runs: Runs, busy_seconds: float, origin: "Origin", *, alone: bool = False
     ) -> None:
         """`alone`: there is no writer who has seen where the store comes from."""
         self._private = PrivateTexts(path)
@@ -149,7 +148,7 @@ class Readers:
 # over, and forgets old starts.
 
 EVERY = 5 * SECOND
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_BOOT = "/proc/sys/kernel/random/boot_id"
 _DRIFT = SECOND
 """How far the two clocks may go apart before they are written down again."""
 _REFRESH = 60 * SECOND
@@ -192,7 +191,8 @@ def _shift(tables: SqliteTables, now: int, then: int, passed: int) -> None:
 def boot_id() -> str:
     """Changes whenever the machine starts; empty where the system does not tell."""
     try:
-        return _BOOT.read_text(encoding="ascii").strip()
+        with open(_BOOT, "rb") as file:
+            return file.read().decode("ascii").strip()
     except OSError:
         return ""
 
@@ -216,7 +216,7 @@ class Session:
     """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
 
     def __init__(
-        self, path: Path, clock: Clock, runs: Runs, private: PrivateTexts, identity: Identity, origin: "Origin"
+        self, path: str, clock: Clock, runs: Runs, private: PrivateTexts, identity: Identity, origin: "Origin"
     ) -> None:
         self._path = path
         self._clock = clock
@@ -383,7 +383,7 @@ _NUDGE = Job(lambda _: None)
 class Writer:
     """Owns the session: nobody else touches it."""
 
-    def __init__(self, path: Path, session: Session, busy_seconds: float) -> None:
+    def __init__(self, path: str, session: Session, busy_seconds: float) -> None:
         self._path = path
         self._session = session
         self._patience = busy_seconds
@@ -402,7 +402,7 @@ class Writer:
         """When somebody has last waited in vain for another process."""
         self._closed = False
         self._last = False
-        self._thread = threading.Thread(target=self._write, name=f"rightcall {path.name}", daemon=True)
+        self._thread = threading.Thread(target=self._write, name=f"rightcall {os.path.basename(path)}", daemon=True)
         self._thread.start()
 
     def do(self, job: Job) -> bool:
@@ -563,9 +563,9 @@ class SqliteStore:
         """`adopting` (who, and why): take the file for the audit that was there, also where it is not. `found`: nobody
         named it, it lay in a folder that somebody else may have filled."""
         self.clock = clock or SystemClock()
-        self.path = Path(path).resolve()  # what lies beside it is the same by whatever name it is opened
+        self.path = os.path.realpath(path)  # what lies beside it is the same by whatever name it is opened
         self._forked = False
-        self._runs = Runs(self.path.with_name(self.path.name + "-runs"))
+        self._runs = Runs(f"{self.path}-runs")
         origin = Origin(self.path, found=found, adopting=adopting is not None)
         self._readers = Readers(self.path, self.clock, self._runs, busy_seconds, origin)
         self._identity = Identity(self.path, adopting)

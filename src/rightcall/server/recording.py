@@ -17,7 +17,6 @@ import threading
 from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -478,7 +477,7 @@ class Recording:
 
     def _strangeness(self, tables: Tables) -> str:
         """Why the file is not the one that was opened; empty where it is, or the store has no file."""
-        path: Path | None = getattr(self.store, "path", None)
+        path: str | None = getattr(self.store, "path", None)
         return "" if path is None else wrong_with(path, cast("Identified", tables))
 
     def paused(self) -> Pause | None:

@@ -8,7 +8,6 @@ event ─▶ what happened ─┬─ before ─▶ Door.judge ─▶ the host's 
 from __future__ import annotations
 
 import json as std_json
-import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any, cast
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.text import escaped
 from rightcall.executor.door import Door, host_result
 from rightcall.executor.passage import Passage
@@ -39,7 +39,7 @@ from rightcall.record.notes import folder_beside, remembered_servers, remembered
 from rightcall.record.tables import EndBody, Tables, read_call
 from rightcall.types import Mode
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 _ABOUT_INPUT = ("validation", "unknown_tool", "loop")
 """Rules that say nothing of a call whose input could not be read."""

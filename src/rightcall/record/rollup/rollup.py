@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import inf
-from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
@@ -41,7 +40,7 @@ class Rollup:
     """Of one audit, for one reader at a time."""
 
     def __init__(
-        self, path: Path | None, newest: Callable[[int], bytes | None] = lambda _seq: None, *, writable: bool = True
+        self, path: str | None, newest: Callable[[int], bytes | None] = lambda _seq: None, *, writable: bool = True
     ) -> None:
         """`newest` gives the hash of a record in the audit as it is now, also where whoever reads it sees an earlier
         state. Without a path, or where nothing may be written, all of it is in memory."""

@@ -8,10 +8,11 @@ import os
 import sqlite3
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from msgspec import msgpack
+
+from rightcall.record.sqlite_file import as_uri
 
 MINUTE: Final = 16
 HOUR: Final = 13
@@ -117,14 +118,14 @@ ROWS = f"SELECT {', '.join(CountedRow._fields)} FROM calls"
 # ── the file ──
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def opened(path: str) -> sqlite3.Connection:
     """The file, made where it is missing, and made anew where it is not ours; memory where that cannot be."""
     for _ in range(2):
         connection = None
         try:
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600))
-            connection = _connect(f"{path.as_uri()}?mode=rw")
+            connection = _connect(f"{as_uri(path)}?mode=rw")
             connection.execute("PRAGMA journal_mode = WAL")
             if _made(connection):
                 return connection
@@ -147,12 +148,12 @@ def _is_damage(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def in_memory(path: Path | None) -> sqlite3.Connection:
+def in_memory(path: str | None) -> sqlite3.Connection:
     """Beginning with what the file knows, where there is one."""
     connection = _connect("file::memory:")
-    if path is not None and path.is_file():
+    if path is not None and os.path.isfile(path):
         with suppress(sqlite3.Error):
-            source = _connect(f"{path.as_uri()}?mode=ro")
+            source = _connect(f"{as_uri(path)}?mode=ro")
             try:
                 if _is_ours(source):
                     source.backup(connection)
