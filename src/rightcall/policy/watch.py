@@ -20,6 +20,9 @@ from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
 
 
+_AS_DICT = '{"policy": {"write": "ask"}}'
+
+
 def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None) -> Policy:
     """The policy from a file, from a dict of the same shape, or the default one. Of a file that was only found
     (`FoundPolicy`), what may be believed of it.
@@ -34,6 +37,12 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
 
     if isinstance(policy, Mapping):
         return read_document(policy)
+    if not isinstance(policy, (str, os.PathLike)):
+        raise PolicyError(
+            f"`policy` must be the path of a file or a dict, such as {_AS_DICT}; got {type(policy).__name__}"
+        )
+    if isinstance(policy, str) and "\n" in policy:
+        raise PolicyError(f"`policy` is the text of a policy, not the path of a file; pass a dict, such as {_AS_DICT}")
     from rightcall.policy.trust import load_file
 
     return load_file(policy)

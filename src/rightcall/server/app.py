@@ -379,7 +379,11 @@ class Running(uvicorn.Server):
         if not self.started:
             raise ConfigError("the server did not start: see what was logged just before")
         host, port = self._bound.getsockname()[:2]
-        self._on_ready(host, port)
+        try:
+            self._on_ready(host, port)
+        except BaseException:  # nobody reads the address any more: the application ends in order before that is told
+            await self.shutdown(sockets)
+            raise
 
     async def main_loop(self) -> None:
         """uvicorn's looks ten times a second whether it shall end; this one is told, and looks at the clock only."""
