@@ -101,6 +101,7 @@ def arguments(parser: ArgumentParser) -> None:
     json_option(action("head", "Print number and hash of the last record, to keep elsewhere"))
     export = action("export", "Export every record with its hash")
     export.add_argument("file", nargs="?", default="-", metavar="FILE", help="File to write (default: standard output)")
+    export.add_argument("--force", action="store_true", help="Replace an existing file")
     export.add_argument("--format", choices=FORMATS, default="jsonl", help="Format (default: %(default)s)")
     for one in (tail, export):
         one.add_argument("--as", dest="caller", metavar="CALLER", help="Only records of this caller")

@@ -124,6 +124,7 @@ def serve_upstream(
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
+    from rightcall.executor.notices import warn_of_notices
     from rightcall.policy.watch import PolicyInForce
     from rightcall.record.memory import store_path
 
@@ -150,6 +151,8 @@ def serve_upstream(
             )  # fmt: skip
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             start_exporting(service.proxy.telemetry)
+            if parts.own is None:  # the executor of the others says it by itself
+                warn_of_notices(policy.current)
             database = store_path(policy.current, policy_path(options), options.root)
             with _console(options, recording, policy, service) as told, announced(database) as announce:
 

@@ -19,7 +19,6 @@ from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
 
-
 _AS_DICT = '{"policy": {"write": "ask"}}'
 
 
