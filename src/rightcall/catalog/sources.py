@@ -250,10 +250,10 @@ def _definition(raw: dict[str, Any], number: int) -> Definition:
     if not isinstance(name, str) or not name.strip():
         raise ToolError(f"tool number {number} has no name{_told_keys(raw)}; right is {SHAPES}")
     schema: Any = next((raw[key] for key in SCHEMA_KEYS if raw.get(key) is not None), None)
-    if schema is None:
-        _refuse_misspelt(name, raw)
     if as_schema(schema).keys() == {"json"}:  # Bedrock
         schema = schema["json"]
+    if schema is None:
+        _refuse_misspelt(name, raw)
     description = raw.get("description")
     rules = Rules(examples=_examples(raw))
     return Definition(name, description if isinstance(description, str) else "", schema, rules=rules)

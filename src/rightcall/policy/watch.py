@@ -36,7 +36,7 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
 
     if isinstance(policy, Mapping):
         return read_document(policy)
-    if not isinstance(policy, (str, os.PathLike)):
+    if not isinstance(policy, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
         raise PolicyError(
             f"`policy` must be the path of a file or a dict, such as {_AS_DICT}; got {type(policy).__name__}"
         )
