@@ -69,7 +69,14 @@ class Life:
     def do(self, step: Any) -> None:
         match step:
             case ("call", kind, caller, tool, strategy, context, model):
-                more = {"strategy": strategy, "context": context, "model": model, "provider": model and "p"}
+                origin = "native" if context else "text"
+                more = {
+                    "strategy": strategy,
+                    "origin": origin,
+                    "context": context,
+                    "model": model,
+                    "provider": model and "p",
+                }
                 body = CallBody(caller, tool, {}, "d", "allow", f"rule:{kind}", **more)
                 self.calls.append(self.store.transact(lambda tables: tables.append(kind, 0, encode(body))))
             case ("end", back, status, time, error, cached) if len(self.calls) > back:

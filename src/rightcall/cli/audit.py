@@ -50,6 +50,7 @@ from rightcall.record.verify import (
     Pruned,
     Verification,
     anchor_text,
+    note_verified,
     plan,
     prune_in_steps,
     read_anchor,
@@ -100,6 +101,7 @@ def arguments(parser: ArgumentParser) -> None:
     json_option(action("head", "Print number and hash of the last record, to keep elsewhere"))
     export = action("export", "Export every record with its hash")
     export.add_argument("file", nargs="?", default="-", metavar="FILE", help="File to write (default: standard output)")
+    export.add_argument("--force", action="store_true", help="Replace an existing file")
     export.add_argument("--format", choices=FORMATS, default="jsonl", help="Format (default: %(default)s)")
     for one in (tail, export):
         one.add_argument("--as", dest="caller", metavar="CALLER", help="Only records of this caller")
@@ -159,6 +161,8 @@ def _last_call(store: "Looking") -> int:
 def _verify(store: "Looking", options: Namespace) -> int:
     anchor = None if options.anchor is None else anchor_of(options.anchor)
     result = check(store, anchor)
+    if anchor is None or result.ok:  # a wrong anchor says nothing of the records
+        note_verified(store, result, store.look(lambda tables: tables.wall()))
     tell(options, record_of(result, anchor), lambda style: lines(result, anchor, style))
     return OK if result.ok else REFUSED
 

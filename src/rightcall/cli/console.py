@@ -239,7 +239,13 @@ def console_beside(options: Namespace, store: Store, policy: PolicyInForce, serv
         settings = replace(settings, port=0)
     check_settings(settings)
     console = Console(
-        store, lambda: policy.current, options.root, service.state, service.tools, partial(_checks, options)
+        store,
+        lambda: policy.current,
+        options.root,
+        service.state,
+        service.tools,
+        partial(_checks, options),
+        service.passed,
     )
     with announced(database_of(options), "console") as announce, console_running(console, settings) as address:
         announce(address.origin)

@@ -124,6 +124,7 @@ def serve_upstream(
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
+    from rightcall.executor.notices import warn_of_notices
     from rightcall.policy.watch import PolicyInForce
     from rightcall.record.memory import store_path
 
@@ -150,6 +151,8 @@ def serve_upstream(
             )  # fmt: skip
             service = assemble(url, policy, treated, access, parts, provider=options.provider)
             start_exporting(service.proxy.telemetry)
+            if parts.own is None:  # the executor of the others says it by itself
+                warn_of_notices(policy.current)
             database = store_path(policy.current, policy_path(options), options.root)
             with _console(options, recording, policy, service) as told, announced(database) as announce:
 
@@ -294,7 +297,7 @@ def _ready(
     else:
         say(*tell(base, token, style_for(sys.stdout)))
         if mcp:
-            say(f"MCP clients find the servers of your policy, joined, at {base_url(base, token)}/mcp")
+            say("MCP clients find the servers of your policy, joined, at the base URL with /mcp instead of /v1.")
         say(*console)
     sys.stdout.flush()
 
@@ -438,29 +441,33 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
         ]
     file = "" if options.root == "." else f" {escaped(quote(os.path.join(options.root, POLICY_FILE)))}"
     first = (
-        f"   curl -si {url}/v1/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
+        f"   curl -si $BASE/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
         if practice
-        else f"   curl -s {url}/v1/models"
+        else "   curl -s $BASE/models"
     )
     return [
         f"RightCall serves {style.tint(base, 'bold')} in front of {model}.",
-        f"  health   {url}/health",
-        f"  metrics  {url}/metrics",
-        f"  token    {token or 'none is needed (--no-auth)'}",
+        f"The base URL for your client{_keep_secret(token)}. Anthropic's and Ollama's clients leave out /v1:",
+        f"  BASE={style.tint(f'{url}/v1', 'bold')}",
         "",
-        "Three things to try:",
+        "Three things to try, after pasting that line into a shell:",
         "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
         first,
-        f"2. The base URL for a client: {style.tint(f'{url}/v1', 'bold')} (Anthropic's and Ollama's: {url})",
-        f"   In front of your own model: {own}",
+        f"2. Your own model behind it: {own}",
         "3. Two lines for your rightcall.toml, so that nothing is changed but everything told:",
         "   [gate.hosts.proxy]",
         '   mode = "observe"',
         f"   They count once you trust the file ({program()} trust{file}) and start again.",
-        f"   What passed is in the audit: {follow_up('audit tail', options, program())}",
+        f"What passed is in the audit log: {follow_up('audit tail', options, program())}",
+        f"Health is at {base}/health, and metrics: curl ${{BASE%/v1}}/metrics",
         "",
         "Press Ctrl-C to stop.",
     ]
+
+
+def _keep_secret(token: str | None) -> str:
+    """The token is printed once, in the base URL: everything else refers to that."""
+    return " (no token is needed: `--no-auth`)" if token is None else ", with the token that lets it in"
 
 
 HELP_PROXY = """\
@@ -492,6 +499,6 @@ def _describe_addresses(options: Namespace, base: str, token: str | None, style:
     return [
         f"Proxy listening{' (mode observe: nothing is changed)' if options.observe else ''}. Base URLs:",
         f"  OpenAI and most clients  {style.tint(f'{url}/v1', 'bold')}",
-        f"  Anthropic, Ollama        {style.tint(url, 'bold')}",
+        f"  Anthropic, Ollama        {style.tint(url, 'bold') if token is None else 'the same without /v1'}",
         "Leave everything else in your client as it is, also its key. Press Ctrl-C to stop.",
     ]

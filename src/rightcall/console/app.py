@@ -53,7 +53,9 @@ class Console(Struct, frozen=True):
     tools: Callable[[], list[tuple[str, dict[str, Any]]]] = list
     """the tools of the MCP servers behind that, each with its server,"""
     checks: Callable[[], Mapping[str, Any]] = dict
-    """and what `rightcall doctor` finds on this machine."""
+    """what `rightcall doctor` finds on this machine,"""
+    passed: Callable[[int], list[list[dict[str, Any]]]] = lambda _: []
+    """and the tools of the last requests through the proxy."""
 
 
 def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
@@ -61,7 +63,7 @@ def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
     pulse = Pulse(console.store)
     site = Site(
         console.store, console.policy, address, pulse, Kept(), PAGES, console.root, console.state, console.tools,
-        console.checks,
+        console.checks, console.passed,
     )  # fmt: skip
     app = Starlette(
         routes=[

@@ -198,6 +198,7 @@ class Executor:
             )  # fmt: skip
             self._redactor = self._new_redactor()
             self._note_policy("loaded")
+            self._warn_of_notices()
 
     def close(self) -> None:
         """Everything that was recorded is on disk, the servers that were started have ended; a store that was handed in
@@ -571,6 +572,7 @@ class Executor:
         self._policy.take(new)
         self._toolbox, self._redactor = toolbox, self._new_redactor()
         self._note_policy("loaded")
+        self._warn_of_notices()
         return toolbox
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool], known: Iterable[PackTool] = ()) -> Toolbox:
@@ -588,6 +590,12 @@ class Executor:
         if self._store is None:
             return None
         return Redactor(self._store.key(), self._policy.current.settings.audit.redact)
+
+    def _warn_of_notices(self) -> None:
+        if self._policy.current.settings.approvals.notify:
+            from rightcall.executor.notices import warn_of_notices  # late: few policies name anybody
+
+            warn_of_notices(self._policy.current)
 
     def _note_policy(self, what: str) -> None:
         if self._store is None:

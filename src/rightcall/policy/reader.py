@@ -40,6 +40,7 @@ from rightcall.policy.settings import (
     WriteSettings,
 )
 from rightcall.policy.values import (
+    POLICY_KEYS,
     TABLES,
     Readers,
     bare_address,
@@ -454,8 +455,9 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         raise source.wrong(
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {render_json(version)}"
         )
-    router = read_router(source, document)
     known = ("version", "gate", *TABLES, "servers", "router", *_SECTIONS)
+    _refuse_misplaced(source, document, known)
+    router = read_router(source, document)
     source.keys((), document, known)
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)
@@ -476,6 +478,19 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         source=source.name,
         digest=_digest(source, document),
     )
+
+
+def _refuse_misplaced(source: Source, document: Table, known: tuple[str, ...]) -> None:
+    """A key that is right, but not at the top: the header of its table was left out."""
+    for key, value in document.items():
+        homes = [table for table, keys in (("policy", POLICY_KEYS), ("gate", _GATE)) if key in keys]
+        if not homes or (key in known and isinstance(value, Mapping)):
+            continue
+        tables = " or ".join(f"[{table}]" for table in homes)
+        form = f"write {tables} above it"
+        if source.text is None:
+            form = " or ".join(f'{{"{table}": {{"{key}": {render_json(value, 60)}}}}}' for table in homes)
+        raise source.wrong((key,), f"belongs to {tables}: {form}")
 
 
 def _digest(source: Source, document: Table) -> str:

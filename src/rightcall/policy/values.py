@@ -264,7 +264,7 @@ def read_settings(source: Source, document: Table) -> Settings:
     """What these tables say, the defaults where they say nothing."""
     policy = source.table(("policy",), document.get("policy", {}))
     _refuse_folded(source, policy)
-    source.keys(("policy",), policy, (*_POLICY, "tools", "limits", "approval", "budgets", "paths", "commands", "urls"))
+    source.keys(("policy",), policy, POLICY_KEYS)
     plain = {key: _POLICY[key](source, ("policy", key), value) for key, value in policy.items() if key in _POLICY}
     settings = Settings(**plain)
     limits = _limits(source, ("policy", "limits"), policy.get("limits", {}), PRESETS[settings.preset])
@@ -410,6 +410,8 @@ _POLICY: Readers = {
     "allow": patterns,
     "deny": patterns,
 }
+POLICY_KEYS = (*_POLICY, "tools", "limits", "approval", "budgets", "paths", "commands", "urls")
+"""What `[policy]` may say."""
 _WINDOW: Readers = {key: whole(0, 1_000_000) for key in Window.__struct_fields__}
 _APPROVAL: Readers = {
     "tools": patterns,

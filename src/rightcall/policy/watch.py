@@ -19,6 +19,8 @@ from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
 
+_AS_DICT = '{"policy": {"write": "ask"}}'
+
 
 def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None) -> Policy:
     """The policy from a file, from a dict of the same shape, or the default one. Of a file that was only found
@@ -34,6 +36,12 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
 
     if isinstance(policy, Mapping):
         return read_document(policy)
+    if not isinstance(policy, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
+        raise PolicyError(
+            f"`policy` must be the path of a file or a dict, such as {_AS_DICT}; got {type(policy).__name__}"
+        )
+    if isinstance(policy, str) and "\n" in policy:
+        raise PolicyError(f"`policy` is the text of a policy, not the path of a file; pass a dict, such as {_AS_DICT}")
     from rightcall.policy.trust import load_file
 
     return load_file(policy)

@@ -164,6 +164,8 @@ class Service(Struct, frozen=True):
     """How it is at the moment, as `/health` tells it."""
     tools: Callable[[], list[tuple[str, dict[str, Any]]]] = list
     """Those of the MCP servers behind it, each with its server."""
+    passed: Callable[[int], list[list[dict[str, Any]]]] = lambda _: []
+    """The tools of the last requests through the proxy, as many sets as are asked for."""
 
 
 class Parts(Struct, frozen=True):
@@ -247,7 +249,8 @@ def assemble(
         Entrance(access, callers), metrics, Health(about, state_now), proxy=under_the_policy_of_now,
         beside={} if mcp is None else {"/mcp": mcp}, span=span,
     )  # fmt: skip
-    return Service(app, proxy, metrics, state, list if mcp is None else mcp.gateway.definitions)
+    definitions = list if mcp is None else mcp.gateway.definitions
+    return Service(app, proxy, metrics, state, definitions, lambda most: proxy.gates.recent(most))
 
 
 def _state_of(recording: Recording | None, mcp: Endpoint | None, held: Pause | None) -> dict[str, Any]:
@@ -307,6 +310,7 @@ def count(metrics: Metrics, facts: Facts) -> None:
     if facts.wire != "passed":
         metrics.observe(CHAT, facts.seconds, _chat_labels(facts))
     for did in facts.did:
+        metrics.fitted(did.fit)
         if did.fate in ("repaired", "lifted", "left"):
             watched = did.fate != "left" and (facts.observe or did.verdict.mode == "observe")
             metrics.changed("observed" if watched else did.fate)
@@ -379,7 +383,11 @@ class Running(uvicorn.Server):
         if not self.started:
             raise ConfigError("the server did not start: see what was logged just before")
         host, port = self._bound.getsockname()[:2]
-        self._on_ready(host, port)
+        try:
+            self._on_ready(host, port)
+        except BaseException:  # nobody reads the address any more: the application ends in order before that is told
+            await self.shutdown(sockets)
+            raise
 
     async def main_loop(self) -> None:
         """uvicorn's looks ten times a second whether it shall end; this one is told, and looks at the clock only."""

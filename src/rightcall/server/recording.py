@@ -34,6 +34,7 @@ from rightcall.policy.settings import Policy
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
+from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
 from rightcall.record.notes import note_policy, policy_note
@@ -68,6 +69,7 @@ class Metrics:
         self._seconds: dict[str, list[int]] = {}
         self._spent: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()
+        self._fits: Counter[str] = Counter()
         self._refusals: Counter[str] = Counter()
         self._upstream_errors: Counter[str] = Counter()
         self._durations: dict[str, dict[tuple[tuple[str, str], ...], Durations]] = {name: {} for name in DURATIONS}
@@ -107,6 +109,10 @@ class Metrics:
         found = self._known[seen] = series.setdefault(key, Durations(bounds))
         return found
 
+    def fitted(self, fit: Fit) -> None:
+        """One call of a model has passed."""
+        self._fits[fit] += 1
+
     def changed(self, kind: Change, count: int = 1) -> None:
         self._changes[kind] += count
 
@@ -135,6 +141,12 @@ class Metrics:
                 "counter",
                 "Tool calls that were checked, by the strategy that read them.",
                 self._call_lines(),
+            ),
+            _family(
+                "fits_total",
+                "counter",
+                "Tool calls of models: right as written, lifted from the text, repaired, or left as they were.",
+                _by("fit", self._fits),
             ),
             _family(
                 "changes_total",

@@ -159,7 +159,7 @@ class Batch:
 
     def _called(self, entry: AuditEntry, call: CountedCall) -> None:
         seq, at, caller, context, ids = entry.seq, entry.at, call.caller, call.context, self._ids
-        key = (caller, call.tool, call.provider, call.model, entry.kind, call.decision, call.rule, call.strategy)
+        key = (caller, call.tool, call.provider, call.model, entry.kind, call.decision, call.rule, call.fitted)
         number: int | None = ids.get(key)
         if number is None:
             line = self._number(_FIND_LINE, _ADD_LINE, key[:4])

@@ -22,7 +22,7 @@ AFTER: Final = "\x7f"
 """Behind every time that begins as what stands before it."""
 _BUSY_MS: Final = 2_000
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 _SCHEMA = """
 CREATE TABLE mark (seq INTEGER NOT NULL, hash BLOB NOT NULL, first INTEGER NOT NULL, generation INTEGER NOT NULL);
@@ -77,10 +77,10 @@ CREATE TABLE damaged (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT
 """
 """A line is a caller, a tool and who wrote the call; a kind is a line and what was decided, so that a filter is a set
 of kinds. `cells` are the calls of a line within an hour, or within a day that is over; with them `faults` by error,
-`repairs` by strategy (but `direct`) and `rules`; and `times`, how long the calls of each tool, caller, provider and
-model took, all lines together. `spans` says of minutes, hours and such days when their first and
-their last call was, and between which numbers all of them are: calls need no index by time or kind, which would cost
-more than all the rest."""
+`repairs` by strategy (but `direct`; calls lifted from the text among them) and `rules`; and `times`, how long the
+calls of each tool, caller, provider and model took, all lines together. `spans` says of minutes, hours and such days
+when their first and their last call was, and between which numbers all of them are: calls need no index by time or
+kind, which would cost more than all the rest."""
 
 TABLES = (
     "lines", "kinds", "contexts", "errors", "calls", "cells", "faults", "repairs", "rules", "spans", "messages",
