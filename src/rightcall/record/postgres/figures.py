@@ -80,7 +80,7 @@ CREATE TABLE rules (
 );
 CREATE TABLE spans (
     start text COLLATE "C" PRIMARY KEY, first text COLLATE "C" NOT NULL, last text COLLATE "C" NOT NULL,
-    low bigint NOT NULL, high bigint NOT NULL, calls bigint NOT NULL, rows bigint NOT NULL
+    low bigint NOT NULL, high bigint NOT NULL, calls bigint NOT NULL, passed bigint NOT NULL, rows bigint NOT NULL
 );
 CREATE TABLE messages (
     seq bigint PRIMARY KEY, at text COLLATE "C" NOT NULL, what text COLLATE "C" NOT NULL,

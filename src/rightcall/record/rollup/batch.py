@@ -48,12 +48,12 @@ _UPSERT_CELL = (
     + ", slots = coalesce(excluded.slots, cells.slots)"
 )
 _UPSERT_SPAN = """
-INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
+INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
 first = CASE WHEN excluded.first < spans.first THEN excluded.first ELSE spans.first END,
 last = CASE WHEN excluded.last > spans.last THEN excluded.last ELSE spans.last END,
 low = CASE WHEN excluded.low < spans.low THEN excluded.low ELSE spans.low END,
 high = CASE WHEN excluded.high > spans.high THEN excluded.high ELSE spans.high END,
-calls = spans.calls + excluded.calls, rows = spans.rows + excluded.rows
+calls = spans.calls + excluded.calls, passed = spans.passed + excluded.passed, rows = spans.rows + excluded.rows
 """
 
 
@@ -113,7 +113,9 @@ class _Cell:
 
 _CALLS, _REFUSED, _WAITING, _PROXIED, _SUCCEEDED, _FAILED, _INTERRUPTED, _CACHED, _TOKENS, _TOTAL = range(10)
 _COUNTED_IN = {"begin": (_CALLS,), "refused": (_CALLS, _REFUSED), "waiting": (_WAITING,), "proxied": (_PROXIED,)}
-_IS_CALL = {"begin": 1, "refused": 1, "waiting": 0, "proxied": 0}
+_FIRST, _LAST, _LOW, _HIGH, _SPAN_CALLS, _PASSED, _SPAN_ROWS = range(7)
+"""What is known of a span, in the order of its table."""
+_SPAN_OF = {"begin": _SPAN_CALLS, "refused": _SPAN_CALLS, "proxied": _PASSED}
 _ENDED_IN = {"success": _SUCCEEDED, "interrupted": _INTERRUPTED}
 
 
@@ -172,7 +174,8 @@ class Batch:
         row: Any = (seq, at, number, place, _STATUS[entry.kind], None, 0, 0, None)
         self._rows[seq] = row  # a plain tuple: it is made in a third of the time
         self._count(seq, at, number, 1)
-        self._spans[at[:MINUTE]][4] += _IS_CALL[entry.kind]
+        if entry.kind in _SPAN_OF:
+            self._spans[at[:MINUTE]][_SPAN_OF[entry.kind]] += 1
         if entry.kind == "begin":
             self._begun[caller, context] = self._begun[caller, None] = seq, at
 
@@ -182,14 +185,14 @@ class Batch:
         self._calls[key] = self._calls.get(key, 0) + by
         span = self._spans.get(minute)
         if span is None:
-            self._spans[minute] = [at, at, seq, seq, 0, by]
+            self._spans[minute] = [at, at, seq, seq, 0, 0, by]
             return
-        span[5] += by
-        span[3] = seq
-        if at > span[1]:
-            span[1] = at
-        elif at < span[0]:
-            span[0] = at
+        span[_SPAN_ROWS] += by
+        span[_HIGH] = seq
+        if at > span[_LAST]:
+            span[_LAST] = at
+        elif at < span[_FIRST]:
+            span[_FIRST] = at
 
     def _ended(self, row: CountedRow, end: Outcome) -> None:
         status: str = end.status
@@ -209,7 +212,8 @@ class Batch:
     def forget(self, row: CountedRow) -> None:
         """A call goes, with whatever came of it."""
         self._count(row.seq, row.at, row.kind, -1)
-        self._spans[row.at[:MINUTE]][4] -= row.status not in ("waiting", "proxied")
+        if row.status != "waiting":
+            self._spans[row.at[:MINUTE]][_PASSED if row.status == "proxied" else _SPAN_CALLS] -= 1
         if row.time is not None:
             self._count_end(row, -1)
 
@@ -251,10 +255,9 @@ class Batch:
             self._widen(minute[:HOUR], span)
 
     def _widen(self, start: str, by: list[Any]) -> None:
-        first, last, low, high, calls, rows = self._spans.get(start, [*by[:4], 0, 0])
-        self._spans[start] = [
-            min(first, by[0]), max(last, by[1]), min(low, by[2]), max(high, by[3]), calls + by[4], rows + by[5]
-        ]  # fmt: skip
+        first, last, low, high, *numbers = self._spans.get(start, [*by[:_SPAN_CALLS], 0, 0, 0])
+        added = [a + b for a, b in zip(numbers, by[_SPAN_CALLS:], strict=True)]
+        self._spans[start] = [min(first, by[0]), max(last, by[1]), min(low, by[2]), max(high, by[3]), *added]
 
     def _told(self, entry: AuditEntry, told: HostNote) -> None:
         said = told.data
@@ -403,7 +406,7 @@ def total_days(connection: sqlite3.Connection, today: str) -> None:
         for table, key in (("faults", "line, error"), ("repairs", "line, strategy"), ("rules", "caller, kind, rule")):
             do(f"INSERT INTO {table} SELECT ?, {key}, sum(times) FROM {table} {among} GROUP BY {key}", (day, *within))
         do(
-            "INSERT INTO spans SELECT ?, min(first), max(last), min(low), max(high), sum(calls), sum(rows)"
-            f" FROM spans {among}",
+            "INSERT INTO spans SELECT ?, min(first), max(last), min(low), max(high), sum(calls), sum(passed),"
+            f" sum(rows) FROM spans {among}",
             (day, *within),
         )  # fmt: skip

@@ -22,7 +22,7 @@ AFTER: Final = "\x7f"
 """Behind every time that begins as what stands before it."""
 _BUSY_MS: Final = 2_000
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 _SCHEMA = """
 CREATE TABLE mark (seq INTEGER NOT NULL, hash BLOB NOT NULL, first INTEGER NOT NULL, generation INTEGER NOT NULL);
@@ -65,7 +65,7 @@ CREATE TABLE rules (
 ) WITHOUT ROWID;
 CREATE TABLE spans (
     start TEXT PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
-    calls INTEGER NOT NULL, rows INTEGER NOT NULL
+    calls INTEGER NOT NULL, passed INTEGER NOT NULL, rows INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY, at TEXT NOT NULL, what TEXT NOT NULL, caller TEXT NOT NULL, context TEXT, task TEXT,
@@ -79,8 +79,8 @@ CREATE TABLE damaged (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT
 of kinds. `cells` are the calls of a line within an hour, or within a day that is over; with them `faults` by error,
 `repairs` by strategy (but `direct`; calls lifted from the text among them) and `rules`; and `times`, how long the
 calls of each tool, caller, provider and model took, all lines together. `spans` says of minutes, hours and such days
-when their first and their last call was, and between which numbers all of them are: calls need no index by time or
-kind, which would cost more than all the rest."""
+when their first and their last call was, between which numbers all of them are, and how many `passed` through the
+proxy: calls need no index by time or kind, which would cost more than all the rest."""
 
 TABLES = (
     "lines", "kinds", "contexts", "errors", "calls", "cells", "faults", "repairs", "rules", "spans", "messages",
