@@ -85,9 +85,11 @@ CREATE TABLE spans (
 CREATE TABLE messages (
     seq bigint PRIMARY KEY, at text COLLATE "C" NOT NULL, what text COLLATE "C" NOT NULL,
     caller text COLLATE "C" NOT NULL, context text COLLATE "C", task text COLLATE "C", used boolean, correct boolean,
-    turns bigint NOT NULL, tool_turns bigint NOT NULL, begun bigint NOT NULL, begun_at text COLLATE "C" NOT NULL
+    turns bigint NOT NULL, tool_turns bigint NOT NULL, begun bigint NOT NULL, begun_at text COLLATE "C" NOT NULL,
+    earlier bigint NOT NULL
 );
 CREATE INDEX messages_at ON messages (at);
+CREATE INDEX messages_of ON messages (caller, context, seq);
 CREATE TABLE damaged (
     seq bigint PRIMARY KEY, at text COLLATE "C" NOT NULL, caller text COLLATE "C" NOT NULL,
     why text COLLATE "C" NOT NULL

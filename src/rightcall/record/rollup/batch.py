@@ -138,6 +138,8 @@ class Batch:
         """Of faults, repairs and rules, each by the statement that writes it and its key."""
         self._begun: dict[tuple[str, str | None], tuple[int, str]] = {}
         """The last call that began, by caller and context; None: in any."""
+        self._told_last: dict[tuple[str, str | None], int] = {}
+        """The last message, by caller and context."""
         self._messages: list[tuple[Any, ...]] = []
         self._damaged: list[tuple[int, str, str, str]] = []
 
@@ -261,13 +263,24 @@ class Batch:
 
     def _told(self, entry: AuditEntry, told: HostNote) -> None:
         said = told.data
-        begun = (0, "")
-        if told.what == "message" and said.used_tools is None:
-            begun = self._begun.get((said.caller, said.context)) or self._begun_earlier(said.caller, said.context)
+        asker, begun, earlier = (said.caller, said.context), (0, ""), 0
+        if told.what == "message":
+            if said.used_tools is None:
+                begun = self._begun.get(asker) or self._begun_earlier(*asker)
+                earlier = self._told_last.get(asker) or self._told_earlier(*asker)
+            self._told_last[asker] = entry.seq
         self._messages.append(
             (entry.seq, entry.at, told.what, said.caller, said.context, said.task, said.used_tools, said.correct,
-             said.turns, said.tool_turns, *begun)
+             said.turns, said.tool_turns, *begun, earlier)
         )  # fmt: skip
+
+    def _told_earlier(self, caller: str, context: str | None) -> int:
+        among = "caller = ? AND what = 'message' AND context"
+        if context is None:
+            found = self._do(f"SELECT max(seq) FROM messages WHERE {among} IS NULL", (caller,))
+        else:
+            found = self._do(f"SELECT max(seq) FROM messages WHERE {among} = ?", (caller, context))
+        return found.fetchone()[0] or 0
 
     def _begun_earlier(self, caller: str, context: str | None) -> tuple[int, str]:
         if context is not None:
@@ -301,7 +314,7 @@ class Batch:
             "UPDATE calls SET status = ?, time = ?, tokens = ?, cached = ?, error = ? WHERE seq = ?",
             ((*row[4:], row[0]) for row in self._late.values()),
         )
-        write_many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._messages)
+        write_many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._messages)
         write_many("INSERT INTO damaged VALUES (?, ?, ?, ?)", self._damaged)
         self._spread()
         self._add_days()

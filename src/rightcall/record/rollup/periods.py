@@ -253,33 +253,44 @@ class _Filler:
             self._tally(line).interrupted += seq not in alive and seq <= head
 
     def take_messages(self) -> None:
-        counts, last = self._counts, dict[Asker, int]()
-        only, values = ("", ()) if counts.caller is None else (" AND caller = ?", (counts.caller,))
-        for seq, what, caller, context, task, used, correct, turns, tool_turns, begun, begun_at in self._ask(
-            "SELECT seq, what, caller, context, task, used, correct, turns, tool_turns, begun, begun_at FROM messages"
-            f" WHERE at >= ? AND at <= ?{only} ORDER BY seq",
-            self._window.since, self._window.until, *values,
-        ):  # fmt: skip
-            asker = (caller, context)
-            if context is not None and task == "debug":
-                counts.debugging.add(asker)
-            if what == "diagnosis" and correct is not None:
-                counts.diagnoses[asker] = bool(correct)
-            elif what == "message":
-                if used is None:
-                    used = begun > last.get(asker, 0) and self._began(asker, (last.get(asker, 0), seq), begun_at)
-                last[asker] = seq
-                counts.messages += 1
-                counts.messages_with_tools += bool(used)
-                if turns:
-                    counts.turns[caller] += turns
-                    counts.tool_turns[caller] += tool_turns
-        for caller, context in counts.debugging:
+        counts, window = self._counts, self._window
+        told = "FROM messages WHERE at >= ? AND at <= ?" + ("" if counts.caller is None else " AND caller = ?")
+        values = (window.since, window.until, *self._caller)
+        messages = f"{told} AND what = 'message'"
+        for caller, turns, tool_turns in self._ask(
+            f"SELECT caller, sum(turns), sum(tool_turns) {messages} AND turns <> 0 GROUP BY caller", *values
+        ):
+            counts.turns[caller] += turns
+            counts.tool_turns[caller] += tool_turns
+        for caller, context, correct in self._ask(
+            f"SELECT caller, context, correct {told} AND what = 'diagnosis' AND correct IS NOT NULL ORDER BY seq",
+            *values,
+        ):
+            counts.diagnoses[caller, context] = bool(correct)
+        for caller, context in self._ask(
+            f"SELECT DISTINCT caller, context {told} AND task = 'debug' AND context IS NOT NULL", *values
+        ):
+            counts.debugging.add((caller, context))
             counts.begun[caller, context] = self._begun((caller, context), (0, 2**63 - 1))
+        self._take_used(messages, values)
 
-    def _began(self, asker: Asker, between: tuple[int, int], last_at: str) -> bool:
-        """Whether a call of the period began between two records, the last of which at that time."""
-        return self._window.since <= last_at <= self._window.until or bool(self._begun(asker, between))
+    def _take_used(self, messages: str, values: tuple[str, ...]) -> None:
+        """Messages in which a tool was used: as they say themselves, else where a call has begun since the one before
+        of the same caller and context."""
+        counts, since, until = self._counts, self._window.since, self._window.until
+        began = "used IS NULL AND begun > earlier"
+        count, used, odd = self._ask(
+            f"SELECT count(*), sum(CASE WHEN {began} AND begun_at >= ? AND begun_at <= ? OR used THEN 1 ELSE 0 END),"
+            f" sum(CASE WHEN {began} AND (begun_at < ? OR begun_at > ?) THEN 1 ELSE 0 END) {messages}",
+            since, until, since, until, *values,
+        )[0]  # fmt: skip
+        counts.messages, counts.messages_with_tools = count, used or 0
+        if odd:  # the clock was set, or the last call began before the period
+            for *asker, earlier, seq in self._ask(
+                f"SELECT caller, context, earlier, seq {messages} AND {began} AND (begun_at < ? OR begun_at > ?)",
+                *values, since, until,
+            ):  # fmt: skip
+                counts.messages_with_tools += bool(self._begun((asker[0], asker[1]), (earlier, seq)))
 
     def _begun(self, asker: Asker, between: tuple[int, int]) -> int:
         caller, context = asker

@@ -70,9 +70,10 @@ CREATE TABLE spans (
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY, at TEXT NOT NULL, what TEXT NOT NULL, caller TEXT NOT NULL, context TEXT, task TEXT,
     used INTEGER, correct INTEGER, turns INTEGER NOT NULL, tool_turns INTEGER NOT NULL, begun INTEGER NOT NULL,
-    begun_at TEXT NOT NULL
+    begun_at TEXT NOT NULL, earlier INTEGER NOT NULL
 );
 CREATE INDEX messages_at ON messages (at);
+CREATE INDEX messages_of ON messages (caller, context, seq);
 CREATE TABLE damaged (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, why TEXT NOT NULL)
 """
 """A line is a caller, a tool and who wrote the call; a kind is a line and what was decided, so that a filter is a set
@@ -80,7 +81,8 @@ of kinds. `cells` are the calls of a line within an hour, or within a day that i
 `repairs` by strategy (but `direct`; calls lifted from the text among them) and `rules`; and `times`, how long the
 calls of each tool, caller, provider and model took, all lines together. `spans` says of minutes, hours and such days
 when their first and their last call was, between which numbers all of them are, and how many `passed` through the
-proxy: calls need no index by time or kind, which would cost more than all the rest."""
+proxy: calls need no index by time or kind, which would cost more than all the rest. Of a message are known the call
+of its caller and context that began last, and the message `earlier`."""
 
 TABLES = (
     "lines", "kinds", "contexts", "errors", "calls", "cells", "faults", "repairs", "rules", "spans", "messages",
