@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from itertools import count
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
@@ -278,7 +278,7 @@ _TRIES = 4
 """Guesses at how much room a text with escapes needs, before each is half of the last."""
 
 
-class Content(NamedTuple):
+class Content(Struct, frozen=True):
     """A result for a model: its text, about how many tokens that is, and a line for the audit, which is still to be
     cut (`summary.short`)."""
 

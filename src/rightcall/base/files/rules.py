@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import islice, product
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from rightcall.base.globs import EXTENDED, GlobFault, expression, first_names, folded, path_matches, plain_forms
 from rightcall.base.text import regex
@@ -41,7 +42,7 @@ NEVER_SECRET = frozenset(
 """Endings of source and prose: `secrets.py` and `password.md` are about secrets, they are none."""
 
 
-class Component(NamedTuple):
+class Component(Struct, frozen=True):
     """`rule` refuses it and all that is in it; `secret`: it is named like a secret file; `hidden`: like a dotfile."""
 
     rule: str | None

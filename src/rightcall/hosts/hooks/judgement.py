@@ -135,9 +135,8 @@ class Hooks:
         event = cast("dict[str, Any]", read)
         cwd: Any = event.get("cwd")  # all hosts call it that
         happened = self._wire.read(event, servers)
-        return (
-            happened._replace(cwd=cwd) if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else happened
-        )
+        is_there = isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd
+        return replace(happened, cwd=cwd) if is_there else happened
 
     def _told(self, happened: Happened, can_ask: bool) -> str:
         if happened.kind == "before":
