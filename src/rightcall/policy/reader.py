@@ -1,7 +1,6 @@
 """Reads and checks the policy file, key by key. Only somebody who has one pays for importing this."""
 
 import os
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -9,7 +8,7 @@ from typing import Any, Literal, cast
 from msgspec.structs import replace
 
 from rightcall.base.globs import matches
-from rightcall.base.text import render_json
+from rightcall.base.text import regex, render_json
 from rightcall.catalog.packs import available_packs, is_pack_path
 from rightcall.catalog.rules import check_tool, pack_tools, read_tool, strategies
 from rightcall.catalog.toml import KeyPath, Source, Table, dotted, instead, word
@@ -247,7 +246,7 @@ _OURS = MappingProxyType(
 
 _ALLOWED_THERE = {"ALLOW_WRITE_TOOLS": "write", "ALLOW_EXECUTE_TOOLS": "execute"}
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _USE_KEY_ENV = 'say with `key_env = "MY_KEY"` which environment variable holds it'
 
 
@@ -354,7 +353,7 @@ _ROUTER: Readers = {
 # ── servers ──
 # Reads and checks `[servers.NAME]`, key by key.
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
 def read_servers(source: Source, document: Table, folder: str) -> Mapping[str, Server]:

@@ -22,7 +22,7 @@ import stat
 import sys
 from contextlib import suppress
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -353,7 +353,7 @@ class FoundPolicy(Struct, frozen=True):
         return FoundPolicy(os.path.abspath(self.path), self.least, self.quiet)
 
 
-class PolicyText(NamedTuple):
+class PolicyText(Struct, frozen=True):
     """The bytes of a policy file, and what the file system says of it."""
 
     raw: bytes

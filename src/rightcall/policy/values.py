@@ -2,7 +2,6 @@
 a denial that could never match is a mistake, not a milder policy."""
 
 import os
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -35,8 +34,8 @@ from rightcall.policy.settings import (
 Readers = Mapping[str, Reader]
 Record = TypeVar("Record", bound=Struct)
 
-_OTHER_WILDCARDS = re.compile(r"[][{}?]")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_OTHER_WILDCARDS = regex(r"[][{}?]")
+_HEADER = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def laid_over(source: Source, path: KeyPath, value: Any, readers: Readers, base: Record) -> Record:

@@ -15,8 +15,10 @@ from datetime import UTC, datetime
 from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import NamedTuple, cast
+from typing import cast
 from weakref import WeakSet, finalize
+
+from msgspec import Struct
 
 from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
@@ -59,7 +61,7 @@ from rightcall.record.tables import (
 # Connections that only read, for `look`: as many as look at once. They see the last commit and hold up nobody.
 
 
-class _Reader(NamedTuple):
+class _Reader(Struct, frozen=True):
     connection: sqlite3.Connection
     tables: SqliteTables
     file: tuple[int, int]

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from shlex import quote
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rightcall.base.files.guarded import plain_file, settle
 from rightcall.errors import StoreError, StoreFault
@@ -295,7 +297,7 @@ _WRITING = (
 KEY_BYTES = 32
 
 
-class Stamp(NamedTuple):
+class Stamp(Struct, frozen=True):
     """`file` says which file it is; the rest shows that somebody wrote to it."""
 
     file: tuple[int, int]
