@@ -12,7 +12,7 @@ from rightcall.record.postgres import PostgresStore
 from rightcall.record.postgres.chores import write_anchor
 from rightcall.record.tables import START, Store, link, read_end
 from rightcall.record.verify import verify_audit
-from support.postgres_calls import begin, end
+from support.postgres_calls import attempt, begin, end, request
 from support.stores import add, chained, records
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -161,3 +161,15 @@ def test_a_process_that_was_killed_in_a_call_leaves_one_end(url: str, start_post
 
 def expire_leases_of_others(url: str) -> None:
     run(url, "UPDATE nodes SET until = clock_timestamp() - interval '1 second' WHERE id = 0")
+
+
+def test_changes_are_one_count_for_all_nodes_and_none_waits_for_another_to_write_its_own(url: str) -> None:
+    with closing(opened(url)) as one, closing(opened(url)) as two:
+        for store, by, wanted in ((one, "x", 1), (one, "x", 1), (two, "x", 1), (two, "y", 2), (one, "x", 3)):
+            store.transact(lambda tables, by=by: tables.changed(by))
+            assert [each.look(lambda tables: tables.changes()) for each in (one, two)] == [wanted] * 2
+        with psycopg.connect(url, options="-c search_path=rightcall") as held:  # as if one's COMMIT took long
+            held.execute("SELECT 1 FROM changes WHERE space = '0' FOR UPDATE")
+            writes = attempt(two, request(1, 0, effects=frozenset(("write",))))
+            assert two.transact(writes).decision.kind == "allow"
+        assert one.look(lambda tables: tables.changes()) == 4

@@ -16,9 +16,13 @@ from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import DecodeError
+
+from rightcall.record.counts import CountedCall, read_counted
 from rightcall.record.rollup import rollup
-from rightcall.record.rollup.batch import Batch
+from rightcall.record.rollup.batch import Batch, Kind
 from rightcall.record.rollup.rollup import Mark, Rollup
+from rightcall.record.rollup.tables import PARTS, ROWS, CountedRow
 from rightcall.record.tables import AuditEntry, Tables
 
 if TYPE_CHECKING:
@@ -111,6 +115,8 @@ _RAISE_FLOOR = (
 )
 _IN_THE_WAY = ("55P03", "40001", "40P01", "42501", "25006")
 """Another node counts, or this role may only read."""
+_CALLS = ("begin", "refused", "waiting", "proxied")
+_KIND = ("line", "kind", "decision", "rule", "strategy")
 _LONGEST_NAME, _LONGEST_TEXT = 150, 600
 """Characters, as many as an index can hold of all names of a row."""
 
@@ -150,14 +156,15 @@ class FiguresConnection:
         if first is None:
             return
         given = ([kept(one) if type(one) is str else one for one in row] for row in chain((first,), some))
-        with self.server.cursor() as cursor:
-            if statement.startswith("INSERT") and "ON CONFLICT" not in statement:
-                table = statement.split()[2]
-                with cursor.copy(f"COPY {table} FROM STDIN".encode()) as copy:
-                    for row in given:
-                        copy.write_row(row)
-            else:
-                cursor.executemany(_translated(statement), given)
+        if statement.startswith("INSERT") and "ON CONFLICT" not in statement:
+            with (
+                self.server.cursor() as cursor,
+                cursor.copy(f"COPY {statement.split()[2]} FROM STDIN".encode()) as copy,
+            ):
+                for row in given:
+                    copy.write_row(row)
+        else:
+            self.server.execute(_at_once(statement), [list(column) for column in zip(*given, strict=True)])
 
     def close(self) -> None:
         """The connection is the reader's."""
@@ -169,6 +176,39 @@ class FiguresConnection:
 @lru_cache(256)
 def _translated(statement: str) -> bytes:
     return statement.replace("%", "%%").replace("?", "%s").replace("IN ()", "IN (NULL)").encode()
+
+
+@lru_cache(32)
+def _at_once(statement: str) -> bytes:
+    """The statement for all rows at once, which come as arrays.
+
+    >>> _at_once("INSERT INTO faults VALUES (?, ?, ?, ?) ON CONFLICT (start) DO NOTHING").decode()[:64]
+    'INSERT INTO faults SELECT * FROM unnest(%s::text[], %s::integer['
+    """
+    if statement.startswith("UPDATE calls"):
+        names = ("status", "time", "tokens", "cached", "error")
+        values = ", ".join(f"{name} = new.{name}" for name in names)
+        given = _unnest("text float8 bigint integer integer bigint")
+        update = f"UPDATE calls SET {values} FROM {given} AS new ({', '.join(names)}, seq)"
+        return f"{update} WHERE calls.seq = new.seq".encode()
+    _, _, table, rest = statement.split(maxsplit=3)
+    return f"INSERT INTO {table} SELECT * FROM {_unnest(_COLUMNS[table])}{rest[rest.index(')') + 1 :]}".encode()
+
+
+def _unnest(types: str) -> str:
+    places = ", ".join(f"%s::{one}[]" for one in types.split())
+    return f"unnest({places})"
+
+
+_COLUMNS = {
+    "cells": "text integer" + " bigint" * 9 + " float8 bytea",
+    "times": "text text text bytea",
+    "faults": "text integer integer bigint",
+    "repairs": "text integer text bigint",
+    "rules": "text text text text bigint",
+    "spans": "text text text bigint bigint bigint bigint",
+}
+"""The types of what is added to."""
 
 
 def _whole_numbers() -> Any:
@@ -183,7 +223,15 @@ def _whole_numbers() -> Any:
 
 
 class ServerBatch(Batch):
-    """Numbers come with the row that was made, and what is added to is fetched at once."""
+    """Numbers come with the row that was made, and what is added to is fetched at once. `before` are calls of earlier
+    transactions that end in this one."""
+
+    def __init__(self, connection: Any, ids: dict[Any, Any], before: dict[int, CountedRow]) -> None:
+        super().__init__(connection, ids)
+        self._before = before
+
+    def _earlier(self, seq: int) -> CountedRow | None:
+        return self._late.get(seq) or self._before.get(seq)
 
     def _number(self, find: str, add: str, key: tuple[Any, ...]) -> int:
         server = cast("FiguresConnection", self._connection).server
@@ -230,6 +278,7 @@ class ServerRollup(Rollup):
         """Of each node the last record that this step has counted."""
         self._complete = False
         """Whether it has counted all there were."""
+        self._before: dict[int, CountedRow] = {}
 
     def ask(self, question: str, *values: Any) -> list[Any]:
         rows = self._do(question, values).fetchall()
@@ -298,7 +347,8 @@ class ServerRollup(Rollup):
         return super()._cleared(mark)
 
     def _batch(self, ids: dict[Any, Any]) -> Batch:
-        return ServerBatch(self._connection, ids)
+        self._before = {}
+        return ServerBatch(self._connection, ids, self._before)
 
     def _taken(self, tables: Tables, mark: Mark) -> Mark:
         made = super()._taken(tables, mark)
@@ -319,4 +369,52 @@ class ServerRollup(Rollup):
             after = None if self._complete else page[-1][0]
         for entry in fresh:
             self._counted[entry.node] = entry.seq
+        self._fetch_names(fresh)
+        self._fetch_calls(fresh)
         return fresh
+
+    def _fetch_names(self, fresh: list[AuditEntry]) -> None:
+        """The numbers of contexts and kinds, all at once instead of one by one."""
+        ids = self._ids[1]
+        read = [(entry.kind, call) for entry in fresh if entry.kind in _CALLS and (call := _read(entry)) is not None]
+        contexts = {(call.context,) for _, call in read if call.context is not None and call.context not in ids}
+        for (name,), number in self._numbered("contexts", ("name",), contexts).items():
+            ids[name] = number
+        keys = {
+            (call.caller, call.tool, call.provider, call.model, kind, call.decision, call.rule, call.strategy)
+            for kind, call in read
+        } - ids.keys()
+        lines = self._numbered("lines", PARTS, {key[:4] for key in keys})
+        wanted = {(lines[key[:4]], *key[4:]): key for key in keys}
+        for kind, number in self._numbered("kinds", _KIND, set(wanted)).items():
+            key = wanted[kind]
+            ids[key] = number
+            ids[number] = Kind(kind[0], key[4], key[0], key[6], key[7])
+            ids["line", kind[0]] = (("", ""), *zip(PARTS, key[:4], strict=True))
+
+    def _numbered(self, table: str, names: tuple[str, ...], keys: set[Any]) -> dict[Any, int]:
+        """The numbers that such rows have, or get now."""
+        if not keys:
+            return {}
+        by_kept = {tuple(kept(one) if type(one) is str else one for one in key): key for key in keys}
+        columns = [list(column) for column in zip(*sorted(by_kept), strict=True)]
+        types = " ".join("integer" if name == "line" else "text" for name in names)
+        listed, given = ", ".join(names), _unnest(types)
+        put = f"INSERT INTO {table} ({listed}) SELECT * FROM {given} ON CONFLICT DO NOTHING"
+        self._server.execute(put.encode(), columns)
+        question = f"SELECT id, {listed} FROM {table} WHERE ({listed}) IN (SELECT * FROM {given})"
+        return {by_kept[tuple(key)]: number for number, *key in self._server.execute(question.encode(), columns)}
+
+    def _fetch_calls(self, fresh: list[AuditEntry]) -> None:
+        begun = {entry.seq for entry in fresh}
+        calls = [entry.call for entry in fresh if entry.kind == "end" and entry.call not in begun]
+        if calls:
+            for row in self._server.execute(f"{ROWS} WHERE seq = ANY(%s)".encode(), (calls,)):
+                self._before[row[0]] = CountedRow(*row)
+
+
+def _read(entry: AuditEntry) -> CountedCall | None:
+    try:
+        return read_counted(entry.body)
+    except (DecodeError, UnicodeDecodeError):  # whoever counts it says so
+        return None

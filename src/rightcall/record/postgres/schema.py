@@ -66,7 +66,12 @@ INSERT INTO changes VALUES ('', 0, '');
 INSERT INTO meta VALUES ('nodes', '')
 """
 
-STEPS = (_TABLES, FIGURES)
+_BY_NODE = """
+ALTER TABLE changes ADD COLUMN total bigint NOT NULL DEFAULT 0
+"""
+"""Each node counts changes in a row of its own, with how many there were of all when it last did."""
+
+STEPS = (_TABLES, FIGURES, _BY_NODE)
 """What leads from each version to the next; a database without our schema is version 0."""
 
 VERSION = len(STEPS)

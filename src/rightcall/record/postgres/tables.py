@@ -47,6 +47,14 @@ PUT_GRANT = (
     " ON CONFLICT (id) DO UPDATE SET caller = excluded.caller, tool = excluded.tool,"
     " expires_at = excluded.expires_at, doc = excluded.doc"
 )
+CHANGES = "SELECT coalesce(sum(n), 0)::bigint FROM changes"
+"""How many there were on all nodes. Each counts in a row of its own, so that none waits for another's COMMIT."""
+CHANGED_BY = f"coalesce((SELECT by FROM changes WHERE total = ({CHANGES}) LIMIT 1), '')"
+"""The call that made the last one: its node saw as many then as there are. Nobody's, where two were made at once."""
+PUT_CHANGE = (
+    "INSERT INTO changes (space, n, by, total) VALUES (%s, %s, %s, %s) ON CONFLICT (space) DO UPDATE"
+    " SET n = changes.n + excluded.n, by = excluded.by, total = excluded.total"
+)
 _PUT_BEGUN = (
     "INSERT INTO running VALUES (%s, %s, %s, %s, %s) ON CONFLICT (seq) DO UPDATE SET node = excluded.node,"
     " epoch = excluded.epoch"
@@ -318,10 +326,12 @@ class PostgresTables:
     # Changes and definitions
 
     def changes(self) -> int:
-        return self._one("SELECT n FROM changes WHERE space = ''")[0]
+        return self._one(CHANGES)[0]
 
     def changed(self, by: str) -> None:
-        self._do("UPDATE changes SET n = n + 1, by = %s WHERE space = '' AND by <> %s", by, by)
+        changes, before = self._one(f"SELECT ({CHANGES}), {CHANGED_BY}")
+        if by != before:
+            self._do(PUT_CHANGE, str(self._own().node), 1, by, changes + 1)
 
     def definition(self, tool: str) -> str | None:
         row = self._one("SELECT definition FROM definitions WHERE tool = %s", key_of(tool))

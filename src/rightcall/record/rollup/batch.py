@@ -91,7 +91,7 @@ SELECT seq, at FROM calls WHERE +kind IN (
 _STATUS = {"begin": "pending", "refused": "refused", "waiting": "waiting", "proxied": "proxied"}
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
     """What a call of some kind is counted in."""
 
     line: int
@@ -107,7 +107,7 @@ class _Cell:
     __slots__ = ("numbers", "slots")
 
     def __init__(self) -> None:
-        self.numbers: list[float] = [0] * len(NUMBERS)
+        self.numbers: list[float] = [*[0] * _TOTAL, 0.0]
         self.slots: dict[int, int] = {}
 
 
@@ -168,6 +168,7 @@ class Batch:
         if number is None:
             line = self._number(_FIND_LINE, _ADD_LINE, key[:4])
             number = ids[key] = self._number(_FIND_KIND, _ADD_KIND, (line, *key[4:]))
+            ids[number] = Kind(line, entry.kind, caller, call.rule, call.strategy)
         place = None
         if context is not None:
             place = ids.get(context)
@@ -289,10 +290,10 @@ class Batch:
         self._begun[caller, None] = found
         return found
 
-    def _kind(self, number: int) -> _Kind:
+    def _kind(self, number: int) -> Kind:
         found = self._ids.get(number)
         if found is None:
-            found = self._ids[number] = _Kind(*self._do(_KIND, (number,)).fetchone())
+            found = self._ids[number] = Kind(*self._do(_KIND, (number,)).fetchone())
         return found
 
     def _earlier(self, seq: int) -> CountedRow | None:
@@ -408,9 +409,11 @@ def total_days(connection: sqlite3.Connection, today: str) -> None:
         slots: dict[int, dict[int, int]] = {}
         for line, some in ask(f"SELECT line, slots FROM cells {among} AND slots IS NOT NULL", *within):
             slots[line] = _added(slots.get(line, {}), read_slots(some))
-        for line, *numbers in ask(f"SELECT line, {SUMS} FROM cells {among} GROUP BY line", *within):
-            kept = write_slots(slots[line]) if line in slots else None
-            do(_UPSERT_CELL, (day, line, *numbers, kept))
+        cells = ask(f"SELECT line, {SUMS} FROM cells {among} GROUP BY line", *within)
+        connection.executemany(
+            _UPSERT_CELL,
+            [(day, line, *sums, write_slots(slots[line]) if line in slots else None) for line, *sums in cells],
+        )
         sums: dict[tuple[str, str], dict[int, int]] = {}
         for part, name, some in ask(f"SELECT part, name, slots FROM times {among}", *within):
             sums[part, name] = _added(sums.get((part, name), {}), read_slots(some))

@@ -184,7 +184,8 @@ class Rollup:
             return mark
         known, ids = self._ids
         if known != mark.generation or len(ids) > _REMEMBERED:
-            ids = {}
+            few = {} if known != mark.generation else {key: one for key, one in ids.items() if type(key) is not str}
+            ids = few if len(few) <= _REMEMBERED else {}  # contexts come and go, most lines stay
             self._ids = mark.generation, ids
         batch = self._batch(ids)
         entry = None
