@@ -19,6 +19,8 @@ from time import monotonic
 from typing import NamedTuple, cast
 from weakref import WeakSet, finalize
 
+from msgspec import json
+
 from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import end_interrupted, sweep
@@ -334,9 +336,22 @@ class Session:
             if version_of(connection, self._path) != VERSION:
                 raise empty(self._path)
             self._recognise(tables)
-            if self._others < 0:
-                self._identity.recognise(tables, self._origin.foreign or self._rolled_back(tables))
+            moved = self._moved(tables)
+            if self._others < 0 or moved:
+                self._identity.recognise(tables, self._origin.foreign or moved or self._rolled_back(tables))
+                if moved:  # on purpose: it is adopted
+                    tables.put_meta("moved", "")
             self._others = others
+
+    def _moved(self, tables: SqliteTables) -> str:
+        """Where it was moved to: whoever goes on writing here would be missing there."""
+        said = tables.meta("moved")
+        if not said:
+            return ""
+        moved = json.decode(said)
+        problem = f"it was moved to {moved['to']} on {moved['at'][:16]} UTC, and is kept as it was then"
+        self._identity.refuse_moved(problem)
+        return problem
 
     def _rolled_back(self, tables: SqliteTables) -> str:
         """Why a copy is older than what this user knows of it, also where all beside it was put back too."""

@@ -404,6 +404,11 @@ class SqliteTables:
         old = f"SELECT scope, n FROM windows WHERE at <= ? ORDER BY at LIMIT {_PURGE}"
         self._do(f"DELETE FROM windows WHERE (scope, n) IN ({old})", (now - HOUR,))
 
+    def marks(self) -> list[tuple[str, int, int, int]]:
+        """All starts of the last hour: scope, number there, moment and record."""
+        which = "SELECT scope, n, at, call FROM windows WHERE at > ?"
+        return self._do(which, (self._clock.now() - HOUR,)).fetchall()
+
     def forget(self, scope: str) -> None:
         self._do("DELETE FROM windows WHERE scope = ?", (scope,))  # its numbers go on, or start again: both will do
 
@@ -423,6 +428,10 @@ class SqliteTables:
             self._changes = self.meta("changes") or 0, self.meta("changed_by") or ""
         return self._changes
 
+    def changed_last(self) -> tuple[int, str]:
+        """How many changes were seen, and the digest of the last."""
+        return self._changed()
+
     def changed(self, by: str) -> None:
         count, before = self._changed()
         if by != before:
@@ -435,6 +444,9 @@ class SqliteTables:
             row = self._do("SELECT definition FROM definitions WHERE tool = ?", (tool,)).fetchone()
             self._definitions[tool] = None if row is None else row[0]
         return self._definitions[tool]
+
+    def definitions(self) -> list[tuple[str, str]]:
+        return self._do("SELECT tool, definition FROM definitions").fetchall()
 
     def pin(self, tool: str, definition: str) -> None:
         self._do("INSERT OR REPLACE INTO definitions VALUES (?, ?)", (tool, definition))

@@ -7,9 +7,9 @@ it goes: only an anchor, number and hash of a record kept somewhere else (`right
 
 import re
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from msgspec import DecodeError, Struct
+from msgspec import DecodeError, Struct, json
 
 from rightcall.errors import ConfigError
 from rightcall.record.tables import START, AuditEntry, NoteBody, Tables, encode, link, read_call, read_note
@@ -60,6 +60,16 @@ class Checkpoint(Struct, frozen=True):
     hash: bytes
     chains: dict[int, Anchor] = {}
     """The same of each node, where several write."""
+
+
+def is_erased(entry: AuditEntry) -> bool:
+    """Whether what a person or a model wrote was removed from it on purpose: then its hash no longer tells what it
+    holds, and the record of the erasure does."""
+    try:
+        body: Any = json.decode(entry.body)
+    except DecodeError:
+        return False
+    return isinstance(body, dict) and cast("dict[str, Any]", body).get("erased") is True
 
 
 class _Wrong(Exception):
@@ -154,7 +164,8 @@ class _Walk:
         vouched = next((one for one in known if one.seq < first.seq), None)
         if vouched is not None:
             self.pruned = vouched
-            self._heads.update(vouched.chains)
+            # one that was moved here from a single machine names one chain, which is that of node 0 now
+            self._heads.update(vouched.chains or {0: (vouched.seq, vouched.hash)})
 
     def _compare_heads(self, entry: AuditEntry) -> None:
         """What an anchor says of the other chains. Two nodes write at once: what it names may have a higher number, and

@@ -71,15 +71,18 @@ VERSION = len(STEPS)
 LEAST_SERVER = 130_000
 TIME = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
+MIGRATING = "migrating"
+"""The word in `meta` while a store is being moved here: until that is finished, nobody else uses the tables."""
+
 _TRIES = 20
 
 
-def prepare(connection: "psycopg.Connection[Any]", address: Address) -> None:
+def prepare(connection: "psycopg.Connection[Any]", address: Address, *, migrating: bool = False) -> None:
     """Make the tables, or take them from an older version to this one. Raises StoreError."""
     _check_server(connection, address)
     for attempt in range(_TRIES):
         try:
-            if _version(connection, address) == VERSION:
+            if _version(connection, address, migrating=migrating) == VERSION:
                 return
             with connection.transaction():
                 _bring_up_to_date(connection, address)
@@ -109,15 +112,19 @@ def _check_server(connection: "psycopg.Connection[Any]", address: Address) -> No
         raise unusable(address, what, "Create one with ENCODING 'UTF8'.", "version")
 
 
-def _version(connection: "psycopg.Connection[Any]", address: Address) -> int:
+def _version(connection: "psycopg.Connection[Any]", address: Address, *, migrating: bool = False) -> int:
     """0 where there are no tables of ours."""
     (there,) = _one(connection, "SELECT to_regclass('rightcall.meta') IS NOT NULL")
     if not there:
         return 0
-    found = _one(connection, "SELECT value FROM rightcall.meta WHERE name = 'version'")
-    version = int(found[0]) if found is not None else 0
+    question = f"SELECT name, value FROM rightcall.meta WHERE name IN ('version', '{MIGRATING}')"
+    found = dict[str, str](connection.execute(question.encode()).fetchall())
+    version = int(found.get("version", 0))
     if version > VERSION:
         raise newer(address, version)
+    if MIGRATING in found and not migrating:
+        what = "a store is being moved to it, and that is not finished"
+        raise unusable(address, what, "Run `rightcall store migrate` again, which continues.", "version")
     return version
 
 
@@ -139,23 +146,28 @@ def _bring_up_to_date(connection: "psycopg.Connection[Any]", address: Address) -
 
 def make_days(connection: "psycopg.Connection[Any]", first: str, count: int) -> list[str]:
     """The partitions of so many days from one on, each in a transaction of its own; those that are there now."""
+    days = [str(date.fromisoformat(first) + timedelta(ahead)) for ahead in range(count)]
+    for day in days:
+        make_day(connection, day)
+    return days
+
+
+def make_day(connection: "psycopg.Connection[Any]", day: str) -> None:
+    """The partition of one day."""
     psycopg = load_driver()
-    made: list[str] = []
-    for ahead in range(count):
-        day = date.fromisoformat(first) + timedelta(ahead)
-        statement = (
-            f"CREATE TABLE IF NOT EXISTS {partition(str(day))} PARTITION OF audit"
-            f" FOR VALUES FROM ('{day}') TO ('{day + timedelta(1)}')"
-        )
-        for attempt in range(_TRIES):
-            try:
-                connection.execute(statement.encode())
-                break
-            except psycopg.Error as error:
-                if attempt == _TRIES - 1 or not (is_retried(error) or error.sqlstate in _MADE_TWICE):
-                    raise
-        made.append(str(day))
-    return made
+    statement = (
+        f"CREATE TABLE IF NOT EXISTS {partition(day)} PARTITION OF audit"
+        f" FOR VALUES FROM ('{day}') TO ('{date.fromisoformat(day) + timedelta(1)}')"
+    )
+    for attempt in range(_TRIES):
+        (there,) = _one(connection, f"SELECT to_regclass('{partition(day)}') IS NOT NULL")
+        if there:  # a role that may only append is not even let to ask for it
+            return
+        try:
+            connection.execute(statement.encode())
+        except psycopg.Error as error:
+            if attempt == _TRIES - 1 or not (is_retried(error) or error.sqlstate in _MADE_TWICE):
+                raise
 
 
 def partition(day: str) -> str:
