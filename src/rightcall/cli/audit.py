@@ -199,8 +199,17 @@ def prune_records(store: "Store", options: Namespace) -> int:
         return OK
     if not options.yes and not _agreed(cut, options):
         return REFUSED
-    _tell(prune_in_steps(store.transact, cut, who(options), store.clock.now), cut, options)
+    done = prune_in_steps(store.transact, cut, who(options), store.clock.now)
+    with suppress(StoreError):  # somebody writes: then the pages are used for what comes next
+        give_space_back(store)
+    _tell(done, cut, options)
     return OK
+
+
+def give_space_back(store: "Store") -> None:
+    compact = getattr(store, "compact", None)  # a store in memory has none
+    if compact is not None:
+        compact()
 
 
 def _before(options: Namespace) -> str | None:

@@ -61,7 +61,8 @@ PAGES: Final = {
     "formats": "reference/formats.md", "policy": "operate/policy.md", "init": "operate/policy.md",
     "trust": "concepts/policy-order.md", "approvals": "operate/approve.md", "grants": "operate/approve.md",
     "console": "operate/console.md", "people": "operate/console.md",
-    "audit": "operate/audit.md", "store": "operate/scale.md", "stats": "operate/stats.md", "route": "concepts/routing.md",
+    "audit": "operate/audit.md", "store": "operate/scale.md", "stats": "operate/stats.md",
+    "route": "concepts/routing.md",
     "ask": "concepts/routing.md", "requests": "reference/routing.md", "sandbox": "reference/sandbox.md",
     "pr": "reference/writes.md", "undo": "reference/undo.md", "run": "reference/executor.md",
 }  # fmt: skip

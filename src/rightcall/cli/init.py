@@ -461,6 +461,8 @@ plain_http = false
 path = ".rightcall/audit.db"
 # Names of arguments that are secret besides the built-in ones (`password`, `token`, `api_key`, …).
 redact = []
+# Remove records that are older than this by themselves, such as "400d" or "52w"; empty: keep all.
+keep = ""
 
 [store]
 # A PostgreSQL server in place of that file, for many machines, such as "postgresql://rightcall@db.example/rightcall".

@@ -431,6 +431,8 @@ class Audit(Struct, frozen=True):
     path: str = ".rightcall/audit.db"
     redact: tuple[str, ...] = ()
     """Names of arguments that are secret, besides the built-in ones."""
+    keep: int = 0
+    """Days after which records are removed by themselves; 0: never."""
 
 
 class StoreSettings(Struct, frozen=True):

@@ -369,6 +369,7 @@ _MEANINGS = (
     (("telemetry",), "sends traces to where the environment says"),
     (("approvals", "notify"), "runs a command, or posts to an address, when a call waits"),
     (("audit", "path"), "keeps the audit log outside the folder"),
+    (("audit", "keep"), "removes old records"),
     (("store", "url"), "keeps audit, limits and approvals on a server"),
     (("gate", "packs"), "loads rules from a file"),
     (("policy", "stage"), "allows more tools"),

@@ -178,6 +178,13 @@ class MemoryTables:
     def oldest(self) -> int:
         return self._first if self._entries else 0
 
+    def last_through(self, seq: int) -> AuditEntry | None:
+        return self.entry(min(seq, self.head()[0]))
+
+    def last_before(self, moment: str) -> int:
+        young = next((entry.seq for entry in self.entries(since=moment)), None)
+        return self.head()[0] if young is None else young - 1
+
     def chains(self) -> None:
         return None
 
@@ -566,10 +573,10 @@ def found_folder(policy: Policy, policy_file: str | None, root: str) -> str | No
 
 
 def open_store(
-    given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None
+    given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None, keep: int = 0
 ) -> Store:
     """Raises StoreError when the store cannot be used. `path` is what `store_place` says, `found_in` what
-    `found_folder` does."""
+    `found_folder` does. After `keep` days records go; 0: never."""
     if given == "memory":
         return MemoryStore(clock)
     if isinstance(given, str):
@@ -579,11 +586,11 @@ def open_store(
     if path.startswith(("postgresql://", "postgres://")):
         from rightcall.record.postgres import PostgresStore  # late: it needs an extra
 
-        return PostgresStore(path, clock)
+        return PostgresStore(path, clock, keep=keep)
     from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it
 
     if found_in is not None:
         from rightcall.record.identity import refuse_leaving
 
         refuse_leaving(path, found_in)
-    return SqliteStore(path, clock, found=found_in is not None)
+    return SqliteStore(path, clock, found=found_in is not None, keep=keep)

@@ -294,6 +294,8 @@ _WRITING = (
 
 
 KEY_BYTES = 32
+_INCREMENTAL = 2
+"""Of `auto_vacuum`: pages that are free can be given back without writing the file anew."""
 
 
 class Stamp(NamedTuple):
@@ -411,6 +413,8 @@ def _set_up(connection: sqlite3.Connection, path: Path, origin: "Origin", *, new
     made = False
     if version == 0 and not new:
         raise empty(path)
+    if version == 0:
+        connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")  # before there is anything in it
     if version < VERSION:  # before there is a log beside the file, so that the file alone is whole
         connection.execute("BEGIN EXCLUSIVE")
         try:
@@ -440,6 +444,31 @@ def examine(connection: sqlite3.Connection, path: Path, deadline: float) -> None
             raise unusable(path, f"its pages do not fit together ({found})", way_out(path), "corrupt")
     finally:
         connection.set_progress_handler(None, 0)
+
+
+_PAGES_BACK = 4_000
+"""Pages that are given back after one transaction: 16 MB, some milliseconds."""
+
+
+def give_back(connection: sqlite3.Connection) -> None:
+    """Outside of a transaction: pages that hold nothing any more go back to the system. Somebody else may be writing:
+    then they go with the next that are free."""
+    with suppress(sqlite3.OperationalError):
+        connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_BACK})")  # a step a page: `execute` takes one
+
+
+def compact(path: Path, connection: sqlite3.Connection) -> None:
+    """Make the file as small as what it holds, now. A file of an older version is written anew for that, once."""
+    (mode,) = connection.execute("PRAGMA auto_vacuum").fetchone()
+    if mode == _INCREMENTAL:
+        connection.executescript("PRAGMA incremental_vacuum")
+    else:
+        connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
+        try:
+            connection.execute("VACUUM")
+        except sqlite3.OperationalError as error:
+            raise fault_of(error, path) from error
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def patiently(action: Callable[[], T], deadline: float) -> T:

@@ -214,6 +214,8 @@ class SqliteTables:
         self.withdraws = False
         """Whether something was taken back since the last commit that an older copy would bring back: a permission that
         was used, denied or revoked, or a stop."""
+        self.frees = False
+        """Whether records were removed since the last commit, so that the file can be smaller."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -291,6 +293,14 @@ class SqliteTables:
     def oldest(self) -> int:
         return self._do("SELECT min(seq) FROM audit").fetchone()[0] or 0
 
+    def last_through(self, seq: int) -> AuditEntry | None:
+        row = self._do(f"{_ENTRIES} WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (seq,)).fetchone()
+        return None if row is None else AuditEntry(*row)
+
+    def last_before(self, moment: str) -> int:
+        (young,) = self._do("SELECT min(seq) FROM audit WHERE at >= ?", (moment,)).fetchone()
+        return self.head()[0] if young is None else young - 1
+
     def chains(self) -> None:
         return None
 
@@ -320,6 +330,8 @@ class SqliteTables:
         last, last_hash = self.head()
         entry = self.entry(seq) if seq < last else None
         removed = self._do("DELETE FROM audit WHERE seq <= ?", (seq,)).rowcount
+        if removed:
+            self.frees = True
         if removed:  # numbers and hashes go on where they were, even if nothing is left
             self.put_meta("pruned_seq", last if entry is None else seq)
             self.put_meta("pruned_hash", last_hash if entry is None else entry.hash)

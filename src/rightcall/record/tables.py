@@ -351,6 +351,16 @@ class Tables(Facts, Protocol):
         """The number of the first record that is left; 0 when there is none."""
         ...
 
+    def last_through(self, seq: int) -> AuditEntry | None:
+        """The last record whose number is at most this."""
+        ...
+
+    def last_before(self, moment: str) -> int:
+        """The last number that may go where all before a moment (UTC) is to. Dates are set now and then: the first
+        record that is not old enough ends it, whatever comes after. Where a day is removed whole, what has a lower
+        number than the last of that day goes with it."""
+        ...
+
     def chains(self) -> dict[int, tuple[int, bytes]] | None:
         """Number and hash of the last record of each node, where several write: each has a chain of its own, and
         numbers may be missing in between. None where there is one chain, without a gap."""

@@ -7,6 +7,7 @@ it goes: only an anchor, number and hash of a record kept somewhere else (`right
 
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
 from msgspec import DecodeError, Struct, json
@@ -282,6 +283,8 @@ class Cut(Struct, frozen=True):
     """Records that are old enough and have to stay,"""
     because: Reason = ""
     """for this reason: the first record that stays is of a call that runs, that overlaps with later ones, or waits."""
+    at_once: bool = False
+    """It costs the same however many they are: days go whole."""
 
 
 class Pruned(Struct, frozen=True):
@@ -306,9 +309,13 @@ def plan(
     wanted = _wanted(tables, first, before, keep, through)
     if wanted < first.seq:
         return Cut(first.seq)
-    last, because = _allowed(tables, first.seq, wanted, now)
+    # very many on a server: days go whole, and a call that goes on over the cut may lose its beginning
+    at_once = tables.chains() is not None and wanted - first.seq > STEP
+    if at_once and before is not None and keep is None and through is None:
+        wanted = max(wanted, tables.last_before(before))
+    last, because = (_not_needed if at_once else _allowed)(tables, first.seq, wanted, now)
     count = max(0, last - first.seq + 1)
-    return Cut(first.seq, last if count else 0, count, wanted - first.seq + 1 - count, because)
+    return Cut(first.seq, last if count else 0, count, wanted - first.seq + 1 - count, because, at_once)
 
 
 def prune(
@@ -316,12 +323,61 @@ def prune(
     now: int | None = None,
 ) -> Pruned:  # fmt: skip
     """Remove the oldest records; first the checkpoint is written, in the same transaction."""
-    cut = plan(tables, before=before, keep=keep, through=through, now=now)
-    last = tables.entry(cut.through) if cut.count else None
-    if last is None:
+    return _remove(tables, plan(tables, before=before, keep=keep, through=through, now=now), by)
+
+
+def _remove(tables: Tables, cut: Cut, by: str) -> Pruned:
+    last = tables.last_through(cut.through) if cut.count else None
+    if last is None or last.seq < cut.first:
         return Pruned(0, 0)
-    checkpoint = tables.append("prune", 0, checkpoint_body(cut.first, last, by, tables.heads(last.seq)))
+    checkpoint = tables.append("prune", 0, checkpoint_body(cut.first, last, by, heads_through(tables, last.seq)))
     return Pruned(tables.remove_through(last.seq), last.seq, checkpoint)
+
+
+def heads_through(tables: Tables, through: int) -> "dict[int, Anchor]":
+    """The last record of each chain up to a number; of one that has none left there, what was pruned last."""
+    if tables.chains() is None:
+        return {}
+    known = next((one for one in checkpoints(tables) if one.seq <= through), None)
+    earlier = {} if known is None else known.chains or {0: (known.seq, known.hash)}
+    return earlier | tables.heads(through)
+
+
+# What is too old by `[audit] keep` goes by itself. A call that goes on over the cut may lose its beginning: where calls
+# always overlap, nothing else would ever be removed.
+
+RETENTION = "[audit] keep"
+"""Who prunes then."""
+_AT_ONCE = 500
+"""Records that go in one transaction where each of them has to be removed by itself."""
+
+
+def retain(tables: Tables, days: int, now: int) -> bool:
+    """Remove some of what is older than so many days; whether that was all."""
+    before = (datetime.fromisoformat(tables.wall()) - timedelta(days)).strftime("%Y-%m-%d 00:00:00.000")
+    oldest = tables.oldest()
+    if not oldest:
+        return True
+    old = tables.last_before(before)
+    through = old if tables.chains() is not None else min(old, oldest + _AT_ONCE - 1)
+    if through < oldest:
+        return True
+    last, _ = _not_needed(tables, oldest, through, now)
+    if last >= oldest:
+        _remove(tables, Cut(oldest, last, last - oldest + 1), RETENTION)
+    return last < through or through == old
+
+
+def _not_needed(tables: Tables, first: int, wanted: int, now: int | None) -> "tuple[int, Reason]":
+    """The last record before the first that something still needs: a call that runs, or a question that waits."""
+    needed: dict[int, Reason] = {call: "running" for call in tables.running() if first <= call <= wanted}
+    asked = [one.asked for one in tables.approvals("waiting", "approved") if now is None or one.expires_at > now]
+    question = next(iter(tables.entries(since=min(asked))), None) if asked else None
+    if question is not None and question.seq <= wanted:
+        needed[question.seq] = "waiting"
+    if not needed:
+        return wanted, ""
+    return min(needed) - 1, needed[min(needed)]
 
 
 def checkpoint_body(first: int, last: AuditEntry, by: str = "", chains: "dict[int, Anchor] | None" = None) -> bytes:
@@ -340,7 +396,7 @@ def prune_in_steps(
     step: int = STEP,
 ) -> Pruned:  # fmt: skip
     """Remove what `plan` found, in transactions that hold up nobody for long; each leaves a checkpoint of its own."""
-    removed, last, size = 0, Pruned(0, 0), step
+    removed, last, size = 0, Pruned(0, 0), cut.through if cut.at_once else step
     while last.through < cut.through:
         until = min(cut.through, max(last.through, cut.first - 1) + size)
         done = transact(lambda tables, until=until: prune(tables, keep=0, through=until, by=by, now=now()))

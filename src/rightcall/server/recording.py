@@ -659,7 +659,9 @@ def open_recording(
     `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
     file = None if policy_file is None else os.path.abspath(policy_file)
     folder = existing_folder(root)
-    opened = open_store(store, store_place(policy, file, folder), clock, found_folder(policy, file, folder))
+    opened = open_store(
+        store, store_place(policy, file, folder), clock, found_folder(policy, file, folder), policy.settings.audit.keep
+    )
     recording = Recording(opened, policy, owned=opened is not store)
     recording.note_policy("loaded", policy)
     return recording

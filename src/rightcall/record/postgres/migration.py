@@ -371,12 +371,12 @@ class Migration:
                 NoteBody("migrated", by, {"records": state.records, "head": f"{seq}:{before.hex()}", "digest": digest}),
             )
             for note in notes:
-                seq, before = self._append(seq, before, encode(note))
+                seq, before = self._append(before, encode(note))
             connection.execute("UPDATE nodes SET seq = %s, hash = %s WHERE id = %s", (seq, before, _NODE))
             connection.execute("DELETE FROM meta WHERE name = %s", (MIGRATING,))
         return digest, state.records
 
-    def _append(self, last: int, before: bytes, body: bytes) -> tuple[int, bytes]:
+    def _append(self, before: bytes, body: bytes) -> tuple[int, bytes]:
         connection = self._connected()
         ((seq,),) = connection.execute("SELECT nextval('numbers')").fetchall()
         ((at,),) = connection.execute(

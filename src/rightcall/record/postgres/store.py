@@ -10,7 +10,7 @@ import struct
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from shutil import rmtree
 from time import monotonic
@@ -181,14 +181,14 @@ class PostgresStore:
 
     def __init__(
         self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0, silent_seconds: float = 0.25,
-        label: str = "",
+        label: str = "", keep: int = 0,
     ) -> None:  # fmt: skip
         """`clock` replaces the database's time, for tests. After `silent_seconds` without an answer one asks whether
-        the server is there at all. `label` names this node for people."""
+        the server is there at all. `label` names this node for people. `keep`: days after which records go, or 0."""
         self.address = read_address(url)
         self.clock: Clock = clock or DatabaseClock()
         self._forked = False
-        self._writer = Writer(self.address, self.clock, busy_seconds, label)
+        self._writer = Writer(self.address, self.clock, busy_seconds, label, keep)
         self._watch = Watch(self.address, self._writer, busy_seconds, silent_seconds)
         self._readers = Readers(self.address, self.clock, busy_seconds)
         self._parts = self._writer, self._watch, self._readers
@@ -239,6 +239,14 @@ class PostgresStore:
         """Finishes what waits. Also happens by itself when the program ends, though not for long."""
         if self._end.detach() is not None:
             _end(self._parts)
+
+    def compact(self) -> None:
+        """Give back the space of what was removed or emptied. Raises StoreError where this role may not."""
+        with closing(connect(self.address, lock_seconds=_READERS)) as connection:
+            try:
+                connection.execute("VACUUM audit")
+            except load_driver().Error as error:
+                raise fault_of(error, self.address) from error
 
     def leave(self) -> None:
         """In a forked child: connections and threads are the parent's, and stay as they are."""

@@ -71,7 +71,7 @@ class ServerJob(Job):
 class Writer:
     """Owns the connection: nobody else touches it."""
 
-    def __init__(self, address: Address, clock: Clock, busy_seconds: float, label: str) -> None:
+    def __init__(self, address: Address, clock: Clock, busy_seconds: float, label: str, keep: int = 0) -> None:
         self._address = address
         self._clock = clock
         self._patience = busy_seconds
@@ -83,7 +83,7 @@ class Writer:
         """The last record that is known to stand."""
         self._unreplicated = False
         self._doubted: list[tuple[int, bytes]] = []
-        self._chores = Chores(clock)
+        self._chores = Chores(clock, keep)
         self._queue: SimpleQueue[ServerJob | None] = SimpleQueue()
         self._later: deque[ServerJob] = deque()
         self._door = threading.Lock()
