@@ -9,6 +9,7 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.base.files.guarded import desks_folder, guarded_files, leaves_folder
 from rightcall.base.globs import quoted
@@ -216,6 +217,18 @@ class MemoryTables:
             else:
                 self._parts.pop(entry.call, None)
         return count
+
+    def rewrite(self, seq: int, body: bytes) -> None:
+        before = self.entry(seq)
+        if before is not None:
+            self._undo.append((self._exchange, (before,)))
+            self._exchange(replace(before, body=body))
+
+    def _exchange(self, entry: AuditEntry) -> None:
+        self._entries[entry.seq - self._first] = entry
+        if entry.call:
+            parts = self._parts[entry.call]
+            parts[next(place for place, one in enumerate(parts) if one.seq == entry.seq)] = entry
 
     def _put_back(self, removed: list[AuditEntry]) -> None:
         self._entries[:0] = removed

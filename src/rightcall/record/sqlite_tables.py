@@ -337,6 +337,10 @@ class SqliteTables:
             self.put_meta("pruned_hash", last_hash if entry is None else entry.hash)
         return removed
 
+    def rewrite(self, seq: int, body: bytes) -> None:
+        self._do("PRAGMA secure_delete = ON")  # what was there is overwritten, and does not stay in a free page
+        self._do("UPDATE audit SET body = ? WHERE seq = ?", (body.decode(), seq))
+
     def pruned(self) -> tuple[int, bytes]:
         """Number and hash of the last record that was removed; (0, START) when none was."""
         return self.meta("pruned_seq") or 0, self.meta("pruned_hash") or START

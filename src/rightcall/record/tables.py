@@ -131,6 +131,8 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """Bytes that the question to a person holds, of a call that waits or for whose question there was no room."""
     packs: str = ""
     """Digest of the rule packs, where there are any."""
+    erased: bool = False
+    """What somebody wrote was removed from it; an `erase` record says so."""
 
 
 class EndBody(Struct, frozen=True, omit_defaults=True):
@@ -147,6 +149,7 @@ class EndBody(Struct, frozen=True, omit_defaults=True):
     """The tier that was used, where there was one."""
     answer: str = ""
     """Keyed digest of all that it gave, where somebody saw that: the same call with another answer is no loop."""
+    erased: bool = False
 
 
 class AnswerBody(Struct, frozen=True, omit_defaults=True):
@@ -166,15 +169,17 @@ class AnswerBody(Struct, frozen=True, omit_defaults=True):
     """When it was answered, and until when the answer holds, by the monotonic clock."""
     through: str = ""
     """Where the person was, if not at a terminal: `console`."""
+    erased: bool = False
 
 
 class NoteBody(Struct, frozen=True, omit_defaults=True):
-    """`grant`, `definition`, `policy`, `release`, `change`, `prune` and `message`: a few words and some values."""
+    """`grant`, `definition`, `policy`, `release`, `change`, `prune`, `erase`, `message`: words and values."""
 
     what: str
     """Such as `made`, `revoked`; `first seen`, `accepted`; `loaded`, `kept`; `through`; `message`, `diagnosis`."""
     by: str = ""
     data: Any = None
+    erased: bool = False
 
 
 encode = json.Encoder().encode
@@ -294,12 +299,13 @@ EntryKind = Literal[
     "pause",  # all calls were stopped, or let go on
     "change",  # a person merged, reviewed or took back something, or made a token, by a command of their own
     "prune",  # older records were removed; the checkpoint
+    "erase",  # what a caller wrote was removed from its records
     "message",  # what a host told about messages and diagnoses, for the metrics
 ]
 
 
 class AuditEntry(Struct, frozen=True):
-    """One record of the audit. Records are only ever added; `audit prune` removes the oldest."""
+    """One record of the audit. Records are only ever added; `audit prune` removes the oldest, `audit erase` content."""
 
     seq: int
     kind: EntryKind
@@ -376,6 +382,10 @@ class Tables(Facts, Protocol):
 
     def remove_through(self, seq: int) -> int:
         """Remove all records up to this one; returns how many."""
+        ...
+
+    def rewrite(self, seq: int, body: bytes) -> None:
+        """Put another body in place of a record's own, of which nothing is left. Its hash stays."""
         ...
 
     def begun(self, seq: int, *, elsewhere: bool = False) -> None:
@@ -458,8 +468,8 @@ class Tables(Facts, Protocol):
 
 WRITES = frozenset(
     (
-        "append", "remove_through", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval", "put_grant",
-        "drop_grant", "put_pause", "put_token", "drop_token", "put_credential", "drop_credential",
+        "append", "remove_through", "rewrite", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval",
+        "put_grant", "drop_grant", "put_pause", "put_token", "drop_token", "put_credential", "drop_credential",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

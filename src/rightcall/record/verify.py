@@ -52,6 +52,8 @@ class Verification(Struct, frozen=True):
     """Number and hash of the last record that was found right."""
     pruned: int = 0
     """The last record that was pruned, as the chain itself says."""
+    erased: int = 0
+    """Records whose content was erased, as the chain itself says."""
 
 
 class Checkpoint(Struct, frozen=True):
@@ -61,6 +63,21 @@ class Checkpoint(Struct, frozen=True):
     hash: bytes
     chains: dict[int, Anchor] = {}
     """The same of each node, where several write."""
+
+
+def seal(entry: AuditEntry, body: bytes) -> bytes:
+    """What an `erase` record says of a record that has this body from then on: all that is left of it, with the hash
+    that it was written with."""
+    return link(entry.hash, entry.seq, entry.kind, entry.call, entry.at, body)
+
+
+def _sealed(entry: AuditEntry) -> dict[int, bytes]:
+    """What an `erase` record says."""
+    try:
+        data: Any = read_note(entry.body).data
+        return {int(seq): bytes.fromhex(own) for seq, own in data["records"].items()}
+    except (DecodeError, LookupError, TypeError, ValueError, AttributeError):  # somebody else wrote it
+        return {}
 
 
 def is_erased(entry: AuditEntry) -> bool:
@@ -79,23 +96,36 @@ class _Wrong(Exception):
         self.problem = problem
 
 
+def heads_of(tables: Tables) -> dict[int, Anchor]:
+    """The last record of each chain; of a store with one chain, of node 0."""
+    chains = tables.chains()
+    return {0: tables.head()} if chains is None else chains
+
+
 def verify_audit(
-    tables: Tables, anchor: Anchor | None = None, progress: Callable[[int], None] | None = None
-) -> Verification:
-    """Check every record. `progress` is told every so often how many were checked."""
+    tables: Tables, anchor: Anchor | None = None, progress: Callable[[int], None] | None = None,
+    heads: dict[int, Anchor] | None = None,
+) -> Verification:  # fmt: skip
+    """Check every record. `progress` is told every so often how many were checked. `heads` are those of an earlier
+    `heads_of`, kept elsewhere."""
     walk = _Walk(tables)
+    kept = heads or {}
     try:
         walk.begin()
         for entry in tables.entries():
             walk.step(entry)
             if anchor is not None and entry.seq == anchor[0] and entry.hash != anchor[1]:
                 raise _Wrong(entry.seq, f"record {entry.seq} is not the one of the anchor: its hash is another")
+            known = kept.get(entry.node) if kept else None
+            if known is not None and known[0] == entry.seq and known[1] != entry.hash:
+                raise _Wrong(entry.seq, f"record {entry.seq} is not the one of the heads file: its hash is another")
             if progress is not None and walk.checked % EVERY == 0:
                 progress(walk.checked)
         walk.end(anchor)
+        walk.compare_kept(kept)
     except _Wrong as wrong:
         return Verification(False, walk.checked, wrong.seq, wrong.problem, walk.head, walk.pruned.seq)
-    return Verification(True, walk.checked, None, "", walk.head, walk.pruned.seq)
+    return Verification(True, walk.checked, None, "", walk.head, walk.pruned.seq, walk.erased)
 
 
 class _Walk:
@@ -116,6 +146,11 @@ class _Walk:
         """Calls that have begun and not ended."""
         self._ended: set[int] = set()
         """Calls whose beginning is gone and whose end is not."""
+        self._emptied: dict[int, bytes] = {}
+        """Records without their content, each with what is left of it,"""
+        self._sealed: dict[int, bytes] = {}
+        """and what `erase` records say that must be."""
+        self.erased = 0
 
     def begin(self) -> None:
         """Where the records start: with the first, or behind what a prune record in the chain vouches for."""
@@ -144,7 +179,11 @@ class _Walk:
         except TypeError:  # a field that is not even of its type
             fits = False
         if not fits:
-            raise _Wrong(seq, f"record {seq} does not fit its hash: it, or the one before it, was changed")
+            if not is_erased(entry):
+                raise _Wrong(seq, f"record {seq} does not fit its hash: it, or the one before it, was changed")
+            self._emptied[seq] = seal(entry, entry.body)
+        if kind == "erase":
+            self._sealed.update(_sealed(entry))
         if kind == "begin":
             self._open.add(seq)
         elif kind == "end":
@@ -190,6 +229,10 @@ class _Walk:
     def end(self, anchor: Anchor | None) -> None:
         if self._chains is not None:
             self._end_chains()
+        for seq, left in self._emptied.items():
+            if self._sealed.get(seq) != left:
+                raise _Wrong(seq, f"record {seq} was emptied, and no record of an erasure vouches for what is left")
+        self.erased = len(self._emptied)
         had = self._tables.head()[0]
         if had and not self.checked:
             raise _Wrong(1, f"the audit is empty, but it had {had} records: not even the record of a prune is left")
@@ -204,6 +247,20 @@ class _Walk:
             what = f"records up to {self.pruned.seq} were pruned; take a new one with `rightcall audit head`"
             raise _Wrong(None, f"the anchor (record {anchor[0]}) can no longer be compared: {what}")
 
+    def compare_kept(self, kept: dict[int, Anchor]) -> None:
+        """Each chain reaches at least as far as the heads that somebody kept elsewhere."""
+        for node, (seq, own) in kept.items():
+            last = self.head if self._chains is None else self._heads.get(node, (0, START))
+            cut = self.pruned.chains.get(node, (self.pruned.seq, self.pruned.hash))
+            if seq > last[0]:
+                what = f"the chain of node {node} ends with record {last[0]}, the heads file names record {seq}"
+                raise _Wrong(last[0] + 1, f"the tail is truncated: {what}")
+            if seq == cut[0] and seq and own != cut[1]:
+                raise _Wrong(seq, f"record {seq} was pruned, and it was not the one of the heads file")
+            if 0 < seq < cut[0]:
+                what = f"records up to {cut[0]} were pruned; take new heads with `rightcall audit heads`"
+                raise _Wrong(None, f"record {seq} of the heads file can no longer be compared: {what}")
+
 
 def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
     """Of the last `count` records, how many fit the one before, and the number of one that does not. A quick look: it
@@ -213,7 +270,8 @@ def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
     for entry in tables.newest(count + 1):
         if later is not None:
             fits = later.seq == entry.seq + 1
-            if not fits or link(entry.hash, later.seq, later.kind, later.call, later.at, later.body) != later.hash:
+            own = link(entry.hash, later.seq, later.kind, later.call, later.at, later.body)
+            if not fits or (own != later.hash and not is_erased(later)):
                 return checked, later.seq
             checked += 1
         later = entry

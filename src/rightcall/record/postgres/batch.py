@@ -279,6 +279,10 @@ class BatchTables(PostgresTables):
         del seq
         raise Unplanned
 
+    def rewrite(self, seq: int, body: bytes) -> None:
+        del seq, body
+        raise Unplanned
+
     def left_behind(self) -> list[int]:
         raise Unplanned
 

@@ -265,6 +265,9 @@ class PostgresTables:
                 removed += count
         return removed + self._do("DELETE FROM audit WHERE seq <= %s", seq).rowcount
 
+    def rewrite(self, seq: int, body: bytes) -> None:
+        self._do("UPDATE audit SET body = %s WHERE seq = %s", body.decode(), seq)
+
     def _days(self) -> list[tuple[str, int | None, int]]:
         """Each day that is over, with its last number and how many records it has."""
         today = self._clock.wall()[:10]
