@@ -21,6 +21,7 @@ T = TypeVar("T")
 WRITING: dict[str, Callable[[Tables], Any]] = {
     "append": lambda tables: tables.append("message", 0, BODY),
     "remove_through": lambda tables: tables.remove_through(1),
+    "rewrite": lambda tables: tables.rewrite(1, b'{"erased":true}'),
     "begun": lambda tables: tables.begun(2),
     "ended": lambda tables: tables.ended(1),
     "mark": lambda tables: tables.mark("all", 1),
@@ -38,7 +39,7 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "chains", "changes", "count_waiting", "credentials",
-    "definition", "entries", "entry", "grants", "head", "heads", "is_open", "newest", "nth_last", "oldest", "overdue",
+    "definition", "entries", "entry", "grants", "head", "heads", "is_open", "last_before", "last_through", "newest", "nth_last", "oldest", "overdue",
     "own_pause", "paused", "rollup", "running", "scopes", "tokens", "waiting", "wall",
 }  # fmt: skip
 
