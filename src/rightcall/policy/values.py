@@ -375,6 +375,7 @@ def _limits(source: Source, path: KeyPath, value: Any, preset: Limits) -> Limits
         all=laid_over(source, (*path, "all"), table.get("all", {}), _WINDOW, preset.all),
         caller=laid_over(source, (*path, "caller"), table.get("caller", {}), _WINDOW, preset.caller),
         tools=MappingProxyType(tools),
+        **{key: _PER_DAY[key](source, (*path, key), table[key]) for key in _PER_DAY if key in table},
     )
 
 
@@ -448,7 +449,9 @@ _BUDGETS: Readers = {
 _PATHS: Readers = dict.fromkeys(Paths.__struct_fields__, path_patterns)
 _COMMANDS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), command_patterns), "starter": Source.flag}
 _URLS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), url_patterns), "starter": Source.flag}
+_PER_DAY: Readers = {"calls_per_day": whole(0, 1_000_000_000), "tokens_per_day": whole(0, 1_000_000_000_000)}
 _CALLER: Readers = {
+    **_PER_DAY,
     "stage": word(StageName),
     "allow": patterns,
     "only": patterns,

@@ -16,7 +16,7 @@ from rightcall.base.globs import quoted
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
 from rightcall.policy.trust import places_of, stop_at
-from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Token
+from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
 from rightcall.record.admission import sweep
 from rightcall.record.tables import (
     START,
@@ -70,6 +70,7 @@ class MemoryTables:
         self._numbers: dict[str, int] = {}
         """Starts in a scope since it was first used, or last swept."""
         self._marked = 0
+        self._spent: dict[str, Spent] = {}
         self._changes = 0, ""
         self._definitions: dict[str, str] = {}
         self._approvals: dict[str, Approval] = {}
@@ -280,6 +281,19 @@ class MemoryTables:
         self._numbers[scope] -= 1
         if not marks:
             del self._marks[scope]
+
+    def spent(self, caller: str) -> Spent:
+        found = self._spent.get(caller)
+        day = self._clock.wall()[:10]
+        return found if found is not None and found.day == day else Spent(day, caller)
+
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        before = self.spent(caller)
+        self._put(self._spent, caller, Spent(before.day, caller, before.calls + calls, before.tokens + tokens))
+
+    def spending(self) -> list[Spent]:
+        day = self._clock.wall()[:10]
+        return sorted((one for one in self._spent.values() if one.day == day), key=lambda one: one.caller)
 
     def forget(self, scope: str) -> None:
         marks = self._marks.pop(scope, None)

@@ -141,6 +141,7 @@ def is_locked(error: sqlite3.Error) -> bool:
 #     windows      starts per scope, numbered, for limits and repeats; kept for an hour
 #     running      calls that have begun, each with the run (process) it is in
 #     approvals, grants, definitions, tokens, credentials
+#     spent        calls and tokens of each caller and day, where they are limited
 #     meta         few words: the last record once all are pruned, changes, the boot the times belong to
 
 APPLICATION = 0x52434C31
@@ -242,7 +243,13 @@ CREATE TABLE credentials (
 _DEFINITIONS = "CREATE INDEX IF NOT EXISTS audit_definitions ON audit (seq) WHERE kind = 'definition'"
 """Few records among very many, which pages list."""
 
-STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS, _CREDENTIALS + _DEFINITIONS)
+_SPENT = """
+CREATE TABLE spent (
+    caller TEXT NOT NULL, day TEXT NOT NULL, calls INTEGER NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (caller, day)
+) WITHOUT ROWID;
+"""
+
+STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS, _CREDENTIALS + _DEFINITIONS, _SPENT)
 """What leads from each version to the next; an empty file is version 0."""
 
 VERSION = len(STEPS)

@@ -24,6 +24,7 @@ from rightcall.policy.types import (
     Grant,
     Mark,
     Pause,
+    Spent,
     Token,
     refused_scope,
 )
@@ -188,6 +189,10 @@ _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 """Of an approval whose call is still needed: to be shown, or to be compared."""
 _LOST = {"(lost)": ""}
 """In place of conditions that are gone: no call has such an argument."""
+_SPEND = (
+    "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT (caller, day) DO UPDATE"
+    " SET calls = calls + excluded.calls, tokens = tokens + excluded.tokens"
+)
 _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
@@ -419,6 +424,22 @@ class SqliteTables:
         """Remove starts older than an hour, some at a time. Those that are left have numbers in a row."""
         old = f"SELECT scope, n FROM windows WHERE at <= ? ORDER BY at LIMIT {_PURGE}"
         self._do(f"DELETE FROM windows WHERE (scope, n) IN ({old})", (now - HOUR,))
+
+    def spent(self, caller: str) -> Spent:
+        day = self.wall()[:10]
+        row = self._do("SELECT calls, tokens FROM spent WHERE caller = ? AND day = ?", (caller, day)).fetchone()
+        return Spent(day, caller, *(row or (0, 0)))
+
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        day = self.wall()[:10]
+        self._do("DELETE FROM spent WHERE caller = ? AND day < ?", (caller, day))
+        self._do(_SPEND, (caller, day, calls, tokens))
+
+    def spending(self) -> list[Spent]:
+        rows = self._do(
+            "SELECT day, caller, calls, tokens FROM spent WHERE day = ? ORDER BY caller", (self.wall()[:10],)
+        )
+        return [Spent(*row) for row in rows.fetchall()]
 
     def marks(self) -> list[tuple[str, int, int, int]]:
         """All starts of the last hour: scope, number there, moment and record."""

@@ -21,6 +21,7 @@ from rightcall.policy.types import (
     Facts,
     Grant,
     Pause,
+    Spent,
     Status,
     Token,
 )
@@ -323,10 +324,6 @@ class AuditEntry(Struct, frozen=True):
 class Tables(Facts, Protocol):
     """Inside one transaction. A policy sees only the part that is `Facts`."""
 
-    def wall(self) -> str:
-        """The present time as it is written down, UTC."""
-        ...
-
     def append(self, kind: EntryKind, call: int, body: bytes) -> int:
         """Add a record to the chain at the present time; returns its number."""
         ...
@@ -405,6 +402,14 @@ class Tables(Facts, Protocol):
 
     def forget(self, scope: str) -> None: ...
 
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        """So much more was used up today: see `Facts.spent`."""
+        ...
+
+    def spending(self) -> list[Spent]:
+        """What each caller has used up today, as far as anything was counted."""
+        ...
+
     def scopes(self, prefix: str) -> list[tuple[str, int]]:
         """The scopes whose name starts so, each with how many starts of the last hour are kept."""
         ...
@@ -468,8 +473,8 @@ class Tables(Facts, Protocol):
 
 WRITES = frozenset(
     (
-        "append", "remove_through", "rewrite", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval",
-        "put_grant", "drop_grant", "put_pause", "put_token", "drop_token", "put_credential", "drop_credential",
+        "append", "remove_through", "rewrite", "begun", "ended", "mark", "spend", "forget", "changed", "pin",
+        "put_approval", "put_grant", "drop_grant", "put_pause", "put_token", "drop_token", "put_credential", "drop_credential",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

@@ -62,6 +62,7 @@ class Chores:
         """Before each batch: does what needs no transaction of its own, and returns works for what does."""
         now, wall = self._clock.now(), self._clock.wall()
         if wall[:10] not in self._days:
+            connection.execute("DELETE FROM spent WHERE day < %s", (wall[:10],))
             self._days.update(make_days(connection, wall[:10], _AHEAD))
         if self._done is not None and 0 <= now - self._done < EVERY:
             return []

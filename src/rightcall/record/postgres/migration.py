@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
-from rightcall.policy.types import Approval, Credential, Grant, Pause, Token
+from rightcall.policy.types import Approval, Credential, Grant, Pause, Spent, Token
 from rightcall.record.identity import Origin, fingerprint
 from rightcall.record.postgres.connection import Address, connect, fault_of, load_driver, read_address
 from rightcall.record.postgres.node import LOCK_JOINING
@@ -86,6 +86,7 @@ class _Rest(Struct, frozen=True):
     credentials: list[Credential]
     marks: list[tuple[str, int, int, int]]
     changes: tuple[int, str]
+    spent: list[Spent]
     pause: Pause | None
 
     def digest(self) -> str:
@@ -403,7 +404,7 @@ def _rest_of(tables: SqliteTables, ahead: int) -> _Rest:
         [replace(one, expires_at=one.expires_at + ahead) for one in tables.all_grants()],
         tables.tokens(), tables.credentials(),
         sorted((scope, n, at + ahead, call) for scope, n, at, call in tables.marks()),
-        tables.changed_last(), tables.own_pause(),
+        tables.changed_last(), tables.spending(), tables.own_pause(),
     )  # fmt: skip
 
 
@@ -418,6 +419,9 @@ def _put_rest(connection: "psycopg.Connection[Any]", tables: PostgresTables, res
         tables.put_token(token)
     for credential in rest.credentials:
         tables.put_credential(credential)
+    put = "INSERT INTO spent (day, caller, calls, tokens) VALUES (%s, %s, %s, %s)"
+    for one in rest.spent:
+        connection.execute(put, (one.day, key_of(one.caller), one.calls, one.tokens))
     tables.put_pause(rest.pause)
     if rest.marks:
         rows = [(key_of(scope), n, at, call) for scope, n, at, call in rest.marks]
@@ -434,7 +438,7 @@ def _rest_on(connection: "psycopg.Connection[Any]", tables: PostgresTables) -> _
         sorted((_name_of(tool), definition) for tool, definition in definitions),
         tables.approvals(), tables.all_grants(), tables.tokens(), tables.credentials(),
         sorted((_name_of(scope), n, at, call) for scope, n, at, call in marks),
-        changes, tables.own_pause(),
+        changes, tables.spending(), tables.own_pause(),
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ refused.
     nodes        who writes: lease, epoch, and the head of its chain
     windows      starts per scope, numbered, for limits and repeats; kept for an hour
     locks        what is counted together across nodes: locked before anybody looks at its windows
+    spent        calls and tokens of each caller and day, where they are limited
     running      calls that have begun, each with the node and epoch it is in
     approvals, grants, definitions, tokens, credentials, changes, meta, secrets
 
@@ -64,7 +65,14 @@ INSERT INTO changes VALUES ('', 0, '');
 INSERT INTO meta VALUES ('nodes', '')
 """
 
-STEPS = (_TABLES,)
+_SPENT = """
+CREATE TABLE spent (
+    caller bytea NOT NULL, day text COLLATE "C" NOT NULL, calls bigint NOT NULL, tokens bigint NOT NULL,
+    PRIMARY KEY (caller, day)
+)
+"""
+
+STEPS = (_TABLES, _SPENT)
 """What leads from each version to the next; a database without our schema is version 0."""
 
 VERSION = len(STEPS)

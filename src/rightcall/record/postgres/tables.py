@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, json
 
 from rightcall.policy.trust import places_of, stop_at
-from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Token
+from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import partition
 from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link
@@ -38,6 +38,11 @@ INSERT_RECORDS = (
     "%b::date[], %b::bigint[], %b::integer[], %b::text[], %b::bigint[], %b::text[], %b::bytea[], %b::text[])"
 )
 INSERT_MARKS = "INSERT INTO windows SELECT * FROM unnest(%b::bytea[], %b::bigint[], %b::bigint[], %b::bigint[])"
+SPEND = (
+    "INSERT INTO spent SELECT * FROM unnest(%b::bytea[], %b::text[], %b::bigint[], %b::bigint[])"
+    " ON CONFLICT (caller, day) DO UPDATE"
+    " SET calls = spent.calls + excluded.calls, tokens = spent.tokens + excluded.tokens"
+)
 PUT_APPROVAL = (
     "INSERT INTO approvals (id, status, binding, caller, expires_at, doc) VALUES (%s, %s, %s, %s, %s, %s)"
     " ON CONFLICT (id) DO UPDATE SET status = excluded.status, binding = excluded.binding, caller = excluded.caller,"
@@ -326,6 +331,20 @@ class PostgresTables:
         put = "INSERT INTO windows SELECT %s, coalesce(max(n), 0) + 1, %s, %s FROM windows WHERE scope = %s RETURNING n"
         (number,) = self._one(put, key, self._clock.now() if at is None else at, call, key)
         return number
+
+    def spent(self, caller: str) -> Spent:
+        day = self.wall()[:10]
+        row = self._one("SELECT calls, tokens FROM spent WHERE caller = %s AND day = %s", key_of(caller), day)
+        return Spent(day, caller, *(row or (0, 0)))
+
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        self._do(SPEND, [key_of(caller)], [self.wall()[:10]], [calls], [tokens])
+
+    def spending(self) -> list[Spent]:
+        rows = self._all(
+            "SELECT day, caller, calls, tokens FROM spent WHERE day = %s ORDER BY caller", self.wall()[:10]
+        )
+        return [Spent(day, caller.decode("utf-8", "surrogatepass"), *more) for day, caller, *more in rows]
 
     def forget(self, scope: str) -> None:
         self._do("DELETE FROM windows WHERE scope = %s", key_of(scope))
