@@ -306,7 +306,7 @@ def next_day(wall: str) -> tuple[float, str]:
     (30.0, '2026-01-02 00:00')
     """
     now = datetime.fromisoformat(wall)
-    then = datetime(now.year, now.month, now.day) + timedelta(1)
+    then = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(1)
     return (then - now).total_seconds(), then.strftime("%Y-%m-%d %H:%M")
 
 

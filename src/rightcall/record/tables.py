@@ -474,7 +474,8 @@ class Tables(Facts, Protocol):
 WRITES = frozenset(
     (
         "append", "remove_through", "rewrite", "begun", "ended", "mark", "spend", "forget", "changed", "pin",
-        "put_approval", "put_grant", "drop_grant", "put_pause", "put_token", "drop_token", "put_credential", "drop_credential",
+        "put_approval", "put_grant", "drop_grant", "put_pause", "put_token", "drop_token", "put_credential",
+        "drop_credential",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""
