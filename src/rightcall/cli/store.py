@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import SHARED, is_server, json_option, subcommands
+from rightcall.cli.options import SHARED, is_server, json_option, number_within, subcommands
 from rightcall.cli.persons import person_option, who
 from rightcall.cli.terminal import many, tell
 from rightcall.errors import ConfigError
@@ -22,7 +22,11 @@ EXAMPLES = """\
 examples:
   rightcall store migrate .rightcall/audit.db postgresql://rightcall@db.example/rightcall --dry-run
   rightcall store migrate .rightcall/audit.db postgresql://rightcall@db.example/rightcall
+  rightcall store prepare postgresql://rightcall@db.example/rightcall --days 60
+  rightcall store roles | psql postgresql://rightcall@db.example/rightcall
 """
+
+_MOST_DAYS = 366
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -33,6 +37,16 @@ def arguments(parser: ArgumentParser) -> None:
     migrate.add_argument("--dry-run", action="store_true", help=SHARED["--dry-run"])
     person_option(migrate)
     json_option(migrate)
+    prepare = action("prepare", "Make or update the tables on a server, and those of the days to come")
+    prepare.add_argument("url", metavar="URL", help="The database, with the role that owns the tables")
+    prepare.add_argument(
+        "--days", type=number_within(1, _MOST_DAYS), default=60, metavar="N", help="Days to prepare (default: 60)"
+    )
+    json_option(prepare)
+    roles = action("roles", "Print the SQL of a role that may only append and one that may only read")
+    roles.add_argument("--append", default="rightcall_append", metavar="NAME", help="Its name (default: %(default)s)")
+    roles.add_argument("--read", default="rightcall_read", metavar="NAME", help="Its name (default: %(default)s)")
+    json_option(roles)
 
 
 def run(options: Namespace) -> int:
@@ -99,4 +113,27 @@ def _moved(done: "Migrated", options: Namespace) -> list[str]:
     ]
 
 
-_ACTIONS = {"migrate": _migrate}
+# ── store prepare, store roles ──
+# For nodes whose role may only append: they cannot make tables, so the owner makes those of many days at once.
+
+
+def _prepare(options: Namespace) -> int:
+    if not is_server(options.url):
+        raise ConfigError("expected a URL: `rightcall store prepare postgresql://OWNER@HOST/DATABASE`")
+    from rightcall.record.postgres.store import prepare_days  # late: it needs an extra
+
+    shown, last = prepare_days(options.url, options.days)
+    told = f"The tables of {shown} are up to date, and ready for records until {last}."
+    tell(options, {"store": shown, "until": last}, lambda _: [told])
+    return OK
+
+
+def _roles(options: Namespace) -> int:
+    from rightcall.record.postgres.roles import TABLES, roles_sql  # late: few ask for it
+
+    sql = roles_sql(options.append, options.read, list(TABLES))
+    tell(options, {"sql": sql}, lambda _: sql.splitlines())
+    return OK
+
+
+_ACTIONS = {"migrate": _migrate, "prepare": _prepare, "roles": _roles}

@@ -95,10 +95,15 @@ def prepare(connection: "psycopg.Connection[Any]", address: Address, *, migratin
             with connection.transaction():
                 _bring_up_to_date(connection, address)
         except load_driver().Error as error:  # another node makes them just now
+            if error.sqlstate == _NOT_ALLOWED:
+                what = "its tables are missing or of an older version, and this role may not make them"
+                then = "Run `rightcall store prepare` with the role that owns them."
+                raise unusable(address, what, then, "denied") from error
             if attempt == _TRIES - 1 or not (is_retried(error) or error.sqlstate in _MADE_TWICE):
                 raise
 
 
+_NOT_ALLOWED = "42501"
 _MADE_TWICE = ("42P06", "42P07", "23505", "55P03")
 
 
@@ -174,6 +179,8 @@ def make_day(connection: "psycopg.Connection[Any]", day: str) -> None:
         try:
             connection.execute(statement.encode())
         except psycopg.Error as error:
+            if error.sqlstate == _NOT_ALLOWED:  # whoever writes on a day that nobody has prepared is told
+                return
             if attempt == _TRIES - 1 or not (is_retried(error) or error.sqlstate in _MADE_TWICE):
                 raise
 

@@ -29,7 +29,7 @@ from rightcall.record.postgres.connection import (
     unusable,
 )
 from rightcall.record.postgres.node import DatabaseClock
-from rightcall.record.postgres.schema import TIME, check_version
+from rightcall.record.postgres.schema import TIME, check_version, make_days, prepare
 from rightcall.record.postgres.tables import PostgresTables
 from rightcall.record.postgres.writer import ServerJob, Writer
 from rightcall.record.tables import Clock, ReadOnly, T, Tables
@@ -276,6 +276,19 @@ class PostgresReader:
 
     def close(self) -> None:
         self._readers.close()
+
+
+def prepare_days(url: str, days: int) -> tuple[str, str]:
+    """Make or update the tables, and those of so many days from today on. Returns the store's name for people, and the
+    last day. Raises StoreError."""
+    address = read_address(url)
+    with closing(connect(address, lock_seconds=_READERS)) as connection:
+        try:
+            prepare(connection, address)
+            ((today,),) = connection.execute("SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date::text").fetchall()
+            return address.shown, make_days(connection, today, days)[-1]
+        except load_driver().Error as error:
+            raise fault_of(error, address) from error
 
 
 def _nothing(_tables: Tables) -> None:

@@ -23,6 +23,7 @@ from rightcall.record.postgres.connection import (
     closed,
     connect,
     fault_of,
+    is_denied,
     is_lost,
     is_retried,
     load_driver,
@@ -361,7 +362,7 @@ class Writer:
         except self._errors.OperationalError:
             raise
         except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits, whatever it is
-            job.error = error
+            job.error = fault_of(error, self._address) if is_denied(error) else error
             return False
         return True
 
