@@ -181,7 +181,7 @@ def test_the_documentation_is_printed(run: Runner) -> None:
 
 def test_every_command_that_answers_can_answer_in_json() -> None:
     """The others speak a protocol, or print what a program or a file format says."""
-    bare = {"mcp", "wrap", "hook", "sandbox run", "audit export", "approvals watch", "completion"}
+    bare = {"mcp", "wrap", "hook", "sandbox run", "audit export", "audit heads", "approvals watch", "completion"}
     without = {name for name, parser in PARSERS.items() if not actions_of(parser) and "--json" not in flags(parser)}
     assert without == bare
 

@@ -69,6 +69,8 @@ def test_with_every_example_switched_on_it_still_loads(preset: Preset, stage: St
         budgets=Budgets(seconds=60.0),
         records="all",
         rooms=("debug",),
+        calls_per_day=500,
+        tokens_per_day=2_000_000,
     )
     assert settings.callers["guest"].only == ("ping", "code/read")
     assert settings.budgets_of_tools == {"code/search": Budgets(seconds=10.0)}

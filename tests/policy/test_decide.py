@@ -241,7 +241,7 @@ def test_an_approval_that_is_named_must_be_for_exactly_this_call(tables: MemoryT
 def test_the_order_of_the_policies_is_fixed() -> None:
     names = [name for name, _ in POLICIES]
     assert names == ["pause", "denied", "allowed", "batch", "quarantine", "truncated", "paths", "commands", "loops",
-                     "limits", "definition", "effects", "approval"]  # fmt: skip
+                     "limits", "budget", "definition", "effects", "approval"]  # fmt: skip
 
 
 KINDS = {"allow", "dry_run", "ask", "deny"}

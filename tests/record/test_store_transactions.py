@@ -21,9 +21,11 @@ T = TypeVar("T")
 WRITING: dict[str, Callable[[Tables], Any]] = {
     "append": lambda tables: tables.append("message", 0, BODY),
     "remove_through": lambda tables: tables.remove_through(1),
+    "rewrite": lambda tables: tables.rewrite(1, b'{"erased":true}'),
     "begun": lambda tables: tables.begun(2),
     "ended": lambda tables: tables.ended(1),
     "mark": lambda tables: tables.mark("all", 1),
+    "spend": lambda tables: tables.spend("teacher", 1, 10),
     "forget": lambda tables: tables.forget("all"),
     "changed": lambda tables: tables.changed("other"),
     "pin": lambda tables: tables.pin("ping", "other"),
@@ -38,8 +40,9 @@ WRITING: dict[str, Callable[[Tables], Any]] = {
 }
 READING = {
     "all_grants", "answered", "approval", "approvals", "belonging", "chains", "changes", "count_waiting", "credentials",
-    "definition", "entries", "entry", "grants", "head", "heads", "is_open", "newest", "nth_last", "oldest", "overdue",
-    "own_pause", "paused", "rollup", "running", "scopes", "tokens", "waiting", "wall",
+    "definition", "entries", "entry", "grants", "head", "heads", "is_open", "last_before", "last_through", "newest",
+    "nth_last", "oldest", "overdue",
+    "own_pause", "paused", "rollup", "running", "scopes", "spending", "spent", "tokens", "waiting", "wall",
 }  # fmt: skip
 
 
@@ -50,7 +53,8 @@ def state(store: Store) -> list[Any]:
             list(tables.entries()), tables.head(), tables.running(), tables.belonging(1), tables.scopes(""),
             tables.nth_last("all", 1), tables.changes(), tables.definition("ping"), tables.definition("pong"),
             tables.approvals(), tables.answered("b" * 64), tables.all_grants(), tables.waiting("teacher", 0),
-            tables.overdue(2**62), tables.paused(), tables.tokens(), tables.credentials(),
+            tables.overdue(2**62), tables.paused(), tables.tokens(), tables.credentials(), tables.spending(),
+            tables.spent("teacher"),
         ]
     )  # fmt: skip
 

@@ -9,10 +9,10 @@ from shlex import quote
 from time import sleep
 from typing import Any, get_args
 
-from msgspec import to_builtins
+from msgspec import MsgspecError, Struct, json, to_builtins
 from msgspec.structs import replace
 
-from rightcall.base.files.guarded import plain_file
+from rightcall.base.files.guarded import plain_file, whole_file
 from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.audit_report import Table, export, find_view, record_of_view, records, whole
@@ -27,6 +27,7 @@ from rightcall.cli.options import (
     open_store,
     places,
     pointed,
+    read_text,
     server_of,
     store_options,
     subcommands,
@@ -41,6 +42,7 @@ from rightcall.policy.trust import recall, speak_on_stderr, warn
 from rightcall.policy.types import Status
 from rightcall.record.admission import person
 from rightcall.record.calls import CALLS, CallFilter, CallRecord, call, find_calls
+from rightcall.record.erasure import Erased, erase, find_erasable
 from rightcall.record.identity import counts_whole, lost, own
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import NoteBody, Store, Tables, encode
@@ -50,6 +52,7 @@ from rightcall.record.verify import (
     Pruned,
     Verification,
     anchor_text,
+    heads_of,
     note_verified,
     plan,
     prune_in_steps,
@@ -66,8 +69,11 @@ examples:
   rightcall audit show last
   rightcall audit head > anchor.txt
   rightcall audit verify --anchor "$(cat anchor.txt)"
+  rightcall audit heads --out heads.json
+  rightcall audit verify --heads heads.json
   rightcall audit export audit.jsonl --since 2026-01-01
   rightcall audit prune --older-than 90d
+  rightcall audit erase --as teacher --before 2026-01-01
   rightcall audit adopt --reason "restored from Monday's backup"
 """
 
@@ -97,8 +103,11 @@ def arguments(parser: ArgumentParser) -> None:
     json_option(show)
     verify = action("verify", "Verify that no record was changed, removed or moved")
     verify.add_argument("--anchor", metavar="SEQ:HASH", help="Also find removed newest records, by an earlier `head`")
+    verify.add_argument("--heads", metavar="FILE", help="The same for every node, by an earlier `heads`")
     json_option(verify)
     json_option(action("head", "Print number and hash of the last record, to keep elsewhere"))
+    heads = action("heads", "Print the last record of every node as JSON, to keep elsewhere")
+    heads.add_argument("--out", metavar="FILE", help="Write to FILE (default: standard output)")
     export = action("export", "Export every record with its hash")
     export.add_argument("file", nargs="?", default="-", metavar="FILE", help="File to write (default: standard output)")
     export.add_argument("--force", action="store_true", help="Replace an existing file")
@@ -113,6 +122,12 @@ def arguments(parser: ArgumentParser) -> None:
     prune.add_argument("--yes", action="store_true", help=SHARED["--yes"])
     person_option(prune)
     json_option(prune)
+    erase = action("erase", "Remove what a caller wrote and was answered; its records stay and verify")
+    erase.add_argument("--as", dest="caller", required=True, metavar="CALLER", help="Erase content of this caller")
+    erase.add_argument("--before", metavar="DATE", help="Erase only from records before this date")
+    erase.add_argument("--yes", action="store_true", help=SHARED["--yes"])
+    person_option(erase)
+    json_option(erase)
     adopt = action("adopt", "Continue with a store that was replaced, restored or emptied")
     adopt.add_argument("--reason", type=given_text, metavar="TEXT", default="", help="Record this reason (@FILE, -)")
     adopt.add_argument("--yes", action="store_true", help=SHARED["--yes"])
@@ -126,6 +141,9 @@ def run(options: Namespace) -> int:
     if options.action == "prune":
         with closing(open_store(options)) as store:
             return prune_records(store, options)
+    if options.action == "erase":
+        with closing(open_store(options)) as store:
+            return erase_content(store, options)
     if options.action == "adopt":
         return adopt_audit(options)
     with closing(look_into(options)) as looking:
@@ -160,10 +178,11 @@ def _last_call(store: "Looking") -> int:
 
 def _verify(store: "Looking", options: Namespace) -> int:
     anchor = None if options.anchor is None else anchor_of(options.anchor)
-    result = check(store, anchor)
-    if anchor is None or result.ok:  # a wrong anchor says nothing of the records
+    heads = None if options.heads is None else heads_in(options.heads)
+    result = check(store, anchor, heads)
+    if result.ok or (anchor is None and heads is None):  # a wrong anchor says nothing of the records
         note_verified(store, result, store.look(lambda tables: tables.wall()))
-    tell(options, record_of(result, anchor), lambda style: lines(result, anchor, style))
+    tell(options, record_of(result, anchor), lambda style: lines(result, anchor, style, kept=heads is not None))
     return OK if result.ok else REFUSED
 
 
@@ -171,6 +190,46 @@ def _head(store: "Looking", options: Namespace) -> int:
     head = store.look(lambda tables: tables.head())
     tell(options, {"seq": head[0], "anchor": anchor_text(head)}, lambda _: [anchor_text(head)])
     return OK
+
+
+def _heads(store: "Looking", options: Namespace) -> int:
+    taken, found = store.look(lambda tables: (tables.wall(), [_head_of(tables, *one) for one in _ends(tables)]))
+    text = json_text({"version": 1, "store": str(store.path), "taken": taken, "heads": found}) + "\n"
+    if options.out is None:
+        sys.stdout.write(text)
+    else:
+        with whole_file(options.out, f"{options.out}.new") as stream:
+            stream.write(text.encode())
+        say(f"Wrote the heads of {many(len(found), 'node')} to {escaped(options.out)}. Keep the file elsewhere.")
+    return OK
+
+
+def _ends(tables: "Tables") -> list[tuple[int, Anchor]]:
+    return sorted((node, head) for node, head in heads_of(tables).items() if head[0])
+
+
+def _head_of(tables: "Tables", node: int, head: Anchor) -> dict[str, Any]:
+    entry = tables.entry(head[0])
+    return {"node": node, "seq": head[0], "hash": head[1].hex(), "at": None if entry is None else entry.at}
+
+
+def heads_in(path: str) -> dict[int, Anchor]:
+    """What `audit heads` wrote."""
+    try:
+        told = json.decode(read_text(path), type=_HeadsFile)
+        return {one.node: (one.seq, bytes.fromhex(one.hash)) for one in told.heads}
+    except (MsgspecError, ValueError) as error:
+        raise ConfigError(f"{escaped(path)} was not written by `rightcall audit heads`: {error}") from None
+
+
+class _HeadLine(Struct, frozen=True):
+    node: int
+    seq: int
+    hash: str
+
+
+class _HeadsFile(Struct, frozen=True):
+    heads: tuple[_HeadLine, ...]
 
 
 def number(text: str) -> int:
@@ -202,8 +261,17 @@ def prune_records(store: "Store", options: Namespace) -> int:
         return OK
     if not options.yes and not _agreed(cut, options):
         return REFUSED
-    _tell(prune_in_steps(store.transact, cut, who(options), store.clock.now), cut, options)
+    done = prune_in_steps(store.transact, cut, who(options), store.clock.now)
+    with suppress(StoreError):  # somebody writes: then the pages are used for what comes next
+        give_space_back(store)
+    _tell(done, cut, options)
     return OK
+
+
+def give_space_back(store: "Store") -> None:
+    compact = getattr(store, "compact", None)  # a store in memory has none
+    if compact is not None:
+        compact()
 
 
 def _before(options: Namespace) -> str | None:
@@ -244,6 +312,50 @@ def _spared(cut: Cut) -> list[str]:
     return [f"Old enough, but kept: {records(cut.spared)}. From {first:,} on there is {_BECAUSE[cut.because]}."]
 
 
+# ── audit erase ──
+# `audit erase`: what a caller wrote goes, the records of it stay.
+
+
+def erase_content(store: "Store", options: Namespace) -> int:
+    before = None if options.before is None else moment(options.before, "--before")
+    found = store.look(lambda tables: find_erasable(tables, options.caller, before))
+    spared = [f"Kept, because they run or wait for a person: {many(found.spared, 'call')}."] if found.spared else []
+    done = Erased()
+    if found.records:
+        would = f"this would remove the content of {many(found.calls, 'call')} of {escaped(options.caller)} for good."
+        if not options.yes and not _agreed_to(would, "Remove it? [y/N] ", options):
+            return REFUSED
+        done = erase(store.transact, found, options.caller, who(options), before)
+        give_space_back(store)
+        forget_figures(store)
+    record = {"records": done.records, "calls": done.calls, "spared": found.spared}
+    told = (
+        [f"Erased the content of {many(done.calls, 'call')} ({records(done.records)}), as a record of it says.",
+         pointed("Backups, exports and saved requests still hold it. See `rightcall docs audit`.", options)]
+        if done.records else ["There is nothing to erase."]
+    )  # fmt: skip
+    tell(options, record, lambda _: [*told, *spared])
+    return OK
+
+
+def forget_figures(store: "Store") -> None:
+    """What was counted holds the texts of errors; it is counted again."""
+    path = getattr(store, "path", None)
+    if isinstance(path, str):
+        for end in ("-rollup", "-rollup-wal", "-rollup-shm"):
+            with suppress(FileNotFoundError):
+                os.unlink(path + end)
+    else:
+        store.look(lambda tables: tables.rollup().clear())
+
+
+def _agreed_to(would: str, question: str, options: Namespace) -> bool:
+    if options.json or not at_a_terminal():
+        raise ConfigError(f"{would} Cannot prompt without a terminal; pass `--yes`")
+    say(would[0].upper() + would[1:])
+    return agrees(question, "Nothing was removed.")
+
+
 # ── audit verify ──
 # `audit verify` and `audit head`: anchors as people keep them, progress, and the result in words.
 
@@ -257,7 +369,7 @@ def anchor_of(text: str) -> Anchor:
     return found
 
 
-def check(store: "Looking", anchor: Anchor | None) -> Verification:
+def check(store: "Looking", anchor: Anchor | None, heads: dict[int, Anchor] | None = None) -> Verification:
     """Checks everything; somebody who waits at a terminal is told how far it is."""
     watched = sys.stderr.isatty()
 
@@ -266,7 +378,7 @@ def check(store: "Looking", anchor: Anchor | None) -> Verification:
         sys.stderr.flush()
 
     def work(tables: "Tables") -> Verification:
-        found = verify_audit(tables, anchor, progress if watched else None)
+        found = verify_audit(tables, anchor, progress if watched else None, heads)
         problem = store.strangeness(tables) if found.ok else ""
         return replace(found, ok=False, problem=f"The chain is whole, but {problem}.") if problem else found
 
@@ -277,7 +389,7 @@ def check(store: "Looking", anchor: Anchor | None) -> Verification:
             sys.stderr.write("\r\x1b[K")
 
 
-def lines(result: Verification, anchor: Anchor | None, style: Style) -> list[str]:
+def lines(result: Verification, anchor: Anchor | None, style: Style, *, kept: bool = False) -> list[str]:
     if not result.ok:
         found = [style.tint("✗ the audit is not as it was written", "red", "bold"), *wrap(result.problem, style.width)]
         return [*found, f"Right before that: {records(result.checked)}."] if result.first_wrong else found
@@ -285,9 +397,13 @@ def lines(result: Verification, anchor: Anchor | None, style: Style) -> list[str
     said = [style.tint(whole, "green", "bold")]
     if result.pruned:
         said += wrap(f"Records up to {result.pruned:,} were pruned, as the record of that says.", style.width)
+    if result.erased:
+        said.append(f"Content erased, as records of that say: {records(result.erased)}.")
     if anchor is not None:
         said.append(f"Nothing up to record {anchor[0]:,}, the anchor, is missing or another.")
-    else:
+    if kept:
+        said.append("Nothing up to the heads that were kept is missing or another.")
+    if anchor is None and not kept:
         said += wrap("Without `--anchor`, removed newest records cannot be detected.", style.width)
     return [*said, f"head {anchor_text(result.head)}"]
 
@@ -300,6 +416,7 @@ def record_of(result: Verification, anchor: Anchor | None) -> dict[str, Any]:
         "problem": result.problem or None,
         "head": anchor_text(result.head),
         "pruned": result.pruned or None,
+        "erased": result.erased or None,
         "anchor": None if anchor is None else anchor_text(anchor),
     }
 
@@ -528,4 +645,4 @@ def _is_whole(path: str) -> bool:
     return True
 
 
-_ACTIONS = {"tail": tail, "show": _show, "verify": _verify, "head": _head, "export": export}
+_ACTIONS = {"tail": tail, "show": _show, "verify": _verify, "head": _head, "heads": _heads, "export": export}

@@ -38,6 +38,7 @@ from rightcall.policy.types import Approval
 from rightcall.record.calls import CallRecord, call, neighbours
 from rightcall.record.export import COLUMNS, Exported, RecordFilter, csv_line, csv_row, exported, json_line
 from rightcall.record.tables import START, AuditEntry, Tables
+from rightcall.record.verify import is_erased
 from rightcall.router.packets import is_packet_id
 
 # ── one line per call ──
@@ -213,7 +214,7 @@ def _sections(view: View, record: CallRecord, where: str) -> Iterator[tuple[str,
     yield "saved request", [saved] if is_packet_id(record.context) else []
     yield "model", _as_lines(_describe_model(record))
     yield "through", _as_lines("" if record.status == "proxied" else escaped(record.wire, 40))
-    yield "arguments", [value_text(record.params)]
+    yield "arguments", ["content erased"] if is_erased(view.entry) else [value_text(record.params)]
     yield "name as written", _as_lines(record.written and escaped(record.written, 200))
     yield "input", _emission(record)
     yield "repairs", [_repair(one) for one in record.repairs]

@@ -35,6 +35,10 @@ def _limits(limits: Limits) -> str:
         f"#all = {_window(limits.all)}",
         "# Each caller.",
         f"#caller = {_window(limits.caller)}",
+        "# Calls of each caller in a day (UTC); 0: any number.",
+        "calls_per_day = 0",
+        "# Tokens that models use for each caller in a day, through the proxy; 0: any number.",
+        "tokens_per_day = 0",
         "[policy.limits.tools]",
     ]
     for tool, window in limits.tools.items():
@@ -235,6 +239,9 @@ starter = true
 #rooms = ["debug"]
 # Its calls per minute, per hour and, as `burst`, per second.
 #limits = { minute = 20, hour = 500 }
+# As in [policy.limits].
+#calls_per_day = 500
+#tokens_per_day = 2_000_000
 # What one call of it may cost: the keys of [policy.budgets].
 #budgets = { seconds = 60 }
 
@@ -461,6 +468,8 @@ plain_http = false
 path = ".rightcall/audit.db"
 # Names of arguments that are secret besides the built-in ones (`password`, `token`, `api_key`, …).
 redact = []
+# Remove records that are older than this by themselves, such as "400d" or "52w"; empty: keep all.
+keep = ""
 
 [store]
 # A PostgreSQL server in place of that file, for many machines, such as "postgresql://rightcall@db.example/rightcall".

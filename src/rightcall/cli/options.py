@@ -648,11 +648,12 @@ def open_store(options: Namespace, *, create: bool = False) -> "Store":
     if url := server_of(options):
         from rightcall.record.postgres import PostgresStore  # late: it needs an extra
 
-        return PostgresStore(url)
+        return PostgresStore(url, keep=policy_of(options).settings.audit.keep)
     path = database_of(options) if create else _existing(options)
     from rightcall.record.sqlite import SqliteStore
 
-    return SqliteStore(path, found=found_in(options) is not None)
+    keep = 0 if options.store is not None else policy_of(options).settings.audit.keep
+    return SqliteStore(path, found=found_in(options) is not None, keep=keep)
 
 
 def existing_place(options: Namespace) -> None:

@@ -11,11 +11,12 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option, look_into, open_store, pointed, store_options
+from rightcall.cli.options import json_option, look_into, open_store, pointed, policy_of, store_options
 from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, many, pad, say, style_for, visible_width, wrap
-from rightcall.errors import StoreError
+from rightcall.errors import PolicyError, StoreError
 from rightcall.gate.records import json_text
+from rightcall.policy.settings import rights_of
 from rightcall.record.analytics import (
     UNTOLD,
     Analytics,
@@ -308,6 +309,39 @@ def arguments(parser: ArgumentParser) -> None:
     store_options(parser)
 
 
+def budgets(store: "Store", options: Namespace) -> list[dict[str, Any]]:
+    """What callers with a budget have used up today. A policy that cannot be read keeps nobody from the figures."""
+    try:
+        settings = policy_of(options).settings
+    except PolicyError:
+        return []
+    spent = {one.caller: one for one in store.look(lambda tables: tables.spending())}
+    found: list[dict[str, Any]] = []
+    for caller in sorted({*spent, *settings.callers} if options.caller is None else {options.caller}):
+        rights = rights_of(settings, caller)
+        used = spent.get(caller)
+        if rights.calls_per_day or rights.tokens_per_day:
+            found.append(
+                {"caller": caller, "calls": used.calls if used else 0, "calls_per_day": rights.calls_per_day or None,
+                 "tokens": used.tokens if used else 0, "tokens_per_day": rights.tokens_per_day or None}
+            )  # fmt: skip
+    return found
+
+
+def budget_lines(found: list[dict[str, Any]], style: Style) -> list[str]:
+    if not found:
+        return []
+    lines = ["", style.tint("Budgets Today:", "bold")]
+    for one in found:
+        words = [
+            f"{one[kind]:,} of {one[f'{kind}_per_day']:,} {kind}"
+            for kind in ("calls", "tokens")
+            if one[f"{kind}_per_day"]
+        ]
+        lines.append(f"  {escaped(one['caller'], 40)}: {', '.join(words)}")
+    return [*lines, "  They reset at 00:00 UTC."]
+
+
 def run(options: Namespace) -> int:
     with closing(_opened(options)) as store:
         if options.watch:
@@ -329,9 +363,13 @@ def _opened(options: Namespace) -> "Store":
 
 def _lines(store: "Store", options: Namespace) -> list[str]:
     found = store.look(lambda tables: look(tables, options.period, options.caller))
+    limited = budgets(store, options)
     if options.json:
-        return [json_text(record(found), ascii_only=not is_unicode(sys.stdout))]
-    return [pointed(line, options) for line in drawn(found, style_for(sys.stdout), signs_for(sys.stdout))]
+        told = record(found) | ({"budgets": limited} if limited else {})
+        return [json_text(told, ascii_only=not is_unicode(sys.stdout))]
+    style = style_for(sys.stdout)
+    lines = [pointed(line, options) for line in drawn(found, style, signs_for(sys.stdout))]
+    return [*lines, *budget_lines(limited, style)]
 
 
 def look(tables: "Tables", period: Period, caller: str | None) -> Look:

@@ -5,6 +5,7 @@ The first denial or question ends it. Nothing runs that no policy has allowed: s
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from rightcall.base.files.guarded import NOWHERE
@@ -283,6 +284,30 @@ def _full(free: int, calls: int, rule: str, now: int) -> Decision:
 
 def _seconds(wait: float) -> str:
     return f"{wait:.1f} s" if wait < 10 else f"{wait:.0f} s"
+
+
+# ── budgets ──
+# How much in a day: UTC days of the store's clock, exact for all who share it.
+
+
+def within_budget(request: Request, facts: Facts) -> Decision | None:
+    most = request.rights.calls_per_day
+    if not most or facts.spent(request.caller).calls < most:
+        return None
+    wait, until = next_day(facts.wall())
+    reason = f"Daily budget exceeded: {most:,} calls a day for this caller, all used. It resets at {until} UTC"
+    return Decision("deny", "limit:caller:day", reason, f"Make no more calls before {until} UTC.", retry_after=wait)
+
+
+def next_day(wall: str) -> tuple[float, str]:
+    """Seconds until the next day begins, and when that is.
+
+    >>> next_day("2026-01-01 23:59:30.000")
+    (30.0, '2026-01-02 00:00')
+    """
+    now = datetime.fromisoformat(wall)
+    then = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(1)
+    return (then - now).total_seconds(), then.strftime("%Y-%m-%d %H:%M")
 
 
 # ── loops ──
@@ -635,6 +660,7 @@ POLICIES: tuple[tuple[str, Policy], ...] = (
     ("commands", harmless),
     ("loops", not_repeated),
     ("limits", within_limits),
+    ("budget", within_budget),
     ("definition", unchanged),
     ("effects", permitted_effects),
     ("approval", approved),

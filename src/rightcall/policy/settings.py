@@ -337,6 +337,10 @@ class Limits(Struct, frozen=True):
     tools: Mapping[str, Window] = MappingProxyType(
         {"code/read": Window(50), "code/search": Window(30), "code/execute/python": Window(20)}
     )
+    calls_per_day: int = 0
+    """Of each caller, in a day (UTC); 0 means any number."""
+    tokens_per_day: int = 0
+    """That models used for it, as far as RightCall stands between them."""
 
 
 PRESETS: Mapping[Preset, Limits] = MappingProxyType(
@@ -433,6 +437,8 @@ class CallerSettings(Struct, frozen=True):
     records: Records | None = None
     rooms: tuple[str, ...] = ()
     """In which it may read and post besides those of its own contexts."""
+    calls_per_day: int | None = None
+    tokens_per_day: int | None = None
 
 
 class Audit(Struct, frozen=True):
@@ -441,6 +447,8 @@ class Audit(Struct, frozen=True):
     path: str = ".rightcall/audit.db"
     redact: tuple[str, ...] = ()
     """Names of arguments that are secret, besides the built-in ones."""
+    keep: int = 0
+    """Days after which records are removed by themselves; 0: never."""
 
 
 class StoreSettings(Struct, frozen=True):
@@ -521,8 +529,16 @@ class Rights(Struct, frozen=True):
     urls: UrlRules = UrlRules()
     repeatable: tuple[str, ...] = ()
     approvals: Notices = Notices()
+    calls_per_day: int = 0
+    tokens_per_day: int = 0
     digest: str = ""
     """Of everything above: results are cached by rights, and a record names them."""
+
+
+def tokens_per_day(settings: Settings, caller: str) -> int:
+    """How many a caller may use up in a day; 0 means any number."""
+    own = settings.callers.get(caller)
+    return settings.limits.tokens_per_day if own is None or own.tokens_per_day is None else own.tokens_per_day
 
 
 def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-run") -> Rights:
@@ -567,6 +583,8 @@ def rights_of(settings: Settings, caller: str, unset: EffectWord | None = "dry-r
         urls=settings.urls,
         repeatable=settings.repeatable,
         approvals=settings.approvals,
+        calls_per_day=settings.limits.calls_per_day if own.calls_per_day is None else own.calls_per_day,
+        tokens_per_day=tokens_per_day(settings, caller),
     )
     return with_digest(rights)
 

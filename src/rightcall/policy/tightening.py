@@ -188,6 +188,8 @@ def _caller(said: CallerSettings) -> CallerSettings:
         **denials(said),
         least=floors(said),
         budgets=None if said.budgets is None else narrow(Budgets(), said.budgets),
+        calls_per_day=said.calls_per_day or None,
+        tokens_per_day=said.tokens_per_day or None,
     )
 
 
@@ -271,7 +273,13 @@ _RULES: dict[type[Struct], dict[str, Rule]] = {
         "callers": _callers,
         "audit": narrow,
     },
-    Limits: {"all": narrow, "caller": narrow, "tools": _table(Window())},
+    Limits: {
+        "all": narrow,
+        "caller": narrow,
+        "tools": _table(Window()),
+        "calls_per_day": _limit,
+        "tokens_per_day": _limit,
+    },
     Window: {"minute": _limit, "hour": _limit, "burst": _limit},
     Asking: {
         "tools": _both,
@@ -369,6 +377,7 @@ _MEANINGS = (
     (("telemetry",), "sends traces to where the environment says"),
     (("approvals", "notify"), "runs a command, or posts to an address, when a call waits"),
     (("audit", "path"), "keeps the audit log outside the folder"),
+    (("audit", "keep"), "removes old records"),
     (("store", "url"), "keeps audit, limits and approvals on a server"),
     (("gate", "packs"), "loads rules from a file"),
     (("policy", "stage"), "allows more tools"),

@@ -160,6 +160,15 @@ class Mark(Struct, frozen=True):
     call: int
 
 
+class Spent(Struct, frozen=True):
+    """What a caller has used up of a day (UTC, by the store's clock)."""
+
+    day: str
+    caller: str
+    calls: int = 0
+    tokens: int = 0
+
+
 ApprovalStatus = Literal["waiting", "approved", "denied", "used", "expired"]
 
 
@@ -291,6 +300,14 @@ class Facts(Protocol):
         ...
 
     def grants(self, caller: str, tool: str) -> tuple[Grant, ...]: ...
+
+    def spent(self, caller: str) -> Spent:
+        """What this caller has used up today."""
+        ...
+
+    def wall(self) -> str:
+        """The present time as it is written down, UTC."""
+        ...
 
 
 class Result(Struct, frozen=True):

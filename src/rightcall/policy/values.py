@@ -285,6 +285,26 @@ def read_settings(source: Source, document: Table) -> Settings:
     )
 
 
+_LEAST_DAYS, _MOST_DAYS = 7, 36_500
+
+
+def _days(source: Source, path: KeyPath, value: Any) -> int:
+    """`400d` or `52w`, in days; empty for ever."""
+    text = source.text_of(path, value).strip()
+    if not text:
+        return 0
+    number, unit = text[:-1], text[-1]
+    if unit not in ("d", "w") or not number.isdecimal() or len(number) > 6:
+        raise source.wrong(path, f'must be days or weeks, such as "400d" or "52w", not {render_json(text)}')
+    days = int(number) * (7 if unit == "w" else 1)
+    if not _LEAST_DAYS <= days <= _MOST_DAYS:
+        raise source.wrong(
+            path, f'must be from "{_LEAST_DAYS}d" to "{_MOST_DAYS}d", not {render_json(text)}: what is removed is gone '
+            "for good; `rightcall audit prune` removes more, once",
+        )  # fmt: skip
+    return days
+
+
 def _store_url(source: Source, path: KeyPath, value: Any) -> str:
     text = source.text_of(path, value)
     if not text:
@@ -354,6 +374,7 @@ def _limits(source: Source, path: KeyPath, value: Any, preset: Limits) -> Limits
         all=laid_over(source, (*path, "all"), table.get("all", {}), _WINDOW, preset.all),
         caller=laid_over(source, (*path, "caller"), table.get("caller", {}), _WINDOW, preset.caller),
         tools=MappingProxyType(tools),
+        **{key: _PER_DAY[key](source, (*path, key), table[key]) for key in _PER_DAY if key in table},
     )
 
 
@@ -429,7 +450,9 @@ _BUDGETS: Readers = {
 _PATHS: Readers = dict.fromkeys(Paths.__struct_fields__, path_patterns)
 _COMMANDS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), command_patterns), "starter": Source.flag}
 _URLS: Readers = {**dict.fromkeys(("deny", "ask", "allow"), url_patterns), "starter": Source.flag}
+_PER_DAY: Readers = {"calls_per_day": whole(0, 1_000_000_000), "tokens_per_day": whole(0, 1_000_000_000_000)}
 _CALLER: Readers = {
+    **_PER_DAY,
     "stage": word(StageName),
     "allow": patterns,
     "only": patterns,
@@ -438,4 +461,4 @@ _CALLER: Readers = {
     "records": word(Records),
     "rooms": exact_names,
 }
-_AUDIT: Readers = {"path": file_path, "redact": exact_names}
+_AUDIT: Readers = {"path": file_path, "redact": exact_names, "keep": _days}

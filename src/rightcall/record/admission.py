@@ -462,6 +462,7 @@ def needs_of(request: Request) -> Needs:
         bindings=(binding(request),),
         approvals=() if request.approval is None else (request.approval,),
         grants=((request.caller, request.tool),),
+        budgets=(request.caller,) if request.rights.calls_per_day else (),
     )
 
 
@@ -518,6 +519,8 @@ def _wait(
 
 def count_start(tables: Tables, request: Request, call: int) -> dict[str, int]:
     """Count a start towards every limit that it falls under; the how many-th it is of each kind."""
+    if request.rights.calls_per_day:
+        tables.spend(request.caller, calls=1)
     return {scope.name.partition("\0")[0]: tables.mark(scope.name, call, request.at) for scope in request.scopes}
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from msgspec import DecodeError, Struct, json
 
 from rightcall.record.tables import START, AuditEntry, Tables, encode
-from rightcall.record.verify import checkpoints
+from rightcall.record.verify import checkpoints, heads_through
 
 COLUMNS: Final = ("seq", "at", "kind", "call", "caller", "tool", "decision", "rule", "status", "body", "prev", "hash")
 """Of the CSV; from `caller` to `status` they repeat what stands in the body."""
@@ -150,7 +150,7 @@ def exported(
 def _before(tables: Tables, first: AuditEntry) -> dict[int, bytes | None]:
     """The hash that the next record of each chain goes on from; None where it is not known any more."""
     if tables.chains() is not None:
-        return {node: found for node, (_, found) in tables.heads(first.seq - 1).items()}
+        return {node: found for node, (_, found) in heads_through(tables, first.seq - 1).items()}
     previous = tables.entry(first.seq - 1)
     return {first.node: previous.hash if previous is not None else _before_first(tables, first)}
 

@@ -335,6 +335,16 @@ class Identity:
             self._adopting, self._lost, self._kept = None, "", None
         self._key_stamp = stamp or self._stamp_of_key()
 
+    def refuse_moved(self, problem: str) -> None:
+        """Raises unless a person goes on here on purpose."""
+        if self._adopting is None:
+            then = (
+                "Name the new store under [store] url in the policy, or with --store. If moving was interrupted, run "
+                "`rightcall store migrate` again. To go on here instead: "
+                f"`rightcall audit adopt --store {quote(str(self._path))}`."
+            )
+            raise unusable(self._path, problem, then, "replaced")
+
     def key_was_touched(self) -> bool:
         """Whether the key's file is another one than was read, or was written to: then `recognise` must look again."""
         return self._stamp_of_key() != self._key_stamp

@@ -40,6 +40,8 @@ class Needs(Struct, frozen=True):
     """By caller and tool."""
     ends: tuple[int, ...] = ()
     """Calls that end."""
+    budgets: tuple[str, ...] = ()
+    """Callers of whom it is counted what they use up in a day."""
 
 
 class Planned(Generic[T]):

@@ -9,13 +9,14 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.base.files.guarded import desks_folder, guarded_files, leaves_folder
 from rightcall.base.globs import quoted
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import Policy
 from rightcall.policy.trust import places_of, stop_at
-from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Token
+from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
 from rightcall.record.admission import sweep
 from rightcall.record.tables import (
     START,
@@ -70,6 +71,7 @@ class MemoryTables:
         self._numbers: dict[str, int] = {}
         """Starts in a scope since it was first used, or last swept."""
         self._marked = 0
+        self._spent: dict[str, Spent] = {}
         self._changes = 0, ""
         self._definitions: dict[str, str] = {}
         self._approvals: dict[str, Approval] = {}
@@ -179,6 +181,13 @@ class MemoryTables:
     def oldest(self) -> int:
         return self._first if self._entries else 0
 
+    def last_through(self, seq: int) -> AuditEntry | None:
+        return self.entry(min(seq, self.head()[0]))
+
+    def last_before(self, moment: str) -> int:
+        young = next((entry.seq for entry in self.entries(since=moment)), None)
+        return self.head()[0] if young is None else young - 1
+
     def chains(self) -> None:
         return None
 
@@ -210,6 +219,18 @@ class MemoryTables:
             else:
                 self._parts.pop(entry.call, None)
         return count
+
+    def rewrite(self, seq: int, body: bytes) -> None:
+        before = self.entry(seq)
+        if before is not None:
+            self._undo.append((self._exchange, (before,)))
+            self._exchange(replace(before, body=body))
+
+    def _exchange(self, entry: AuditEntry) -> None:
+        self._entries[entry.seq - self._first] = entry
+        if entry.call:
+            parts = self._parts[entry.call]
+            parts[next(place for place, one in enumerate(parts) if one.seq == entry.seq)] = entry
 
     def _put_back(self, removed: list[AuditEntry]) -> None:
         self._entries[:0] = removed
@@ -261,6 +282,19 @@ class MemoryTables:
         self._numbers[scope] -= 1
         if not marks:
             del self._marks[scope]
+
+    def spent(self, caller: str) -> Spent:
+        found = self._spent.get(caller)
+        day = self._clock.wall()[:10]
+        return found if found is not None and found.day == day else Spent(day, caller)
+
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        before = self.spent(caller)
+        self._put(self._spent, caller, Spent(before.day, caller, before.calls + calls, before.tokens + tokens))
+
+    def spending(self) -> list[Spent]:
+        day = self._clock.wall()[:10]
+        return sorted((one for one in self._spent.values() if one.day == day), key=lambda one: one.caller)
 
     def forget(self, scope: str) -> None:
         marks = self._marks.pop(scope, None)
@@ -571,10 +605,10 @@ def found_folder(policy: Policy, policy_file: str | None, root: str) -> str | No
 
 
 def open_store(
-    given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None
+    given: Store | Literal["memory"] | None, path: str, clock: Clock | None, found_in: str | None = None, keep: int = 0
 ) -> Store:
     """Raises StoreError when the store cannot be used. `path` is what `store_place` says, `found_in` what
-    `found_folder` does."""
+    `found_folder` does. After `keep` days records go; 0: never."""
     if given == "memory":
         return MemoryStore(clock)
     if isinstance(given, str):
@@ -584,11 +618,11 @@ def open_store(
     if path.startswith(("postgresql://", "postgres://")):
         from rightcall.record.postgres import PostgresStore  # late: it needs an extra
 
-        return PostgresStore(path, clock)
+        return PostgresStore(path, clock, keep=keep)
     from rightcall.record.sqlite import SqliteStore  # late: what needs no file should not load it
 
     if found_in is not None:
         from rightcall.record.identity import refuse_leaving
 
         refuse_leaving(path, found_in)
-    return SqliteStore(path, clock, found=found_in is not None)
+    return SqliteStore(path, clock, found=found_in is not None, keep=keep)

@@ -10,15 +10,15 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import UTC, datetime
+from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
 from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import cast
 from weakref import WeakSet, finalize
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
@@ -29,12 +29,14 @@ from rightcall.record.sqlite_file import (
     VERSION,
     Stamp,
     closed,
+    compact,
     connect,
     connect_reader,
     empty,
     examine,
     fault_of,
     forked,
+    give_back,
     gone,
     is_fault,
     make_file,
@@ -56,6 +58,7 @@ from rightcall.record.tables import (
     pause_between_looks,
     report,
 )
+from rightcall.record.verify import retain
 
 # ── readers ──
 # Connections that only read, for `look`: as many as look at once. They see the last commit and hold up nobody.
@@ -165,6 +168,17 @@ def tidy(tables: SqliteTables, clock: Clock) -> None:
     tables.purge(clock.now())
 
 
+def keep_records(tables: SqliteTables, clock: Clock, days: int) -> None:
+    """Every hour, and again at once while there is more: what is too old goes, some of it in each transaction."""
+    wall = clock.wall()
+    if (tables.meta("kept") or "") <= wall[:13] and retain(tables, days, clock.now()):
+        tables.put_meta("kept", _next_hour(wall))
+
+
+def _next_hour(wall: str) -> str:
+    return (datetime.fromisoformat(wall) + timedelta(hours=1)).strftime("%Y-%m-%d %H")
+
+
 def keep_clocks(tables: SqliteTables, clock: Clock) -> None:
     """Write down which boot the stored times belong to, and what both clocks say; move them when it is another."""
     boot, now, wall = boot_id(), clock.now(), _nanoseconds(clock.wall())
@@ -244,6 +258,8 @@ class Session:
         """As if the disk were full beyond so many pages."""
         self._most_told: int | None = None
         """What the connection knows of that."""
+        self.keep = 0
+        """Days after which records go; 0: never."""
 
     def begin(self, deadline: float) -> tuple[sqlite3.Connection, SqliteTables]:
         """A transaction that writes: until it ends, no other process has one."""
@@ -259,6 +275,8 @@ class Session:
         if self._tidied is None or now - self._tidied >= EVERY:
             self._identity.keep_head(tables.head())
             tidy(tables, self._clock)
+            if self.keep:
+                keep_records(tables, self._clock, self.keep)
             self._tidied = now
         return self._open
 
@@ -289,6 +307,9 @@ class Session:
             raise gone(self._path)  # what was written went with it
         self._stamp, self._last = found, last
         tables.forget_private()
+        if tables.frees:
+            tables.frees = False
+            give_back(connection)
         if tables.withdraws:
             tables.withdraws = False
             self._origin.keep_head(last)
@@ -337,9 +358,22 @@ class Session:
             if version_of(connection, self._path) != VERSION:
                 raise empty(self._path)
             self._recognise(tables)
-            if self._others < 0:
-                self._identity.recognise(tables, self._origin.foreign or self._rolled_back(tables))
+            moved = self._moved(tables)
+            if self._others < 0 or moved:
+                self._identity.recognise(tables, self._origin.foreign or moved or self._rolled_back(tables))
+                if moved:  # on purpose: it is adopted
+                    tables.put_meta("moved", "")
             self._others = others
+
+    def _moved(self, tables: SqliteTables) -> str:
+        """Where it was moved to: whoever goes on writing here would be missing there."""
+        said = tables.meta("moved")
+        if not said:
+            return ""
+        moved = json.decode(said)
+        problem = f"it was moved to {moved['to']} on {moved['at'][:16]} UTC, and is kept as it was then"
+        self._identity.refuse_moved(problem)
+        return problem
 
     def _rolled_back(self, tables: SqliteTables) -> str:
         """Why a copy is older than what this user knows of it, also where all beside it was put back too."""
@@ -551,6 +585,7 @@ def _perform(job: Job, tables: SqliteTables) -> bool:
     return True
 
 
+_COMPACT_SECONDS = 10.0
 _EXIT_SECONDS = 2.0
 """How long the end of the program may be held up by a store that nobody closed."""
 
@@ -560,10 +595,10 @@ class SqliteStore:
 
     def __init__(
         self, path: str | os.PathLike[str], clock: Clock | None = None, *, busy_seconds: float = 3.0,
-        adopting: tuple[str, str] | None = None, found: bool = False,
+        adopting: tuple[str, str] | None = None, found: bool = False, keep: int = 0,
     ) -> None:  # fmt: skip
         """`adopting` (who, and why): take the file for the audit that was there, also where it is not. `found`: nobody
-        named it, it lay in a folder that somebody else may have filled."""
+        named it, it lay in a folder that somebody else may have filled. `keep`: days after which records go, or 0."""
         self.clock = clock or SystemClock()
         self.path = os.path.realpath(path)  # what lies beside it is the same by whatever name it is opened
         self._forked = False
@@ -579,6 +614,7 @@ class SqliteStore:
             raise fault_of(error, self.path) from error
         private = PrivateTexts(self.path)
         self._session = Session(self.path, self.clock, self._runs, private, self._identity, origin)
+        self._session.keep = keep
         keeper = Keeper(self._readers.look, sqlite3.Error)
         self._session.wrote = keeper.wrote
         self._writer = Writer(self.path, self._session, busy_seconds)
@@ -634,6 +670,12 @@ class SqliteStore:
 
     def key(self) -> bytes:
         return self._identity.key
+
+    def compact(self) -> None:
+        """Give back the space of what was removed, and leave nothing of it in the file or its log. Raises StoreError
+        while somebody else writes for longer than a moment."""
+        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=_COMPACT_SECONDS)) as connection:
+            compact(self.path, connection)
 
     def limit_pages(self, most: int | None) -> None:
         """From the next transaction on, as if the disk had room for so many pages only: to try what happens then."""

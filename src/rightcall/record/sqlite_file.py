@@ -142,6 +142,7 @@ def is_locked(error: sqlite3.Error) -> bool:
 #     windows      starts per scope, numbered, for limits and repeats; kept for an hour
 #     running      calls that have begun, each with the run (process) it is in
 #     approvals, grants, definitions, tokens, credentials
+#     spent        calls and tokens of each caller and day, where they are limited
 #     meta         few words: the last record once all are pruned, changes, the boot the times belong to
 
 APPLICATION = 0x52434C31
@@ -243,7 +244,13 @@ CREATE TABLE credentials (
 _DEFINITIONS = "CREATE INDEX IF NOT EXISTS audit_definitions ON audit (seq) WHERE kind = 'definition'"
 """Few records among very many, which pages list."""
 
-STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS, _CREDENTIALS + _DEFINITIONS)
+_SPENT = """
+CREATE TABLE spent (
+    caller TEXT NOT NULL, day TEXT NOT NULL, calls INTEGER NOT NULL, tokens INTEGER NOT NULL, PRIMARY KEY (caller, day)
+) WITHOUT ROWID;
+"""
+
+STEPS = (f"{_TABLES}{META};\n{_VIEWS}", _APPROVAL_CONTEXT + _TOKENS, _CREDENTIALS + _DEFINITIONS, _SPENT)
 """What leads from each version to the next; an empty file is version 0."""
 
 VERSION = len(STEPS)
@@ -295,6 +302,8 @@ _WRITING = (
 
 
 KEY_BYTES = 32
+_INCREMENTAL = 2
+"""Of `auto_vacuum`: pages that are free can be given back without writing the file anew."""
 
 
 class Stamp(Struct, frozen=True):
@@ -420,6 +429,8 @@ def _set_up(connection: sqlite3.Connection, path: str, origin: "Origin", *, new:
     made = False
     if version == 0 and not new:
         raise empty(path)
+    if version == 0:
+        connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")  # before there is anything in it
     if version < VERSION:  # before there is a log beside the file, so that the file alone is whole
         connection.execute("BEGIN EXCLUSIVE")
         try:
@@ -449,6 +460,31 @@ def examine(connection: sqlite3.Connection, path: str, deadline: float) -> None:
             raise unusable(path, f"its pages do not fit together ({found})", way_out(path), "corrupt")
     finally:
         connection.set_progress_handler(None, 0)
+
+
+_PAGES_BACK = 4_000
+"""Pages that are given back after one transaction: 16 MB, some milliseconds."""
+
+
+def give_back(connection: sqlite3.Connection) -> None:
+    """Outside of a transaction: pages that hold nothing any more go back to the system. Somebody else may be writing:
+    then they go with the next that are free."""
+    with suppress(sqlite3.OperationalError):
+        connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_BACK})")  # a step a page: `execute` takes one
+
+
+def compact(path: str, connection: sqlite3.Connection) -> None:
+    """Make the file as small as what it holds, now. A file of an older version is written anew for that, once."""
+    (mode,) = connection.execute("PRAGMA auto_vacuum").fetchone()
+    if mode == _INCREMENTAL:
+        connection.executescript("PRAGMA incremental_vacuum")
+    else:
+        connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
+        try:
+            connection.execute("VACUUM")
+        except sqlite3.OperationalError as error:
+            raise fault_of(error, path) from error
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def patiently(action: Callable[[], T], deadline: float) -> T:

@@ -23,6 +23,7 @@ from rightcall.policy.types import (
     Grant,
     Mark,
     Pause,
+    Spent,
     Token,
     refused_scope,
 )
@@ -189,6 +190,10 @@ _OPEN: tuple[ApprovalStatus, ...] = ("waiting", "approved")
 """Of an approval whose call is still needed: to be shown, or to be compared."""
 _LOST = {"(lost)": ""}
 """In place of conditions that are gone: no call has such an argument."""
+_SPEND = (
+    "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT (caller, day) DO UPDATE"
+    " SET calls = calls + excluded.calls, tokens = tokens + excluded.tokens"
+)
 _PUT_META = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
@@ -215,6 +220,8 @@ class SqliteTables:
         self.withdraws = False
         """Whether something was taken back since the last commit that an older copy would bring back: a permission that
         was used, denied or revoked, or a stop."""
+        self.frees = False
+        """Whether records were removed since the last commit, so that the file can be smaller."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -292,6 +299,14 @@ class SqliteTables:
     def oldest(self) -> int:
         return self._do("SELECT min(seq) FROM audit").fetchone()[0] or 0
 
+    def last_through(self, seq: int) -> AuditEntry | None:
+        row = self._do(f"{_ENTRIES} WHERE seq <= ? ORDER BY seq DESC LIMIT 1", (seq,)).fetchone()
+        return None if row is None else AuditEntry(*row)
+
+    def last_before(self, moment: str) -> int:
+        (young,) = self._do("SELECT min(seq) FROM audit WHERE at >= ?", (moment,)).fetchone()
+        return self.head()[0] if young is None else young - 1
+
     def chains(self) -> None:
         return None
 
@@ -321,10 +336,16 @@ class SqliteTables:
         last, last_hash = self.head()
         entry = self.entry(seq) if seq < last else None
         removed = self._do("DELETE FROM audit WHERE seq <= ?", (seq,)).rowcount
+        if removed:
+            self.frees = True
         if removed:  # numbers and hashes go on where they were, even if nothing is left
             self.put_meta("pruned_seq", last if entry is None else seq)
             self.put_meta("pruned_hash", last_hash if entry is None else entry.hash)
         return removed
+
+    def rewrite(self, seq: int, body: bytes) -> None:
+        self._do("PRAGMA secure_delete = ON")  # what was there is overwritten, and does not stay in a free page
+        self._do("UPDATE audit SET body = ? WHERE seq = ?", (body.decode(), seq))
 
     def pruned(self) -> tuple[int, bytes]:
         """Number and hash of the last record that was removed; (0, START) when none was."""
@@ -405,6 +426,27 @@ class SqliteTables:
         old = f"SELECT scope, n FROM windows WHERE at <= ? ORDER BY at LIMIT {_PURGE}"
         self._do(f"DELETE FROM windows WHERE (scope, n) IN ({old})", (now - HOUR,))
 
+    def spent(self, caller: str) -> Spent:
+        day = self.wall()[:10]
+        row = self._do("SELECT calls, tokens FROM spent WHERE caller = ? AND day = ?", (caller, day)).fetchone()
+        return Spent(day, caller, *(row or (0, 0)))
+
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        day = self.wall()[:10]
+        self._do("DELETE FROM spent WHERE caller = ? AND day < ?", (caller, day))
+        self._do(_SPEND, (caller, day, calls, tokens))
+
+    def spending(self) -> list[Spent]:
+        rows = self._do(
+            "SELECT day, caller, calls, tokens FROM spent WHERE day = ? ORDER BY caller", (self.wall()[:10],)
+        )
+        return [Spent(*row) for row in rows.fetchall()]
+
+    def marks(self) -> list[tuple[str, int, int, int]]:
+        """All starts of the last hour: scope, number there, moment and record."""
+        which = "SELECT scope, n, at, call FROM windows WHERE at > ?"
+        return self._do(which, (self._clock.now() - HOUR,)).fetchall()
+
     def forget(self, scope: str) -> None:
         self._do("DELETE FROM windows WHERE scope = ?", (scope,))  # its numbers go on, or start again: both will do
 
@@ -424,6 +466,10 @@ class SqliteTables:
             self._changes = self.meta("changes") or 0, self.meta("changed_by") or ""
         return self._changes
 
+    def changed_last(self) -> tuple[int, str]:
+        """How many changes were seen, and the digest of the last."""
+        return self._changed()
+
     def changed(self, by: str) -> None:
         count, before = self._changed()
         if by != before:
@@ -436,6 +482,9 @@ class SqliteTables:
             row = self._do("SELECT definition FROM definitions WHERE tool = ?", (tool,)).fetchone()
             self._definitions[tool] = None if row is None else row[0]
         return self._definitions[tool]
+
+    def definitions(self) -> list[tuple[str, str]]:
+        return self._do("SELECT tool, definition FROM definitions").fetchall()
 
     def pin(self, tool: str, definition: str) -> None:
         self._do("INSERT OR REPLACE INTO definitions VALUES (?, ?)", (tool, definition))

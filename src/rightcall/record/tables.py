@@ -21,6 +21,7 @@ from rightcall.policy.types import (
     Facts,
     Grant,
     Pause,
+    Spent,
     Status,
     Token,
 )
@@ -131,6 +132,8 @@ class CallBody(Struct, frozen=True, omit_defaults=True):
     """Bytes that the question to a person holds, of a call that waits or for whose question there was no room."""
     packs: str = ""
     """Digest of the rule packs, where there are any."""
+    erased: bool = False
+    """What somebody wrote was removed from it; an `erase` record says so."""
 
 
 class EndBody(Struct, frozen=True, omit_defaults=True):
@@ -147,6 +150,7 @@ class EndBody(Struct, frozen=True, omit_defaults=True):
     """The tier that was used, where there was one."""
     answer: str = ""
     """Keyed digest of all that it gave, where somebody saw that: the same call with another answer is no loop."""
+    erased: bool = False
 
 
 class AnswerBody(Struct, frozen=True, omit_defaults=True):
@@ -166,15 +170,17 @@ class AnswerBody(Struct, frozen=True, omit_defaults=True):
     """When it was answered, and until when the answer holds, by the monotonic clock."""
     through: str = ""
     """Where the person was, if not at a terminal: `console`."""
+    erased: bool = False
 
 
 class NoteBody(Struct, frozen=True, omit_defaults=True):
-    """`grant`, `definition`, `policy`, `release`, `change`, `prune` and `message`: a few words and some values."""
+    """`grant`, `definition`, `policy`, `release`, `change`, `prune`, `erase`, `message`: words and values."""
 
     what: str
     """Such as `made`, `revoked`; `first seen`, `accepted`; `loaded`, `kept`; `through`; `message`, `diagnosis`."""
     by: str = ""
     data: Any = None
+    erased: bool = False
 
 
 encode = json.Encoder().encode
@@ -294,12 +300,13 @@ EntryKind = Literal[
     "pause",  # all calls were stopped, or let go on
     "change",  # a person merged, reviewed or took back something, or made a token, by a command of their own
     "prune",  # older records were removed; the checkpoint
+    "erase",  # what a caller wrote was removed from its records
     "message",  # what a host told about messages and diagnoses, for the metrics
 ]
 
 
 class AuditEntry(Struct, frozen=True):
-    """One record of the audit. Records are only ever added; `audit prune` removes the oldest."""
+    """One record of the audit. Records are only ever added; `audit prune` removes the oldest, `audit erase` content."""
 
     seq: int
     kind: EntryKind
@@ -316,10 +323,6 @@ class AuditEntry(Struct, frozen=True):
 
 class Tables(Facts, Protocol):
     """Inside one transaction. A policy sees only the part that is `Facts`."""
-
-    def wall(self) -> str:
-        """The present time as it is written down, UTC."""
-        ...
 
     def append(self, kind: EntryKind, call: int, body: bytes) -> int:
         """Add a record to the chain at the present time; returns its number."""
@@ -351,6 +354,16 @@ class Tables(Facts, Protocol):
         """The number of the first record that is left; 0 when there is none."""
         ...
 
+    def last_through(self, seq: int) -> AuditEntry | None:
+        """The last record whose number is at most this."""
+        ...
+
+    def last_before(self, moment: str) -> int:
+        """The last number that may go where all before a moment (UTC) is to. Dates are set now and then: the first
+        record that is not old enough ends it, whatever comes after. Where a day is removed whole, what has a lower
+        number than the last of that day goes with it."""
+        ...
+
     def chains(self) -> dict[int, tuple[int, bytes]] | None:
         """Number and hash of the last record of each node, where several write: each has a chain of its own, and
         numbers may be missing in between. None where there is one chain, without a gap."""
@@ -366,6 +379,10 @@ class Tables(Facts, Protocol):
 
     def remove_through(self, seq: int) -> int:
         """Remove all records up to this one; returns how many."""
+        ...
+
+    def rewrite(self, seq: int, body: bytes) -> None:
+        """Put another body in place of a record's own, of which nothing is left. Its hash stays."""
         ...
 
     def begun(self, seq: int, *, elsewhere: bool = False) -> None:
@@ -384,6 +401,14 @@ class Tables(Facts, Protocol):
         ...
 
     def forget(self, scope: str) -> None: ...
+
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        """So much more was used up today: see `Facts.spent`."""
+        ...
+
+    def spending(self) -> list[Spent]:
+        """What each caller has used up today, as far as anything was counted."""
+        ...
 
     def scopes(self, prefix: str) -> list[tuple[str, int]]:
         """The scopes whose name starts so, each with how many starts of the last hour are kept."""
@@ -448,8 +473,9 @@ class Tables(Facts, Protocol):
 
 WRITES = frozenset(
     (
-        "append", "remove_through", "begun", "ended", "mark", "forget", "changed", "pin", "put_approval", "put_grant",
-        "drop_grant", "put_pause", "put_token", "drop_token", "put_credential", "drop_credential",
+        "append", "remove_through", "rewrite", "begun", "ended", "mark", "spend", "forget", "changed", "pin",
+        "put_approval", "put_grant", "drop_grant", "put_pause", "put_token", "drop_token", "put_credential",
+        "drop_credential",
     )
 )  # fmt: skip
 """The operations that `look` does not allow."""

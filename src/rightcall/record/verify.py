@@ -9,10 +9,11 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from msgspec import DecodeError, Struct, json
 
@@ -57,6 +58,8 @@ class Verification(Struct, frozen=True):
     """Number and hash of the last record that was found right."""
     pruned: int = 0
     """The last record that was pruned, as the chain itself says."""
+    erased: int = 0
+    """Records whose content was erased, as the chain itself says."""
 
 
 class Checkpoint(Struct, frozen=True):
@@ -68,29 +71,67 @@ class Checkpoint(Struct, frozen=True):
     """The same of each node, where several write."""
 
 
+def seal(entry: AuditEntry, body: bytes) -> bytes:
+    """What an `erase` record says of a record that has this body from then on: all that is left of it, with the hash
+    that it was written with."""
+    return link(entry.hash, entry.seq, entry.kind, entry.call, entry.at, body)
+
+
+def _sealed(entry: AuditEntry) -> dict[int, bytes]:
+    """What an `erase` record says."""
+    try:
+        data: Any = read_note(entry.body).data
+        return {int(seq): bytes.fromhex(own) for seq, own in data["records"].items()}
+    except (DecodeError, LookupError, TypeError, ValueError, AttributeError):  # somebody else wrote it
+        return {}
+
+
+def is_erased(entry: AuditEntry) -> bool:
+    """Whether what a person or a model wrote was removed from it on purpose: then its hash no longer tells what it
+    holds, and the record of the erasure does."""
+    try:
+        body: Any = json.decode(entry.body)
+    except DecodeError:
+        return False
+    return isinstance(body, dict) and cast("dict[str, Any]", body).get("erased") is True
+
+
 class _Wrong(Exception):
     def __init__(self, seq: int | None, problem: str) -> None:
         self.seq = seq
         self.problem = problem
 
 
+def heads_of(tables: Tables) -> dict[int, Anchor]:
+    """The last record of each chain; of a store with one chain, of node 0."""
+    chains = tables.chains()
+    return {0: tables.head()} if chains is None else chains
+
+
 def verify_audit(
-    tables: Tables, anchor: Anchor | None = None, progress: Callable[[int], None] | None = None
-) -> Verification:
-    """Check every record. `progress` is told every so often how many were checked."""
+    tables: Tables, anchor: Anchor | None = None, progress: Callable[[int], None] | None = None,
+    heads: dict[int, Anchor] | None = None,
+) -> Verification:  # fmt: skip
+    """Check every record. `progress` is told every so often how many were checked. `heads` are those of an earlier
+    `heads_of`, kept elsewhere."""
     walk = _Walk(tables)
+    kept = heads or {}
     try:
         walk.begin()
         for entry in tables.entries():
             walk.step(entry)
             if anchor is not None and entry.seq == anchor[0] and entry.hash != anchor[1]:
                 raise _Wrong(entry.seq, f"record {entry.seq} is not the one of the anchor: its hash is another")
+            known = kept.get(entry.node) if kept else None
+            if known is not None and known[0] == entry.seq and known[1] != entry.hash:
+                raise _Wrong(entry.seq, f"record {entry.seq} is not the one of the heads file: its hash is another")
             if progress is not None and walk.checked % EVERY == 0:
                 progress(walk.checked)
         walk.end(anchor)
+        walk.compare_kept(kept)
     except _Wrong as wrong:
         return Verification(False, walk.checked, wrong.seq, wrong.problem, walk.head, walk.pruned.seq)
-    return Verification(True, walk.checked, None, "", walk.head, walk.pruned.seq)
+    return Verification(True, walk.checked, None, "", walk.head, walk.pruned.seq, walk.erased)
 
 
 class _Walk:
@@ -111,6 +152,11 @@ class _Walk:
         """Calls that have begun and not ended."""
         self._ended: set[int] = set()
         """Calls whose beginning is gone and whose end is not."""
+        self._emptied: dict[int, bytes] = {}
+        """Records without their content, each with what is left of it,"""
+        self._sealed: dict[int, bytes] = {}
+        """and what `erase` records say that must be."""
+        self.erased = 0
 
     def begin(self) -> None:
         """Where the records start: with the first, or behind what a prune record in the chain vouches for."""
@@ -139,7 +185,11 @@ class _Walk:
         except TypeError:  # a field that is not even of its type
             fits = False
         if not fits:
-            raise _Wrong(seq, f"record {seq} does not fit its hash: it, or the one before it, was changed")
+            if not is_erased(entry):
+                raise _Wrong(seq, f"record {seq} does not fit its hash: it, or the one before it, was changed")
+            self._emptied[seq] = seal(entry, entry.body)
+        if kind == "erase":
+            self._sealed.update(_sealed(entry))
         if kind == "begin":
             self._open.add(seq)
         elif kind == "end":
@@ -160,7 +210,8 @@ class _Walk:
         vouched = next((one for one in known if one.seq < first.seq), None)
         if vouched is not None:
             self.pruned = vouched
-            self._heads.update(vouched.chains)
+            # one that was moved here from a single machine names one chain, which is that of node 0 now
+            self._heads.update(vouched.chains or {0: (vouched.seq, vouched.hash)})
 
     def _compare_heads(self, entry: AuditEntry) -> None:
         """What an anchor says of the other chains. Two nodes write at once: what it names may have a higher number, and
@@ -184,6 +235,10 @@ class _Walk:
     def end(self, anchor: Anchor | None) -> None:
         if self._chains is not None:
             self._end_chains()
+        for seq, left in self._emptied.items():
+            if self._sealed.get(seq) != left:
+                raise _Wrong(seq, f"record {seq} was emptied, and no record of an erasure vouches for what is left")
+        self.erased = len(self._emptied)
         had = self._tables.head()[0]
         if had and not self.checked:
             raise _Wrong(1, f"the audit is empty, but it had {had} records: not even the record of a prune is left")
@@ -198,6 +253,20 @@ class _Walk:
             what = f"records up to {self.pruned.seq} were pruned; take a new one with `rightcall audit head`"
             raise _Wrong(None, f"the anchor (record {anchor[0]}) can no longer be compared: {what}")
 
+    def compare_kept(self, kept: dict[int, Anchor]) -> None:
+        """Each chain reaches at least as far as the heads that somebody kept elsewhere."""
+        for node, (seq, own) in kept.items():
+            last = self.head if self._chains is None else self._heads.get(node, (0, START))
+            cut = self.pruned.chains.get(node, (self.pruned.seq, self.pruned.hash))
+            if seq > last[0]:
+                what = f"the chain of node {node} ends with record {last[0]}, the heads file names record {seq}"
+                raise _Wrong(last[0] + 1, f"the tail is truncated: {what}")
+            if seq == cut[0] and seq and own != cut[1]:
+                raise _Wrong(seq, f"record {seq} was pruned, and it was not the one of the heads file")
+            if 0 < seq < cut[0]:
+                what = f"records up to {cut[0]} were pruned; take new heads with `rightcall audit heads`"
+                raise _Wrong(None, f"record {seq} of the heads file can no longer be compared: {what}")
+
 
 def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
     """Of the last `count` records, how many fit the one before, and the number of one that does not. A quick look: it
@@ -207,7 +276,8 @@ def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
     for entry in tables.newest(count + 1):
         if later is not None:
             fits = later.seq == entry.seq + 1
-            if not fits or link(entry.hash, later.seq, later.kind, later.call, later.at, later.body) != later.hash:
+            own = link(entry.hash, later.seq, later.kind, later.call, later.at, later.body)
+            if not fits or (own != later.hash and not is_erased(later)):
                 return checked, later.seq
             checked += 1
         later = entry
@@ -277,6 +347,8 @@ class Cut(Struct, frozen=True):
     """Records that are old enough and have to stay,"""
     because: Reason = ""
     """for this reason: the first record that stays is of a call that runs, that overlaps with later ones, or waits."""
+    at_once: bool = False
+    """It costs the same however many they are: days go whole."""
 
 
 class Pruned(Struct, frozen=True):
@@ -301,9 +373,13 @@ def plan(
     wanted = _wanted(tables, first, before, keep, through)
     if wanted < first.seq:
         return Cut(first.seq)
-    last, because = _allowed(tables, first.seq, wanted, now)
+    # very many on a server: days go whole, and a call that goes on over the cut may lose its beginning
+    at_once = tables.chains() is not None and wanted - first.seq > STEP
+    if at_once and before is not None and keep is None and through is None:
+        wanted = max(wanted, tables.last_before(before))
+    last, because = (_not_needed if at_once else _allowed)(tables, first.seq, wanted, now)
     count = max(0, last - first.seq + 1)
-    return Cut(first.seq, last if count else 0, count, wanted - first.seq + 1 - count, because)
+    return Cut(first.seq, last if count else 0, count, wanted - first.seq + 1 - count, because, at_once)
 
 
 def prune(
@@ -311,12 +387,61 @@ def prune(
     now: int | None = None,
 ) -> Pruned:  # fmt: skip
     """Remove the oldest records; first the checkpoint is written, in the same transaction."""
-    cut = plan(tables, before=before, keep=keep, through=through, now=now)
-    last = tables.entry(cut.through) if cut.count else None
-    if last is None:
+    return _remove(tables, plan(tables, before=before, keep=keep, through=through, now=now), by)
+
+
+def _remove(tables: Tables, cut: Cut, by: str) -> Pruned:
+    last = tables.last_through(cut.through) if cut.count else None
+    if last is None or last.seq < cut.first:
         return Pruned(0, 0)
-    checkpoint = tables.append("prune", 0, checkpoint_body(cut.first, last, by, tables.heads(last.seq)))
+    checkpoint = tables.append("prune", 0, checkpoint_body(cut.first, last, by, heads_through(tables, last.seq)))
     return Pruned(tables.remove_through(last.seq), last.seq, checkpoint)
+
+
+def heads_through(tables: Tables, through: int) -> "dict[int, Anchor]":
+    """The last record of each chain up to a number; of one that has none left there, what was pruned last."""
+    if tables.chains() is None:
+        return {}
+    known = next((one for one in checkpoints(tables) if one.seq <= through), None)
+    earlier = {} if known is None else known.chains or {0: (known.seq, known.hash)}
+    return earlier | tables.heads(through)
+
+
+# What is too old by `[audit] keep` goes by itself. A call that goes on over the cut may lose its beginning: where calls
+# always overlap, nothing else would ever be removed.
+
+RETENTION = "[audit] keep"
+"""Who prunes then."""
+_AT_ONCE = 500
+"""Records that go in one transaction where each of them has to be removed by itself."""
+
+
+def retain(tables: Tables, days: int, now: int) -> bool:
+    """Remove some of what is older than so many days; whether that was all."""
+    before = (datetime.fromisoformat(tables.wall()) - timedelta(days)).strftime("%Y-%m-%d 00:00:00.000")
+    oldest = tables.oldest()
+    if not oldest:
+        return True
+    old = tables.last_before(before)
+    through = old if tables.chains() is not None else min(old, oldest + _AT_ONCE - 1)
+    if through < oldest:
+        return True
+    last, _ = _not_needed(tables, oldest, through, now)
+    if last >= oldest:
+        _remove(tables, Cut(oldest, last, last - oldest + 1), RETENTION)
+    return last < through or through == old
+
+
+def _not_needed(tables: Tables, first: int, wanted: int, now: int | None) -> "tuple[int, Reason]":
+    """The last record before the first that something still needs: a call that runs, or a question that waits."""
+    needed: dict[int, Reason] = {call: "running" for call in tables.running() if first <= call <= wanted}
+    asked = [one.asked for one in tables.approvals("waiting", "approved") if now is None or one.expires_at > now]
+    question = next(iter(tables.entries(since=min(asked))), None) if asked else None
+    if question is not None and question.seq <= wanted:
+        needed[question.seq] = "waiting"
+    if not needed:
+        return wanted, ""
+    return min(needed) - 1, needed[min(needed)]
 
 
 def checkpoint_body(first: int, last: AuditEntry, by: str = "", chains: "dict[int, Anchor] | None" = None) -> bytes:
@@ -335,7 +460,7 @@ def prune_in_steps(
     step: int = STEP,
 ) -> Pruned:  # fmt: skip
     """Remove what `plan` found, in transactions that hold up nobody for long; each leaves a checkpoint of its own."""
-    removed, last, size = 0, Pruned(0, 0), step
+    removed, last, size = 0, Pruned(0, 0), cut.through if cut.at_once else step
     while last.through < cut.through:
         until = min(cut.through, max(last.through, cut.first - 1) + size)
         done = transact(lambda tables, until=until: prune(tables, keep=0, through=until, by=by, now=now()))

@@ -229,7 +229,9 @@ def assemble(
         watch.look()
         await proxy(scope, receive, send)
 
-    proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused, own=own)
+    proxy = Proxy(
+        upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused, own=own, budget=recording
+    )
     watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
     metrics.streams = lambda: proxy.streams
     proxy.telemetry = telemetry_for(in_force.current.telemetry.enabled)

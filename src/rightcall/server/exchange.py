@@ -14,6 +14,7 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
+from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote
@@ -34,6 +35,7 @@ from rightcall.proxy.wires import wires
 from rightcall.proxy.wires.common import FIELD, Asked, Event, FaultKind, Usage, Wire, an_object, plus, with_report
 from rightcall.server.access import entrance_of, error_body
 from rightcall.server.addresses import OWN, REPORT, Upstream, answer_headers, request_headers, tell_upstream
+from rightcall.server.metering import Budget, Meter, Spent, estimate, tokens_of
 from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
 from rightcall.server.spans import tell_facts, tell_input, tell_output, tell_request, tell_usage
@@ -322,6 +324,7 @@ class Answering:
         self.asking = asking
         self.wire = asking.wire
         self.facts = client.facts
+        self._events = 0
 
     async def run(self) -> None:
         incoming: Incoming | None = await self.asking.first()
@@ -398,8 +401,10 @@ class Answering:
                 raw = b""
         self.asking.was_trial(flow)
         self.facts.did = flow.did
+        used = plus(self.wire.usage(answer), self.asking.spent)
+        self.facts.tokens = tokens_of(used) or estimate(len(self.asking.body), len(raw))
         if self.client.span.is_live:
-            tell_usage(self.client.span, plus(self.wire.usage(answer), self.asking.spent), flow.reason, answer)
+            tell_usage(self.client.span, used, flow.reason, answer)
             tell_output(self.client.span, event, flow.reason)
         if raw and event.same and self.asking.spent == Usage():
             return raw
@@ -443,11 +448,15 @@ class Answering:
             await self._break_off(editor.break_off(), "too_large", message)
         finally:
             self.facts.did = editor.flow.did  # also for a client that has left
+            used = tokens_of(plus(editor.wire.usage, self.asking.spent))
+            self.facts.tokens = used or estimate(len(self.asking.body), events=self._events)
             self.client.streaming(-1)
 
     async def _pump(self, incoming: Incoming, editor: Editor) -> None:
         send, feed, read = self.client.send, editor.feed, incoming.read
+        between = b"\n" if self.wire.name == "ollama" else b"\n\n"
         while data := await read():
+            self._events += data.count(between)
             if out := feed(data):
                 await send({"type": "http.response.body", "body": out, "more_body": True})
 
@@ -516,6 +525,7 @@ class Proxy:
     def __init__(
         self, upstream: Upstream, gates: Gates, options: Options, *, told: Callable[[Facts], None] | None = None,
         paused: Callable[[], object | None] | None = None, own: OwnTools | None = None,
+        budget: Budget | None = None,
     ) -> None:  # fmt: skip
         self.upstream = upstream
         self._own = own
@@ -528,6 +538,7 @@ class Proxy:
         """What follows its requests."""
         self._told = told
         self._paused = paused
+        self.budget = budget
         self._lifts = lifts(options, upstream.host)
         self._wires = wires()
 
@@ -612,6 +623,10 @@ class _Exchange:
         except Paused:
             await self._fail("refused", PAUSED, 503)
             self.facts.fault = "paused"
+        except Spent as spent:
+            wait = str(max(1, ceil(spent.wait))).encode()
+            await self._fail("refused", str(spent), 429, [(b"retry-after", wait)])
+            self.facts.fault = "budget"
         except CallError as error:
             await self._fail("refused", str(error), 400)
         except asyncio.CancelledError as why:
@@ -629,6 +644,9 @@ class _Exchange:
             raise Paused
         given = self.scope["headers"]
         self.facts.caller = entrance_of(self.scope).caller
+        budget = self.proxy.budget if self.wire is not None else None
+        if budget is not None:
+            budget.check(self.facts.caller)
         headers = self.span.headers([header for header in given if not header[0].startswith(OWN)])
         target = _target(self.scope)
         asking = None
@@ -640,7 +658,8 @@ class _Exchange:
         if asking is None:
             upstream = self.proxy.upstream
             incoming = await upstream.send(self.scope["method"], target, request_headers(headers, plain=False), body)
-            await self.pass_on(incoming)
+            counted = budget is not None and budget.counts(self.facts.caller)
+            await self.pass_on(incoming, Meter(body) if counted else None)
             return
         await Answering(self, asking).run()
 
@@ -671,7 +690,7 @@ class _Exchange:
     async def end(self, data: bytes = b"") -> None:
         await self.send({"type": "http.response.body", "body": data})
 
-    async def pass_on(self, incoming: Incoming) -> None:
+    async def pass_on(self, incoming: Incoming, meter: Meter | None = None) -> None:
         """Byte for byte; but no client of a model's API can read a page for people."""
         try:
             if self.wire is not None and is_page(incoming):
@@ -682,19 +701,23 @@ class _Exchange:
             await self.start(incoming.status, answer_headers(incoming.headers))
             send, read = self.send, incoming.read
             while data := await read():
+                if meter is not None:
+                    meter.take(data)
                 await send({"type": "http.response.body", "body": data, "more_body": True})
             await self.end()
         finally:
+            if meter is not None and incoming.status < 400:
+                self.facts.tokens = meter.tokens()
             incoming.release()
 
-    async def _fail(self, kind: FaultKind, message: str, status: int = 502) -> None:
+    async def _fail(self, kind: FaultKind, message: str, status: int = 502, more: Headers | None = None) -> None:
         """The error, as clients of this API read it. In the middle of bytes that pass untouched nothing can be said:
         the connection is cut, so that nobody takes a half for the whole."""
         self.facts.fault = kind
         if not self.begun:
             status = _STATUS.get(kind, status)
             body = self.wire.error(status, kind, message) if self.wire else error_body(status, kind, message)
-            headers = [(b"content-type", b"application/json"), length_of(body)]
+            headers = [(b"content-type", b"application/json"), length_of(body), *(more or ())]
             await self.start(status, [*headers, *_NO_RETRY] if message is PAUSED else headers)
             await self.end(body)
         else:  # to return without an end cuts the connection

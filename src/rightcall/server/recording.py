@@ -30,16 +30,19 @@ from rightcall.base.telemetry.conventions import CALLED, DURATIONS, ERROR, SERVE
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import StoreError
-from rightcall.policy.settings import Policy
+from rightcall.policy.decide import next_day
+from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
 from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
+from rightcall.record.jobs import Needs, Planned
 from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
 from rightcall.record.notes import note_policy, policy_note
 from rightcall.record.tables import CallBody, Clock, Store, Tables, encode
 from rightcall.server.access import Reason
+from rightcall.server.metering import Spent
 
 # ── metrics ──
 # What the server counts, in Prometheus' text format 0.0.4. Kept by hand: a few dictionaries in one thread.
@@ -309,6 +312,8 @@ class Facts(Struct):
     observe: bool = False
     fault: str = ""
     """In one word, what was wrong with the upstream."""
+    tokens: int = 0
+    """That the upstream says it used, all tries together."""
 
 
 # ── records ──
@@ -461,6 +466,9 @@ class Recording:
         self._told_calls = 0
         self._waiting: deque[bytes] = deque()
         self._bytes = 0
+        self._settings = policy.settings
+        self._tokens: Counter[str] = Counter()
+        """That callers used and that are not in the store yet."""
         self._lock = threading.Lock()
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -501,7 +509,12 @@ class Recording:
             return stopped()
 
     def told(self, facts: Facts) -> None:
-        """A request is over: every call of its answer is recorded. Never waits and never raises."""
+        """A request is over: every call of its answer is recorded, and the tokens of who has a budget are counted.
+        Never waits and never raises."""
+        if facts.tokens and tokens_per_day(self._settings, facts.caller):
+            with self._lock:
+                self._tokens[facts.caller] += facts.tokens
+            self._news.set()
         if not facts.did:
             return
         try:
@@ -510,8 +523,51 @@ class Recording:
             self._lose(len(facts.did))
             log.exception("rightcall: the calls of an answer could not be recorded")
 
+    def _spent_all(self) -> bool:
+        """Whether all tokens that were used are in the store."""
+        with self._lock:
+            used = {caller: tokens for caller, tokens in self._tokens.items() if tokens}
+        if not used:
+            return True
+
+        def spend(tables: Tables) -> None:
+            for caller, tokens in used.items():
+                tables.spend(caller, tokens=tokens)
+
+        try:
+            self.store.transact(Planned(spend, lambda: Needs(budgets=tuple(used))))
+        except StoreError as error:
+            self._note_fault(error)
+            return False
+        with self._lock:
+            self._tokens.subtract(used)
+            self._tokens = +self._tokens
+        return True
+
+    def counts(self, caller: str) -> bool:
+        return tokens_per_day(self._settings, caller) > 0
+
+    def check(self, caller: str) -> None:
+        """Raises Spent where a caller may ask no model any more today. Where the store cannot be read nobody knows what
+        was used up, and nothing is asked."""
+        most = tokens_per_day(self._settings, caller)
+        if not most:
+            return
+        try:
+            spent, wall = self.store.look(lambda tables: (tables.spent(caller).tokens, tables.wall()))
+        except StoreError:
+            unread = "The tokens that this caller has used today cannot be read now, so no model is asked. Try again."
+            raise Spent(unread, _LOOKING) from None
+        with self._lock:
+            spent += self._tokens[caller]
+        if spent >= most:
+            wait, until = next_day(wall)
+            used = f"this caller has used {spent:,} of {most:,} tokens today"
+            raise Spent(f"Daily token budget exceeded: {used}. It resets at {until} UTC.", wait)
+
     def under(self, policy: Policy) -> None:
         """From now on calls pass under this policy, which may name further secrets."""
+        self._settings = policy.settings
         self.redactor = Redactor(self.store.key(), policy.settings.audit.redact)
         self.policy = policy.digest
 
@@ -566,8 +622,8 @@ class Recording:
 
     def _write(self) -> None:
         pause = 0.0
-        while not self._stopping.is_set() or self._count:
-            if not self._count:
+        while not self._stopping.is_set() or self._count or (self._tokens and not self._is_late):
+            if not self._count and not self._tokens:
                 self._news.wait()
             self._rest(pause)
             self._news.clear()
@@ -602,6 +658,8 @@ class Recording:
 
     def _wrote_all(self) -> bool:
         """Whether everything that waited is on disk."""
+        if not self._spent_all():
+            return False
         while self._count:
             self._make()
             with self._lock:
@@ -671,7 +729,9 @@ def open_recording(
     `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
     file = None if policy_file is None else os.path.abspath(policy_file)
     folder = existing_folder(root)
-    opened = open_store(store, store_place(policy, file, folder), clock, found_folder(policy, file, folder))
+    opened = open_store(
+        store, store_place(policy, file, folder), clock, found_folder(policy, file, folder), policy.settings.audit.keep
+    )
     recording = Recording(opened, policy, owned=opened is not store)
     recording.note_policy("loaded", policy)
     return recording

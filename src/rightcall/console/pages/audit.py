@@ -52,6 +52,7 @@ KINDS: Final = {
     "waiting": "waiting for a person", "proxied": "passed the proxy", "answer": "answer of a person", "grant": "grant",
     "definition": "definition of a tool", "policy": "policy in force", "release": "release from quarantine",
     "pause": "pause", "change": "change by a person", "message": "message of a host", "prune": "prune",
+    "erase": "erasure",
     "store": "store",
 }  # fmt: skip
 FORMATS: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}

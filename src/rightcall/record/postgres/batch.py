@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import json
 
-from rightcall.policy.types import Approval, Grant, Mark, Pause
+from rightcall.policy.types import Approval, Grant, Mark, Pause, Spent
 from rightcall.record.jobs import Needs
 from rightcall.record.postgres.node import LEASE_SECONDS, LOCK_OWN, MOVE, Chain
 from rightcall.record.postgres.schema import TIME
@@ -25,6 +25,7 @@ from rightcall.record.postgres.tables import (
     PUT_APPROVAL,
     PUT_CHANGE,
     PUT_GRANT,
+    SPEND,
     PostgresTables,
     Record,
     approval_row,
@@ -60,6 +61,7 @@ _SAME = (
     f" ORDER BY n DESC LIMIT {_TAIL}) AS w ON true"
 )
 _STATE = f"SELECT ({CHANGES}), {CHANGED_BY}, (SELECT value FROM meta WHERE name = 'paused')"
+_SPENT = "SELECT caller, day, calls, tokens FROM spent WHERE caller = ANY(%b)"
 _DEFINITIONS = "SELECT tool, definition FROM definitions WHERE tool = ANY(%b)"
 _RUNNING = (
     "SELECT seq, hash FROM running WHERE seq = ANY(%s) AND (node IS NULL OR (node = %s AND epoch = %s))"
@@ -87,6 +89,7 @@ class Wants(NamedTuple):
     approvals: list[str]
     grants: tuple[list[bytes], list[bytes]]
     ends: list[int]
+    budgets: list[bytes]
     works: int
 
 
@@ -98,7 +101,7 @@ def wants_of(needs: Iterable[Needs]) -> Wants:
     look = {(key_of(scope), back, max(1, back - times[scope] + 1)) for one in every for scope, back in one.scopes}
     look |= {(key_of(scope), 1, 1) for scope in times}  # when the last one was
     look |= {(key_of(scope), _TAIL, 1) for one in every for scope in one.tails}
-    callers = frozenset(caller for one in every for caller in one.callers)
+    callers = frozenset(caller for one in every for caller in (*one.callers, *one.budgets))
     locks = {key_of(scope) for scope in times} | {caller_lock(caller) for caller in callers}
     grants = sorted({pair for one in every for pair in one.grants})
     same = sorted({pair for one in every for pair in one.same})
@@ -110,7 +113,8 @@ def wants_of(needs: Iterable[Needs]) -> Wants:
         sorted({name for one in every for name in one.bindings}),
         sorted({name for one in every for name in one.approvals if name.isprintable()}),
         ([key_of(caller) for caller, _ in grants], [key_of(tool) for _, tool in grants]),
-        sorted({call for one in every for call in one.ends}), len(every),
+        sorted({call for one in every for call in one.ends}),
+        sorted({key_of(name) for one in every for name in one.budgets}), len(every),
     )  # fmt: skip
 
 
@@ -133,6 +137,7 @@ class Looked(NamedTuple):
     approvals: list[Any]
     grants: list[Any]
     running: list[Any]
+    spent: list[Any]
     numbers: list[int]
 
 
@@ -158,13 +163,14 @@ def lock_and_look(connection: "psycopg.Connection[Any]", chain: Chain, wants: Wa
         ask(_STATE)
         ask(_SAME, *wants.same, needed=wants.same[0])
         ask(_DEFINITIONS, wants.definitions, needed=wants.definitions)
+        ask(_SPENT, wants.budgets, needed=wants.budgets)
         ask(_NUMBERS, short, needed=short)
         ask(TIME)
     found: list[list[Any]] = [[] if cursor is None else cursor.fetchall() for cursor in asked]
-    own, locked, approvals, grants, running, windows, state, same, definitions, numbers, now = found
+    own, locked, approvals, grants, running, windows, state, same, definitions, spent, numbers, now = found
     return Looked(
         own[0] if own else None, {scope for (scope,) in locked}, windows, same, now[0][0] * 1000, state[0], definitions,
-        approvals, [doc for (doc,) in grants], running, [number for (number,) in numbers],
+        approvals, [doc for (doc,) in grants], running, spent, [number for (number,) in numbers],
     )  # fmt: skip
 
 
@@ -196,6 +202,9 @@ class BatchTables(PostgresTables):
         self._grants = {grant.id: grant for grant in (json.decode(doc, type=Grant) for doc in looked.grants)}
         self._grants_asked = set(zip(*wants.grants, strict=True))
         self._running = dict(looked.running)
+        self._spent = {(caller, day): (calls, tokens) for caller, day, calls, tokens in looked.spent}
+        self._more: dict[tuple[bytes, str], tuple[int, int]] = {}
+        """What was used up in this batch."""
         self._records: list[Record] = []
         self._marks: list[tuple[bytes, int, int, int]] = []
         self._begun: dict[int, tuple[Any, ...]] = {}
@@ -282,6 +291,10 @@ class BatchTables(PostgresTables):
         del seq
         raise Unplanned
 
+    def rewrite(self, seq: int, body: bytes) -> None:
+        del seq, body
+        raise Unplanned
+
     def left_behind(self) -> list[int]:
         raise Unplanned
 
@@ -329,6 +342,22 @@ class BatchTables(PostgresTables):
         self._windows[key][top] = Mark(now, call)
         self._marks.append((key, top, now, call))
         return top
+
+    def spent(self, caller: str) -> Spent:
+        key = self._budget_of(caller)
+        (calls, tokens), (more, others) = self._spent.get(key, (0, 0)), self._more.get(key, (0, 0))
+        return Spent(key[1], caller, calls + more, tokens + others)
+
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        key = self._budget_of(caller)
+        more, others = self._more.get(key, (0, 0))
+        self._change(self._more, key, (more + calls, others + tokens))
+
+    def _budget_of(self, caller: str) -> tuple[bytes, str]:
+        key = key_of(caller)
+        if key not in self._wants.budgets:
+            raise Unplanned
+        return key, self.wall()[:10]
 
     def forget(self, scope: str) -> None:
         del scope
@@ -430,6 +459,9 @@ class BatchTables(PostgresTables):
             found.append((INSERT_RECORDS, _columns(self._records)))
         if self._marks:
             found.append((INSERT_MARKS, _columns(self._marks)))
+        if self._more:
+            spent = [(*key, *more) for key, more in sorted(self._more.items())]
+            found.append((SPEND, _columns(spent)))
         begun = [row for seq, row in self._begun.items() if seq not in self._ended]
         if begun:
             found.append((_BEGUN, _columns(begun)))

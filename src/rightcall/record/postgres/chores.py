@@ -15,7 +15,7 @@ from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import make_days
 from rightcall.record.postgres.tables import PostgresTables
 from rightcall.record.tables import Clock, EndBody, NoteBody, Tables, encode
-from rightcall.record.verify import told_heads
+from rightcall.record.verify import retain, told_heads
 
 if TYPE_CHECKING:
     import psycopg
@@ -45,8 +45,12 @@ _OTHERS = "SELECT id, seq, hash FROM nodes WHERE id <> %s AND seq > 0 ORDER BY i
 class Chores:
     """Of one node."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, keep: int = 0) -> None:
+        """`keep`: days after which records go; 0: never."""
         self._clock = clock
+        self._keep = keep
+        self._kept: int | None = None
+        """When this node last saw to it."""
         self._done: int | None = None
         self._days: set[str] = set()
         self._anchored = monotonic()
@@ -58,6 +62,7 @@ class Chores:
         """Before each batch: does what needs no transaction of its own, and returns works for what does."""
         now, wall = self._clock.now(), self._clock.wall()
         if wall[:10] not in self._days:
+            connection.execute("DELETE FROM spent WHERE day < %s", (wall[:10],))
             self._days.update(make_days(connection, wall[:10], _AHEAD))
         if self._done is not None and 0 <= now - self._done < EVERY:
             return []
@@ -67,6 +72,9 @@ class Chores:
         found = connection.execute(_UNFINISHED, (wall, now, now)).fetchone()
         if found is not None and found[0]:
             works.append(tidy)
+        if self._keep and (self._kept is None or now - self._kept >= HOUR):
+            self._kept = now
+            works.append(lambda tables: retain(tables, self._keep, now))
         if self._is_anchor_due(chain):
             heads = connection.execute(_OTHERS, (chain.node,)).fetchall()
             if heads != self._heads:

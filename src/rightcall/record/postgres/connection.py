@@ -33,6 +33,7 @@ _STATES: dict[str, tuple[StoreFault, str, str]] = {
     "40001": ("locked", "too many nodes want the same at once", "Try again."),
     "40P01": ("locked", "too many nodes want the same at once", "Try again."),
 }
+_UNPREPARED = "no partition of relation"
 _REFUSALS: tuple[tuple[str, StoreFault, str, str], ...] = (
     ("password authentication failed", "denied", "the user or the password is wrong",
      "Set PGPASSWORD, or write the password into ~/.pgpass."),
@@ -132,6 +133,9 @@ def fault_of(error: BaseException, address: Address) -> StoreError:
         return StoreError(str(error), error.fault)
     state = getattr(error, "sqlstate", None) or ""
     said = escaped(" ".join(str(error).split()), 300)
+    if _UNPREPARED in said:
+        then = "Run `rightcall store prepare URL` with the role that owns the tables, for the days to come."
+        return unusable(address, "nobody has prepared it for records of today, and this role may not", then, "denied")
     if state in _STATES:
         fault, what, then = _STATES[state]
         return unusable(address, f"{what} ({said})", then, fault)
@@ -149,6 +153,11 @@ def is_lost(error: BaseException) -> bool:
     psycopg = load_driver()
     state = getattr(error, "sqlstate", None) or ""
     return isinstance(error, psycopg.OperationalError) and (not state or state[:3] in ("57P", "08P", "080"))
+
+
+def is_denied(error: BaseException) -> bool:
+    """Whether the role may not do it: that is no mistake of a work."""
+    return getattr(error, "sqlstate", None) == "42501" or _UNPREPARED in str(error)
 
 
 def is_retried(error: BaseException) -> bool:

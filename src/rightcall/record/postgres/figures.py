@@ -341,6 +341,14 @@ class ServerRollup(Rollup):
         self._server.execute("COMMIT")
         return left
 
+    def clear(self) -> None:
+        self._connection.rollback()
+        self._server.execute("BEGIN")
+        found = self._do("SELECT seq, hash, first, generation FROM mark FOR UPDATE").fetchone()
+        self._do("UPDATE mark SET seq = ?, hash = ?, first = ?, generation = ?", self._cleared(Mark(*found)))
+        self._server.execute("COMMIT")
+        self._server.execute(BEGIN_LOOK)
+
     def _cleared(self, mark: Mark) -> Mark:
         self._do("DELETE FROM marks")
         self._do("UPDATE mark SET floor = 0, reached = 0")

@@ -5,6 +5,7 @@ refused.
     nodes        who writes: lease, epoch, and the head of its chain
     windows      starts per scope, numbered, for limits and repeats; kept for an hour
     locks        what is counted together across nodes: locked before anybody looks at its windows
+    spent        calls and tokens of each caller and day, where they are limited
     running      calls that have begun, each with the node and epoch it is in
     approvals, grants, definitions, tokens, credentials, changes, meta, secrets
     mark, marks, lines, kinds, calls, cells, …   figures, counted from the records (figures.py)
@@ -71,30 +72,45 @@ ALTER TABLE changes ADD COLUMN total bigint NOT NULL DEFAULT 0
 """
 """Each node counts changes in a row of its own, with how many there were of all when it last did."""
 
-STEPS = (_TABLES, FIGURES, _BY_NODE)
+_SPENT = """
+CREATE TABLE spent (
+    caller bytea NOT NULL, day text COLLATE "C" NOT NULL, calls bigint NOT NULL, tokens bigint NOT NULL,
+    PRIMARY KEY (caller, day)
+)
+"""
+
+STEPS = (_TABLES, FIGURES, _BY_NODE, _SPENT)
 """What leads from each version to the next; a database without our schema is version 0."""
 
 VERSION = len(STEPS)
 LEAST_SERVER = 130_000
 TIME = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
+MIGRATING = "migrating"
+"""The word in `meta` while a store is being moved here: until that is finished, nobody else uses the tables."""
+
 _TRIES = 20
 
 
-def prepare(connection: "psycopg.Connection[Any]", address: Address) -> None:
+def prepare(connection: "psycopg.Connection[Any]", address: Address, *, migrating: bool = False) -> None:
     """Make the tables, or take them from an older version to this one. Raises StoreError."""
     _check_server(connection, address)
     for attempt in range(_TRIES):
         try:
-            if _version(connection, address) == VERSION:
+            if _version(connection, address, migrating=migrating) == VERSION:
                 return
             with connection.transaction():
                 _bring_up_to_date(connection, address)
         except load_driver().Error as error:  # another node makes them just now
+            if error.sqlstate == _NOT_ALLOWED:
+                what = "its tables are missing or of an older version, and this role may not make them"
+                then = "Run `rightcall store prepare` with the role that owns them."
+                raise unusable(address, what, then, "denied") from error
             if attempt == _TRIES - 1 or not (is_retried(error) or error.sqlstate in _MADE_TWICE):
                 raise
 
 
+_NOT_ALLOWED = "42501"
 _MADE_TWICE = ("42P06", "42P07", "23505", "55P03")
 
 
@@ -116,15 +132,19 @@ def _check_server(connection: "psycopg.Connection[Any]", address: Address) -> No
         raise unusable(address, what, "Create one with ENCODING 'UTF8'.", "version")
 
 
-def _version(connection: "psycopg.Connection[Any]", address: Address) -> int:
+def _version(connection: "psycopg.Connection[Any]", address: Address, *, migrating: bool = False) -> int:
     """0 where there are no tables of ours."""
     (there,) = _one(connection, "SELECT to_regclass('rightcall.meta') IS NOT NULL")
     if not there:
         return 0
-    found = _one(connection, "SELECT value FROM rightcall.meta WHERE name = 'version'")
-    version = int(found[0]) if found is not None else 0
+    question = f"SELECT name, value FROM rightcall.meta WHERE name IN ('version', '{MIGRATING}')"
+    found = dict[str, str](connection.execute(question.encode()).fetchall())
+    version = int(found.get("version", 0))
     if version > VERSION:
         raise newer(address, version)
+    if MIGRATING in found and not migrating:
+        what = "a store is being moved to it, and that is not finished"
+        raise unusable(address, what, "Run `rightcall store migrate` again, which continues.", "version")
     return version
 
 
@@ -146,23 +166,30 @@ def _bring_up_to_date(connection: "psycopg.Connection[Any]", address: Address) -
 
 def make_days(connection: "psycopg.Connection[Any]", first: str, count: int) -> list[str]:
     """The partitions of so many days from one on, each in a transaction of its own; those that are there now."""
+    days = [str(date.fromisoformat(first) + timedelta(ahead)) for ahead in range(count)]
+    for day in days:
+        make_day(connection, day)
+    return days
+
+
+def make_day(connection: "psycopg.Connection[Any]", day: str) -> None:
+    """The partition of one day."""
     psycopg = load_driver()
-    made: list[str] = []
-    for ahead in range(count):
-        day = date.fromisoformat(first) + timedelta(ahead)
-        statement = (
-            f"CREATE TABLE IF NOT EXISTS {partition(str(day))} PARTITION OF audit"
-            f" FOR VALUES FROM ('{day}') TO ('{day + timedelta(1)}')"
-        )
-        for attempt in range(_TRIES):
-            try:
-                connection.execute(statement.encode())
-                break
-            except psycopg.Error as error:
-                if attempt == _TRIES - 1 or not (is_retried(error) or error.sqlstate in _MADE_TWICE):
-                    raise
-        made.append(str(day))
-    return made
+    statement = (
+        f"CREATE TABLE IF NOT EXISTS {partition(day)} PARTITION OF audit"
+        f" FOR VALUES FROM ('{day}') TO ('{date.fromisoformat(day) + timedelta(1)}')"
+    )
+    for attempt in range(_TRIES):
+        (there,) = _one(connection, f"SELECT to_regclass('{partition(day)}') IS NOT NULL")
+        if there:  # a role that may only append is not even let to ask for it
+            return
+        try:
+            connection.execute(statement.encode())
+        except psycopg.Error as error:
+            if error.sqlstate == _NOT_ALLOWED:  # whoever writes on a day that nobody has prepared is told
+                return
+            if attempt == _TRIES - 1 or not (is_retried(error) or error.sqlstate in _MADE_TWICE):
+                raise
 
 
 def partition(day: str) -> str:

@@ -9,7 +9,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet, finalize
@@ -29,7 +29,7 @@ from rightcall.record.postgres.connection import (
 from rightcall.record.postgres.figures import BEGIN_LOOK
 from rightcall.record.postgres.listener import Listener
 from rightcall.record.postgres.node import DatabaseClock
-from rightcall.record.postgres.schema import TIME, check_version
+from rightcall.record.postgres.schema import TIME, check_version, make_days, prepare
 from rightcall.record.postgres.tables import PostgresTables
 from rightcall.record.postgres.writer import ServerJob, Writer
 from rightcall.record.tables import Clock, ReadOnly, T, Tables
@@ -178,14 +178,14 @@ class PostgresStore:
 
     def __init__(
         self, url: str, clock: Clock | None = None, *, busy_seconds: float = 3.0, silent_seconds: float = 0.25,
-        label: str = "",
+        label: str = "", keep: int = 0,
     ) -> None:  # fmt: skip
         """`clock` replaces the database's time, for tests. After `silent_seconds` without an answer one asks whether
-        the server is there at all. `label` names this node for people."""
+        the server is there at all. `label` names this node for people. `keep`: days after which records go, or 0."""
         self.address = read_address(url)
         self.clock: Clock = clock or DatabaseClock()
         self._forked = False
-        self._writer = Writer(self.address, self.clock, busy_seconds, label)
+        self._writer = Writer(self.address, self.clock, busy_seconds, label, keep)
         self._watch = Watch(self.address, self._writer, busy_seconds, silent_seconds)
         self._readers = Readers(self.address, self.clock, busy_seconds)
         self._listener = Listener(self.address, busy_seconds)
@@ -245,6 +245,14 @@ class PostgresStore:
         if self._end.detach() is not None:
             _end(self._parts)
 
+    def compact(self) -> None:
+        """Give back the space of what was removed or emptied. Raises StoreError where this role may not."""
+        with closing(connect(self.address, lock_seconds=_READERS)) as connection:
+            try:
+                connection.execute("VACUUM audit")
+            except load_driver().Error as error:
+                raise fault_of(error, self.address) from error
+
     def leave(self) -> None:
         """In a forked child: connections and threads are the parent's, and stay as they are."""
         self._forked = True
@@ -273,6 +281,19 @@ class PostgresReader:
 
     def close(self) -> None:
         self._readers.close()
+
+
+def prepare_days(url: str, days: int) -> tuple[str, str]:
+    """Make or update the tables, and those of so many days from today on. Returns the store's name for people, and the
+    last day. Raises StoreError."""
+    address = read_address(url)
+    with closing(connect(address, lock_seconds=_READERS)) as connection:
+        try:
+            prepare(connection, address)
+            ((today,),) = connection.execute("SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date::text").fetchall()
+            return address.shown, make_days(connection, today, days)[-1]
+        except load_driver().Error as error:
+            raise fault_of(error, address) from error
 
 
 def _nothing(_tables: Tables) -> None:

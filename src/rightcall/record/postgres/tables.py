@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, json
 
 from rightcall.policy.trust import places_of, stop_at
-from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Token
+from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
 from rightcall.record.postgres.connection import load_driver
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import partition
@@ -29,6 +29,7 @@ _RANK = "CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END"
 _LAST = b"\xff"
 _SETTLING = 5
 """Seconds after which a number that is missing will not come any more: no batch takes that long."""
+_MANY = 1_000_000
 _RECENT = 5_000
 """Records among which such numbers are looked for."""
 
@@ -37,6 +38,11 @@ INSERT_RECORDS = (
     "%b::date[], %b::bigint[], %b::integer[], %b::text[], %b::bigint[], %b::text[], %b::bytea[], %b::text[])"
 )
 INSERT_MARKS = "INSERT INTO windows SELECT * FROM unnest(%b::bytea[], %b::bigint[], %b::bigint[], %b::bigint[])"
+SPEND = (
+    "INSERT INTO spent SELECT * FROM unnest(%b::bytea[], %b::text[], %b::bigint[], %b::bigint[])"
+    " ON CONFLICT (caller, day) DO UPDATE"
+    " SET calls = spent.calls + excluded.calls, tokens = spent.tokens + excluded.tokens"
+)
 PUT_APPROVAL = (
     "INSERT INTO approvals (id, status, binding, caller, expires_at, doc) VALUES (%s, %s, %s, %s, %s, %s)"
     " ON CONFLICT (id) DO UPDATE SET status = excluded.status, binding = excluded.binding, caller = excluded.caller,"
@@ -221,11 +227,27 @@ class PostgresTables:
     def oldest(self) -> int:
         return self._one("SELECT min(seq) FROM audit")[0] or 0
 
+    def last_through(self, seq: int) -> AuditEntry | None:
+        row = self._one(f"{_ENTRIES} WHERE seq <= %s ORDER BY seq DESC LIMIT 1", seq)
+        return None if row is None else AuditEntry(*row)
+
+    def last_before(self, moment: str) -> int:
+        """Days that are over by then go whole."""
+        days = moment[:10]
+        whole = self._one("SELECT max(seq) FROM audit WHERE day < %s", days)[0] or 0
+        first = "SELECT seq FROM audit WHERE day >= %s AND at >= %s ORDER BY seq LIMIT 1"
+        young = self._one(first, days, moment)
+        return self._one("SELECT max(seq) FROM audit")[0] or 0 if young is None else max(whole, young[0] - 1)
+
     def heads(self, through: int) -> dict[int, tuple[int, bytes]]:
-        """The last record of each chain up to a number."""
+        """The last record of each chain up to a number, among those that are there."""
+        own = -1 if self._chain is None else self._chain.node  # its row is written at the end of the transaction
+        over = "SELECT id, seq, hash FROM nodes WHERE seq BETWEEN %s AND %s AND id <> %s"
+        ended = self._all(over, self.oldest(), through, own)
         chains = "SELECT id, last.seq, last.hash FROM nodes CROSS JOIN LATERAL (SELECT seq, hash FROM audit"
-        rows = self._all(f"{chains} WHERE node = nodes.id AND seq <= %s ORDER BY seq DESC LIMIT 1) AS last", through)
-        return {node: (seq, own) for node, seq, own in rows}
+        last = "WHERE node = nodes.id AND seq <= %s ORDER BY seq DESC LIMIT 1) AS last WHERE nodes.seq > %s OR id = %s"
+        rows = self._all(f"{chains} {last}", through, through, own)
+        return {node: (seq, head) for node, seq, head in (*ended, *rows)}
 
     def chains(self) -> dict[int, tuple[int, bytes]]:
         """The head of each chain, as its node last left it."""
@@ -258,6 +280,9 @@ class PostgresTables:
                 removed += count
         return removed + self._do("DELETE FROM audit WHERE seq <= %s", seq).rowcount
 
+    def rewrite(self, seq: int, body: bytes) -> None:
+        self._do("UPDATE audit SET body = %s WHERE seq = %s", body.decode(), seq)
+
     def _days(self) -> list[tuple[str, int | None, int]]:
         """Each day that is over, with its last number and how many records it has."""
         today = self._clock.wall()[:10]
@@ -270,9 +295,14 @@ class PostgresTables:
             digits = str(name).removeprefix("audit_")
             day = f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
             if day < today:
-                last, count = self._one(f"SELECT max(seq), count(*) FROM {partition(day)}")
-                found.append((day, last, count))
+                (last,) = self._one(f"SELECT max(seq) FROM {partition(day)}")
+                found.append((day, last, self._count(name)))
         return found
+
+    def _count(self, table: str) -> int:
+        """How many records there are; of very many the server's estimate, for counting them takes seconds."""
+        (about,) = self._one("SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", table)
+        return about if about > _MANY else self._one(f"SELECT count(*) FROM {table}")[0]
 
     # Calls that run
 
@@ -311,6 +341,20 @@ class PostgresTables:
         put = "INSERT INTO windows SELECT %s, coalesce(max(n), 0) + 1, %s, %s FROM windows WHERE scope = %s RETURNING n"
         (number,) = self._one(put, key, self._clock.now() if at is None else at, call, key)
         return number
+
+    def spent(self, caller: str) -> Spent:
+        day = self.wall()[:10]
+        row = self._one("SELECT calls, tokens FROM spent WHERE caller = %s AND day = %s", key_of(caller), day)
+        return Spent(day, caller, *(row or (0, 0)))
+
+    def spend(self, caller: str, calls: int = 0, tokens: int = 0) -> None:
+        self._do(SPEND, [key_of(caller)], [self.wall()[:10]], [calls], [tokens])
+
+    def spending(self) -> list[Spent]:
+        rows = self._all(
+            "SELECT day, caller, calls, tokens FROM spent WHERE day = %s ORDER BY caller", self.wall()[:10]
+        )
+        return [Spent(day, caller.decode("utf-8", "surrogatepass"), *more) for day, caller, *more in rows]
 
     def forget(self, scope: str) -> None:
         self._do("DELETE FROM windows WHERE scope = %s", key_of(scope))

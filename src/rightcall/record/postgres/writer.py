@@ -23,6 +23,7 @@ from rightcall.record.postgres.connection import (
     closed,
     connect,
     fault_of,
+    is_denied,
     is_lost,
     is_retried,
     load_driver,
@@ -72,7 +73,7 @@ class ServerJob(Job):
 class Writer:
     """Owns the connection: nobody else touches it."""
 
-    def __init__(self, address: Address, clock: Clock, busy_seconds: float, label: str) -> None:
+    def __init__(self, address: Address, clock: Clock, busy_seconds: float, label: str, keep: int = 0) -> None:
         self._address = address
         self._clock = clock
         self._patience = busy_seconds
@@ -84,7 +85,7 @@ class Writer:
         """The last record that is known to stand."""
         self._unreplicated = False
         self._doubted: list[tuple[int, bytes]] = []
-        self._chores = Chores(clock)
+        self._chores = Chores(clock, keep)
         self._queue: SimpleQueue[ServerJob | None] = SimpleQueue()
         self._later: deque[ServerJob] = deque()
         self._door = threading.Lock()
@@ -365,7 +366,7 @@ class Writer:
         except self._errors.OperationalError:
             raise
         except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits, whatever it is
-            job.error = error
+            job.error = fault_of(error, self._address) if is_denied(error) else error
             return False
         return True
 

@@ -127,6 +127,12 @@ class Rollup:
             return self._newest(mark.seq) == mark.hash
         return entry is not None and entry.hash == mark.hash
 
+    def clear(self) -> None:
+        """All is counted anew by whoever asks next."""
+        self._do("BEGIN IMMEDIATE")
+        self._do("UPDATE mark SET seq = ?, hash = ?, first = ?, generation = ?", self._cleared(self.mark()))
+        self._do("COMMIT")
+
     def _cleared(self, mark: Mark) -> Mark:
         for table in TABLES:
             self._do(f"DELETE FROM {table}")

@@ -1,0 +1,182 @@
+"""Removing what a caller wrote, and what tools answered it, from records that stay: who called what, when, under which
+rule and with which end is still there, and the chain is whole.
+
+    find_erasable ─▶ erase ─▶ each record keeps its number and its hash, its body loses the content
+                          └─▶ one `erase` record names them, each with a digest of what is left
+
+A hash covers the whole body, so that of an erased record can no longer be computed. The next record's hash covers it
+all the same, and the `erase` record, itself in the chain, says what the emptied one must look like: `verify` compares
+both. Records that were written before this could be done need nothing for it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+from msgspec import MsgspecError, Struct
+from msgspec.structs import replace
+
+from rightcall.record.calls import CALLS
+from rightcall.record.tables import (
+    AnswerBody,
+    AuditEntry,
+    CallBody,
+    EndBody,
+    Inputs,
+    NoteBody,
+    Tables,
+    encode,
+    read_answer,
+    read_call,
+    read_end,
+    read_note,
+)
+from rightcall.record.verify import seal
+
+STEP = 500
+"""Records of one transaction, and of one `erase` record."""
+_NOTES = ("grant", "message")
+_BLANK: dict[str, Any] = {"text": "", "why": "", "digest": "", "where": {}, "note": ""}
+"""What notes hold of what somebody wrote: posts in rooms, reasons of a router, conditions of grants."""
+
+
+class Erasable(Struct, frozen=True):
+    """What would be emptied."""
+
+    records: tuple[int, ...] = ()
+    """Of calls, the first record of each: its end goes with it."""
+    calls: int = 0
+    spared: int = 0
+    """Calls that still run or wait: they keep everything until they are over."""
+
+
+class Erased(Struct, frozen=True):
+    """What was emptied."""
+
+    records: int = 0
+    calls: int = 0
+
+
+def find_erasable(tables: Tables, caller: str, before: str | None = None) -> Erasable:
+    """What `erase` would empty now. `before` is a moment in UTC."""
+    word = encode(caller)
+    records: list[int] = []
+    calls = spared = 0
+    for entry in tables.entries(until=before):
+        if word not in entry.body or _emptied(entry, caller) is None:
+            continue
+        if entry.kind in CALLS and not _is_over(tables, entry):
+            spared += 1
+            continue
+        records.append(entry.seq)
+        calls += entry.kind in CALLS
+    return Erasable(tuple(records), calls, spared)
+
+
+def erase(
+    transact: Callable[[Callable[[Tables], Erased]], Erased], found: Erasable, caller: str, by: str,
+    before: str | None = None,
+) -> Erased:  # fmt: skip
+    """In transactions that hold up nobody for long; each leaves an `erase` record of its own."""
+    records = calls = 0
+    for first in range(0, len(found.records), STEP):
+        some = found.records[first : first + STEP]
+        done = transact(lambda tables, some=some: _erase_some(tables, some, caller, by, before))
+        records, calls = records + done.records, calls + done.calls
+    return Erased(records, calls)
+
+
+def _erase_some(tables: Tables, some: tuple[int, ...], caller: str, by: str, before: str | None) -> Erased:
+    sealed: dict[str, str] = {}
+    calls = 0
+    for entry in (entry for seq in some if (entry := tables.entry(seq)) is not None):
+        replacements = list(_replacements(tables, entry, caller))
+        calls += bool(replacements) and entry.kind in CALLS
+        for one, body in replacements:
+            tables.rewrite(one.seq, body)
+            sealed[str(one.seq)] = seal(one, body).hex()
+    if sealed:
+        data: dict[str, Any] = {"caller": caller, "records": sealed} | ({} if before is None else {"before": before})
+        tables.append("erase", 0, encode(NoteBody("content", by, data)))
+    return Erased(len(sealed), calls)
+
+
+def _replacements(tables: Tables, entry: AuditEntry, caller: str) -> Iterator[tuple[AuditEntry, bytes]]:
+    """A record and what belongs to it, each with the body that it has afterwards."""
+    body = _emptied(entry, caller)
+    if body is None:
+        return
+    yield entry, body
+    if entry.kind in CALLS:
+        for one in tables.belonging(entry.seq):
+            if one.kind == "end" and (end := _emptied_end(one)) is not None:
+                yield one, end
+
+
+def _is_over(tables: Tables, entry: AuditEntry) -> bool:
+    """Whether nothing more comes of a call."""
+    if entry.kind == "begin":
+        return any(one.kind == "end" for one in tables.belonging(entry.seq))
+    if entry.kind == "waiting":
+        name = read_call(entry.body).approval
+        approval = None if name is None else tables.approval(name)
+        return approval is None or approval.status not in ("waiting", "approved")
+    return True
+
+
+def _emptied(entry: AuditEntry, caller: str) -> bytes | None:
+    """The body of a record of this caller without its content; None for any other, and for one that is empty."""
+    if entry.kind in CALLS:
+        return _emptied_call(entry, caller)
+    if entry.kind == "answer":
+        return _emptied_answer(entry, caller)
+    return _emptied_note(entry, caller) if entry.kind in _NOTES else None
+
+
+def _emptied_call(entry: AuditEntry, caller: str) -> bytes | None:
+    try:
+        body = read_call(entry.body)
+    except MsgspecError:  # not as we write it
+        return None
+    if body.caller != caller or body.erased:
+        return None
+    kept = CallBody(
+        caller=body.caller, tool=body.tool, params=None, digest="", decision=body.decision, rule=body.rule,
+        context=body.context, step=body.step, strategy=body.strategy, confidence=body.confidence,
+        truncated=body.truncated, origin=body.origin, definition=body.definition, effects=body.effects,
+        policy=body.policy, rights=body.rights, approval=body.approval, grant=body.grant, earlier=body.earlier,
+        retry_after=body.retry_after, provider=body.provider, wire=body.wire, model=body.model, retries=body.retries,
+        taught=body.taught, now=body.now, order=body.order, changes=body.changes, inputs=Inputs(partial=True),
+        held=body.held, packs=body.packs, erased=True,
+    )  # fmt: skip
+    return encode(kept)
+
+
+def _emptied_end(entry: AuditEntry) -> bytes | None:
+    try:
+        body: EndBody = read_end(entry.body)
+    except MsgspecError:
+        return None
+    return None if body.erased else encode(replace(body, error=None, summary="", answer="", erased=True))
+
+
+def _emptied_answer(entry: AuditEntry, caller: str) -> bytes | None:
+    try:
+        body: AnswerBody = read_answer(entry.body)
+    except MsgspecError:
+        return None
+    if body.caller != caller or body.erased:
+        return None
+    return encode(replace(body, digest="", reason="", erased=True))
+
+
+def _emptied_note(entry: AuditEntry, caller: str) -> bytes | None:
+    try:
+        body: NoteBody = read_note(entry.body)
+    except MsgspecError:
+        return None
+    told: Any = body.data
+    data = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    if body.erased or data.get("caller") != caller:
+        return None
+    blank = {name: empty for name, empty in _BLANK.items() if data.get(name)}
+    return encode(NoteBody(body.what, body.by, data | blank, True)) if blank else None

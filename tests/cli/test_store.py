@@ -1,0 +1,82 @@
+"""`rightcall store`, and what `rightcall audit` does with content and heads."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rightcall.record.sqlite import SqliteStore
+from support.cli import Runner
+from support.postgres import ON_SERVERS, shared
+from support.stores import Diary, add, tamper
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "audit.db"
+    with closing(SqliteStore(path)) as store:
+        diary = Diary(store)
+        for caller in ("ada", "bob"):
+            call = diary.begin(caller, emission="a private text")
+            diary.end(call, summary="a private text")
+    return path
+
+
+@pytest.mark.parametrize("kind", ON_SERVERS)
+def test_a_store_is_moved_and_what_to_do_next_is_said(kind: str, run: Runner, file: Path) -> None:
+    with shared(kind).database() as url:
+        would = run("store", "migrate", str(file), url, "--dry-run", "--json")
+        assert would.json == {"records": 4, "left": 4, "resumed": False, "done": False}
+        done = run("store", "migrate", str(file), url, "--by", "ann")
+        assert done.code == 0, done.err
+        assert "Moved 5 records; each was read back and compared." in done.out
+        assert "rightcall audit verify --store" in done.out
+        assert run("audit", "verify", "--store", url).code == 0
+        assert "nothing to do" in run("store", "migrate", str(file), url).out
+        assert "nothing to do" in run("store", "migrate", str(file), url, "--dry-run").out
+
+
+def test_the_order_of_file_and_server_is_said(run: Runner, file: Path) -> None:
+    done = run("store", "migrate", "postgresql://ann@db.example/x", str(file))
+    assert done.code == 2
+    assert "expected a SQLite file and then a URL" in done.err
+
+
+def test_content_is_erased_after_a_question_and_verify_says_so(run: Runner, file: Path) -> None:
+    where = ("--store", str(file))
+    asked = run("audit", "erase", "--as", "ada", *where)
+    assert (asked.code, "pass `--yes`" in asked.err) == (2, True)
+    done = run("audit", "erase", "--as", "ada", "--yes", "--by", "ann", "--json", *where)
+    assert done.json == {"records": 2, "calls": 1, "spared": 0}
+    assert "Content erased, as records of that say: 2 records." in run("audit", "verify", *where).out
+    assert "content erased" in run("audit", "show", "1", *where).out
+    assert "a private text" in run("audit", "show", "3", *where).out
+    assert "There is nothing to erase." in run("audit", "erase", "--as", "ada", "--yes", "--by", "ann", *where).out
+
+
+@pytest.mark.promise("A-03")
+def test_kept_heads_show_that_the_end_was_cut_off(run: Runner, file: Path, tmp_path: Path) -> None:
+    where, heads = ("--store", str(file)), str(tmp_path / "heads.json")
+    assert "1 node" in run("audit", "heads", "--out", heads, *where).out
+    (head,) = json.loads(Path(heads).read_text())["heads"]
+    assert (head["node"], head["seq"]) == (0, 4)
+    assert json.loads(run("audit", "heads", *where).out)["heads"] == [head]
+    assert run("audit", "verify", "--heads", heads, *where).code == 0
+    tamper(file, "DELETE FROM audit WHERE seq = 4")
+    found = run("audit", "verify", "--heads", heads, *where)
+    assert (found.code, "the tail is truncated" in found.out) == (1, True), found.out
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text("{}")
+    assert "was not written by `rightcall audit heads" in run("audit", "verify", "--heads", str(wrong), *where).err
+
+
+def test_pruning_makes_the_file_smaller(run: Runner, file: Path) -> None:
+    with closing(SqliteStore(file)) as store:
+        for _ in range(50):
+            store.transact(
+                lambda tables: [add("message", 0, b'{"what":"%s"}' % (b"x" * 4000))(tables) for _ in range(20)]
+            )
+    before = file.stat().st_size
+    assert run("audit", "prune", "--keep", "5", "--yes", "--by", "ann", "--store", str(file)).code == 0
+    assert file.stat().st_size < before / 5

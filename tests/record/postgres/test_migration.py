@@ -1,0 +1,230 @@
+"""Moving a store from a file to a server: the same records, all that was decided, and no way to lose either."""
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from rightcall.errors import ConfigError, StoreError
+from rightcall.policy.types import Pause
+from rightcall.record.postgres import PostgresReader, PostgresStore, migration
+from rightcall.record.postgres.migration import Migrated, Migration
+from rightcall.record.sqlite import SqliteStore
+from rightcall.record.tables import Store, Tables
+from rightcall.record.verify import prune, verify_audit
+from support.postgres import Server
+from support.stores import add, approval, begin_body, credential, end_body, grant, not_opened, records, token
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A store with a little of everything."""
+    path = tmp_path / "kept" / "audit.db"
+    with closing(SqliteStore(path)) as store:
+        now = store.clock.now()
+        for _ in range(20):
+            call = store.transact(add("begin", 0, begin_body()))
+            store.transact(add("end", call, end_body()))
+
+        def rest(tables: Tables) -> None:
+            tables.put_approval(approval(asked_at=now, expires_at=now + 600_000_000_000))
+            tables.put_grant(grant(expires_at=now + 900_000_000_000))
+            tables.put_token(token("t1"))
+            tables.put_credential(credential("c1"))
+            tables.pin("code/read", "d" * 64)
+            tables.changed("x" * 64)
+            tables.mark("caller\0teacher", 1)
+            tables.put_pause(Pause("ann", "2026-01-01 00:00:00.000", "a reason"))
+
+        store.transact(rest)
+    return path
+
+
+def moved(file: Path, url: str) -> Migrated:
+    with closing(Migration(file, url)) as one:
+        return one.run("ann")
+
+
+def opened(url: str) -> PostgresStore:
+    return PostgresStore(url, silent_seconds=30, busy_seconds=30)
+
+
+def everything(store: Store) -> list[object]:
+    return store.look(
+        lambda tables: [
+            [(one.id, one.canonical, one.status) for one in tables.approvals()],
+            [(one.id, one.where, one.uses) for one in tables.all_grants()],
+            tables.tokens(), tables.credentials(), tables.definition("code/read"), tables.changes(), tables.own_pause(),
+            tables.scopes("caller"),
+        ]
+    )  # fmt: skip
+
+
+@pytest.mark.promise("S-01")
+def test_all_that_a_file_holds_is_on_the_server_afterwards_and_verifies(file: Path, url: str) -> None:
+    with closing(SqliteStore(file)) as store:
+        before, known, key = records(store), everything(store), store.key()
+    done = moved(file, url)
+    with closing(opened(url)) as there:
+        after = records(there)
+        assert after[: len(before)] == before
+        assert [entry.kind for entry in after[len(before) :]] == ["store"] * 3  # moved; another clock; migrated
+        assert (everything(there), there.key()) == (known, key)
+        assert done.head == (after[-3].seq, after[-3].hash)
+        (waiting,) = there.look(lambda tables: tables.approvals("waiting"))
+        assert 0 < waiting.expires_at - there.clock.now() <= 600_000_000_000
+        assert there.transact(add()) > after[-1].seq
+        assert there.look(verify_audit).ok
+        assert {entry.node for entry in records(there)} == {0}  # the next node goes on with the same chain
+
+
+@pytest.mark.promise("S-01")
+def test_the_file_is_kept_and_whoever_goes_on_writing_to_it_is_told_where_it_is_now(file: Path, url: str) -> None:
+    with closing(SqliteStore(file)) as running:
+        running.transact(add())
+        moved(file, url)
+        with pytest.raises(StoreError, match="it was moved to postgresql://"):
+            running.transact(add())
+    text = not_opened(file, "replaced")
+    assert "[store] url" in text
+    assert "rightcall audit adopt" in text
+    with closing(SqliteStore(file, adopting=("ann", "back again"))) as back:
+        back.transact(add())
+    with closing(SqliteStore(file)) as back:
+        assert back.look(verify_audit).ok
+
+
+def test_moving_twice_does_nothing_and_another_store_is_refused(file: Path, url: str, tmp_path: Path) -> None:
+    moved(file, url)
+    assert moved(file, url).copied == 0
+    with closing(Migration(file, url)) as again:
+        assert again.plan().done
+    other = tmp_path / "other" / "audit.db"
+    with closing(SqliteStore(other)) as store:
+        store.transact(add())
+    with pytest.raises(ConfigError, match="in use already"):
+        moved(other, url)
+    with closing(SqliteStore(other)) as store:
+        store.transact(add())  # and it goes on as before
+
+
+def test_a_pruned_file_is_moved_and_verifies(file: Path, url: str) -> None:
+    with closing(SqliteStore(file)) as store:
+        store.transact(lambda tables: prune(tables, keep=10, by="ann"))
+    moved(file, url)
+    with closing(opened(url)) as there:
+        found = there.look(verify_audit)
+        assert (found.ok, found.pruned > 0) == (True, True), found.problem
+
+
+def test_a_file_that_was_changed_is_not_moved(file: Path, url: str) -> None:
+    import sqlite3
+
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE audit SET body = replace(body, 'teacher', 'student') WHERE seq = 5")
+        connection.commit()
+    with pytest.raises(ConfigError, match="record 5 does not fit its hash"):
+        moved(file, url)
+
+
+def test_calls_that_run_are_waited_for(file: Path, url: str) -> None:
+    with closing(SqliteStore(file)) as store:
+        call = store.transact(add("begin", 0, begin_body()))
+        store.transact(lambda tables: tables.begun(call))
+        with pytest.raises(ConfigError, match="1 call is still running"):
+            moved(file, url)
+        store.transact(lambda tables: (tables.append("end", call, end_body()), tables.ended(call)))
+    assert moved(file, url).resumed
+
+
+def test_until_it_is_finished_nobody_uses_the_server(file: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migration, "STEP", 7)
+    with closing(Migration(file, url)) as one:
+
+        def stop(copied: int, _total: int) -> None:
+            if copied >= 21:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            one.run("ann", stop)
+    with pytest.raises(StoreError, match="is not finished"):
+        opened(url)
+    with closing(PostgresReader(url)) as reader, pytest.raises(StoreError, match="is not finished"):
+        reader.look(lambda tables: tables.head())
+    with closing(SqliteStore(file)) as store:
+        store.transact(add())  # the file is still in use
+    with closing(Migration(file, url)) as one:
+        assert one.plan()[1:] == (one.plan().records - 21, True, False)
+    done = moved(file, url)
+    assert (done.resumed, done.copied) == (True, done.records - 21)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from rightcall.record.postgres import migration
+migration.STEP = 7
+left = int(sys.argv[3])
+def dying(of, name):
+    true = getattr(of, name)
+    def call(*values, **more):
+        global left
+        if left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+        return true(*values, **more)
+    setattr(of, name, call)
+import psycopg
+dying(psycopg.Connection, "execute")
+one = migration.Migration(Path(sys.argv[1]), sys.argv[2])
+one.run("ann")
+print("finished")
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", [3, 20])
+def test_killed_anywhere_it_goes_on_and_nothing_is_lost_or_doubled(file: Path, url: str, first: int) -> None:
+    """Before each statement to the server in turn, also between freezing the file and finishing."""
+    with closing(SqliteStore(file)) as store:
+        before = records(store)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for statements in range(first, 400, 17):
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED, str(file), url, str(statements)],
+            capture_output=True, text=True, env=environment,
+        )  # fmt: skip
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9, done.stderr
+    assert "finished" in done.stdout
+    with closing(opened(url)) as there:
+        assert records(there)[: len(before)] == before
+        assert there.look(verify_audit).ok
+        assert len(there.look(lambda tables: tables.tokens())) == 1
+
+
+def test_tables_of_an_older_version_are_brought_up_to_date(url: str, server: Server) -> None:
+    from rightcall.record.postgres.schema import STEPS, VERSION
+
+    assert server.port
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA rightcall")
+        connection.execute("SET search_path = rightcall")
+        for statement in STEPS[0].split(";\n"):
+            connection.execute(statement.encode())
+        connection.execute("INSERT INTO meta VALUES ('version', '1')")
+        connection.execute("INSERT INTO secrets VALUES ('key', %s)", ("ab" * 32,))
+    with closing(opened(url)) as store:
+        store.transact(add())
+        assert store.key().hex() == "ab" * 32
+        assert store.look(verify_audit).ok
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT value FROM rightcall.meta WHERE name = 'version'").fetchone()
+        assert found == (str(VERSION),)

@@ -1,0 +1,146 @@
+"""Roles with fewer rights: a node that can only append works, and the server itself refuses to change a record."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import NamedTuple
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from rightcall.errors import ConfigError, StoreError
+from rightcall.record.postgres import PostgresReader, PostgresStore
+from rightcall.record.postgres.roles import TABLES, roles_sql
+from rightcall.record.verify import prune, verify_audit
+from support.approvals import START, request_of, say, try_call
+from support.cli import Runner
+from support.postgres import Server
+from support.stores import add, records
+
+pytestmark = pytest.mark.postgres
+
+
+class Roles(NamedTuple):
+    owner: str
+    append: str
+    read: str
+
+
+@pytest.fixture
+def roles(server: Server, url: str, run: Runner) -> Iterator[Roles]:
+    """A database that its owner has prepared, and the two other roles."""
+    short = uuid4().hex[:8]
+    append, read = f"append_{short}", f"read_{short}"
+    prepared = run("store", "prepare", url, "--days", "3")
+    assert prepared.code == 0, prepared.err
+    sql = run("store", "roles", "--append", append, "--read", read)
+    database = url.partition("@/")[2].partition("?")[0]
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.out.encode())
+    yield Roles(url, server.url(database, append), server.url(database, read))
+    with psycopg.connect(url, autocommit=True) as connection:
+        for name in (append, read):
+            connection.execute(f"DROP OWNED BY {name}".encode())
+            connection.execute(f"DROP ROLE {name}".encode())
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Runner:
+    return Runner(capsys, monkeypatch)
+
+
+def opened(url: str) -> PostgresStore:
+    return PostgresStore(url, silent_seconds=30, busy_seconds=30)
+
+
+@pytest.mark.promise("S-01")
+def test_with_the_role_that_appends_calls_run_and_are_answered(roles: Roles) -> None:
+    with closing(opened(roles.append)) as store:
+        asked = try_call(store, request_of(at=store.clock.now()))
+        assert asked.decision.kind == "ask"
+        assert asked.decision.approval is not None
+        say(store, asked.decision.approval)
+        made = try_call(store, request_of(at=store.clock.now()))
+        assert made.decision.kind == "allow"
+        store.transact(
+            lambda tables: (tables.append("end", made.call, b'{"status":"success"}'), tables.ended(made.call))
+        )
+        store.transact(lambda tables: tables.spend("teacher", 1, 5))
+        assert START
+    with closing(opened(roles.append)) as store:  # the next node goes on with its chain
+        store.transact(add())
+        assert store.look(verify_audit).ok
+
+
+@pytest.mark.promise("S-01")
+def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -> None:
+    with closing(opened(roles.append)) as store:
+        store.transact(add())
+    with psycopg.connect(roles.append, autocommit=True) as connection:
+        for statement in (
+            "UPDATE rightcall.audit SET body = '{}'", "DELETE FROM rightcall.audit", "TRUNCATE rightcall.audit",
+            "DROP TABLE rightcall.audit", "UPDATE rightcall.meta SET value = '9'", "DELETE FROM rightcall.tokens",
+            "INSERT INTO rightcall.credentials (id, doc) VALUES ('x', '{}')",
+        ):  # fmt: skip
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement.encode())
+        (day,) = connection.execute(
+            "SELECT min(c.oid)::regclass::text FROM pg_class c WHERE relispartition"
+        ).fetchone() or ("",)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):  # nor behind the back of the table
+            connection.execute(f"DELETE FROM {day}".encode())
+    with closing(opened(roles.append)) as store:
+        for _ in range(3):
+            store.transact(add())
+        with pytest.raises(StoreError, match="this role may not do that") as raised:
+            store.transact(lambda tables: prune(tables, keep=0, by="ann"))
+        assert raised.value.fault == "denied"
+        assert len(records(store)) >= 3
+
+
+@pytest.mark.promise("S-01")
+def test_with_the_role_that_reads_commands_show_everything_and_a_write_is_refused(roles: Roles, run: Runner) -> None:
+    with closing(opened(roles.owner)) as store:
+        try_call(store, request_of(at=store.clock.now()))
+    for words in (("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads")):
+        done = run(*words, "--store", roles.read)
+        assert done.code == 0, (words, done.err)
+    with closing(PostgresReader(roles.read)) as reader:
+        assert reader.look(lambda tables: len(tables.approvals("waiting"))) == 1
+    refused = run("pause", "--store", roles.read, "--by", "ann")
+    assert (refused.code, "this role may not do that" in refused.err) == (2, True), refused.err
+    with psycopg.connect(roles.read, autocommit=True) as connection:
+        for statement in ("SELECT * FROM rightcall.secrets", "INSERT INTO rightcall.locks VALUES ('x')"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement.encode())
+
+
+def test_a_day_that_nobody_prepared_is_told_with_the_command(roles: Roles) -> None:
+    with psycopg.connect(roles.owner, autocommit=True) as connection:
+        days = connection.execute(
+            "SELECT oid::regclass::text FROM pg_class WHERE relispartition AND relkind = 'r'"
+        ).fetchall()
+        for (day,) in days:
+            connection.execute(f"DROP TABLE {day}".encode())
+    with closing(opened(roles.append)) as store, pytest.raises(StoreError, match="rightcall store prepare") as raised:
+        store.transact(add())
+    assert raised.value.fault == "denied"
+
+
+def test_tables_that_are_not_there_cannot_be_made_with_it(roles: Roles, server: Server) -> None:
+    with psycopg.connect(roles.owner, autocommit=True) as connection:
+        connection.execute("UPDATE rightcall.meta SET value = '1' WHERE name = 'version'")
+    with pytest.raises(StoreError, match="rightcall store prepare"):
+        opened(roles.append)
+    assert server.port
+
+
+def test_the_roles_know_every_table(roles: Roles) -> None:
+    with psycopg.connect(roles.owner) as connection:
+        found = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'rightcall'::regnamespace AND relkind IN ('r', 'p')"
+            " AND NOT relispartition"
+        ).fetchall()
+    assert {name for (name,) in found} == set(TABLES)
+    with pytest.raises(ConfigError, match="invalid role"):
+        roles_sql("x; DROP TABLE audit", "read", [])
