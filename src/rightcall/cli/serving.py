@@ -74,7 +74,8 @@ def assembled(
         client = _practice_client(options, recording)
         parts = Parts(
             recording, callers, _watcher(options, lines, _redactor(policy, recording), client), endpoint,
-            _own_tools(options, policy.current), seat=wanted.seat, ending=None if client is None else client.stop,
+            _own_tools(options, policy.current, wanted.seat), seat=wanted.seat,
+            ending=None if client is None else client.stop,
         )  # fmt: skip
         treated = treatment(options, policy.current)
         service = assemble(wanted.url, policy, treated, access, parts, provider=options.provider)
@@ -115,7 +116,7 @@ def _watcher(
     return watcher if client is None else _without_practice(watcher)
 
 
-def _own_tools(options: Namespace, policy: Policy) -> OwnTools | None:
+def _own_tools(options: Namespace, policy: Policy, seat: Seat | None) -> OwnTools | None:
     if not options.servers:
         return None
     if not policy.servers:
@@ -124,7 +125,9 @@ def _own_tools(options: Namespace, policy: Policy) -> OwnTools | None:
     from rightcall.server.own_tools import OwnTools
 
     store = "memory" if options.no_audit else None
-    return OwnTools(Executor.open(options.root, policy_file(options), code=False, store=store))
+    executor = Executor.open(options.root, policy_file(options), code=False, store=store)
+    executor.reach = None if seat is None else seat.opening("tools")
+    return OwnTools(executor)
 
 
 def _recording(options: Namespace, policy: Policy) -> Recording | None:

@@ -250,7 +250,8 @@ def assemble(
     def state() -> dict[str, Any]:
         redactor = Redactor(urandom(32)) if recording is None else recording.redactor
         told = {} if in_force.problem is None else {"policy": {"problem": redactor.text(in_force.problem)}}
-        return _state_of(recording, mcp, paused()) | told
+        worker = {} if parts.seat is None else {"worker": parts.seat.told()}
+        return _state_of(recording, mcp, paused()) | told | worker
 
     def state_now() -> dict[str, Any]:
         watch.look()

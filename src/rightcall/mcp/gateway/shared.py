@@ -354,10 +354,12 @@ _CALL: Final = "tools/call"
 
 
 class ServerSource:
-    """`own` tells the names of the executor's other tools. Nothing is started before it is asked for."""
+    """`own` tells the names of the executor's other tools, `reach` how servers are reached. Nothing is started before
+    it is asked for."""
 
-    def __init__(self, door: Door, own: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, door: Door, own: Callable[[], Iterable[str]], reach: Opening | None = None) -> None:
         self._door = door
+        self._reach = reach or open_link
         self._own = _Names(own)
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -429,7 +431,7 @@ class ServerSource:
     def _joined(self) -> Gateway:
         """The gateway, with the servers that the policy has at this moment."""
         if self._gateway is None:
-            self._gateway = Gateway(self._door, open_link, capabilities={}, own=self._own, news=log.info)
+            self._gateway = Gateway(self._door, self._reach, capabilities={}, own=self._own, news=log.info)
         self._gateway.start()
         return self._gateway
 

@@ -54,11 +54,19 @@ _INITIALIZED: Final = "notifications/initialized"
 
 
 class _Wanted(Struct, frozen=True):
-    """What a worker wants to use: a server, for a group of clients; `alone`: for one of its clients and nobody else."""
+    """What a worker wants to use: a server, by all that its process depends on, for a group of clients; `alone`: for
+    one of its clients and nobody else."""
 
-    server: Server
+    name: str
+    command: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
     group: str
     alone: str
+
+    @property
+    def server(self) -> Server:
+        return Server(self.name, self.command, env=self.env, cwd=self.cwd)
 
 
 class _Ended(Struct, frozen=True):
@@ -79,8 +87,8 @@ def opening(path: str, name: str) -> Callable[[str], Callable[[Server], Link]]:
         def open_way(server: Server) -> Link:
             if server.url:
                 return open_link(server)
-            way = Server(server.name, server.command, env=dict(server.env), cwd=server.cwd)
-            return RelayLink(path, _Wanted(way, group, alone))
+            wanted = _Wanted(server.name, server.command, dict(server.env), server.cwd, group, alone)
+            return RelayLink(path, wanted)
 
         return open_way
 

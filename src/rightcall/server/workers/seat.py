@@ -76,6 +76,8 @@ class Seat:
         """What to do about what the parent says."""
         self.opening = opening(os.path.join(hello.folder, "servers.sock"), hello.name)
         """How it reaches MCP servers: those that are processes run once, at the parent."""
+        self.answered: Callable[[], int] = lambda: 0
+        """How many requests it has answered."""
         self.is_leading = False
         self._channel = channel
         self._frames = Frames(self._heard, self._orphaned)
@@ -87,6 +89,10 @@ class Seat:
     def tells(self) -> bool:
         """Whether it tells people what every worker could tell."""
         return self.is_leading or self.hello.name == "w1"
+
+    def told(self) -> dict[str, Any]:
+        """For `/health`."""
+        return {"name": self.hello.name, "of": self.hello.workers, "answered": self.answered()}
 
     def endpoint(self, mcp: Endpoint) -> ASGIApp:
         """The gateway's endpoint, which knows whose a session is."""
@@ -168,6 +174,7 @@ class WorkerServer(Running):
         self._condition = condition
         self._acceptor: Acceptor | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        seat.answered = lambda: self.server_state.total_requests
         metrics.others = lambda: seat.whole(metrics.text)
         seat.orders |= {
             FIGURES: lambda number: seat.say(metrics.text(), number),
