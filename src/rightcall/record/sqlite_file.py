@@ -452,14 +452,16 @@ def examine(connection: sqlite3.Connection, path: str, deadline: float) -> None:
 
 
 def patiently(action: Callable[[], T], deadline: float) -> T:
-    """Try until the deadline as long as the database is locked."""
+    """Try until the deadline as long as the database is locked, less and less often: to look costs, too."""
+    pause = 0.001
     while True:
         try:
             return action()
         except sqlite3.OperationalError as error:
             if not is_locked(error) or monotonic() >= deadline:
                 raise
-            sleep(0.001)
+            sleep(pause)
+            pause = min(pause * 1.5, 0.005)
 
 
 def roll_back(connection: sqlite3.Connection) -> None:

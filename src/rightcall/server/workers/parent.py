@@ -127,7 +127,8 @@ class Parent:
     def run(self) -> int:
         """Returns the exit code."""
         try:
-            return asyncio.run(self._run())
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                return runner.run(self._run())
         finally:
             self._board.close()
             self._shared.close()
@@ -383,6 +384,15 @@ class Parent:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """As the workers' own: lines of MCP servers pass through here."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 def _pid(worker: _Worker) -> str:

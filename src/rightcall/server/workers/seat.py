@@ -33,7 +33,7 @@ SAYING: Final = 0.1
 """Seconds after which a worker says its figures at the latest, while there are new ones."""
 _QUIET: Final = 1.0
 """The same while nobody asks for anything."""
-_DEAR: Final = 20
+_DEAR: Final = 200
 """How many times as long as it took to make them."""
 _WAITING: Final = 2.0
 """Seconds in which the parent must have added up all figures."""
