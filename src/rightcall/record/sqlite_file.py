@@ -452,16 +452,14 @@ def examine(connection: sqlite3.Connection, path: str, deadline: float) -> None:
 
 
 def patiently(action: Callable[[], T], deadline: float) -> T:
-    """Try until the deadline as long as the database is locked, less and less often: to look costs, too."""
-    pause = 0.001
+    """Try until the deadline as long as the database is locked."""
     while True:
         try:
             return action()
         except sqlite3.OperationalError as error:
             if not is_locked(error) or monotonic() >= deadline:
                 raise
-            sleep(pause)
-            pause = min(pause * 1.5, 0.005)
+            sleep(0.001)
 
 
 def roll_back(connection: sqlite3.Connection) -> None:
