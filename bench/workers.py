@@ -74,7 +74,7 @@ def _proxying(folder: Path) -> Pair:
             min((cost(one, one.job(**job), rest) for _ in range(ROUNDS)), key=lambda found: found.cpu)
             for one, rest in zip(ours, resting, strict=True)
         ]
-        return Pair(*best, _shares(before, _answered(_url(ours[1]))))
+        return Pair(best[0], best[1], _shares(before, _answered(_url(ours[1]))))
 
 
 def _url(one: Contender) -> str:
@@ -97,9 +97,9 @@ def _bridging(folder: Path) -> Pair:
             asyncio.run(over_http(cpu, url, "files_read_file", CLIENTS, CALLS // 2))
             before = _answered(base) if count == 2 else {}
             found = [asyncio.run(over_http(cpu, url, "files_read_file", CLIENTS, CALLS)) for _ in range(ROUNDS)]
-            best.append(min(found, key=lambda one: one.cpu))
+            best.append(Cost(*min(found, key=lambda one: one.cpu)))
             shares = _shares(before, _answered(base)) if count == 2 else []
-    return Pair(*best, shares)
+    return Pair(best[0], best[1], shares)
 
 
 def _ours(pid: int) -> list[int]:

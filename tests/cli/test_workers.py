@@ -13,21 +13,13 @@ from msgspec import json
 from support import tool_server
 from support.cli import Runner, start, write_trusted
 from support.proxies import request
-from support.workers import Server, lives, serving_with
+from support.workers import Server, lives, serving_with, with_server
 
 pytestmark = [
     pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="workers are found through /proc"),
     pytest.mark.xdist_group("workers"),
     pytest.mark.promise("H-03", "H-04"),
 ]
-
-
-def with_server(folder: Path) -> str:
-    """A policy with an MCP server that is a process, which leaves a line for every start."""
-    command = json.encode(tool_server.server(folder)["command"]).decode()
-    policy = f'version = 1\n[servers.tools]\ncommand = {command}\n[servers.tools.effects]\necho = ["read"]\n'
-    (folder / "rightcall.toml").write_text(policy)
-    return "rightcall.toml"
 
 
 @pytest.fixture(scope="module")

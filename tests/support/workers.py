@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from msgspec import json
 
+from support import tool_server
 from support.cli import environment
 from support.proxies import Got, request
 
@@ -82,9 +83,10 @@ class Server(NamedTuple):
 class Connection:
     """One that is kept, to whichever worker has taken it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, host: str | None = None) -> None:
         where = urlsplit(url)
         self._path = where.path
+        self._own = {} if host is None else {"host": host}
         self._open = http.client.HTTPConnection(where.hostname or "", where.port, timeout=30)
         self.worker: str = self.get("/health").json["worker"]["name"]
 
@@ -122,18 +124,31 @@ class Connection:
         self._open.close()
 
     def _asked(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Got:
-        self._open.request(method, self._path + path, body, headers)
+        self._open.request(method, self._path + path, body, self._own | headers)
         answer = self._open.getresponse()
         data = answer.read()
         return Got(answer.status, {name.lower(): value for name, value in answer.getheaders()}, data)
 
 
+def with_server(folder: Path) -> str:
+    """A policy with an MCP server that is a process, which leaves a line for every start."""
+    command = json.encode(tool_server.server(folder)["command"]).decode()
+    policy = f'version = 1\n[servers.tools]\ncommand = {command}\n[servers.tools.effects]\necho = ["read"]\n'
+    (folder / "rightcall.toml").write_text(policy)
+    return "rightcall.toml"
+
+
 @contextmanager
-def serving_with(folder: Path, workers: int, *arguments: str) -> Iterator[Server]:
+def serving_with(folder: Path, workers: int, *arguments: str, **more: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "rightcall", "serve", "--workers", str(workers), "--port", "0", "--json"]
     with (folder / "stderr").open("w") as log:
         process = subprocess.Popen(
-            [*command, *arguments], cwd=folder, env=environment(), stdout=subprocess.PIPE, text=True, stderr=log
+            [*command, *arguments],
+            cwd=folder,
+            env=environment() | more,
+            stdout=subprocess.PIPE,
+            text=True,
+            stderr=log,
         )
     opened: list[Connection] = []
     try:
