@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from shlex import quote
 from time import monotonic
@@ -51,7 +51,7 @@ def serving_options(parser: ArgumentParser) -> None:
     )  # fmt: skip
     answers.add_argument(
         "--mode", choices=("block", "observe"),
-        help="observe: change nothing, print what would change (default: the policy's, else block)",
+        help="observe: only print what would change (default: the policy's, else block)",
     )  # fmt: skip
     answers.add_argument(
         "--teach", choices=("auto", "on", "off"), default="auto",
@@ -96,7 +96,6 @@ def serving_options(parser: ArgumentParser) -> None:
         "--workers", metavar="N|auto", type=_workers, default=1,
         help="Serve with N processes; auto: as many as there are cores (default: 1)",
     )  # fmt: skip
-    parser.add_argument("--worker", type=int, help=SUPPRESS)  # how a worker is started by its parent
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
     parser.add_argument("--json", action="store_true", help="Print address, token and each line of the log as JSON")
     parser.set_defaults(store=None)  # the server's is where policy and root say; other commands' code asks for it
@@ -123,6 +122,7 @@ def serve_upstream(
         from rightcall.server.app import Told, serve
         from rightcall.server.hooks import hooks_answered
         from rightcall.server.whereabouts import announced
+        from rightcall.server.workers.seat import CHANNEL
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
@@ -130,11 +130,12 @@ def serve_upstream(
     from rightcall.record.memory import store_path
 
     form = Form(style_for(sys.stderr), timed=True, as_json=options.json)
-    if options.worker is not None:
+    channel = os.environ.pop(CHANNEL, None)
+    if channel is not None:
         from rightcall.cli.serve_workers import run_worker
 
         with lines_and_log(sys.stderr, form) as lines:
-            return run_worker(options, lines, gateway=gateway)
+            return run_worker(options, int(channel), lines, gateway=gateway)
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
     _refuse_itself(options, url)  # what is wrong is said before anything is opened
@@ -270,7 +271,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--upstream", metavar="URL", help="URL of the model server (default: the practice model)")
     parser.add_argument(
         "--practice", action="store_true",
-        help="Send requests to the practice model, as caller practice, so that the console has calls to show",
+        help="Send requests to the practice model, so that the console has calls",
     )  # fmt: skip
     serving_options(parser)
 

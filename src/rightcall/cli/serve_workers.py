@@ -59,10 +59,10 @@ def run_parent(
 
 def _command() -> list[str]:
     """This very program, once more. `-P`: nothing that lies in the current folder is taken for ours."""
-    return [sys.executable, "-P", "-m", "rightcall", *sys.argv[1:], "--worker"]
+    return [sys.executable, "-P", "-m", "rightcall", *sys.argv[1:]]
 
 
-def run_worker(options: Namespace, lines: Lines, *, gateway: bool) -> int:
+def run_worker(options: Namespace, channel: int, lines: Lines, *, gateway: bool) -> int:
     from rightcall.server.access import Access
     from rightcall.server.app import Told
     from rightcall.server.hooks import HookServer
@@ -70,7 +70,7 @@ def run_worker(options: Namespace, lines: Lines, *, gateway: bool) -> int:
     from rightcall.server.workers.seat import LEAD, POLICY
 
     try:
-        seat = take_seat(options.worker)
+        seat = take_seat(channel)
     except (EOFError, OSError):
         return GONE
     policy = PolicyInForce(policy_file(options))

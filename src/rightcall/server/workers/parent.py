@@ -37,6 +37,7 @@ from rightcall.server.workers.frames import Frames
 from rightcall.server.workers.relays import Relays
 from rightcall.server.workers.seat import (
     ASK,
+    CHANNEL,
     FIGURES,
     HELLO,
     LEAD,
@@ -66,8 +67,7 @@ Say = Callable[[str, str], None]
 
 
 class Plan(Struct, frozen=True):
-    """What is to run. `hello` is what all workers are told alike; `command` starts one, which is told a descriptor as
-    its last word."""
+    """What is to run. `hello` is what all workers are told alike; `command` starts one."""
 
     command: Sequence[str]
     hello: Hello
@@ -193,7 +193,8 @@ class Parent:
         )  # fmt: skip
         with theirs:
             worker.process = subprocess.Popen(
-                [*self._plan.command, str(theirs.fileno())], stdin=subprocess.DEVNULL, start_new_session=True,
+                self._plan.command, stdin=subprocess.DEVNULL, start_new_session=True,
+                env={**os.environ, CHANNEL: str(theirs.fileno())},
                 pass_fds=[theirs.fileno(), hello.board, *inherited],
             )  # fmt: skip
         threading.Thread(

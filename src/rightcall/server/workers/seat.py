@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rightcall.server.mcp import Endpoint
     from rightcall.server.protocol import LimitedProtocol
 
+CHANNEL: Final = "RIGHTCALL_WORKER_CHANNEL"
+"""The environment variable with the descriptor on which a worker hears its parent."""
 HELLO, READY, POLICY, LEAD, RETIRE, STOP, NOW = b"h", b"R", b"p", b"l", b"r", b"s", b"S"
 FIGURES, SAID, ASK, WHOLE = b"f", b"F", b"M", b"m"
 """What parent and worker say to each other; see `frames`."""
