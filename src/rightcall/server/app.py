@@ -284,9 +284,11 @@ def assemble(
         beside={} if mcp is None else {"/mcp": mcp if parts.seat is None else parts.seat.endpoint(mcp)}, span=span,
     )  # fmt: skip
     tools = list if mcp is None else mcp.gateway.definitions
-    return Service(
-        app, proxy, metrics, state, tools, lambda most: proxy.gates.recent(most), watch.look_now, condition
-    )
+
+    def passed(most: int) -> list[list[dict[str, Any]]]:
+        return proxy.gates.recent(most)
+
+    return Service(app, proxy, metrics, state, tools, passed, watch.look_now, condition)
 
 
 def _state_of(recording: Recording | None, mcp: Endpoint | None, held: Pause | None) -> dict[str, Any]:
