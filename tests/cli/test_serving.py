@@ -155,8 +155,8 @@ def test_ctrl_c_says_what_is_waited_for_and_how_to_end_at_once(tmp_path: Path) -
 def serve_nothing(monkeypatch: pytest.MonkeyPatch, during: Any = None, port: int = 4141) -> None:
     """The server says that it is ready, and ends."""
 
-    def serve(app: Any, *, on_ready: Any, **_: Any) -> int:
-        on_ready("127.0.0.1", port)
+    def serve(app: Any, *, told: Any, **_: Any) -> int:
+        told.ready("127.0.0.1", port)
         if during is not None:
             during()
         return 0

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from rightcall.executor.servers import Servers
     from rightcall.executor.toolbox import Equipped
     from rightcall.gate.gate import Gate
-    from rightcall.policy.settings import Policy
+    from rightcall.policy.settings import Policy, Server
     from rightcall.policy.types import Approval, Pause
     from rightcall.record.notes import Confirmation
     from rightcall.record.tables import Clock
@@ -135,6 +135,8 @@ class Executor:
         self._given = policy
         self._hands = Hands()
         self._servers: Servers | None = None
+        self.reach: Callable[[Server], Any] | None = None
+        """How servers of the policy are reached, where another process starts them; to be set before the first use."""
         self._alone = threading.Lock()
         self._tools = {one.name: one for one in map(local_tool, listed(tools))}
         self._toolbox = self._built(self._policy.current, self._tools)
@@ -521,7 +523,7 @@ class Executor:
                     "gateway", self._given, strict=True, root=self.root, store=self._store, packs=gate["packs"],
                     provider=gate["provider"],
                 )  # fmt: skip
-                self._servers = Servers(door, self._policy.current, lambda: self._toolbox.tools)
+                self._servers = Servers(door, self._policy.current, lambda: self._toolbox.tools, self.reach)
             return self._servers
 
     def served(self) -> tuple[dict[str, Tool], Mapping[str, str]]:

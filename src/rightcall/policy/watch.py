@@ -70,6 +70,8 @@ class PolicyInForce:
         self._seen = stamp if self._settled(stamp) else ()  # one that changes again at once may look the same
         self.current = load_policy(policy)
         self.problem: str | None = None
+        self.tells = True
+        """Whether changes are told in the log; of several processes one does."""
 
     def changed(self) -> Policy | PolicyError | None:
         """What a changed file holds: a policy, or why there is none in it; None when nothing is new. The caller says
@@ -102,7 +104,8 @@ class PolicyInForce:
         if problem == self.problem:
             return False
         self.problem = problem
-        log.warning("invalid policy ignored; previous policy active: %s", problem)
+        if self.tells:
+            log.warning("invalid policy ignored; previous policy active: %s", problem)
         return True
 
     def _loaded(self) -> Policy:
@@ -175,7 +178,11 @@ class PolicyWatch:
         now = monotonic()
         if now - self._looked < self._interval:
             return
-        self._looked = now
+        self.look_now()
+
+    def look_now(self) -> None:
+        """Somebody says that there is an edit. Never raises."""
+        self._looked = monotonic()
         try:
             self._look()
         except Exception:  # an error of ours must not reach the answer; the old policy is in force
@@ -198,4 +205,5 @@ class PolicyWatch:
         self._in_force.take(new)
         self._note("loaded", new, None)
         how = " (untrusted: only stricter settings apply)" if new.standing == "tightened" else ""
-        log.warning("rightcall: policy reloaded%s", how)
+        if self._in_force.tells:
+            log.warning("rightcall: policy reloaded%s", how)

@@ -542,6 +542,7 @@ class Writer:
         try:
             deadline = monotonic() + patience
             connection, tables = self._session.begin(deadline)
+            jobs = (*jobs, *self._came_meanwhile(batch))
             if jobs and not _perform(jobs[0], tables):
                 connection, tables = self._session.begin_again(deadline)
             for job in jobs[1:]:
@@ -562,6 +563,20 @@ class Writer:
                 self._later.popleft()
                 if job.error is not None:
                     report(job.error)
+
+    def _came_meanwhile(self, batch: list[Job]) -> list[Job]:
+        """What came while another process had the database shares the transaction."""
+        if threading.current_thread() is not self._thread or not batch:
+            return []
+        start = len(batch)
+        with suppress(Empty):
+            while len(batch) < _MOST and not self._last:
+                job = self._queue.get_nowait()
+                if job is None:
+                    self._last = True
+                elif job is not _NUDGE:
+                    batch.append(job)
+        return batch[start:]
 
     def _refuse(self, batch: list[Job], fault: StoreError) -> None:
         if fault.fault == "locked":

@@ -16,7 +16,7 @@ import os
 import threading
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from time import monotonic, sleep
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -68,6 +68,7 @@ class Metrics:
         self.connections: Callable[[], int] = lambda: 0
         self.streams: Callable[[], int] = lambda: 0
         self.audit_failures: Callable[[], int] = lambda: 0
+        self.others: Callable[[], Awaitable[str]] | None = None
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: dict[str, list[int]] = {}
         self._spent: Counter[str] = Counter()
@@ -124,6 +125,10 @@ class Metrics:
 
     def upstream_failed(self, kind: Kind) -> None:
         self._upstream_errors[kind] += 1
+
+    async def whole(self) -> str:
+        """Of all workers, where there are several."""
+        return self.text() if self.others is None else await self.others()
 
     def text(self) -> str:
         families = (

@@ -141,6 +141,8 @@ class Shared(Struct, frozen=True):
     """Of its clients: servers that know both are spoken to in theirs."""
     alone: bool = False
     """It is for one client and no other."""
+    place: str = ""
+    """The name of this process, where several are one server."""
 
 
 class Gateway:
@@ -157,7 +159,7 @@ class Gateway:
         self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {}, era)
         self.news = News()
         self.table = Table(is_taken=self._is_ours)
-        self._kept = Continuations()
+        self._kept = Continuations("" if shared is None else shared.place)
         self._own = own
         self._spellings: tuple[Mapping[str, tuple[str, ...]], frozenset[str]] | None = None
         self._awaits_client = capabilities is None
