@@ -45,8 +45,10 @@ class Left(NamedTuple):
     entries: list[AuditEntry]
     begun: dict[int, AuditEntry]
     ends: dict[int, list[AuditEntry]]
-    running: list[int]
     problem: str
+
+    def open(self) -> list[int]:
+        return [call for call in self.begun if call not in self.ends]
 
     def badly_ended(self) -> list[int]:
         return [call for call in self.begun if len(self.ends.get(call, [])) != 1]
@@ -63,7 +65,7 @@ def left_by(store: PostgresStore) -> Left:
             if entry.kind == "end":
                 ends.setdefault(entry.call, []).append(entry)
         begun = {entry.seq: entry for entry in entries if entry.kind == "begin"}
-        return Left(entries, begun, ends, tables.running(), verify_audit(tables).problem)
+        return Left(entries, begun, ends, verify_audit(tables).problem)
 
     return store.look(look)
 
@@ -105,7 +107,7 @@ def kill_nodes(server: Server, times: int = 200, lease: float = 10) -> Row:
         _side_by_side([lambda number=number: one(number) for number in range(times)])
         assert len(dead) == times
         with suppress(AssertionError):
-            wait_until(lambda: not left_by(survivor).running, lease + LATE + 5, "every call has ended")
+            wait_until(lambda: not left_by(survivor).open(), lease + LATE + 5, "every call has ended")
         left = left_by(survivor)
         effects = Counter((folder / "effects").read_text().split())
     marks = {read_call(entry.body).params["mark"]: seq for seq, entry in left.begun.items()}
@@ -131,21 +133,23 @@ def pause_nodes(server: Server, times: int = 3, lease: float = 10) -> Row:
     fenced: Counter[str] = Counter()
     wrong: list[str] = []
     with server.database() as url, patient(url) as survivor:
+        own = _places(url)
         for number in range(times):
             with started(Node(url, lease), Node(url, lease), Node(url, lease)) as (first, second, idle):
                 call = second.ask("begin", number)[1]
-                before = _places(url)
+                before = _places(url) - own
                 for node in (first, second, idle):
                     node.pause()
                 time.sleep(lease + 0.2)
-                wait_until(lambda: not survivor.look(lambda tables: tables.running()), LATE + 3, "its call has ended")
+                wait_until(lambda: int(call) in left_by(survivor).ends, LATE + 3, "its call has ended")
+                first.tell("begin", 1000 + number)  # it does so the moment that it goes on
+                second.tell("end", call)
                 for node in (first, second, idle):
                     node.go_on()
                 wait_until(lambda before=before: not before & _places(url), 5, "each has a new lease, or none")
-                fenced["begin"] += _fenced_or_new(first.ask("begin", 1000 + number))
-                fenced["end"] += _fenced_or_new(second.ask("end", call))
-                again = idle.ask("begin", 2000 + number)
-                fenced["renewal"] += _fenced_or_new(again)
+                fenced["begin"] += _fenced_or_new(first.hear())
+                fenced["end"] += _fenced_or_new(second.hear())
+                fenced["renewal"] += _fenced_or_new(idle.ask("begin", 2000 + number))
                 for node, answer in ((first, 3000), (idle, 4000)):
                     said = node.ask("begin", answer + number)
                     if said[0] != "begun":
@@ -188,7 +192,7 @@ def skew_clocks(server: Server, times: int = 3, seconds: float = 3600) -> Row:
             for node in nodes:
                 node.end()
             with suppress(AssertionError):
-                wait_until(lambda: not survivor.look(lambda tables: tables.running()), lease + LATE, "all have ended")
+                wait_until(lambda: not left_by(survivor).open(), lease + LATE, "all have ended")
         left = left_by(survivor)
     now = time.time()
     off = max((abs(now - _seconds(entry.at)) for entry in left.entries), default=0.0)
@@ -261,12 +265,12 @@ class Traffic:
         """Whether all that was confirmed is there, and nothing is open."""
         with patient(url) as store:
             with suppress(AssertionError):
-                wait_until(lambda: not left_by(store).running, 15, "every call has ended")
+                wait_until(lambda: not left_by(store).open(), 15, "every call has ended")
             left = left_by(store)
         lost = [call for call, own in self.confirmed.items() if call not in left.begun or left.begun[call].hash != own]
         unended = [call for call in self.ended if call not in left.ends]
         doubted = [call for call in left.begun if call not in self.confirmed]
-        open_doubts = [call for call in doubted if call in left.running or call not in left.interrupted()]
+        open_doubts = set(doubted).difference(left.interrupted())
         told = (
             f"{len(self.confirmed):,} confirmed calls, {len(lost) + len(unended)} lost; {len(doubted)} doubts,"
             f" {len(open_doubts)} not resolved; {len(left.badly_ended())} without exactly one end{_also(left.problem)}"
@@ -350,10 +354,10 @@ def cancel_waits(server: Server, times: int = 5) -> Row:
                 standby.go_on()
             wait_until(lambda: _begins(store), 20, "the store goes on")
         with suppress(AssertionError):
-            wait_until(lambda: len(left_by(store).running) <= 1 + times, 10, "what was in doubt has ended")
+            wait_until(lambda: len(left_by(store).open()) <= 1 + times, 10, "what was in doubt has ended")
         left = left_by(store)
-    doubted = len(left.begun) - len(left.running)
-    ok = not faults["let through"] and len(left.running) == 1 + times and not left.problem
+    doubted = len(left.begun) - len(left.open())
+    ok = not faults["let through"] and len(left.open()) == 1 + times and not left.problem
     ok = ok and all(read_end(found[0].body).status == "interrupted" for found in left.ends.values())
     measured = (
         f"{times} cancelled: refused as {_kinds(faults)}; {doubted} of them were written, {len(left.ends)} of those"

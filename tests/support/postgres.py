@@ -99,6 +99,8 @@ class Server:
             self.wait_for_standby()
             yield copy
         finally:
+            with suppress(Exception):  # it may be gone on purpose; else it would wait for the copy for ever
+                self._name_standby("")
             copy.stop()
             shutil.rmtree(copy.folder, ignore_errors=True)
 
@@ -122,9 +124,12 @@ class Server:
             for one in (copy.folder, *copy.folder.rglob("*")):
                 shutil.chown(one, _NOBODY, "nogroup")
 
-    def wait_for_standby(self) -> None:
-        self.run("ALTER SYSTEM SET synchronous_standby_names = 'copy'")
+    def _name_standby(self, name: str) -> None:
+        self.run(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
         self.run("SELECT pg_reload_conf()")
+
+    def wait_for_standby(self) -> None:
+        self._name_standby("copy")
         deadline = time.monotonic() + 30
         while self.run("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") != [(1,)]:
             assert time.monotonic() < deadline, (self.folder / "log").read_text()
