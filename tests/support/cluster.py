@@ -41,7 +41,9 @@ frontend clients
     default_backend nodes
 backend nodes
     balance roundrobin
-    option httpchk GET /health
+    option httpchk
+    http-check send meth GET uri /health ver HTTP/1.1 hdr host 127.0.0.1:{port}
+    http-check expect status 200
     stick-table type string len 128 size 100k expire 1h
     stick store-response res.hdr(mcp-session-id)
     stick match req.hdr(mcp-session-id)
@@ -58,10 +60,11 @@ class Answer(NamedTuple):
 class ServeNode:
     """One `rightcall serve`, which can be killed and started again at the same port."""
 
-    def __init__(self, folder: Path, policy: Path, token: str) -> None:
+    def __init__(self, folder: Path, policy: Path, token: str, balancer: int) -> None:
         self.folder = folder
         self.port = _free_port()
         self._policy = policy
+        self._balancer = balancer
         self._environment = {**os.environ, "RIGHTCALL_TOKEN": token, "XDG_STATE_HOME": str(folder / "state")}
         self.process: subprocess.Popen[Any] | None = None
 
@@ -69,7 +72,7 @@ class ServeNode:
         command = [
             sys.executable, "-c", "import sys; from rightcall.cli import main; sys.exit(main())", "serve", "--port",
             str(self.port), "--policy", str(self._policy), "--root", str(self.folder), "--json", "--quiet",
-            "--no-console",
+            "--no-console", "--allow-host", f"127.0.0.1:{self._balancer}",
         ]  # fmt: skip
         self.folder.mkdir(exist_ok=True)
         with (self.folder / "log").open("ab") as log:
@@ -107,8 +110,10 @@ class Cluster:
         self.token = secrets.token_urlsafe(24)
         self.policy = folder / "rightcall.toml"
         self.policy.write_text(_policy(url, folder))
-        self.nodes = [ServeNode(folder / f"node{number + 1}", self.policy, self.token) for number in range(count)]
         self.port = _free_port()
+        self.nodes = [
+            ServeNode(folder / f"node{number}", self.policy, self.token, self.port) for number in range(1, count + 1)
+        ]
         self.balancer: subprocess.Popen[Any] | None = None
         self.balanced_by = ""
 
@@ -129,7 +134,7 @@ class Cluster:
             node.start()
         for node in self.nodes:
             node.await_ready()
-        haproxy = None if own_balancer else shutil.which("haproxy") or _sbin("haproxy")
+        haproxy = None if own_balancer else haproxy_command()
         if haproxy:
             self.balanced_by = "HAProxy"
             lines = "\n".join(
@@ -173,7 +178,7 @@ class Cluster:
     ) -> Answer:
         """Through the balancer, on a connection of its own; or of one node."""
         connection = HTTPConnection("127.0.0.1", port or self.port, timeout=30)
-        sent = {"authorization": f"Bearer {self.token}", "content-type": "application/json", **(headers or {})}
+        sent = {"x-rightcall-token": self.token, "content-type": "application/json", **(headers or {})}
         try:
             connection.request(method, path, None if body is None else json.dumps(body), sent)
             answer = connection.getresponse()
@@ -223,6 +228,9 @@ class McpClient:
     def call(self, tool: str, **arguments: Any) -> Answer:
         return self.request("tools/call", {"name": tool, "arguments": arguments})
 
+    def leave(self) -> None:
+        self._cluster.ask("DELETE", "/mcp", None, self._headers, port=self._port)
+
     def _post(self, message: dict[str, Any]) -> Answer:
         return self._cluster.ask("POST", "/mcp", message, self._headers, port=self._port)
 
@@ -260,6 +268,6 @@ effects = {{ echo = ["read"], fail = ["read"], wait = ["read"], save = ["write"]
 """
 
 
-def _sbin(name: str) -> str | None:
-    found = Path("/usr/sbin") / name
-    return str(found) if found.exists() else None
+def haproxy_command() -> str | None:
+    """Debian has it where only root looks."""
+    return shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin:/usr/local/sbin")
