@@ -119,7 +119,9 @@ class Cluster:
 
     @classmethod
     @contextmanager
-    def started(cls, binaries: Path | None = None, *, count: int = 3, own_balancer: bool = False) -> "Iterator[Cluster]":
+    def started(
+        cls, binaries: Path | None = None, *, count: int = 3, own_balancer: bool = False
+    ) -> "Iterator[Cluster]":
         with ExitStack() as stack:
             server = stack.enter_context(Server.started(binaries or versions()[-1], "synchronous_commit=on"))
             url = stack.enter_context(server.database())

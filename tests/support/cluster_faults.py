@@ -22,7 +22,7 @@ from rightcall.record.tables import AuditEntry, read_call, read_end
 from rightcall.record.verify import verify_audit
 from support.cluster_node import STAGES, Node, started
 from support.postgres import Server
-from support.postgres_calls import attempt, begin, end, request
+from support.postgres_calls import begin, end
 
 SOON = 0.5
 """Seconds in which whoever waits is refused."""
@@ -121,8 +121,9 @@ def kill_nodes(server: Server, times: int = 200, lease: float = 10) -> Row:
     slowest = max(late, default=0.0)
     ok = not (twice or unrecorded or left.badly_ended() or left.problem) and slowest <= lease + LATE and bool(late)
     measured = (
-        f"{times} kills, {len(left.begun)} begun, {len(left.badly_ended())} without exactly one end, {len(twice)} twice,"
-        f" {len(unrecorded)} unrecorded; {len(late)} interrupted, the last after {slowest:.1f} s{_also(left.problem)}"
+        f"{times} kills, {len(left.begun)} begun, {len(left.badly_ended())} without exactly one end,"
+        f" {len(twice)} twice, {len(unrecorded)} unrecorded; {len(late)} interrupted, the last after {slowest:.1f} s"
+        f"{_also(left.problem)}"
     )
     must = f"one end per begin, none twice, none unrecorded, ended within {lease + LATE:g} s"
     return Row("nodes killed in a call", must, measured, ok)
@@ -141,7 +142,7 @@ def pause_nodes(server: Server, times: int = 3, lease: float = 10) -> Row:
                 for node in (first, second, idle):
                     node.pause()
                 time.sleep(lease + 0.2)
-                wait_until(lambda: int(call) in left_by(survivor).ends, LATE + 3, "its call has ended")
+                wait_until(lambda call=int(call): call in left_by(survivor).ends, LATE + 3, "its call has ended")
                 first.tell("begin", 1000 + number)  # it does so the moment that it goes on
                 second.tell("end", call)
                 for node in (first, second, idle):

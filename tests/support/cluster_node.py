@@ -137,7 +137,9 @@ def _kill_itself(url: str, folder: Path, stage: str, number: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     effects = os.open(folder / "effects", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    executor = Executor.open_sync(folder, POLICY, store=PostgresStore(url, silent_seconds=30, busy_seconds=30), on_stage=die)
+    executor = Executor.open_sync(
+        folder, POLICY, store=PostgresStore(url, silent_seconds=30, busy_seconds=30), on_stage=die
+    )
 
     @executor.tool(effects=["write"])
     def append(mark: str) -> str:

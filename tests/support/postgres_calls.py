@@ -49,11 +49,11 @@ def attempt(store: PostgresStore, wanted: Request) -> Planned[Admission]:
     return Planned(work, lambda: needs_of(wanted))
 
 
-async def crowd(store: PostgresStore, count: int, limit: int, at_once: int, first: int = 0) -> int:
+async def crowd(store: PostgresStore, count: int, limit: int, at_once: int, first: int = 0, caller: str = "ada") -> int:
     """How many of so many attempts are let through."""
     found = 0
     for start in range(first, first + count, at_once):
-        wanted = [request(start + number, limit) for number in range(at_once)]
+        wanted = [request(start + number, limit, caller) for number in range(at_once)]
         made = await asyncio.gather(*(store.atransact(attempt(store, one)) for one in wanted))
         found += sum(one.decision.kind == "allow" for one in made)
         assert {one.decision.rule for one in made} <= {"allow:write", "limit:caller:minute"}, made
