@@ -3,11 +3,13 @@
     python scripts/cluster_faults.py [--times N] [--only kills,pauses] [--server postgres13]
 
 Nodes are killed in a call and paused beyond their lease, the server is killed and failed over, waits for its standby
-are cancelled, its connections are taken, clocks are wrong by an hour. Everything is on this machine: servers in folders
-of their own, run by somebody who is not root, and gone afterwards. Ends with 1 when something is not as it must be.
+are cancelled, its connections are taken, clocks are wrong by an hour, listeners are killed. Everything is on this
+machine: servers in folders of their own, run by somebody who is not root, and gone afterwards. Ends with 1 when
+something is not as it must be.
 """
 
 import argparse
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -34,6 +36,7 @@ FAULTS = {
     "waits": Fault(faults.cancel_waits, 10),
     "connections": Fault(faults.exhaust_connections, 10, ("max_connections=20",)),
     "clocks": Fault(faults.skew_clocks, 5),
+    "listeners": Fault(faults.kill_listeners, 20),
 }
 
 
@@ -47,6 +50,7 @@ def main() -> int:
     for name in wanted:
         if name not in FAULTS:
             parser.error(f"unknown fault '{name}': choose from {', '.join(FAULTS)}")
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # it tells of each connection that is lost
     good = True
     for name in wanted:
         fault, began = FAULTS[name], time.monotonic()

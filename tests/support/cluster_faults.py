@@ -4,6 +4,7 @@
 ends in a row: what must be, what was measured, and whether that is good.
 """
 
+import asyncio
 import tempfile
 import threading
 import time
@@ -17,17 +18,21 @@ from typing import Any, NamedTuple
 import psycopg
 
 from rightcall.errors import StoreError
+from rightcall.policy.settings import Settings
 from rightcall.record.postgres import PostgresStore
 from rightcall.record.tables import AuditEntry, read_call, read_end
 from rightcall.record.verify import verify_audit
+from support.approvals import request_of, say
 from support.cluster_node import STAGES, Node, started
 from support.postgres import Server
-from support.postgres_calls import begin, end
+from support.postgres_calls import attempt, begin, end
 
 SOON = 0.5
 """Seconds in which whoever waits is refused."""
 LATE = 2.0
 """Seconds after the lease of a dead node in which its calls have ended."""
+HEARD = 1.5
+"""Seconds after which an answer on another node is seen by a node that hears nothing."""
 AT_ONCE = 6
 """Nodes that are started side by side."""
 
@@ -430,6 +435,43 @@ def _all_connections(server: Server, url: str) -> Iterator[None]:
     finally:
         for connection in taken:
             connection.close()
+
+
+# ── people ──
+
+
+def kill_listeners(server: Server, times: int = 10) -> Row:
+    """The connection on which a node hears of answers is gone when somebody answers on another node."""
+    took: list[float] = []
+    with server.database() as url, patient(url) as asking, patient(url) as answering:
+        for number in range(times):
+            wanted = request_of({"n": number}, settings=Settings(stage="full", write="ask"))
+            name = asking.transact(attempt(asking, wanted)).decision.approval
+            assert name is not None
+            took.append(asyncio.run(_answered_unheard(server, asking, answering, name)))
+        problem = left_by(answering).problem
+    slowest = max(took)
+    measured = f"{times} answers on another node were seen, the last after {slowest:.2f} s{_also(problem)}"
+    ok = slowest < HEARD and not problem
+    return Row("listeners killed", f"an answer is seen within {HEARD:g} s", measured, ok)
+
+
+async def _answered_unheard(server: Server, asking: PostgresStore, answering: PostgresStore, name: str) -> float:
+    listening = "FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+
+    async def seen() -> float:
+        while True:
+            await asking.next_answer(name, 60.0)
+            found = await asyncio.to_thread(asking.look, lambda tables: tables.approval(name))
+            if found is not None and found.status != "waiting":
+                return time.monotonic()
+
+    waiting = asyncio.create_task(seen())
+    while not await asyncio.to_thread(server.run, f"SELECT pg_terminate_backend(pid) {listening}"):
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread(say, answering, name)
+    answered = time.monotonic()
+    return max(0.0, await waiting - answered)
 
 
 # ── words ──

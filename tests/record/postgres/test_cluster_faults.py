@@ -52,3 +52,8 @@ def test_a_cancelled_wait_for_the_standby_is_a_doubt(own: Server) -> None:
 
 def test_a_server_without_a_free_connection_is_a_store_fault_within_half_a_second(own: Server) -> None:
     good(faults.exhaust_connections(own, times=1))
+
+
+@pytest.mark.promise("P-06")
+def test_an_answer_is_seen_where_nothing_is_heard_of_it(server: Server) -> None:
+    good(faults.kill_listeners(server, times=2))
