@@ -5,6 +5,7 @@ import asyncio
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -71,9 +72,9 @@ def end(store: PostgresStore, admission: Admission) -> None:
 
 
 @contextmanager
-def cut_off(port: int, word: bytes = b"COMMIT") -> Iterator[tuple[int, threading.Event]]:
+def cut_off(port: int, word: bytes = b"COMMIT", away: float = 0.0) -> Iterator[tuple[int, threading.Event]]:
     """A port in front of a server's. Once the event is set, the next message with that word still reaches the server,
-    and its answer does not come back: the connection ends."""
+    and its answer does not come back: the connection ends. `away` is how many seconds each way takes."""
     armed, listener, opened = threading.Event(), socket.create_server(("127.0.0.1", 0)), list[socket.socket]()
 
     def pump(source: socket.socket, target: socket.socket, dead: threading.Event, *, up: bool) -> None:
@@ -82,6 +83,8 @@ def cut_off(port: int, word: bytes = b"COMMIT") -> Iterator[tuple[int, threading
                 if up and armed.is_set() and word in data:
                     dead.set()
                     armed.clear()
+                if away:
+                    time.sleep(away)
                 target.sendall(data)
         for one in (source, target):
             with suppress(OSError):

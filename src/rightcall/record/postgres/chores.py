@@ -29,6 +29,8 @@ ANCHOR_RECORDS = 1_000
 _AHEAD = 2
 """Days whose partitions are made: this one, and the next."""
 _PURGE = 5_000
+_ENDED = 1_000
+"""Calls of dead nodes that are ended in one transaction, while the other nodes wait; the next ones follow."""
 _DOUBTED = EndBody("interrupted", error="The database did not answer in time, so the call did not run.")
 _OLD = (
     "DELETE FROM windows WHERE (scope, n) IN"
@@ -93,7 +95,10 @@ def write_anchor(tables: Tables, heads: list[Any]) -> None:
 def tidy(tables: Tables) -> None:
     """Alone: calls of dead nodes get their end, and are never run again (A-01); what is over is emptied."""
     assert isinstance(tables, PostgresTables)
-    end_interrupted(tables, tables.left_behind())
+    left = tables.left_behind()[:_ENDED]
+    if left:
+        with tables.ending(left):
+            end_interrupted(tables, left)
     sweep(tables, tables.now())
 
 
