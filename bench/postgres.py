@@ -1,6 +1,7 @@
 """The store on PostgreSQL, against one server with fsync and synchronous_commit on:
 
-PYTHONPATH=tests python -m bench.postgres [ways] [limits] [deadlocks] [nodes] [approvals] [--seconds 10]
+PYTHONPATH=tests python -m bench.postgres [ways] [limits] [deadlocks] [nodes] [approvals] [costs]
+                                            [--seconds 10]
 
 ways         limits that many nodes share, admitted in batches, beside what others do: a transaction for each call
              that locks the row of its limit, and one function on the server that does it all
@@ -9,6 +10,7 @@ deadlocks    calls of many callers in every order, from four nodes; connections 
 nodes        eight nodes, 10 ms away from the server: a chain for each beside one chain for all
 approvals    how long a call waits after a person has answered on another node, while 8 nodes write; and the same with
              its listener killed each time
+costs        CPU and disk of a whole call, and what that makes a day
 """
 
 import argparse
@@ -24,16 +26,18 @@ from multiprocessing import get_context
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
-from bench.table import Figure, render
+from bench.proxy_contenders import children, cpu_of
+from bench.table import Figure, micro, render
+from rightcall import Executor
 from rightcall.policy.settings import Settings
-from rightcall.record.admission import pause
+from rightcall.record.admission import finishing, pause
 from rightcall.record.jobs import Needs
 from rightcall.record.postgres import PostgresStore, writer
 from rightcall.record.postgres.batch import Wants, wants_of
 from rightcall.record.verify import verify_audit
 from support.approvals import request_of, say
 from support.postgres import Server, versions
-from support.postgres_calls import attempt, crowd, request
+from support.postgres_calls import DONE, attempt, crowd, request
 
 LIMIT = 1_000_000
 """Never reached: what is measured is the way, not the refusals."""
@@ -292,7 +296,9 @@ def _shuffled(url: str, count: int, node: int) -> int:
         for number in range(lane, count, AT_ONCE):
             caller = f"caller {chance.randrange(CALLERS)}"
             wanted = request(node * 10_000_000 + number, LIMIT, caller)
-            made += (await store.atransact(attempt(store, wanted))).decision.kind == "allow"
+            begun = await store.atransact(attempt(store, wanted))
+            await store.atransact(finishing(begun, DONE, wanted.digest))
+            made += begun.decision.kind == "allow"
         return made
 
     async def every(store: PostgresStore) -> int:
@@ -431,6 +437,66 @@ def _p99(times: Times) -> float:
     return quantiles(times, n=100)[98] * 1000 if len(times) > 100 else max(times) * 1000
 
 
+# ── costs ──
+
+CALLS = 6_000
+SECONDS_A_DAY = 86_400
+HEADROOM = 2
+"""Half of each core is left free."""
+_WIDE = {"minute": LIMIT, "hour": 0, "burst": 0}
+_POLICY = {"policy": {"allow": ["*"], "write": "allow", "repeats": 0, "limits": {"all": _WIDE, "caller": _WIDE}}}
+
+
+def costs(server: Server, _seconds: float) -> Iterator[Figure]:
+    """Of a whole call on one node: decided, recorded, run, its end recorded."""
+    with server.database() as url:
+        name = url.split("/")[3].partition("?")[0]
+        node, database = asyncio.run(_whole_calls(server, url))
+        size = server.run(f"SELECT pg_database_size('{name}')")[0][0]
+    with server.database() as empty:
+        _opened(empty).close()
+        size -= server.run(f"SELECT pg_database_size('{empty.split('/')[3].partition('?')[0]}')")[0][0]
+    each = size / CALLS
+    yield Figure("CPU of a call, node", micro(node), "", "", "", None)
+    yield Figure("CPU of a call, PostgreSQL", micro(database), "", "", "", None)
+    yield Figure("disk of a call", f"{each / 1000:.2f} kB", "", "", "", None)
+    for rate in (10, 100, 1_000):
+        cores = f"{rate * node * HEADROOM:.1f} cores of nodes, {rate * database * HEADROOM:.1f} of PostgreSQL"
+        yield Figure(f"{rate:,} calls/s", cores, f"{rate * each * SECONDS_A_DAY / 1e9:,.0f} GB a day", "", "", None)
+
+
+async def _whole_calls(server: Server, url: str) -> tuple[float, float]:
+    """CPU seconds of each call: this process, and all of the server."""
+    with closing(_opened(url)) as store:
+        async with Executor.open(policy=_POLICY, store=store) as executor:
+
+            @executor.tool(effects=["write"])
+            def keep(text: str) -> str:
+                """Keep a text.
+
+                Args:
+                    text: The text.
+                """
+                return text
+
+            async def some(count: int, first: int) -> None:
+                for number in range(first, first + count):
+                    done = await executor.run({"name": "keep", "arguments": {"text": f"text {number}"}}, "ada")
+                    assert done.ok, done.error
+
+            await some(50, CALLS)
+            before = time.process_time(), _server_cpu(server)
+            each = CALLS // AT_ONCE
+            await asyncio.gather(*(some(each, lane * each) for lane in range(AT_ONCE)))
+            after = time.process_time(), _server_cpu(server)
+    made = each * AT_ONCE
+    return (after[0] - before[0]) / made, (after[1] - before[1]) / made
+
+
+def _server_cpu(server: Server) -> float:
+    return sum(cpu_of(pid) for pid in (server.pid, *children(server.pid)))
+
+
 # ── all of it ──
 
 
@@ -438,7 +504,7 @@ def _all(futures: "Iterator[Future[int]]") -> list[int]:
     return [future.result() for future in list(futures)]
 
 
-PARTS = {"ways": ways, "limits": limits, "deadlocks": deadlocks, "nodes": nodes, "approvals": approvals}
+PARTS = {"ways": ways, "limits": limits, "deadlocks": deadlocks, "nodes": nodes, "approvals": approvals, "costs": costs}
 
 
 def main() -> int:
@@ -449,8 +515,9 @@ def main() -> int:
     figures: list[Figure] = []
     with Server.started(versions()[-1]) as server:
         for part in options.parts:
-            figures += PARTS[part](server, options.seconds)
-    print(render(figures))
+            found = list(PARTS[part](server, options.seconds))
+            print(render(found), flush=True)
+            figures += found
     return 0 if all(figure.met is not False for figure in figures) else 1
 
 

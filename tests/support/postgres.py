@@ -163,6 +163,11 @@ class Server:
             )  # fmt: skip
         self.await_ready()
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def await_ready(self) -> None:
         import psycopg
 
