@@ -47,10 +47,10 @@ class Balancer:
     async def _connect(self, session: "re.Match[bytes] | None") -> tuple[int, Streams] | None:
         """The node of that session, else the next one that answers."""
         own = self._sessions.get(session[1].strip()) if session else None
-        turn = self._next = (self._next + 1) % len(self._ports)
-        others = self._ports[turn:] + self._ports[:turn]
-        for port in [own, *others] if own in self._ports else others:
-            assert port is not None
+        if own is None:
+            self._next = (self._next + 1) % len(self._ports)
+        others = self._ports[self._next :] + self._ports[: self._next]
+        for port in others if own is None else [own, *others]:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     return port, await asyncio.open_connection("127.0.0.1", port)

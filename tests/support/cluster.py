@@ -95,7 +95,7 @@ class ServeNode:
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
-        self.process.communicate()
+        end(self.process)
 
     def stop(self) -> None:
         if self.process is not None:
@@ -239,13 +239,14 @@ class McpClient:
 
 def end(process: "subprocess.Popen[Any]") -> None:
     if process.poll() is None:
-        with suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
         try:
             process.wait(20)
         except subprocess.TimeoutExpired:
             process.kill()
-    process.communicate()
+            process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
 
 
 def _policy(url: str, folder: Path) -> str:
