@@ -52,6 +52,7 @@ CHANGES = "SELECT coalesce(sum(n), 0)::bigint FROM changes"
 """How many there were on all nodes. Each counts in a row of its own, so that none waits for another's COMMIT."""
 CHANGED_BY = f"coalesce((SELECT by FROM changes WHERE total = ({CHANGES}) LIMIT 1), '')"
 """The call that made the last one: its node saw as many then as there are. Nobody's, where two were made at once."""
+_LAST_CHANGE = f"SELECT ({CHANGES}), {CHANGED_BY}"
 PUT_CHANGE = (
     "INSERT INTO changes (space, n, by, total) VALUES (%s, %s, %s, %s) ON CONFLICT (space) DO UPDATE"
     " SET n = changes.n + excluded.n, by = excluded.by, total = excluded.total"
@@ -95,7 +96,9 @@ class PostgresTables:
         self._rollup: Rollup | None = None
         self._pending: list[Record] = []
         self._begins: dict[int, AuditEntry] = {}
-        """Records that were fetched beforehand."""
+        """Records that were fetched beforehand,"""
+        self._last_change: tuple[int, str] | None = None
+        """and how many changes there were."""
         self.begun_calls: list[int] = []
         """Calls that have begun in this transaction, here."""
         self.answers: list[str] = []
@@ -307,10 +310,11 @@ class PostgresTables:
         else each would take some round trips, during which every node waits."""
         self._own().take(self._more_numbers(len(calls)))
         self._begins = {row[0]: AuditEntry(*row) for row in self._all(f"{_ENTRIES} WHERE seq = ANY(%s)", calls)}
+        self._last_change = self._one(_LAST_CHANGE)
         with self._connection.pipeline():
             yield
             self.flush()
-        self._begins = {}
+        self._begins, self._last_change = {}, None
 
     # Windows
 
@@ -345,9 +349,11 @@ class PostgresTables:
         return self._one(CHANGES)[0]
 
     def changed(self, by: str) -> None:
-        changes, before = self._one(f"SELECT ({CHANGES}), {CHANGED_BY}")
+        changes, before = self._last_change or self._one(_LAST_CHANGE)
         if by != before:
             self._do(PUT_CHANGE, str(self._own().node), 1, by, changes + 1)
+            if self._last_change is not None:
+                self._last_change = changes + 1, by
 
     def definition(self, tool: str) -> str | None:
         row = self._one("SELECT definition FROM definitions WHERE tool = %s", key_of(tool))
