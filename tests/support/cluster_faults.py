@@ -5,6 +5,7 @@ ends in a row: what must be, what was measured, and whether that is good.
 """
 
 import asyncio
+import itertools
 import tempfile
 import threading
 import time
@@ -37,6 +38,11 @@ AT_ONCE = 6
 """Nodes that are started side by side."""
 
 
+_RECORDS = "SELECT seq, kind, call, at, convert_to(body, 'UTF8'), hash, node FROM audit ORDER BY seq"
+_NUMBERS = itertools.count(10_000)
+"""No two calls are alike: identical ones would be refused."""
+
+
 class Row(NamedTuple):
     fault: str
     must: str
@@ -64,7 +70,8 @@ class Left(NamedTuple):
 
 def left_by(store: PostgresStore) -> Left:
     def look(tables: Any) -> Left:
-        entries = list(tables.entries())
+        rows = tables._connection.execute(_RECORDS).fetchall()  # also what is too new to be listed in order
+        entries = [AuditEntry(*row) for row in rows]
         ends: dict[int, list[AuditEntry]] = {}
         for entry in entries:
             if entry.kind == "end":
@@ -225,6 +232,7 @@ class Traffic:
         """The longest that a refusal took."""
         self._over = threading.Event()
         self._stores = [PostgresStore(url) for _ in range(nodes)]
+        self._before = set(left_by(self._stores[0]).begun)
         self._threads = [
             threading.Thread(target=self._calls, args=(store, f"lane {number}.{lane}"), daemon=True)
             for number, store in enumerate(self._stores)
@@ -275,8 +283,8 @@ class Traffic:
             left = left_by(store)
         lost = [call for call, own in self.confirmed.items() if call not in left.begun or left.begun[call].hash != own]
         unended = [call for call in self.ended if call not in left.ends]
-        doubted = [call for call in left.begun if call not in self.confirmed]
-        open_doubts = set(doubted).difference(left.interrupted())
+        doubted = left.begun.keys() - self.confirmed.keys() - self._before
+        open_doubts = doubted.difference(left.interrupted())
         told = (
             f"{len(self.confirmed):,} confirmed calls, {len(lost) + len(unended)} lost; {len(doubted)} doubts,"
             f" {len(open_doubts)} not resolved; {len(left.badly_ended())} without exactly one end{_also(left.problem)}"
@@ -313,7 +321,7 @@ def fail_over(server: Server, times: int = 5) -> Row:
     """To a synchronous standby, of which both addresses are in the URL. The old primary does not come back."""
     with server.database() as url:
         name = url.split("/")[3].partition("?")[0]
-        primary, kept = server, list[Any]()
+        primary, kept, found = server, list[Any](), list[str]()
         try:
             for number in range(times):
                 copying = primary.standby()
@@ -327,13 +335,14 @@ def fail_over(server: Server, times: int = 5) -> Row:
                     standby.promote()
                     calls.go_on()
                 told, ok = calls.judge(both)
+                found.append(told)
                 if not ok:
-                    return Row("failover", _FAILOVER, f"failover {number + 1}: {told}", False)
+                    return Row("failover to a synchronous standby", _FAILOVER, f"failover {number + 1}: {told}", False)
                 primary = standby
         finally:
             for copying in reversed(kept):
                 copying.__exit__(None, None, None)
-    return Row("failover to a synchronous standby", _FAILOVER, f"{times} failovers; in the last {told}", True)
+    return Row("failover to a synchronous standby", _FAILOVER, f"{times} failovers; {' | '.join(found)}", True)
 
 
 _FAILOVER = "0 confirmed lost, every doubt resolved"
@@ -380,7 +389,7 @@ def _cancel_until(server: Server, over: threading.Event) -> None:
 
 def _begins(store: PostgresStore) -> bool:
     try:
-        begin(store, 99)
+        begin(store, next(_NUMBERS))
     except StoreError:
         return False
     return True

@@ -106,7 +106,9 @@ def end_doubted(calls: list[tuple[int, bytes]]) -> Callable[[Tables], object]:
     """Calls that nobody ran because nobody knew whether they had begun: those that had are ended."""
 
     def work(tables: Tables) -> None:
-        for call, own in calls:
-            finish_once(tables, Admission(Decision("deny", "store:doubt"), call, hash=own), _DOUBTED)
+        assert isinstance(tables, PostgresTables)
+        with tables.ending([call for call, _ in calls]):
+            for call, own in calls:
+                finish_once(tables, Admission(Decision("deny", "store:doubt"), call, hash=own), _DOUBTED)
 
     return work

@@ -52,6 +52,10 @@ CHANGES = "SELECT coalesce(sum(n), 0)::bigint FROM changes"
 """How many there were on all nodes. Each counts in a row of its own, so that none waits for another's COMMIT."""
 CHANGED_BY = f"coalesce((SELECT by FROM changes WHERE total = ({CHANGES}) LIMIT 1), '')"
 """The call that made the last one: its node saw as many then as there are. Nobody's, where two were made at once."""
+_WITHOUT_END = (
+    "SELECT seq, hash FROM audit AS begun WHERE seq = ANY(%s) AND NOT EXISTS"
+    " (SELECT 1 FROM audit WHERE call = begun.seq AND call > 0 AND kind = 'end')"
+)
 _LAST_CHANGE = f"SELECT ({CHANGES}), {CHANGED_BY}"
 PUT_CHANGE = (
     "INSERT INTO changes (space, n, by, total) VALUES (%s, %s, %s, %s) ON CONFLICT (space) DO UPDATE"
@@ -97,6 +101,8 @@ class PostgresTables:
         self._pending: list[Record] = []
         self._begins: dict[int, AuditEntry] = {}
         """Records that were fetched beforehand,"""
+        self._open: dict[int, bytes] = {}
+        """those of them that have no end,"""
         self._last_change: tuple[int, str] | None = None
         """and how many changes there were."""
         self.begun_calls: list[int] = []
@@ -194,6 +200,8 @@ class PostgresTables:
         return [AuditEntry(*row) for row in rows]
 
     def is_open(self, seq: int, hash: bytes) -> bool:
+        if seq in self._begins:
+            return self._open.get(seq) == hash
         stands = (
             "SELECT 1 FROM audit WHERE seq = %s AND hash = %s AND NOT EXISTS"
             " (SELECT 1 FROM audit WHERE call = %s AND call > 0 AND kind = 'end')"
@@ -292,6 +300,7 @@ class PostgresTables:
             self.begun_calls.append(seq)
 
     def ended(self, seq: int) -> None:
+        self._open.pop(seq, None)
         self._do("DELETE FROM running WHERE seq = %s", seq)
 
     def running(self) -> list[int]:
@@ -310,11 +319,12 @@ class PostgresTables:
         else each would take some round trips, during which every node waits."""
         self._own().take(self._more_numbers(len(calls)))
         self._begins = {row[0]: AuditEntry(*row) for row in self._all(f"{_ENTRIES} WHERE seq = ANY(%s)", calls)}
+        self._open = dict(self._all(_WITHOUT_END, calls))
         self._last_change = self._one(_LAST_CHANGE)
         with self._connection.pipeline():
             yield
             self.flush()
-        self._begins, self._last_change = {}, None
+        self._begins, self._open, self._last_change = {}, {}, None
 
     # Windows
 
