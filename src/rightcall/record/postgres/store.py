@@ -141,7 +141,7 @@ class Watch:
             silent = 0.0 if asked is None else monotonic() - asked
             if silent > self._patience:
                 self._writer.give_up(lambda: self._gone("it did not answer in time"))
-            elif silent > self._silence and not answers(self._address):
+            elif silent > self._silence and not answers(self._writer.server or self._address.servers()):
                 self._writer.give_up(lambda: self._gone("the server does not answer"))
             threading.Event().wait(0.05)
 
@@ -154,17 +154,19 @@ class Watch:
         self._thread.join(1.0)
 
 
-def answers(address: Address) -> bool:
-    """Whether a server is there that says anything at all: it is asked whether it would speak TLS."""
-    host, port = str(address.parameters.get("host") or ""), int(address.parameters.get("port") or 5432)
-    first = host.split(",")[0]
+def answers(servers: list[tuple[str, int]]) -> bool:
+    """Whether one of them is there and says anything at all: it is asked whether it would speak TLS."""
+    return any(_says_anything(host, port) for host, port in servers)
+
+
+def _says_anything(host: str, port: int) -> bool:
     try:
-        if first.startswith("/") or not first:
+        if host.startswith("/"):
             probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             probe.settimeout(_PROBE_SECONDS)
-            probe.connect(f"{first or '/var/run/postgresql'}/.s.PGSQL.{port}")
+            probe.connect(f"{host}/.s.PGSQL.{port}")
         else:
-            probe = socket.create_connection((first, port), _PROBE_SECONDS)
+            probe = socket.create_connection((host, port), _PROBE_SECONDS)
         with probe:
             probe.settimeout(_PROBE_SECONDS)
             probe.sendall(struct.pack("!ii", 8, 80877103))
