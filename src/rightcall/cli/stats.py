@@ -11,7 +11,15 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option, look_into, open_store, pointed, store_options
+from rightcall.cli.options import (
+    database_of,
+    json_option,
+    look_into,
+    open_store,
+    pointed,
+    server_of,
+    store_options,
+)
 from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, many, pad, say, style_for, visible_width, wrap
 from rightcall.errors import StoreError
@@ -331,7 +339,8 @@ def _lines(store: "Store", options: Namespace) -> list[str]:
     found = store.look(lambda tables: look(tables, options.period, options.caller))
     if options.json:
         return [json_text(record(found), ascii_only=not is_unicode(sys.stdout))]
-    return [pointed(line, options) for line in drawn(found, style_for(sys.stdout), signs_for(sys.stdout))]
+    where = server_of(options) or database_of(options)
+    return [pointed(line, options) for line in drawn(found, style_for(sys.stdout), signs_for(sys.stdout), where)]
 
 
 def look(tables: "Tables", period: Period, caller: str | None) -> Look:
@@ -352,20 +361,21 @@ def record(found: Look) -> dict[str, Any]:
     return {"analytics": figures, "metrics": to_builtins(found.metrics), "toolAnalytics": as_design(found.figures)}
 
 
-def drawn(found: Look, style: Style, signs: Signs) -> list[str]:
+def drawn(found: Look, style: Style, signs: Signs, where: str = "") -> list[str]:
     """What people see."""
     if found.empty:
-        return [line for text in _nothing(found) for line in ([text] if "`" in text else wrap(text, style.width))]
+        lines = _nothing(found, where)
+        return [line for text in lines for line in ([text] if "`" in text else wrap(text, style.width))]
     return report(found.figures, found.metrics, style, signs)
 
 
-def _nothing(found: Look) -> list[str]:
+def _nothing(found: Look, where: str) -> list[str]:
     """There is nothing to show: why, and what to try."""
     if found.last is None:
         return [
-            "Nothing is recorded here yet.",
-            "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.",
-            "To look elsewhere, pass --policy FILE, --root DIR or --store FILE.",
+            f"No calls are recorded yet{f' in {escaped(where)}' if where else ''}.",
+            "Record one: `rightcall run ping '{}'`. Or send requests through the proxy: `rightcall serve`.",
+            "To look elsewhere, pass `--store FILE`, `--policy FILE` or `--root DIR`.",
         ]
     heading = f"{title(found.figures.caller, found.figures.period)}: no calls."
     if found.callers:
