@@ -15,6 +15,8 @@ from rightcall.record.verify import verify_audit
 from support.postgres_calls import begin, end
 from support.stores import add, chained, records
 
+pytestmark = pytest.mark.promise("S-01")
+
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
