@@ -36,7 +36,7 @@ from rightcall.server.access import entrance_of, error_body
 from rightcall.server.addresses import OWN, REPORT, Upstream, answer_headers, request_headers, tell_upstream
 from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
-from rightcall.server.spans import tell_facts, tell_input, tell_output, tell_request, tell_usage
+from rightcall.server.spans import FirstEvent, tell_facts, tell_input, tell_output, tell_request, tell_usage
 from rightcall.types import Call
 
 if TYPE_CHECKING:
@@ -426,11 +426,13 @@ class Answering:
         await self.client.start(incoming.status, headers)
         self.client.streaming(1)
         try:
-            await self._pump(incoming, editor)
+            first = FirstEvent()
+            await self._pump(incoming, editor, first.hear if self.client.span.is_live else None)
             rest = await self._ended(editor)
             self.facts.did = editor.flow.did
             if self.client.span.is_live:
-                tell_usage(self.client.span, plus(editor.wire.usage, self.asking.spent), editor.flow.reason)
+                spent = plus(editor.wire.usage, self.asking.spent)
+                tell_usage(self.client.span, spent, editor.flow.reason, first.answer)
             if editor.flow.unended:
                 await self._break_off(rest, "broken", f"{self.client.upstream} {NO_END}")
             else:
@@ -445,9 +447,11 @@ class Answering:
             self.facts.did = editor.flow.did  # also for a client that has left
             self.client.streaming(-1)
 
-    async def _pump(self, incoming: Incoming, editor: Editor) -> None:
+    async def _pump(self, incoming: Incoming, editor: Editor, hear: Callable[[bytes], None] | None) -> None:
         send, feed, read = self.client.send, editor.feed, incoming.read
         while data := await read():
+            if hear is not None:
+                hear(data)
             if out := feed(data):
                 await send({"type": "http.response.body", "body": out, "more_body": True})
 
