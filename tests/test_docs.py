@@ -230,7 +230,7 @@ def links(page: Path) -> Iterator[str]:
     yield from re.findall(r"\]\(([^)\s]+)\)", FREE_OF_CODE.sub("", page.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@every("page", PAGES, ids=name_of)
 def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
     for link in links(page):
         if "://" in link:

@@ -12,6 +12,7 @@ from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_code, judge_command, judge_url
 from rightcall.policy.commands.places import Place
 from support.command_lines import STRENGTH, Desk, rows
+from support.every import every
 
 MANY = 4 * settings().max_examples
 
@@ -213,7 +214,7 @@ def test_a_path_that_code_puts_together_is_the_one_that_is_judged(tmp_path: Path
 
 @pytest.mark.promise("P-16")
 @pytest.mark.parametrize("options", ["", "-L ", "-H ", "-P -L ", "-O3 ", "-D tree ", "-LX ", "-- ", "-f "])
-@pytest.mark.parametrize(
+@every(
     ("rest", "answer"),
     [
         (".env", "deny"),
