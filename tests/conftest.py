@@ -93,6 +93,9 @@ def refuse_network(event: str, args: tuple[Any, ...]) -> None:
 
 sys.addaudithook(refuse_network)
 
+# A client loads whom it trusts when it is made, and that takes longer than most tests: nobody is enough on loopback.
+os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).parent / "support" / "nobody.pem"))
+
 
 # What tests trust, record or install goes to a state folder of their own, in this process and in those it starts.
 _STATE = tempfile.TemporaryDirectory(prefix="rightcall-tests-")
