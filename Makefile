@@ -51,11 +51,11 @@ test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
 	@echo "make test: all good"
 
-tests-long: $(VENV)/.dev $(BIN)/promtool ## the tests that are too long for every day: races, many processes, large inputs; and the types of all tests
+tests-long: $(VENV)/.dev $(BIN)/promtool ## the tests that are too long for every day: races, many processes, large inputs, many examples; and the types of all tests
 	@echo "== types of the tests"
 	@$(BIN)/pyright -p pyright-tests.json
 	@echo "== long tests"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m "long and not postgres" -n 2 $(ARGS)
+	@RIGHTCALL_EXAMPLES=100 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $(SUITE) -m "(long or hypothesis) and not postgres" -n 2 $(ARGS)
 
 test-hosts: $(HOSTS)/.installed $(LITELLM)/.installed ## the real hosts: frameworks, MCP clients and servers, Claude Code; and the matrix of docs/hosts/index.md
 	@echo "== types of the adapters"

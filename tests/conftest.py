@@ -13,6 +13,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 CPU_SECONDS = 5
 
@@ -25,13 +26,15 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Derandomised, so that a failure in CI is the failure on your desk; `make fuzz` is where chance belongs.
+# Derandomised, so that a failure in CI is the failure on your desk; `make fuzz` is where chance belongs. For that they
+# cannot depend on the constants of whatever modules are loaded, which takes long to look through too.
+providers._get_local_constants = lambda: providers._local_constants
 hypothesis.settings.register_profile(
     "rightcall",
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=50,
+    max_examples=int(os.environ.get("RIGHTCALL_EXAMPLES", "20")),  # `make tests-long` asks for more
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("rightcall")
@@ -89,6 +92,9 @@ def refuse_network(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(refuse_network)
+
+# A client loads whom it trusts when it is made, and that takes longer than most tests: nobody is enough on loopback.
+os.environ.setdefault("SSL_CERT_FILE", str(Path(__file__).parent / "support" / "nobody.pem"))
 
 
 # What tests trust, record or install goes to a state folder of their own, in this process and in those it starts.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.every import every
+from support.every import every, numbers, sampled
 
 HERE = Path(__file__).parent
 
@@ -53,6 +53,15 @@ def test_each_case_is_tried_and_those_that_fail_are_told_by_name() -> None:
         check(fixture=None)
     assert tried == [(1, "a", None), (2, "b", None), (3, "c", None)]
     assert [error.__notes__ for error in told.value.exceptions] == [["in the case second"], ["in the case 3, 'c'"]]
+
+
+def test_of_many_cases_some_are_tried_every_day_and_all_of_them_in_the_long_tests() -> None:
+    chosen = sampled("abcdefg", 3)
+    assert [case.values for case in chosen] == [(letter,) for letter in "abcdefg"]
+    assert [case.values[0] for case in chosen if not case.marks] == ["a", "d", "g"]
+    often, later = numbers(3, 10).args[1]
+    assert (often.values, later.values) == ((range(3),), (range(3, 10),))
+    assert [mark.name for case in (*chosen, often, later) for mark in case.marks] == ["long"] * 5
 
 
 def test_what_is_known_to_fail_must_fail() -> None:

@@ -62,8 +62,8 @@ def pages_with(*languages: str) -> pytest.MarkDecorator:
 
 
 def marks_of(page: Path) -> list[pytest.MarkDecorator]:
-    """The pages that are looked up have most of the commands, and take most of the time."""
-    return [pytest.mark.long] if (ROOT / "docs" / "reference") in page.parents else []
+    """Every day those that one begins with; `make test-docs` reads all."""
+    return [] if page.parent in (ROOT, ROOT / "docs" / "start") else [pytest.mark.long]
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def links(page: Path) -> Iterator[str]:
     yield from re.findall(r"\]\(([^)\s]+)\)", FREE_OF_CODE.sub("", page.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@every("page", PAGES, ids=name_of)
 def test_every_link_within_the_project_leads_somewhere(page: Path) -> None:
     for link in links(page):
         if "://" in link:
@@ -282,6 +282,7 @@ def test_an_example_that_prints_something_else_is_noticed() -> None:
 STORY = Path(__file__).parent.parent / "examples" / "peer_review.py"
 
 
+@pytest.mark.long
 @pytest.mark.promise("W-01", "W-02", "W-03", "W-04", "W-05", "X-06")
 def test_a_bug_is_mended_by_three_agents_and_a_change_that_breaks_the_tests_is_not_merged(
     capsys: pytest.CaptureFixture[str],

@@ -67,6 +67,7 @@ def test_every_table_of_the_policy_keys_has_a_key_with_a_meaning() -> None:
     assert "|  |" not in page
 
 
+@pytest.mark.long
 def test_the_pictures_are_what_the_commands_print() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/pictures.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -173,6 +174,7 @@ def is_remote(address: str) -> bool:
     return bool(urlsplit(address).netloc)
 
 
+@pytest.mark.long
 def test_the_site_loads_nothing_from_elsewhere(site: dict[Path, Page]) -> None:
     wrong = [(file.name, address) for file, page in site.items() for address in page.loads if is_remote(address)]
     assert wrong == []
@@ -181,6 +183,7 @@ def test_the_site_loads_nothing_from_elsewhere(site: dict[Path, Page]) -> None:
     assert [file.name for file in styles if remote.search(file.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.long
 def test_every_link_and_anchor_of_the_site_leads_somewhere(site: dict[Path, Page]) -> None:
     wrong: list[str] = []
     for file, page in site.items():

@@ -199,7 +199,11 @@ def logged_in(run: Runner, origin: str) -> Browser:
     return browser
 
 
-@pytest.mark.parametrize("words", [["serve"], ["proxy", "--upstream", "http://127.0.0.1:9"]], ids=["serve", "proxy"])
+@pytest.mark.parametrize(
+    "words",
+    [["serve"], pytest.param(["proxy", "--upstream", "http://127.0.0.1:9"], marks=pytest.mark.long)],
+    ids=["serve", "proxy"],
+)
 def test_the_doctor_beside_a_server_checks_the_machine(run: Runner, folder: Path, words: list[str]) -> None:
     store_of(folder).close()
     with started(*words) as told:

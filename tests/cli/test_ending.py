@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ pytestmark = [
 ]
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-COMMANDS = [("warm",), ("run", "code/log"), ("run", "code/blame", '{path: "a"}')]
+COMMANDS = {"warm": ("warm",), "log": ("run", "code/log"), "blame": ("run", "code/blame", '{path: "a"}')}
 
 
 class Busy:
@@ -61,8 +62,16 @@ def lives(process: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
-@pytest.mark.parametrize("command", COMMANDS, ids=("warm", "log", "blame"))
+def pairs() -> list[Any]:
+    """Each command, and each signal, every day; in the long tests each command with each signal."""
+    return [
+        pytest.param(command, number, id=f"{name}-{number.name}", marks=[] if at == to else [pytest.mark.long])
+        for at, (name, command) in enumerate(COMMANDS.items())
+        for to, number in enumerate(CODES)
+    ]
+
+
+@pytest.mark.parametrize(("command", "number"), pairs())
 def test_a_signal_ends_it_in_order_and_leaves_nothing_behind(
     busy: Busy, command: tuple[str, ...], number: signal.Signals
 ) -> None:

@@ -258,6 +258,7 @@ def test_without_a_model_those_on_this_machine_are_named(
     assert not (folder / ".rightcall").exists()
 
 
+@pytest.mark.long
 def test_the_examples_of_the_help_run(folder: Path, server: ScriptedUpstream) -> None:
     """As they stand, in a shell; only the address is the scripted server's."""
     lines = [line.strip() for line in ask_command.EXAMPLES.splitlines() if line.startswith("  ")]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support.cli import Runner, Terminal, environment
+from support.every import sampled
 
 TOOLS = json.dumps(
     [{"name": "forecast", "parameters": {"type": "object", "properties": {"days": {"type": "integer"}}}}]
@@ -58,7 +59,7 @@ def test_without_a_file_workers_answer_on_standard_output(folder: Path) -> None:
     assert many.stderr == b""
 
 
-@pytest.mark.parametrize("kept", [0, 1, 60, 448, 449])
+@pytest.mark.parametrize("kept", sampled([0, 1, 60, 448, 449], 2))
 @pytest.mark.parametrize("torn", ["", '{"id": 17, "ca'])
 def test_a_second_run_continues_where_the_first_ended(run: Runner, folder: Path, kept: int, torn: str) -> None:
     out = folder / "out.jsonl"
@@ -102,6 +103,7 @@ def test_two_runs_do_not_write_one_file(run: Runner, folder: Path) -> None:
         assert "out.jsonl: another run is writing to it" in run(*INTO).err
 
 
+@pytest.mark.long
 def test_ctrl_c_and_kill_lose_nothing_that_was_written(folder: Path) -> None:
     """A run is ended in its midst, twice, and then continued to the end."""
     lines = folder / "in.jsonl"
@@ -128,6 +130,7 @@ def test_ctrl_c_and_kill_lose_nothing_that_was_written(folder: Path) -> None:
     assert out.read_bytes() == (folder / "whole.jsonl").read_bytes()
 
 
+@pytest.mark.long
 def test_a_terminal_shows_a_bar_while_lines_are_read(folder: Path) -> None:
     (folder / "in.jsonl").write_bytes((folder / "in.jsonl").read_bytes() * 20)
     with Terminal(*INTO, "--workers", "2") as terminal:

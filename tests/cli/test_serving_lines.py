@@ -178,7 +178,7 @@ def test_every_call_has_one_line_with_its_repairs_or_the_reason_why_it_was_left_
 
 
 def test_what_a_model_wrote_can_neither_forge_a_line_nor_fill_the_screen() -> None:
-    evil = f"x\n{STAMP} right paid\x1b[2J\u202e" + "y" * 10_000
+    evil = f"x\n{STAMP} right paid\x1b[2J\u202e" + "y" * 1_000
     repairs = tuple(Repair(evil, evil, evil, "structure", evil, 0.9) for _ in range(500))
     for form in (TIMED, Form(timed=True, as_json=True)):
         did = Did("repaired", Verdict(True, Call(evil, {}), repairs=repairs), evil, "{}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.cli.persons import ASCII, BLOCKS, Row, Signs, bar, chart, fit_columns, levels, signs_for
@@ -212,7 +212,6 @@ NAME = st.one_of(st.sampled_from(["code/read", "漢字" * 20, "x" * 90, "a b"]),
 CALL = st.tuples(NAME, NAME, st.sampled_from(["ran", "failed", "refused"]), st.floats(0, 1e7), NAME)
 
 
-@settings(max_examples=40)
 @given(st.lists(CALL, min_size=1, max_size=15), st.integers(40, 120))
 def test_no_line_is_wider_than_the_terminal(calls: list[tuple[str, str, str, float, str]], width: int) -> None:
     diary = Diary()

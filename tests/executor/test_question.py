@@ -7,7 +7,7 @@ from typing import Any
 from unicodedata import category
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.base.text import with_left_out
@@ -108,7 +108,6 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(st.dictionaries(strange, values, max_size=3), strange, strange, strange, st.sampled_from([40, 80, 120]))
 def test_whatever_a_call_says_it_stays_behind_the_margin(
     arguments: dict[str, Any], caller: str, tool: str, why: str, width: int
@@ -132,7 +131,6 @@ def rows_of(value: Any) -> list[str]:
     return [line for line in lines_of(approval_of({"a": value})) if line.startswith(("  │", "  ╎", "  ──"))]
 
 
-@settings(max_examples=60)
 @given(values, values)
 def test_two_different_calls_never_look_the_same(one: Any, other: Any) -> None:
     same_call = approval_of({"a": one}).canonical == approval_of({"a": other}).canonical

@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import ANY
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Executor, MemoryStore, load_policy
@@ -313,7 +313,6 @@ def unlimited(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.promise("C-11")
-@settings(max_examples=60)
 @given(
     st.sampled_from([*COLLECTIONS]),
     st.dictionaries(st.sampled_from(["caller", "tool", "status", "id"]) | st.text(max_size=9), anything, max_size=3),

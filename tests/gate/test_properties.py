@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Gate, Unreadable, loads
@@ -75,7 +75,6 @@ def packed(request: pytest.FixtureRequest) -> Gate:
 
 
 @pytest.mark.promise("V-08")
-@settings(max_examples=40)
 @given(randoms)
 def test_whatever_is_sent_to_the_tools_of_a_pack_is_answered_and_settled_at_once(packed: Gate, random: Random) -> None:
     emission, found = pack_call(packed, random)
@@ -83,7 +82,7 @@ def test_whatever_is_sent_to_the_tools_of_a_pack_is_answered_and_settled_at_once
 
 
 @pytest.mark.promise("N-01", "N-13", "N-17")
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 10))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 10))])
 def test_two_thousand_random_calls_break_no_promise(seed: int) -> None:
     """Plain chance finds other things than hypothesis does; `make fuzz` goes on with it for as long as you like."""
     found = [finding for number in range(200) if (finding := case(f"suite-{seed}", number)[1])]

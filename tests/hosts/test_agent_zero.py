@@ -5,7 +5,7 @@ import logging
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Gate
@@ -284,7 +284,6 @@ NAMES = st.sampled_from(["text", "message", "code", "cmd", "runtime", "lang", "q
     tool=st.sampled_from(["response", "code_execution_tool", "call_subordinate", "memory_load", "skills_tool"]),
     arguments=st.dictionaries(NAMES | st.text(max_size=6), VALUES, max_size=5),
 )
-@settings(max_examples=60)
 def test_whatever_the_arguments_nothing_is_raised_and_nothing_has_to_be_passed_through(
     tool: str, arguments: dict[str, Any]
 ) -> None:

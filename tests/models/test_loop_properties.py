@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall import Gate
@@ -80,7 +80,6 @@ def answered(messages: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.promise("P-07")
-@settings(max_examples=80)
 @given(st.lists(replies, min_size=1, max_size=5))
 def test_any_replies_make_a_loop_that_ends_with_a_sound_conversation(script: list[Any]) -> None:
     model = ScriptedModel(script, then=CALL)

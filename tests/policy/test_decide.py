@@ -268,7 +268,7 @@ def test_random_policies_and_requests_are_decided_as_the_obvious_evaluator_decid
 def test_a_decision_that_differs_is_noticed() -> None:
     chance = random.Random(1)
     found = 0
-    for case in rounds(chance, policies=200, requests=5):
+    for case in rounds(chance, policies=50, requests=5):
         loosened = case._replace(policy=policy(chance))  # the obvious one now judges by another policy
         found += disagreement(loosened) is not None
-    assert found > 20
+    assert found > 5

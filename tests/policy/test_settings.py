@@ -24,6 +24,7 @@ from rightcall.policy.settings import (
     rights_of,
 )
 from rightcall.policy.watch import load_policy
+from support.every import every
 
 WHOLE = """\
 [policy]
@@ -257,7 +258,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("right", "wrong", "line", "says"), WRONG)
+@every(("right", "wrong", "line", "says"), WRONG)
 @pytest.mark.promise("P-09")
 def test_a_mistake_is_named_with_its_line_and_what_would_be_right(
     file: Path, right: str, wrong: str, line: int, says: str

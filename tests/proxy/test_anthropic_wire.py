@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import json
 
@@ -136,7 +136,6 @@ def test_every_way_to_cut_the_answer_gives_the_same_message(case: str) -> None:
         assert _read(through(data, range(0, len(data), size))) == expected
 
 
-@settings(max_examples=60)
 @given(st.data())
 def test_it_matters_nowhere_where_the_bytes_are_cut(data: st.DataObject) -> None:
     parts, expected = BROKEN[data.draw(st.sampled_from(sorted(BROKEN)))]
@@ -303,7 +302,6 @@ def test_every_event_that_tells_the_reason_tells_the_same() -> None:
 _ODD = st.sampled_from([None, -1, True, 1.5, "", "x", [], {}, [[]], {"type": "text"}, 10**30])
 
 
-@settings(max_examples=80)
 @given(st.data())
 def test_nothing_that_a_server_sends_raises_or_stays_behind(data: st.DataObject) -> None:
     parts = BROKEN[data.draw(st.sampled_from(sorted(BROKEN)))][0]

@@ -135,7 +135,7 @@ def test_however_long_a_request_is_only_a_little_of_it_is_read(request_: dict[st
         return process_time() - began
 
     found = why({"tools": TOOLS, **request_}, prompt=1_000)
-    assert min(seconds() for _ in range(3)) < 0.25
+    assert any(seconds() < 0.25 for _ in range(3))
     assert found is None or request_.get("tools"), found
 
 

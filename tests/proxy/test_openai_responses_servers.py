@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.proxy.wires.common import Usage as Tokens
@@ -151,7 +151,6 @@ KEYS = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.integers(0, len(HAPPENED) - 1), KEYS, NONSENSE), max_size=8), st.randoms(), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_whatever_a_server_sends_nothing_raises(changes: list[tuple[int, str, Any]], random: Any, hold: bool) -> None:
     happened = [dict(one) for one in HAPPENED]
     for at, key, value in changes:
@@ -174,7 +173,6 @@ ITEM = st.dictionaries(WORDS, NONSENSE | WORDS | st.lists(PART, max_size=2), max
 
 
 @given(st.lists(ITEM, max_size=2))
-@settings(max_examples=50, deadline=None)
 def test_whatever_a_server_answers_nothing_raises(output: list[Any]) -> None:
     answer = answered({"output": output, "usage": output})
     assert len(answer["output"]) == len(output)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.errors import ConfigError, StoreError
@@ -342,7 +342,6 @@ def write(diary: Diary, row: Any) -> None:
             diary.end(call, time, outcome, error="broken")
 
 
-@settings(max_examples=60)
 @given(st.lists(ROW, max_size=30), st.sampled_from([None, "ada"]))
 def test_one_pass_counts_what_a_naive_recount_counts(rows: list[Any], caller: str | None) -> None:
     diary = Diary()

@@ -5,7 +5,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
@@ -72,7 +72,6 @@ def looked_through(store: Store, wanted: CallQuery) -> list[CallRecord]:
 
 
 @given(st.lists(CALL, max_size=25), QUERY, st.integers(1, 5), st.integers(0, 6))
-@settings(max_examples=80, deadline=None)
 def test_page_by_page_a_filter_finds_what_looking_through_all_finds(
     calls: list[Any], wanted: CallQuery, limit: int, removed: int
 ) -> None:

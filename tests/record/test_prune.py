@@ -15,6 +15,8 @@ from rightcall.record.verify import Cut, Pruned, plan, prune, prune_in_steps, ve
 from support.approvals import request_of, say, try_call
 from support.stores import KINDS, NOON, Diary, opened
 
+MANY = 2 * settings().max_examples
+
 pytestmark = pytest.mark.promise("A-03")
 every_store = pytest.mark.parametrize("kind", KINDS)
 
@@ -201,7 +203,7 @@ def test_nothing_is_removed_from_an_empty_audit() -> None:
         assert diary.store.look(lambda tables: plan(tables, keep=0)) == Cut()
 
 
-@settings(max_examples=150)
+@settings(max_examples=MANY)
 @given(st.lists(st.sampled_from(["begin", "run", "end", "refused", "prune"]), max_size=40), st.integers(0, 12))
 def test_no_cut_ever_parts_a_call_from_its_end_or_takes_one_that_runs(steps: list[str], keep: int) -> None:
     clock = ManualClock(wall=NOON)

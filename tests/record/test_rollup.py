@@ -145,7 +145,7 @@ def miscounted(store: Store) -> list[str]:
 
 
 @given(st.lists(STEPS, max_size=60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_in_memory_the_rollup_counts_what_one_pass_counts(steps: list[Any]) -> None:
     clock = ManualClock(wall=NOON)
     with closing(MemoryStore(clock, records=40)) as store:
@@ -156,7 +156,7 @@ def test_in_memory_the_rollup_counts_what_one_pass_counts(steps: list[Any]) -> N
 
 
 @given(st.lists(STEPS, max_size=40))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_in_a_file_the_rollup_counts_what_one_pass_counts(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Any]
 ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rightcall import Gate
@@ -60,7 +60,6 @@ def test_no_marker_of_any_format_is_left_at_the_end_whole_or_cut_off(change: Cal
     assert {word: text for word, text in left.items() if text != "It rains."} == {}
 
 
-@settings(max_examples=100)
 @given(st.lists(fragments, max_size=12).map("".join), st.integers(0, 200), fragments, st.integers(1, 9))
 @example("<|a|>", 1, "<|im_end|>", 1)
 @example(f"<tool_call>{CALL}</tool_call>", 6, f"<tool_call>{CALL}</tool_call>", 3)

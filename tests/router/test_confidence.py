@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -69,7 +69,6 @@ EVIDENCE = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=50)
 @given(evidence=EVIDENCE, name=st.sampled_from(("needs", "tool", "repair_confidence", "review")), more=SHARES)
 def test_more_evidence_never_makes_it_less_sure_and_nobody_lifts_it_above_the_review(
     evidence: Evidence, name: str, more: float

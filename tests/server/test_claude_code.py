@@ -12,6 +12,7 @@ from support.scripted.parts import Part
 from support.scripted.server import Answer, NativeCall, ScriptedUpstream, Text
 
 pytestmark = [
+    pytest.mark.long,  # it takes seconds to start
     pytest.mark.promise("H-03"),
     pytest.mark.skipif(command_line() is None, reason="claude-agent-sdk's wheel for this platform has no command line"),
 ]
@@ -81,7 +82,6 @@ def test_claude_code_sees_one_right_call(through: dict[str, Turn], folder: Path,
     assert arguments.get("limit") == (5 if "number" in name else None)
 
 
-@pytest.mark.long
 def test_without_the_proxy_none_of_them_gives_the_file_but_a_plain_number(folder: Path) -> None:
     """Otherwise the tests above would show nothing. Claude Code reads "5" as 5 by itself by now; a call left in text
     ends the run, and nobody runs it."""
@@ -97,7 +97,6 @@ def test_without_the_proxy_none_of_them_gives_the_file_but_a_plain_number(folder
     assert "<tool_call>" in printed
 
 
-@pytest.mark.long
 def test_a_right_call_and_quoted_markup_are_untouched(rig: Rig, folder: Path) -> None:
     file = folder / "work" / WRONG[0]
     right = Answer([NativeCall("Read", {"file_path": str(file), "limit": 1})], id="right", usage=TOKENS)

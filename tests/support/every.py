@@ -45,6 +45,18 @@ def every(
     return decorate
 
 
+def sampled(cases: Iterable[Any], step: int) -> list[Any]:
+    """All of them, to parametrise with: every `step`th is tried every day, the others in the long tests."""
+    later = pytest.mark.long
+    return [pytest.param(case, marks=[later] if at % step else []) for at, case in enumerate(cases)]
+
+
+def numbers(every_day: int, in_all: int) -> pytest.MarkDecorator:
+    """`numbers` to make cases of, one after the other: the first of them every day, the rest in the long tests."""
+    rest = pytest.param(range(every_day, in_all), marks=pytest.mark.long, id=f"{every_day}-{in_all - 1}")
+    return pytest.mark.parametrize("numbers", [pytest.param(range(every_day), id=f"0-{every_day - 1}"), rest])
+
+
 def _listed(keys: tuple[str, ...], cases: list[Any], ids: Ids) -> list[Case]:
     names = iter(ids) if ids is not None and not callable(ids) else None
     found: list[Case] = []

@@ -67,7 +67,10 @@ class Made:
         by = ["--author", author] if author else []
         dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
         self.git("commit", "-q", "--allow-empty", "--cleanup=verbatim", *by, "-m", message, env=dates)
-        return self.git("rev-parse", "HEAD")
+        if not self.git_dir.is_dir():  # a worktree
+            return self.git("rev-parse", "HEAD")
+        head = (self.git_dir / "HEAD").read_text().strip()  # another process would take as long as the commit
+        return (self.git_dir / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref: ") else head
 
 
 def made(folder: Path, *options: str) -> Made:

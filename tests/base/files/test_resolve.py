@@ -14,6 +14,8 @@ from rightcall.base.files.rules import PathRules
 from rightcall.base.files.sight import Sight, below
 from rightcall.errors import ToolFailure
 
+MANY = 2 * settings().max_examples
+
 pytestmark = pytest.mark.promise("P-03")
 NAMES = ("a", "b", "c", "d", "..", ".", "root", "")
 
@@ -50,7 +52,7 @@ def oracle(root: str, written: str) -> str | None:
     return os.path.relpath(true, root) if true != root else ""
 
 
-@settings(max_examples=120)
+@settings(max_examples=MANY)
 @given(st.integers(0, 10**9), st.booleans())
 def test_random_links_lead_where_the_standard_library_says(seed: int, walk: bool) -> None:
     chance = random.Random(seed)

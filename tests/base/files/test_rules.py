@@ -16,6 +16,8 @@ from rightcall.base.files.rules import NEVER_SECRET, PathRules, _judged, glob_ru
 from rightcall.base.globs import expression, path_matches, quoted
 from support.every import every
 
+MANY = 4 * settings().max_examples
+
 REFUSED = {
     "path:outside": ["/etc/passwd", "../x", "a/../../x", "a/..", "..", "C:\\x", "a\0b"],
     "path:secret": [
@@ -134,7 +136,7 @@ SHORT = st.lists(st.text("abA.", min_size=1, max_size=3).filter(lambda name: nam
 
 
 @pytest.mark.promise("P-03")
-@settings(max_examples=400)
+@settings(max_examples=MANY)
 @given(PATHS, st.booleans())
 def test_the_rules_refuse_what_the_page_says_and_nothing_else(path: str, shouted: bool) -> None:
     written = path.upper() if shouted else path
@@ -142,13 +144,13 @@ def test_the_rules_refuse_what_the_page_says_and_nothing_else(path: str, shouted
 
 
 @pytest.mark.promise("P-03")
-@settings(max_examples=300)
+@settings(max_examples=MANY)
 @given(PATTERNS.filter(bool), PATTERNS.filter(bool), SHORT.filter(bool))
 def test_denials_and_exceptions_hold_as_their_patterns_say(deny: str, allow: str, path: str) -> None:
     assert (path_rule(path, deny=[deny], allow=[allow]) is not None) == naive(path, (deny,), (allow,))
 
 
-@settings(max_examples=400)
+@settings(max_examples=MANY)
 @given(PATTERNS, SHORT)
 def test_the_expression_of_a_pattern_means_the_pattern(pattern: str, path: str) -> None:
     whole = "".join(f"{part}/" for part in path.casefold().split("/") if part)
@@ -246,7 +248,7 @@ def test_names_by_the_thousand_are_judged_in_no_time() -> None:
 
 
 @pytest.mark.promise("P-03")
-@settings(max_examples=300)
+@settings(max_examples=MANY)
 @given(
     st.sampled_from(["", "a", "a/b", ".github", ".hidden", "secrets", "x.pem", "node_modules", "é", "a\\.env"]),
     st.lists(

@@ -15,6 +15,7 @@ from support.every import every
 from support.recover.strategies import Case, cases
 from support.writers import WRITERS, Writer
 
+pytestmark = pytest.mark.hypothesis  # with more examples in the long tests, as whatever hypothesis makes
 every_format = every("writer", WRITERS.values(), ids=WRITERS.keys(), parts=12)
 without_tools = every(
     "writer", [one for one in WRITERS.values() if not one.needs_tools], ids=lambda writer: writer.name, parts=6
@@ -33,7 +34,7 @@ def for_cases(writer: Writer, examples: int, check: Callable[[Case], None]) -> N
     """Every format has cases of its own; from one seed all would have the same. To shrink one takes minutes."""
 
     @seed(crc32(writer.name.encode()))
-    @settings(max_examples=examples, phases=(Phase.generate,))
+    @settings(max_examples=max(2, examples * settings().max_examples // 50), phases=(Phase.generate,))
     @given(cases(writer))
     def run(case: Case) -> None:
         check(case)

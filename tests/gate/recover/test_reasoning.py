@@ -11,6 +11,7 @@ from hypothesis import given
 
 from rightcall import ConfigError, Gate, load_policy
 from rightcall.gate.recover.machine import REASONING, builtin_formats
+from support.every import numbers
 from support.recover.soup import TOOLS as SOUP_TOOLS
 from support.recover.soup import pieces, random_soup, soup
 from support.recover.streaming import differences, streamed, whole
@@ -159,9 +160,10 @@ def test_any_pieces_give_what_the_whole_gives(text: str) -> None:
 
 
 @pytest.mark.promise("R-09", "R-10")
-def test_seeded_texts_give_the_same_in_any_pieces() -> None:
+@numbers(50, 200)
+def test_seeded_texts_give_the_same_in_any_pieces(numbers: range) -> None:
     gate = Gate(SOUP_TOOLS, reasoning="open")
-    for number in range(200):
+    for number in numbers:
         text = (
             random_soup(Random(number))
             + Random(number).choice(tuple(REASONING.values()))

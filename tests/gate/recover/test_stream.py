@@ -14,7 +14,7 @@ from rightcall import Gate
 from rightcall.gate.recover.machine import REASONING, builtin_formats
 from rightcall.gate.recover.section import BLOCKS
 from rightcall.types import Verdict
-from support.every import every
+from support.every import every, numbers
 from support.recover.soup import EXAMPLES, TOOLS, mutated_example, pieces, random_soup, soup
 from support.recover.strategies import SENTENCES
 from support.recover.streaming import differences, parameters, streamed, whole
@@ -59,8 +59,9 @@ def test_texts_that_once_gave_something_else_in_pieces(gate: Gate, case: Case) -
 @pytest.mark.promise("R-09", "R-10")
 @either
 @pytest.mark.parametrize("make", [random_soup, mutated_example], ids=["soup", "examples with damage"])
-def test_seeded_texts_give_the_same_in_any_pieces(gate: Gate, make: Any) -> None:
-    for number in range(250):
+@numbers(60, 250)
+def test_seeded_texts_give_the_same_in_any_pieces(gate: Gate, make: Any, numbers: range) -> None:
+    for number in numbers:
         text = make(Random(number))
         assert differences(gate, text, number, 1) == [], text
 

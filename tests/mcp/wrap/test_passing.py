@@ -1,7 +1,7 @@
 """Everything that is no call passes `wrap` as the very bytes it came as."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rightcall.executor.door import Door
@@ -92,7 +92,6 @@ def test_a_second_answer_passes_too_and_is_recorded_once(wrapped: Wrapped) -> No
     assert [end["status"] for end in wrapped.records("end")] == ["success"]
 
 
-@settings(max_examples=50)
 @given(st.binary(max_size=60).filter(lambda data: b"\n" not in data))
 def test_no_line_whatever_it_holds_raises(data: bytes) -> None:
     with Door.open("wrap") as door:
@@ -109,7 +108,6 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=50)
 @given(
     st.fixed_dictionaries(
         {}, optional={"jsonrpc": st.just("2.0"), "id": _JSON, "method": st.just("tools/call") | _JSON, "params": _JSON}

@@ -12,6 +12,9 @@ from rightcall.policy.commands import CommandRules, UrlRules
 from rightcall.policy.commands.judgement import judge_code, judge_command, judge_url
 from rightcall.policy.commands.places import Place
 from support.command_lines import STRENGTH, Desk, rows
+from support.every import every
+
+MANY = 4 * settings().max_examples
 
 PLACE = Place.at("/project")
 WRAPPERS = (
@@ -32,19 +35,20 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
 
 
 @pytest.mark.promise("P-16")
-def test_no_wrapper_makes_an_answer_milder(desk: Desk) -> None:
+@pytest.mark.parametrize(("times", "plus"), [(7, 3), pytest.param(1, 0, marks=pytest.mark.long)])
+def test_no_wrapper_makes_an_answer_milder(desk: Desk, times: int, plus: int) -> None:
     table = [row["command"] for row in rows("commands") if row["answer"] != "allow"]
     milder: list[tuple[str, str, str]] = []
     for at, line in enumerate(table):
         before = desk.judge(line)[0]
-        for wrapper in (WRAPPERS[at % len(WRAPPERS)], WRAPPERS[(at * 7 + 3) % len(WRAPPERS)]):
-            if wrapper.startswith("env {line}") and set(line) & _SIMPLE:
-                continue  # only its first command would be wrapped
-            wrapped = wrapper.format(line=line, quoted=shlex.quote(line))
-            after = desk.judge(wrapped)[0]
-            if STRENGTH[after] < min(STRENGTH[before], 1) or (after == "ask" and before == "deny" and "'" not in wrapper
-                                                              and not wrapper.startswith(("trap", "f()"))):  # fmt: skip
-                milder.append((wrapped, before, after))
+        wrapper = WRAPPERS[(at * times + plus) % len(WRAPPERS)]
+        if wrapper.startswith("env {line}") and set(line) & _SIMPLE:
+            continue  # only its first command would be wrapped
+        wrapped = wrapper.format(line=line, quoted=shlex.quote(line))
+        after = desk.judge(wrapped)[0]
+        if STRENGTH[after] < min(STRENGTH[before], 1) or (after == "ask" and before == "deny" and "'" not in wrapper
+                                                          and not wrapper.startswith(("trap", "f()"))):  # fmt: skip
+            milder.append((wrapped, before, after))
     assert milder == []
 
 
@@ -54,14 +58,15 @@ def test_quoting_every_word_changes_nothing(desk: Desk) -> None:
         words = row["command"].split(" ")
         if set(row["command"]) & _SIMPLE or set(row["command"]) & set("'\"\\"):
             continue
+        plain = desk.judge(row["command"])[0]
         for quote in ("'{}'", '"{}"', "\\{}"):
             quoted = " ".join(quote.format(word) for word in words)
-            assert desk.judge(quoted)[0] == desk.judge(row["command"])[0], quoted
-        assert desk.judge(words)[0] == desk.judge(row["command"])[0], words
+            assert desk.judge(quoted)[0] == plain, quoted
+        assert desk.judge(words)[0] == plain, words
 
 
 @pytest.mark.promise("P-16")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=MANY)
 @given(st.text(alphabet=list("abrm -rf/~.*?{}[]()<>|&;$`'\"\\\n#=!%@:,+0\x00\ue000é"), max_size=60))
 def test_nothing_is_raised_whatever_the_text(text: str) -> None:
     rules = CommandRules(), UrlRules()
@@ -209,7 +214,7 @@ def test_a_path_that_code_puts_together_is_the_one_that_is_judged(tmp_path: Path
 
 @pytest.mark.promise("P-16")
 @pytest.mark.parametrize("options", ["", "-L ", "-H ", "-P -L ", "-O3 ", "-D tree ", "-LX ", "-- ", "-f "])
-@pytest.mark.parametrize(
+@every(
     ("rest", "answer"),
     [
         (".env", "deny"),

@@ -12,6 +12,8 @@ from rightcall.policy.commands.wrappers import compiled
 from support.command_lines import Desk, rows
 
 HARMLESS_ASKED = 0.05
+some_and_all = pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
+"""A third of the lines every day, all of them in the long tests."""
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +27,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.mark.promise("P-16")
+@some_and_all
 @pytest.mark.parametrize("name", ["commands", "second", "third", "fourth", "fifth", "sixth", "seventh"])
-def test_every_command_has_its_answer(desk: Desk, name: str) -> None:
-    table = rows(name)
-    assert len(table) >= 200
+def test_every_command_has_its_answer(desk: Desk, name: str, step: int) -> None:
+    table = rows(name)[::step]
+    assert len(table) * step >= 200
     wrong = [
         (row["command"], row["answer"], found)
         for row in table
@@ -45,8 +48,9 @@ def test_every_line_of_the_starter_list_is_a_pattern() -> None:
 
 
 @pytest.mark.promise("P-16")
-def test_of_the_lines_that_were_held_out_none_passes_that_should_not(desk: Desk) -> None:
-    table = rows("held_out")
+@some_and_all
+def test_of_the_lines_that_were_held_out_none_passes_that_should_not(desk: Desk, step: int) -> None:
+    table = rows("held_out")[::step]
     answers = [(row, desk.judge(row["command"])) for row in table]
     assert [row["command"] for row, found in answers if row["answer"] == "stop" and found[0] == "allow"] == []
     harmless = [(row["command"], found) for row, found in answers if row["answer"] == "allow"]
@@ -55,9 +59,10 @@ def test_of_the_lines_that_were_held_out_none_passes_that_should_not(desk: Desk)
 
 
 @pytest.mark.promise("P-16")
-def test_everyday_lines_of_agents_keep_their_answers(desk: Desk) -> None:
-    table = rows("everyday")
-    assert len(table) >= 800
+@some_and_all
+def test_everyday_lines_of_agents_keep_their_answers(desk: Desk, step: int) -> None:
+    table = rows("everyday")[::step]
+    assert len(table) * step >= 800
     answers = [(row["command"], row["answer"], desk.judge(row["command"])[:2]) for row in table]
     assert [one for one in answers if (one[1] == "allow") != (one[2][0] == "allow")] == []
 

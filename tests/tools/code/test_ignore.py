@@ -10,6 +10,7 @@ import pytest
 
 from rightcall.base.files.sight import Sight
 from rightcall.tools.code.candidates import Ignoring, OutOfTime, Wanted, files_below, ignore_lines
+from support.every import numbers
 
 GIT = {"HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
 
@@ -86,11 +87,11 @@ def test_a_line_leaves_out_what_git_leaves_out(
 
 
 @pytest.mark.promise("C-02")
-def test_generated_ignore_files_leave_out_what_git_leaves_out(tmp_path: Path) -> None:
-    chance = random.Random(7)
+@numbers(8, 30)
+def test_generated_ignore_files_leave_out_what_git_leaves_out(tmp_path: Path, numbers: range) -> None:
     pieces = ["a", "b", "c*", "*.x", "?", "[ab]", "**", "d", "[!a]*", "a.x", "\\b"]
-    for number in range(30):
-        root = tmp_path / str(number)
+    for number in numbers:
+        chance, root = random.Random(number), tmp_path / str(number)
         names = ["a", "b", "cc", "d", "a.x", "b.x"]
         plant(
             root,

@@ -84,7 +84,9 @@ def pipe(path: Path, _chance: random.Random) -> None:
 
 
 @pytest.mark.skipif(search_ripgrep.ripgrep("/nowhere") is None, reason="ripgrep is not installed")
-@pytest.mark.parametrize("seed", [*range(9), 117, 171, 220])
+@pytest.mark.parametrize(
+    "seed", [0, 117, 171, 220, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 9))]
+)
 @pytest.mark.promise("C-02", "C-09")
 def test_both_engines_find_the_same_in_generated_trees(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

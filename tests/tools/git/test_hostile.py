@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -95,14 +94,14 @@ def looks_of(folder: Path) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def of_every_day(*names: Iterable[str]) -> list[Any]:
-    """All traps; those that are not in `names` are tried in the long tests."""
-    often = {*chain(*names)}
-    return [name if name in often else pytest.param(name, marks=pytest.mark.long) for name in TRAPS]
+def of_every_day(often: Iterable[str]) -> list[Any]:
+    """All traps; those that are not in `often` are tried in the long tests."""
+    chosen = {*often}
+    return [name if name in chosen else pytest.param(name, marks=pytest.mark.long) for name in TRAPS]
 
 
 @pytest.mark.promise("C-08")
-@pytest.mark.parametrize("name", of_every_day(SPRUNG_BY_PLAIN_GIT, HONEST))
+@pytest.mark.parametrize("name", of_every_day(SPRUNG_BY_PLAIN_GIT))
 def test_a_hostile_repository_cannot_harm_the_one_who_looks(name: str, tmp_path: Path) -> None:
     it = Trap(tmp_path)
     TRAPS[name](it)
@@ -225,7 +224,7 @@ def answers(it: Trap) -> list[str]:
 
 
 @pytest.mark.promise("C-08", "C-04", "C-05", "C-06", "C-07")
-@pytest.mark.parametrize("name", of_every_day(SPRUNG_BY_PLAIN_GIT))
+@pytest.mark.parametrize("name", of_every_day(sorted(SPRUNG_BY_PLAIN_GIT)[::3]))
 def test_a_model_learns_nothing_from_a_hostile_repository(name: str, tmp_path: Path) -> None:
     it = Trap(tmp_path)
     TRAPS[name](it)

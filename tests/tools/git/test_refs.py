@@ -10,6 +10,7 @@ from rightcall.base.files.sight import Sight, Unseen
 from rightcall.errors import ToolFailure
 from rightcall.tools.git.refs import Span, commit_of, commits_of, span, split_path
 from rightcall.tools.git.repository import Repository, repository_for
+from support.every import every
 from support.repositories import Made, made
 
 pytestmark = pytest.mark.promise("C-08")
@@ -95,7 +96,7 @@ def test_several_names_are_looked_up_at_once(world: World) -> None:
         commits_of(world.repository, ["HEAD", "nope"])
 
 
-@pytest.mark.parametrize(
+@every(
     "ref",
     [
         "", " ", "-", "--", "-x", "--all", "--help", "-p", "--output=x", "--exec=x", "--branches", "--git-dir=/",

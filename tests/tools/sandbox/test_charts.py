@@ -70,6 +70,7 @@ def run(sandbox: Sandbox, code: str, **more: Any) -> Any:
     return tool.function(code=code, **more)
 
 
+@pytest.mark.long
 def test_what_a_program_draws_comes_back_as_pictures_and_nothing_else_does(sandbox: Sandbox) -> None:
     result = run(sandbox, DRAWS)
     assert (result["exitCode"], result["stderr"]) == (0, "")
