@@ -426,3 +426,55 @@ def test_a_changed_server_is_shown_with_what_it_was_and_accepted(run: Runner, de
     done = run("approvals", "approve", asked, "--digest", digest[:8], "--by", "anna")
     assert done.out == f"{asked}: the changed server is accepted.\n"
     assert desk.try_({"n": 1}, effects=("read",), origin=now).decision.kind == "allow"
+
+
+# ── with a policy that is wrong ──
+
+WRONG = "rightcall.toml:1: not valid TOML"
+USED = f"rightcall: ./{WRONG}: Expected ']' at the end of a table declaration; the defaults are used instead\n"
+
+
+@pytest.fixture
+def stuck(desk: Desk, tmp_path: Path) -> tuple[Desk, tuple[str, str]]:
+    """A question waits, and somebody has broken the policy file."""
+    (tmp_path / "rightcall.toml").write_text("[policy\n")
+    return desk, ("--store", str(tmp_path / ".rightcall" / "audit.db"))
+
+
+def test_with_a_wrong_policy_one_can_still_deny_and_look(run: Runner, stuck: tuple[Desk, tuple[str, str]]) -> None:
+    desk, store = stuck
+    first, second = desk.ask(), desk.ask(arguments={"path": "b", "content": ""})
+    denied = run("approvals", "deny", first, "--reason", "no", *store)
+    assert (denied.code, denied.err) == (0, USED)
+    assert status(desk, first) == "denied"
+    assert run("approvals", "deny", "--all", "--yes", *store).code == 0
+    assert status(desk, second) == "denied"
+    for look in (["approvals", "watch", "--once"], ["policy", "quarantine", "list"], ["requests", "list"], ["stats"]):
+        assert run(*look, *store).code == 0, look
+    assert run("people", "list", *store).code == 0
+    assert run("pause", "--reason", "x", *store).code == 0
+    assert "pass `--store FILE`" in run("approvals", "deny", first).err
+
+
+def test_with_a_wrong_policy_nothing_is_permitted(run: Runner, stuck: tuple[Desk, tuple[str, str]]) -> None:
+    desk, store = stuck
+    asked = desk.ask()
+    digest = question(desk, asked).digest
+    for permits in (
+        ["approvals", "approve", asked, "--yes", "--digest", digest], ["policy", "quarantine", "release", "--all"],
+        ["people", "add", "ann"], ["token", "new", "--as", "x"], ["console", "link", "--port", "4142"],
+        ["grants", "add", "--as", "teacher", "file/save", "--for", "1h", "--any"],
+    ):  # fmt: skip
+        done = run(*permits, *store)
+        assert done.code == 2, permits
+        assert done.out == "", permits
+    assert status(desk, asked) == "waiting"
+    assert desk.store.look(lambda tables: (tables.all_grants(), tables.credentials())) == ([], [])
+
+
+def test_with_a_wrong_policy_a_person_who_is_known_gets_a_link(run: Runner, desk: Desk, tmp_path: Path) -> None:
+    assert run("people", "add", "ann").code == 0
+    (tmp_path / "rightcall.toml").write_text("[policy\n")
+    link = run("console", "link", "--as", "ann", "--port", "4142", "--store", str(tmp_path / ".rightcall" / "audit.db"))
+    assert link.code == 0, link.err
+    assert link.out.startswith("http://127.0.0.1:4142/enter/")

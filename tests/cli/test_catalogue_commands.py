@@ -174,3 +174,32 @@ def test_arguments_carry_marks_aliases_and_defaults() -> None:
     assert arguments["code"].aliases == ("command",)
     assert arguments["session"].default == 0
     assert not arguments["session"].required
+
+
+def test_tools_alone_are_those_that_run_has_in_this_folder(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [tool["name"] for tool in run("tools", "--json").json["tools"]]
+    assert {"code/read", "code/edit", "ping"} <= set(names)
+    parameters = '{ type = "object", properties = { n = { type = "integer" } } }'
+    (tmp_path / "own.toml").write_text(f"[gate.tools.add]\nparameters = {parameters}\n")
+    more = [tool["name"] for tool in run("tools", "--policy", "own.toml", "--json").json["tools"]]
+    assert set(more) == {*names, "add"}
+
+
+def test_without_tools_nothing_is_called_checked(run: Runner) -> None:
+    said = "no tools were given, so no name and no argument was checked"
+    next_step = "Pass `--tools FILE` or `--pack NAME`; `rightcall packs` lists the packs"
+    checked = run("check", "add", "{}")
+    assert checked.code == 0
+    assert checked.out.startswith(f"! add can be read: {said}\n")
+    assert next_step in checked.out
+    found = run("read", '<tool_call>{"name": "add", "arguments": {}}</tool_call>', columns=160)
+    assert found.out.startswith("! add can be read\n")
+    assert said in found.out
+    bare = run("read", 'I call {"name": "add", "arguments": {}}', columns=200)
+    assert bare.out.startswith("no call found\n")
+    assert "A JSON object alone counts as a call only if it names one of the tools" in bare.out
+    assert next_step in bare.out
+    assert "may run" in run("check", "get_weather", '{"city": "Rome"}', "--tools", TOOLS).out

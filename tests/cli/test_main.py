@@ -72,7 +72,6 @@ def test_the_version_is_one_line(run: Runner, word: str) -> None:
         (["check", "t", "{}", "--policy", "absent.toml"], "absent.toml"),
         (["check", "--jsonl", "absent.jsonl"], "absent.jsonl: cannot be read"),
         (["check", "--jsonl", "a.jsonl", "b"], "--jsonl takes one file"),
-        (["tools"], "there are no tools to show"),
         (["tools", "nothing", "--tools", TOOLS], "unknown tool `nothing`"),
         (["packs", "agent-zer"], "agent-zer"),
         (["eval", "absent.jsonl"], "absent.jsonl: cannot be read"),

@@ -90,9 +90,9 @@ def test_repair_rates_stand_beside_each_provider_and_tool() -> None:
 
 def test_an_empty_store_says_so_kindly_and_what_to_try() -> None:
     assert shown(Diary(), 100, None) == (
-        "Nothing is recorded here yet.\n"
-        "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.\n"
-        "To look elsewhere, pass --policy FILE, --root DIR or --store FILE."
+        "No calls are recorded yet.\n"
+        "Record one: `rightcall run ping '{}'`. Or send requests through the proxy: `rightcall serve`.\n"
+        "To look elsewhere, pass `--store FILE`, `--policy FILE` or `--root DIR`."
     )
 
 

@@ -22,6 +22,7 @@ from rightcall.cli.options import (
     open_store,
     open_without_policy,
     pointed,
+    policy_despite,
     policy_of,
     redactor_of,
     store_options,
@@ -128,7 +129,7 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    opened = open_without_policy(options) if options.action in ("list", "show") else open_store(options)
+    opened = open_store(options) if options.action == "approve" else open_without_policy(options)
     with closing(opened) as store:
         return _ACTIONS[options.action](store, options)
 
@@ -509,12 +510,12 @@ def arguments_quarantine(parser: ArgumentParser) -> None:
 
 
 def run_quarantine(options: Namespace) -> int:
-    with closing(open_store(options)) as store:
+    with closing(open_without_policy(options)) as store:
         return _list_quarantine(store, options) if options.action == "list" else _release(store, options)
 
 
 def _list_quarantine(store: "Store", options: Namespace) -> int:
-    most = policy_of(options).settings.quarantine
+    most = policy_despite(options).settings.quarantine
     if not most and not options.all:
         found: list[RefusedCall] = []
     else:

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from rightcall.base.text import escaped
 from rightcall.cli import OK, REFUSED
 from rightcall.cli.options import (
     InputError,
@@ -13,7 +14,7 @@ from rightcall.cli.options import (
     read_argument,
     stats_option,
 )
-from rightcall.cli.terminal import Style, print_stats, report, tell
+from rightcall.cli.terminal import ADD_TOOLS, NO_TOOLS, Style, Whole, labelled, print_stats, report, tell
 from rightcall.gate.records import verdict_record
 from rightcall.types import Verdict
 
@@ -67,6 +68,9 @@ def run(options: Namespace) -> int:
 
 def _lines(options: Namespace, gate: "Gate", verdict: "Verdict", written: str, style: Style) -> list[str]:
     lines = report(verdict, options.tool, written, style)
+    if verdict.ok and not gate.catalog.tools:
+        lines[0] = style.tint(f"! {escaped(options.tool)} can be read: {NO_TOOLS}", "yellow", "bold")
+        lines += labelled("next", [Whole(ADD_TOOLS)], style)
     if options.explain:
         from rightcall.cli.packs import explanation
 

@@ -26,6 +26,7 @@ from rightcall.cli.options import (
     open_store,
     open_without_policy,
     pointed,
+    policy_despite,
     policy_file,
     policy_of,
     store_options,
@@ -97,7 +98,7 @@ def _wanted(text: str) -> str:
 def run(options: Namespace) -> int:
     if "://" in options.wanted:
         return _elsewhere(options)
-    settings = policy_of(options).console
+    settings = (policy_despite(options) if options.wanted == "link" else policy_of(options)).console
     if options.port is not None:
         settings = replace(settings, port=options.port)
     with closing(open_store(options)) as store:
@@ -207,10 +208,10 @@ def _pointed(address: "Address", options: Namespace) -> list[str]:
 def login_url(store: Store, options: Namespace, origin: str, person: str | None = None) -> str | None:
     """A link for a person, or for the user of this machine, who is the first person of a store. None where there are
     people and this user is not among them. Raises ConfigError for a person who is not known."""
-    callers = tuple(policy_of(options).settings.callers)
     user = login_name()
 
     def work(tables: Any) -> str | None:
+        callers = () if people(tables) else tuple(policy_of(options).settings.callers)  # to add one needs the policy
         if person is None and local_person(tables, user, callers) is None:
             return None
         return make_link(tables, person or user, user)

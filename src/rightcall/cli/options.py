@@ -597,11 +597,28 @@ def policy_of(options: Namespace) -> "Policy":
     return read[1]
 
 
-def redactor_of(options: Namespace, store: "Store") -> "Redactor":
+def policy_despite(options: Namespace) -> "Policy":
+    """The policy, for a command that only looks or denies: with `--store` no mistake in the policy keeps anybody from
+    that. The mistake is told, and the defaults count. Never for a command that permits something."""
+    with _without_policy():
+        try:
+            return policy_of(options)
+        except PolicyError as wrong:
+            if options.store is None:
+                raise
+            from rightcall.policy.settings import DEFAULT_POLICY
+            from rightcall.policy.trust import speak_on_stderr, warn
+
+            speak_on_stderr()
+            warn(f"{escaped(str(wrong), 300)}; the defaults are used instead")
+            return DEFAULT_POLICY
+
+
+def redactor_of(options: Namespace, store: "Store", policy: "Policy | None" = None) -> "Redactor":
     """Hides what must not stand in the records of this store."""
     from rightcall.base.secrets import Redactor
 
-    return Redactor(store.key(), policy_of(options).settings.audit.redact)
+    return Redactor(store.key(), (policy or policy_of(options)).settings.audit.redact)
 
 
 def database_of(options: Namespace) -> str:
@@ -741,8 +758,9 @@ def _existing(options: Namespace) -> str:
     if problem := lost(file):
         raise unusable(file, problem, way_out(file), "replaced")
     if not os.path.exists(path):
+        record = "" if options.store else "Record a call with `rightcall run ping '{}'`, or start `rightcall serve`. "
         raise StoreError(
-            f"no audit log at {path}: nothing is recorded there yet. "
+            f"no audit log at {path}: nothing is recorded there yet. {record}"
             f"To look elsewhere, pass --policy FILE, --root DIR or --store FILE{_of_hooks()}"
         )
     return path

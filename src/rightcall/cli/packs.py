@@ -1,5 +1,6 @@
 """List the rule packs that come with RightCall, or show one (also your own, by its path)."""
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
@@ -265,10 +266,12 @@ def _line(label: str, words: Iterable[str]) -> list[str]:
 
 
 HELP_TOOLS = """\
-Show every tool with its arguments, aliases and effects, or one tool in full."""
+Show every tool with its arguments, aliases and effects, or one tool in full. Without `--tools` and `--pack`: those
+that `rightcall run` has in this folder, ours and those of the policy and its MCP servers."""
 
 EXAMPLES_TOOLS = """\
 examples:
+  rightcall tools
   rightcall tools --pack agent-zero
   rightcall tools --tools tools.json --json
   rightcall tools search_engine --pack agent-zero
@@ -290,16 +293,15 @@ def arguments_tools(parser: ArgumentParser) -> None:
 
 def run_tools(options: Namespace) -> int:
     where = _where_written(options)
-    if options.policy is None and not options.tools and not options.pack:
-        options.policy = policy_file(Namespace(policy=None, root="."))
-    gate = build_gate(options)
+    if options.tools or options.pack:
+        gate = build_gate(options)
+    else:
+        options.policy = policy_file(Namespace(policy=options.policy, root="."))
+        gate = _gate_here(options)
     catalog = gate.catalog
     tools = {**catalog.tools, **_server_tools(options)}
     if not tools:
-        raise InputError(
-            "there are no tools to show: give --tools FILE, --pack NAME (`rightcall packs` lists them), or a --policy "
-            "with [servers.NAME]"
-        )
+        raise InputError("no tool is defined there; `rightcall tools` alone shows those known in this folder")
     catalog = replace(catalog, tools=tools, get=tools.get)
     shown = list(tools.values()) if options.name is None else [_tool_named(catalog, options.name)]
 
@@ -316,6 +318,15 @@ def run_tools(options: Namespace) -> int:
 
     tell(options, {"tools": [catalogue_record(tool) | _examples_record(requests, tool) for tool in shown]}, lines)
     return REFUSED if missed else OK
+
+
+def _gate_here(options: Namespace) -> "Gate":
+    """With the tools that `rightcall run` has in this folder: ours, and those of the policy."""
+    from rightcall.executor.explain import toolbox_of
+    from rightcall.policy.watch import load_policy
+
+    file = None if options.policy is None else os.path.abspath(options.policy)
+    return toolbox_of(load_policy(options.policy), file, ".").gate
 
 
 # ── examples of requests ──

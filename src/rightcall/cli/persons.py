@@ -18,7 +18,7 @@ from msgspec.structs import astuple
 
 from rightcall.base.letters import right_to_left_words, visible
 from rightcall.base.text import cut_end, escaped
-from rightcall.cli.options import SHARED, policy_of, redactor_of
+from rightcall.cli.options import SHARED, policy_despite, policy_of, redactor_of
 from rightcall.cli.terminal import Style, count, is_unicode, pad, say, style_for, table, visible_width, wrap
 from rightcall.errors import AnswerError, ConfigError
 from rightcall.executor.question import LEAST_WIDTH, Paper, View, is_cut_off, state_of, view
@@ -461,9 +461,10 @@ def _require_whole(approval: Approval) -> None:
 def deny_all(store: "Store", options: Namespace, ids: Sequence[str]) -> list[str]:
     """Deny all of these that still wait, each in the record, in one transaction: all of it or nothing. What somebody
     has answered meanwhile, or has expired, stays as it is. Returns those that were denied."""
-    settings = policy_of(options).settings
+    policy = policy_despite(options)
+    settings = policy.settings
     by, callers, expires = who(options), tuple(settings.callers), settings.approval.expires
-    reply = Reply("denied", by, reason=options.reason, hide=redactor_of(options, store).value)
+    reply = Reply("denied", by, reason=options.reason, hide=redactor_of(options, store, policy).value)
     now = store.clock.now()
 
     def work(tables: "Tables") -> list[str]:
@@ -480,10 +481,11 @@ def give_answer(
     store: "Store", options: Namespace, id: str, said: Literal["approved", "denied"], digest: str = "", reason: str = ""
 ) -> str:
     """Give the answer; returns what to tell. Raises AnswerError when it is not taken."""
-    settings = policy_of(options).settings
+    policy = policy_of(options) if said == "approved" else policy_despite(options)
+    settings = policy.settings
     by, callers = who(options), tuple(settings.callers)
     now, expires = store.clock.now(), settings.approval.expires
-    reply = Reply(said, by, digest, reason, redactor_of(options, store).value)
+    reply = Reply(said, by, digest, reason, redactor_of(options, store, policy).value)
     if said == "approved":
         _require_whole(store.look(lambda tables: approval_of(tables, id)))
     done = store.transact(lambda tables: answer(tables, id, reply, now, expires, callers))

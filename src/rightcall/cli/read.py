@@ -20,7 +20,10 @@ from rightcall.cli.options import (
     stats_option,
 )
 from rightcall.cli.terminal import (
+    ADD_TOOLS,
+    NO_TOOLS,
     Style,
+    Whole,
     advice,
     count,
     headline,
@@ -96,7 +99,13 @@ def run(options: Namespace) -> int:
     gate = build_gate(options)
     text = None if options.message else _text(options)
     reading = _reading(gate, text, options)
-    tell(options, reading_record(reading, text), lambda style: report(reading, text, style, explain=options.explain))
+
+    def lines(style: Style) -> list[str]:
+        checked = bool(gate.catalog.tools)
+        found = report(reading, text, style, explain=options.explain, checked=checked)
+        return found if checked else [*found, *_without_tools(reading, style)]
+
+    tell(options, reading_record(reading, text), lines)
     if options.stats:
         print_stats(gate.stats())
     return OK if all(verdict.ok for verdict in reading.calls) else REFUSED
@@ -253,11 +262,14 @@ def _finish_reason(fields: Mapping[str, Any], line_id: Any) -> str | None:
 # A reading for people: each call with its verdict, then the prose; with `--explain` where it stood and why.
 
 
-def report(reading: Reading, text: str | None, style: Style, *, explain: bool) -> list[str]:
-    """Everything about one reading, line by line. `text` is what was read, None for a native message."""
+def report(reading: Reading, text: str | None, style: Style, *, explain: bool, checked: bool = True) -> list[str]:
+    """Everything about one reading, line by line. `text` is what was read, None for a native message; without tools
+    nothing is `checked`."""
     lines: list[str] = []
     for verdict, place in zip(reading.calls, place_records(reading.places, text), strict=True):
-        lines += [headline(verdict, verdict.found.name if verdict.found else "a tool call", style)]
+        name = verdict.found.name if verdict.found else "a tool call"
+        unchecked = style.tint(f"! {escaped(name)} can be read", "yellow", "bold")
+        lines += [headline(verdict, name, style) if checked or not verdict.ok else unchecked]
         lines += _explained(verdict, place, text, style) if explain else [*outcome(verdict, style)]
         lines += [
             *advice(verdict, style),
@@ -269,6 +281,12 @@ def report(reading: Reading, text: str | None, style: Style, *, explain: bool) -
         "remaining text", written_lines(reading.text.strip("\r\n")) if reading.text.strip() else ["(none)"], style
     )
     return lines + _notes(reading.notes, text, style, explain=explain)
+
+
+def _without_tools(reading: Reading, style: Style) -> list[str]:
+    """Why so little was found, or why nothing was refused."""
+    bare = "" if reading.calls else ". A JSON object alone counts as a call only if it names one of the tools"
+    return labelled("not checked", [f"{NO_TOOLS}{bare}", Whole(ADD_TOOLS)], style)
 
 
 def _explained(verdict: Verdict, place: Mapping[str, Any], text: str | None, style: Style) -> list[str]:

@@ -20,7 +20,7 @@ from rightcall.cli.options import (
     json_option,
     look_into,
     places,
-    policy_of,
+    policy_despite,
     repeat_options,
     server_of,
     store_options,
@@ -44,6 +44,7 @@ from rightcall.cli.terminal import (
 )
 from rightcall.errors import StoreError
 from rightcall.gate.records import json_text
+from rightcall.policy.settings import Policy
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.tables import Tables
 from rightcall.router.packet import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
@@ -95,14 +96,14 @@ def run(options: Namespace) -> int:
 
 def _show(store: "PacketStore", options: Namespace) -> int:
     packet = store.load(store.find(options.id))
-    policy = policy_of(options)
+    policy = policy_despite(options)
     threshold, secret_names = policy.router.threshold, policy.settings.audit.redact
 
     def lines(style: Style) -> list[str]:
         told = story(packet, threshold, secret_names, style, places(options))
         return [*told, *_records(packet, options, style)]
 
-    tell(options, to_builtins(story_of(packet, _redactor(options))), lines)
+    tell(options, to_builtins(story_of(packet, _redactor(policy))), lines)
     return OK
 
 
@@ -124,14 +125,14 @@ def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
 
 
 def _list(store: "PacketStore", options: Namespace) -> int:
-    found = PacketStore(store.folder, _redactor(options)).list(options.limit)
+    found = PacketStore(store.folder, _redactor(policy_despite(options))).list(options.limit)
     nothing = [f"No request is saved in {escaped(store.folder)}."]
     tell(options, {"packets": to_builtins(found)}, lambda style: listing(found, style) if found else nothing)
     return OK
 
 
-def _redactor(options: Namespace) -> "Redactor":
-    return Redactor(os.urandom(32), policy_of(options).settings.audit.redact)
+def _redactor(policy: Policy) -> "Redactor":
+    return Redactor(os.urandom(32), policy.settings.audit.redact)
 
 
 def _remove(store: "PacketStore", options: Namespace) -> int:

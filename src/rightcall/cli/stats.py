@@ -11,7 +11,16 @@ from msgspec import Struct, to_builtins
 
 from rightcall.base.text import escaped
 from rightcall.cli import OK
-from rightcall.cli.options import json_option, look_into, open_store, pointed, policy_of, store_options
+from rightcall.cli.options import (
+    database_of,
+    json_option,
+    look_into,
+    open_store,
+    pointed,
+    policy_of,
+    server_of,
+    store_options,
+)
 from rightcall.cli.persons import Row, Signs, chart, fit_columns, levels, signs_for
 from rightcall.cli.terminal import Style, Tint, is_unicode, many, pad, say, style_for, visible_width, wrap
 from rightcall.errors import PolicyError, StoreError
@@ -367,8 +376,8 @@ def _lines(store: "Store", options: Namespace) -> list[str]:
     if options.json:
         told = record(found) | ({"budgets": limited} if limited else {})
         return [json_text(told, ascii_only=not is_unicode(sys.stdout))]
-    style = style_for(sys.stdout)
-    lines = [pointed(line, options) for line in drawn(found, style, signs_for(sys.stdout))]
+    style, where = style_for(sys.stdout), server_of(options) or database_of(options)
+    lines = [pointed(line, options) for line in drawn(found, style, signs_for(sys.stdout), where)]
     return [*lines, *budget_lines(limited, style)]
 
 
@@ -390,20 +399,21 @@ def record(found: Look) -> dict[str, Any]:
     return {"analytics": figures, "metrics": to_builtins(found.metrics), "toolAnalytics": as_design(found.figures)}
 
 
-def drawn(found: Look, style: Style, signs: Signs) -> list[str]:
+def drawn(found: Look, style: Style, signs: Signs, where: str = "") -> list[str]:
     """What people see."""
     if found.empty:
-        return [line for text in _nothing(found) for line in ([text] if "`" in text else wrap(text, style.width))]
+        lines = _nothing(found, where)
+        return [line for text in lines for line in ([text] if "`" in text else wrap(text, style.width))]
     return report(found.figures, found.metrics, style, signs)
 
 
-def _nothing(found: Look) -> list[str]:
+def _nothing(found: Look, where: str) -> list[str]:
     """There is nothing to show: why, and what to try."""
     if found.last is None:
         return [
-            "Nothing is recorded here yet.",
-            "Run a tool with `rightcall run TOOL ARGS --as CALLER` and look again.",
-            "To look elsewhere, pass --policy FILE, --root DIR or --store FILE.",
+            f"No calls are recorded yet{f' in {escaped(where)}' if where else ''}.",
+            "Record one: `rightcall run ping '{}'`. Or send requests through the proxy: `rightcall serve`.",
+            "To look elsewhere, pass `--store FILE`, `--policy FILE` or `--root DIR`.",
         ]
     heading = f"{title(found.figures.caller, found.figures.period)}: no calls."
     if found.callers:

@@ -264,6 +264,9 @@ class Ending:
             raise Ended
 
 
+NO_TOOLS = "no tools were given, so no name and no argument was checked"
+ADD_TOOLS = "Pass `--tools FILE` or `--pack NAME`; `rightcall packs` lists the packs"
+
 _LABEL = 16  # columns of the left label, "what the model …"
 _LONGEST = 4000  # of one value; more than this is only counted
 
