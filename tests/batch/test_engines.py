@@ -14,6 +14,8 @@ from rightcall import ConfigError, Gate
 from rightcall.batch import RayReader, arrow_reader, polars_reader, read_column
 from rightcall.gate.records import reading_record
 
+pytestmark = pytest.mark.promise("S-05")
+
 FORECAST = {"name": "forecast", "parameters": {"type": "object", "properties": {"days": {"type": "integer"}}}}
 TEXTS = [
     "<tool_call>{'name': 'forecast', 'arguments': {'days': 'three',}}</tool_call> ok",

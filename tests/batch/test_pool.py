@@ -15,6 +15,8 @@ import pytest
 from rightcall import Gate
 from rightcall.batch import BatchError, map_ordered, read_texts
 
+pytestmark = pytest.mark.promise("S-05")
+
 FORECAST = {"name": "forecast", "parameters": {"type": "object", "properties": {"days": {"type": "integer"}}}}
 
 

@@ -16,6 +16,8 @@ from rightcall.record.tables import ManualClock
 from support.consoles import Browser
 from support.stores import Diary
 
+pytestmark = pytest.mark.promise("H-09")
+
 STARTS = ["2026-01-01", "2026-01-02", "2026-01-03"]
 
 

@@ -20,6 +20,8 @@ from rightcall.record.verify import anchor_text, newest_fit
 from support.consoles import Browser, opened, session
 from support.stores import Diary, tamper
 
+pytestmark = pytest.mark.promise("H-09")
+
 
 @pytest.fixture
 def diary(store: MemoryStore, clock: ManualClock) -> Diary:

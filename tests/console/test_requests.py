@@ -24,6 +24,8 @@ from rightcall.router.packet import (
 from rightcall.router.packets import PacketStore, new_packet
 from support.consoles import Browser, opened, session
 
+pytestmark = pytest.mark.promise("H-09")
+
 
 class World:
     def __init__(self, folder: Path, store: SqliteStore, browser: Browser) -> None:

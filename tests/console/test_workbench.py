@@ -25,6 +25,8 @@ from rightcall.record.tables import CallBody, NoteBody, encode
 from support.approvals import START, approval_of
 from support.consoles import Browser
 
+pytestmark = pytest.mark.promise("H-09")
+
 POLICY = """\
 version = 1
 [policy]

@@ -6,7 +6,7 @@ from rightcall.policy.types import Approval
 from rightcall.record.tables import Store, Tables
 from support.stores import approval, grant
 
-pytestmark = pytest.mark.promise("P-06")
+pytestmark = pytest.mark.promise("P-06", "S-01")
 
 
 def put(store: Store, *approvals: Approval) -> None:

@@ -5,7 +5,7 @@ import pytest
 from rightcall.record.tables import START, ManualClock, Store, Tables
 from support.stores import BODY, OpenSqlite, add, chained, numbers, records
 
-pytestmark = pytest.mark.promise("A-03")
+pytestmark = pytest.mark.promise("A-03", "S-01")
 
 
 def fill(store: Store, count: int) -> None:

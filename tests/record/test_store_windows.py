@@ -14,7 +14,7 @@ from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import ManualClock, Store, SystemClock, Tables
 from support.stores import OpenSqlite, admitted
 
-pytestmark = pytest.mark.promise("P-02")
+pytestmark = pytest.mark.promise("P-02", "S-01")
 
 
 def mark(store: Store, *scopes: str, call: int = 0) -> None:

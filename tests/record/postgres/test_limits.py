@@ -15,7 +15,7 @@ from rightcall.record.verify import verify_audit
 from support import postgres_calls
 from support.postgres_calls import attempt, crowd, request
 
-pytestmark = [pytest.mark.promise("P-02", "P-12")]
+pytestmark = [pytest.mark.promise("P-02", "P-12", "S-01")]
 
 
 @contextmanager

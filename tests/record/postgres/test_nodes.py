@@ -18,6 +18,8 @@ from support.postgres import Server
 from support.postgres_calls import attempt, begin, cut_off, end, request
 from support.stores import add, chained, records
 
+pytestmark = pytest.mark.promise("S-01")
+
 Start = Callable[..., "subprocess.Popen[str]"]
 
 

@@ -13,7 +13,7 @@ from rightcall.record.verify import verify_audit
 from support.approvals import request_of, say
 from support.postgres_calls import attempt, request
 
-pytestmark = [pytest.mark.promise("P-06")]
+pytestmark = [pytest.mark.promise("P-06", "S-01")]
 
 
 def opened(url: str) -> PostgresStore:
