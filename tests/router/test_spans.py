@@ -40,6 +40,10 @@ def test_models_over_http_are_asked_within_it_and_told_of_it(kept: Kept, tmp_pat
         sent = [dict(one.headers).get("traceparent") for one in upstream.requests]
     asked = [one for one in kept.spans if one.name == "chat small"]
     assert len(asked) >= 3
+    for one in asked[:2]:  # of a stream, tokens are told where the server counts them
+        assert told(one)["gen_ai.usage.input_tokens"] > 0
+        assert told(one)["gen_ai.usage.output_tokens"] > 0
+    assert all({"gen_ai.response.id", "gen_ai.response.model"} <= told(one).keys() for one in asked)
     assert [traceparent(one) for one in asked] == [one for one in sent if one]
     assert {one.context.trace_id for one in kept.spans if one.context} == {
         one.context.trace_id for one in asked if one.context

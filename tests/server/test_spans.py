@@ -20,6 +20,7 @@ from rightcall.server.access import Access
 from rightcall.server.app import Parts, assemble
 from rightcall.server.mcp import Endpoint
 from rightcall.server.own_tools import OwnTools
+from rightcall.server.spans import FirstEvent
 from support.gateways import HELLO
 from support.proxies import Rig, post, proxied, request, serving
 from support.scripted.server import Answer, Dies, Failure, NativeCall, ScriptedUpstream, Text
@@ -62,8 +63,28 @@ def test_a_request_to_a_model_is_one_span_and_the_upstream_is_told_of_it(kept: K
     assert found["gen_ai.response.finish_reasons"] == ("tool_calls",)
     assert found["rightcall.repair.count"] == 2
     assert found["http.response.status_code"] == 200
-    if not stream:
-        assert {"gen_ai.response.id", "gen_ai.response.model"} <= found.keys()
+    assert {"gen_ai.response.id", "gen_ai.response.model"} <= found.keys()
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES, OLLAMA])
+def test_a_streamed_answer_tells_its_id_and_model_as_a_whole_one_does(kept: Kept, path: str) -> None:
+    with proxied() as rig:
+        rig.upstream.play([Answer([Text("Hi")]), Answer([Text("Hi")])])
+        for stream in (False, True):
+            ask(rig.address, path, stream=stream)
+    whole, streamed = ({key for key in told(one) if key.startswith("gen_ai.response.")} for one in kept.spans)
+    assert "gen_ai.response.model" in whole
+    assert whole <= streamed
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_the_first_event_is_heard_however_it_is_cut(size: int) -> None:
+    stream = b'event: message_start\ndata: {"type": "message_start", "message": {"id": "m1", "model": "tiny"}}\n\n'
+    stream += b'event: ping\ndata: {"id": "later"}\n\n'
+    first = FirstEvent()
+    for at in range(0, len(stream), size):
+        first.hear(stream[at : at + size])
+    assert first.answer == {"id": "m1", "model": "tiny"}, "and nothing after it"
 
 
 @pytest.mark.parametrize("path", [RESPONSES, MESSAGES, OLLAMA])

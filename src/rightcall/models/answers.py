@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from rightcall.base.http.answers import CLOSER, Address, Fault, ServerSentEvents, TooLong, payload
 from rightcall.base.json.marks import is_list, is_object
+from rightcall.base.telemetry.conventions import TOKEN_TYPES, Value
 from rightcall.base.text import escaped
 from rightcall.errors import ModelError, ModelFault
 
@@ -20,7 +21,7 @@ from rightcall.errors import ModelError, ModelFault
 # into all of them, and servers repeat them.
 
 MOST_BODY = 20_000_000
-_LONGEST_NAME, _LONGEST_MESSAGE = 80, 300
+_LONGEST_NAME, _LONGEST_MESSAGE, _LONGEST_TOLD = 80, 300, 200
 _SHORTEST_SECRET = 6
 """A header of fewer characters is no key, and hiding it would blot out words."""
 
@@ -231,18 +232,46 @@ def text_of(answer: dict[str, Any]) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
+def answer_told(answer: Any) -> dict[str, Value]:
+    """What an answer, or an event of one, tells of itself, as spans call it: id, model, tokens, and why it ended.
+
+    >>> answer_told({"id": "a", "usage": {"prompt_tokens": 3, "completion_tokens": None}})
+    {'gen_ai.response.id': 'a', 'gen_ai.usage.input_tokens': 3}
+    """
+    told: dict[str, Value] = {}
+    if not is_object(answer):
+        return told
+    for key in ("id", "model"):
+        if isinstance(found := answer.get(key), str) and found:
+            told[f"gen_ai.response.{key}"] = escaped(found, _LONGEST_TOLD)
+    usage = answer.get("usage")
+    for kind, key in (("input", "prompt_tokens"), ("output", "completion_tokens")):
+        number = usage.get(key) if is_object(usage) else None
+        if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < 2**53:
+            told[TOKEN_TYPES[kind]] = number
+    choices = answer.get("choices")
+    first = choices[0] if is_list(choices) and choices else None
+    reason = first.get("finish_reason") if is_object(first) else None
+    if isinstance(reason, str) and reason:
+        told["gen_ai.response.finish_reasons"] = (escaped(reason, _LONGEST_TOLD),)
+    return told
+
+
 class Pieces:
     """The text in a stream of events, or in the whole answer of a server that does not stream.
 
     `feed` gives the texts that are complete; `end` says that nothing more comes, and raises where more should.
     """
 
-    def __init__(self, whom: Whom) -> None:
+    def __init__(self, whom: Whom, *, is_followed: bool = False) -> None:
         self.is_over = False
+        self._is_followed = is_followed
         self._whom = whom
         self._events = ServerSentEvents()
         self._halves = Halves()
         self._whole: list[bytes] | None = None
+        self.told: dict[str, Value] = {}
+        """What the answer has told of itself so far, where somebody follows it."""
         self._has_begun = self._has_said = self._is_other = False
         self._finish: Any = None
 
@@ -264,7 +293,9 @@ class Pieces:
 
     def end(self) -> list[str]:
         if self._whole is not None:
-            return [text_of(whole(self._whom, b"".join(self._whole)))]
+            answer = whole(self._whom, b"".join(self._whole))
+            self.told = answer_told(answer)
+            return [text_of(answer)]
         texts: list[str] = []
         if not self.is_over and (rest := self._events.rest()).strip():
             texts = [self._last(rest)]
@@ -291,6 +322,8 @@ class Pieces:
         answer = read_json(data, halves=True)
         if answer is _UNREAD:
             raise self._whom.broken("sent an event that is not JSON")
+        if self._is_followed:
+            self.told |= answer_told(answer)
         choice = _choice(self._whom, answer)
         if choice is None:  # the last may count tokens only
             return ""

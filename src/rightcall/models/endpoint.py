@@ -31,6 +31,7 @@ from rightcall.models.answers import (
     MOST_BODY,
     Pieces,
     Whom,
+    answer_told,
     names_in,
     read_refusal,
     secrets_of,
@@ -285,8 +286,11 @@ class Endpoint:
         """The server's whole answer, as OpenAI's API gives it. Raises ModelError."""
         question = EndpointQuestion(messages, options_of(temperature, max_tokens, top_p), schema)
         deadline = self._deadline()
-        async with self._until(deadline), self._asked(question, deadline) as (whom, response):
-            return whole(whom, await response.read_all())
+        async with self._until(deadline), self._asked(question, deadline) as (whom, response, span):
+            answer = whole(whom, await response.read_all())
+            if span.is_live:
+                span.tell(answer_told(answer))
+            return answer
 
     async def stream(
         self,
@@ -302,8 +306,8 @@ class Endpoint:
         deadline = self._deadline()
         async with AsyncExitStack() as stack:
             async with self._until(deadline):  # never around a `yield`: it would stop whoever is asking
-                whom, response = await stack.enter_async_context(self._asked(question, deadline))
-            pieces = Pieces(whom)
+                whom, response, span = await stack.enter_async_context(self._asked(question, deadline))
+            pieces = Pieces(whom, is_followed=span.is_live)
             while not pieces.is_over:
                 async with self._until(deadline):
                     data = await response.read()
@@ -311,7 +315,9 @@ class Endpoint:
                     yield text
                 if not data:
                     break
-            for text in pieces.end():
+            rest = pieces.end()
+            span.tell(pieces.told)
+            for text in rest:
                 yield text
 
     async def models(self) -> tuple[str, ...]:
@@ -340,7 +346,7 @@ class Endpoint:
             raise
 
     @asynccontextmanager
-    async def _asked(self, question: EndpointQuestion, deadline: float) -> AsyncGenerator[tuple[Whom, Incoming]]:
+    async def _asked(self, question: EndpointQuestion, deadline: float) -> AsyncGenerator[tuple[Whom, Incoming, Span]]:
         """An answer with the status 200, in whatever manner the server takes the question."""
         model = self.model or await self._only_model()
         span = self.telemetry.chat("openai")
@@ -348,7 +354,7 @@ class Endpoint:
         span.tell({"server.address": self._address.host, "server.port": self._address.port})
         try:
             async with self._taken(question, deadline, model, span) as (whom, response):
-                yield whom, response
+                yield whom, response, span
         except BaseException as error:
             span.fail(type(error).__name__)
             raise

@@ -38,7 +38,7 @@ from rightcall.server.addresses import OWN, REPORT, Upstream, answer_headers, re
 from rightcall.server.metering import Budget, Meter, Spent, estimate, tokens_of
 from rightcall.server.own_tools import OVER, OwnTools
 from rightcall.server.recording import Facts
-from rightcall.server.spans import tell_facts, tell_input, tell_output, tell_request, tell_usage
+from rightcall.server.spans import FirstEvent, tell_facts, tell_input, tell_output, tell_request, tell_usage
 from rightcall.types import Call
 
 if TYPE_CHECKING:
@@ -431,11 +431,13 @@ class Answering:
         await self.client.start(incoming.status, headers)
         self.client.streaming(1)
         try:
-            await self._pump(incoming, editor)
+            first = FirstEvent()
+            await self._pump(incoming, editor, first.hear if self.client.span.is_live else None)
             rest = await self._ended(editor)
             self.facts.did = editor.flow.did
             if self.client.span.is_live:
-                tell_usage(self.client.span, plus(editor.wire.usage, self.asking.spent), editor.flow.reason)
+                spent = plus(editor.wire.usage, self.asking.spent)
+                tell_usage(self.client.span, spent, editor.flow.reason, first.answer)
             if editor.flow.unended:
                 await self._break_off(rest, "broken", f"{self.client.upstream} {NO_END}")
             else:
@@ -452,11 +454,13 @@ class Answering:
             self.facts.tokens = used or estimate(len(self.asking.body), events=self._events)
             self.client.streaming(-1)
 
-    async def _pump(self, incoming: Incoming, editor: Editor) -> None:
+    async def _pump(self, incoming: Incoming, editor: Editor, hear: Callable[[bytes], None] | None) -> None:
         send, feed, read = self.client.send, editor.feed, incoming.read
         between = b"\n" if self.wire.name == "ollama" else b"\n\n"
         while data := await read():
             self._events += data.count(between)
+            if hear is not None:
+                hear(data)
             if out := feed(data):
                 await send({"type": "http.response.body", "body": out, "more_body": True})
 

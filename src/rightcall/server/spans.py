@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 200
 _MOST_MESSAGES: Final = 100
+_MOST_HEARD: Final = 1_000_000
+"""Bytes of a stream in which its first event is looked for: it may repeat the whole request."""
 
 
 def tell_request(span: Span, facts: Facts, upstream: str) -> None:
@@ -58,6 +60,31 @@ def tell_usage(span: Span, usage: Usage, reason: str | None, answer: Any = None)
         if isinstance(found, str) and found:
             told[f"gen_ai.response.{key}"] = escaped(found, _LONGEST)
     span.tell(told)
+
+
+class FirstEvent:
+    """Hears a stream until an event tells id and model of the answer, which the first one does in every API."""
+
+    def __init__(self) -> None:
+        self.answer: dict[str, Any] | None = None
+        self._line = b""
+        self._heard = 0
+
+    def hear(self, data: bytes) -> None:
+        if self.answer is not None or self._heard > _MOST_HEARD:
+            return
+        self._heard += len(data)
+        *lines, self._line = (self._line + data).split(b"\n")
+        for line in lines:
+            try:
+                said = an_object(msgspec.json.decode(line.removeprefix(b"data:")))
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
+                continue
+            said = said or {}
+            for one in (said, an_object(said.get("message")), an_object(said.get("response"))):
+                if one is not None and (one.get("id") or one.get("model")):
+                    self.answer = one
+                    return
 
 
 def tell_facts(span: Span, facts: Facts) -> None:
