@@ -305,3 +305,11 @@ def test_a_command_to_notify_that_does_not_exist_is_found_by_both_checks(tmp_pat
     assert policy_check["state"] == "wrong"
     assert "approvals.notify: program 'no-such-program' not found: nobody is told" in policy_check["text"]
     assert looked.code == 1
+
+
+def test_after_init_the_next_step_is_another_one(tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rightcall.cli.doctor._servers", list)
+    assert run("doctor", "--root", str(tmp_path), "--json").json["next"]["command"] == "rightcall demo"
+    assert run("init", "--root", str(tmp_path)).code == 0
+    after = run("doctor", "--root", str(tmp_path), "--json").json["next"]
+    assert after["command"] == f"rightcall serve --root {tmp_path}"

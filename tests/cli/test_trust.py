@@ -179,3 +179,15 @@ def test_what_loosens_no_rule_is_not_said_to(run: Runner, file: Path) -> None:
     told = {one["key"]: one["meaning"] for one in run("trust", "--json").json["requests"]}
     assert told["gate.reasoning"] == "changes how model output is read"
     assert told["router.prime.model"] == "chooses a model"
+
+
+def test_a_refusal_under_a_policy_that_nobody_trusts_says_how_to_trust_it(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rightcall.toml").write_text('[policy]\nstage = "full"\nwrite = "ask"\n')
+    refused = run("run", "file/save", '{"path": "b.txt", "content": "x"}', columns=300)
+    assert refused.code == 1
+    assert "nobody has trusted the policy, so it permits nothing: `rightcall trust " in refused.out
+    assert run("trust", "--yes").code == 0
+    assert "nobody has trusted" not in run("run", "file/save", '{"path": "b.txt", "content": "x"}').out

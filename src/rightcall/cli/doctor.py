@@ -447,7 +447,9 @@ def _next(checks: Sequence[Check], servers: Sequence[LocalServer], options: Name
     if unused and models.state == "ok":
         command = f"rightcall proxy --upstream {servers[0].url.removesuffix('/v1')} --no-auth{where}"
         return command, f"Run the proxy in front of {servers[0].name}, and give your client its base URL."
-    if unused:
+    if unused and policy.state == "ok" and not policy.next:
+        return f"rightcall serve{where}", "Start the server with its practice model, and look at its console."
+    if unused and not policy.next.startswith("rightcall trust"):
         return "rightcall demo", "See how calls are repaired and refused; no model is needed."
     for one in (policy, sandbox):
         if one.next:

@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from shlex import quote
 from typing import Any, cast
 
 from msgspec import Struct
@@ -112,6 +113,9 @@ def run(options: Namespace) -> int:
                 sys.stderr.write(f"waiting up to {options.wait:g} s. {outcome.hint}\n")
                 outcome = executor.run(call, options.caller, **words, wait=options.wait)
             line = _line(executor.gate.catalog.tools.get(outcome.tool), outcome)
+            if line and executor.policy.standing == "tightened":  # it may say so already
+                trust = f"rightcall trust {quote(executor.policy.source)}"
+                line = f"nobody has trusted the policy, so it permits nothing: `{trust}`. If it still refuses, {line}"
     style = style_for(sys.stdout, split=options.split)
     tell(
         options,
