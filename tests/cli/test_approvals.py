@@ -454,6 +454,7 @@ def test_with_a_wrong_policy_one_can_still_deny_and_look(run: Runner, stuck: tup
     assert run("people", "list", *store).code == 0
     assert run("pause", "--reason", "x", *store).code == 0
     assert "pass `--store FILE`" in run("approvals", "deny", first).err
+    assert "pass `--store FILE`" in run("requests", "list").err
 
 
 def test_with_a_wrong_policy_nothing_is_permitted(run: Runner, stuck: tuple[Desk, tuple[str, str]]) -> None:

@@ -239,8 +239,9 @@ starter = true
 #rooms = ["debug"]
 # Its calls per minute, per hour and, as `burst`, per second.
 #limits = { minute = 20, hour = 500 }
-# As in [policy.limits].
+# Its calls in a day, as in [policy.limits].
 #calls_per_day = 500
+# Tokens that models use for it in a day, as in [policy.limits].
 #tokens_per_day = 2_000_000
 # What one call of it may cost: the keys of [policy.budgets].
 #budgets = { seconds = 60 }

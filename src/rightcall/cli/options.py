@@ -600,7 +600,7 @@ def policy_of(options: Namespace) -> "Policy":
 def policy_despite(options: Namespace) -> "Policy":
     """The policy, for a command that only looks or denies: with `--store` no mistake in the policy keeps anybody from
     that. The mistake is told, and the defaults count. Never for a command that permits something."""
-    with _without_policy():
+    with without_policy():
         try:
             return policy_of(options)
         except PolicyError as wrong:
@@ -724,7 +724,7 @@ class Looking:
 
 def look_into(options: Namespace) -> Looking:
     """The store, for a command that changes nothing in it."""
-    with _without_policy():
+    with without_policy():
         if url := server_of(options):
             from rightcall.record.postgres import PostgresReader  # late: it needs an extra
 
@@ -733,7 +733,7 @@ def look_into(options: Namespace) -> Looking:
 
 
 @contextmanager
-def _without_policy() -> Generator[None]:
+def without_policy() -> Generator[None]:
     """For a command that uses the policy only to find the store: a file that is wrong does not keep one from it."""
     try:
         yield
@@ -743,7 +743,7 @@ def _without_policy() -> Generator[None]:
 
 def open_without_policy(options: Namespace) -> "Store":
     """The store, for a command that lists what waits or takes a right away: no mistake in the policy prevents that."""
-    with _without_policy():
+    with without_policy():
         return open_store(options)
 
 

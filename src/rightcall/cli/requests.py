@@ -26,6 +26,7 @@ from rightcall.cli.options import (
     store_options,
     subcommands,
     whole_number,
+    without_policy,
 )
 from rightcall.cli.persons import fit_columns, span
 from rightcall.cli.terminal import (
@@ -91,7 +92,9 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    return _ACTIONS[options.action](PacketStore(packets_folder(database_of(options))), options)
+    with without_policy():
+        folder = packets_folder(database_of(options))
+    return _ACTIONS[options.action](PacketStore(folder), options)
 
 
 def _show(store: "PacketStore", options: Namespace) -> int:

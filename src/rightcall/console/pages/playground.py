@@ -187,12 +187,16 @@ def _sources(site: Site) -> list[tuple[str, str]]:
     own = len(site.bench.toolbox(policy, site.root).tools)
     known = sum(kind == "tool" for kind, _ in site.store.look(known_definitions))
     served = len(site.tools())
-    found = [("policy", f"This policy: {own} tools")]
-    found += [("server", f"The running server: {served} MCP tools")] if served else []
-    found += [("known", f"Seen in the audit log: {known} tools")] if known else []
+    found = [("policy", f"This policy: {_many(own, 'tool')}")]
+    found += [("server", f"The running server: {_many(served, 'MCP tool')}")] if served else []
+    found += [("known", f"Seen in the audit log: {_many(known, 'tool')}")] if known else []
     found += [(key, f"A request through the proxy: {_listed(tools)}") for key, tools in _passed(site).items()]
     found += [(f"pack:{name}", f"Pack {name}") for name in available_packs()]
     return [*found, ("pasted", "Pasted below"), ("none", "No tools: read the format only")]
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _passed(site: Site) -> dict[str, list[dict[str, Any]]]:
