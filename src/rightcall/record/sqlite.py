@@ -8,12 +8,12 @@ everybody, and refusing clearly while the file cannot be used.
 import os
 import sqlite3
 import threading
+from _queue import Empty, SimpleQueue  # not `queue`, which loads much that is not needed here
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from math import inf
-from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import cast
 from weakref import WeakSet, finalize
