@@ -9,6 +9,7 @@ CPU time, the least of several runs; a ratio is taken between runs that took tur
 import json
 import logging
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -34,6 +35,8 @@ EVENT = {
 }  # fmt: skip
 CALLS = 200
 USUAL_FSYNC = 0.0004
+FSYNCS = 2
+"""Of a call: when it begins and when it ends."""
 EDIT: dict[str, Any] = {
     "type": "object",
     "required": ["items"],
@@ -74,6 +77,7 @@ def starting() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "rightcall.toml").write_text("")
+        subprocess.run([sys.executable, "-m", "compileall", "-q", str(HERE / "src")], check=True)
         env = environment(HERE, folder, 0)
         python = [sys.executable, "-c"]
         bare = cpu_of([*python, "pass"], folder, env)
@@ -142,10 +146,14 @@ def durable() -> Iterator[Figure]:
                 waited = min(waited, _fsync(Path(folder)))
         store.close()
     fits = waited <= 1.5 * USUAL_FSYNC
+    without = least - FSYNCS * waited  # what is not waiting for the disk
+    usual = "" if fits else ": not measured"
+    if not fits and without > 0:  # else the disk was slower or faster between the two
+        usual += f"; by this one about {1 / (without + FSYNCS * USUAL_FSYNC):,.0f}"
     yield Figure(
         f"calls a second of one durable caller, where fsync takes {USUAL_FSYNC * 1e3} ms",
         f"{1 / least:,.0f}",
-        f"fsync {waited * 1e3:.1f} ms" + ("" if fits else ": not measured"),
+        f"fsync {waited * 1e3:.1f} ms{usual}",
         "",
         ">= 600",
         1 / least >= 600 if fits else None,

@@ -2,6 +2,7 @@
 small, starting costs little."""
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -447,10 +448,23 @@ def test_a_right_call_never_loads_what_only_broken_ones_need() -> None:
     )
 
 
+def test_a_hook_loads_nothing_that_only_another_call_or_another_process_needs(tmp_path: Path) -> None:
+    (tmp_path / "rightcall.toml").write_text("")
+    event = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+    options = ["claude", "--policy", str(tmp_path / "rightcall.toml"), "--root", str(tmp_path)]
+    judged = f"from rightcall.hosts.hooks.hook import judge_event, read_options; options = read_options({options!r})"
+    said = f"print(judge_event(options, {json.dumps(event).encode()!r}, lambda seconds: None))"
+    _, loaded = [modules_after(f"{judged}; {said}") for _ in range(2)]  # the first makes the store
+    assert {"rightcall.executor.door", "rightcall.policy.commands.judgement", "rightcall.record.sqlite"} <= loaded
+    heavy = {"asyncio", "inspect", "json", "logging", "pathlib", "queue", "typing_extensions", "urllib.parse"}
+    ours = {"executor.executor", "executor.messages", "gate.examples", "gate.judge", "hosts.hooks.lenient"}
+    assert loaded & (heavy | {f"rightcall.{module}" for module in ours}) == set()
+
+
 def test_an_executor_opens_without_what_only_calls_need() -> None:
     loaded = modules_after("from rightcall import Executor; Executor.open_sync(store='memory').close()")
     assert "rightcall.executor.shipped" in loaded
-    heavy = {"asyncio", "jsonschema_rs", "subprocess", "sqlite3", "tomllib"}
+    heavy = {"asyncio", "inspect", "jsonschema_rs", "logging", "pathlib", "subprocess", "sqlite3", "tomllib"}
     ours = {"executor.pipeline", "gate.judge", "tools.run", "tools.write.desk", "tools.write.save", "tools.web"}
     families = ("tools.git", "tools.sandbox", "tools.code.s", "tools.code.h", "policy.commands.", "base.http")
     assert loaded & (heavy | {f"rightcall.{module}" for module in ours}) == set()

@@ -15,6 +15,7 @@ Each package below is one stage or one door, and offers its own names in the sam
 """
 
 import sys
+from _thread import _count  # pyright: ignore[reportPrivateUsage] - `threading` would be loaded for it
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -76,6 +77,8 @@ def front(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
             if name in names.split():
                 from importlib import import_module
 
+                if home != "errors" and not _count():
+                    lighten()
                 value = getattr(import_module(f"{package}.{home}"), name)
                 setattr(sys.modules[package], name, value)
                 return value
@@ -85,6 +88,18 @@ def front(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any],
         return sorted(sys.modules[package].__all__)
 
     return load, names
+
+
+def lighten() -> None:
+    """Loads msgspec without `typing_extensions`, which it would load where that is installed, for names that `typing`
+    has since Python 3.11, and which takes as long to load as all of msgspec. Meanwhile no other thread can load it."""
+    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    finally:
+        del sys.modules["typing_extensions"]
 
 
 class LateLog:

@@ -15,6 +15,8 @@ import sys
 from importlib import import_module
 from typing import Any, Final, TextIO
 
+from rightcall import lighten
+
 __all__ = ["CLOSED_PIPE", "COMMANDS", "INTERRUPTED", "OK", "REFUSED", "USAGE", "home_of", "main", "suffix_of"]
 
 COMMANDS: Final = {
@@ -89,6 +91,7 @@ def main(argv: list[str] | None = None) -> int:
             notices.finish()
         os._exit(code)  # everything is said and recorded; tearing down takes as long as judging
 
+    lighten()
     from rightcall.cli.terminal import Ending
 
     ending = Ending()

@@ -18,16 +18,13 @@ from rightcall.base.json.marks import used
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import cut_counted, escaped, render_json
 from rightcall.errors import CallError, StoreError
-from rightcall.executor.messages import LONGEST as LONGEST_SUMMARY
-from rightcall.executor.messages import Content, Outcome, error_content, mark_as_data, short
 from rightcall.executor.request import TOO_MANY_PATHS
 from rightcall.executor.toolbox import Equipped, Inner, Toolbox, inner_calls, names_of
-from rightcall.gate.examples import hint, unknown_tool_hint
 from rightcall.gate.gate import Gate
 from rightcall.policy.decide import denial, effect_denial, may_use, not_whitelisted
 from rightcall.policy.effects import word_for
 from rightcall.policy.settings import Rights
-from rightcall.policy.types import Decision, Facts, Metadata, Request, Result
+from rightcall.policy.types import Decision, Facts, Request, Result
 from rightcall.record.admission import Admission, ApprovalQuestion, Decide
 from rightcall.record.tables import NO_INPUTS, CallBody, EndBody, Inputs, Store, Tables
 from rightcall.types import Batch, Call, Effect, Problem, Reading, Repair, StrategyName, Verdict
@@ -238,11 +235,13 @@ def end_body(
     result: Result, summary: str, arguments: Any, redactor: Redactor, *, tokens: int = 0, answer: str = ""
 ) -> EndBody:
     """What came of a call; a tool that quotes its secret arguments is not quoted."""
+    from rightcall.executor.messages import LONGEST, short  # late: a call that only begins has nothing to show
+
     return EndBody(
         status="success" if result.ok else "failed",
         execution_time=round(result.seconds * 1e3, 3),
         error=None if result.error is None else redact_text(result.error, LONGEST_VALUE, arguments, redactor),
-        summary=short(redact_text(summary, LONGEST_SUMMARY + 1, arguments, redactor)),
+        summary=short(redact_text(summary, LONGEST + 1, arguments, redactor)),
         tokens=tokens,
         cached=result.cached,
         answer=answer,
@@ -502,11 +501,11 @@ def hide_tools(verdict: Verdict, found: Equipped, toolbox: Toolbox, rights: Righ
     problems = tuple(replace(one, message=without_names(one.message, hidden)) for one in verdict.problems)
     if not all(inner.told for inner in _inside(verdict, found.tool.rules.batch, toolbox)):
         problems = (*(one for one in problems if one.code != "inner_call"), _UNTOLD)
-    return (
-        verdict
-        if problems == verdict.problems
-        else replace(verdict, problems=problems, hint=hint(found.tool, problems, given=verdict.found))
-    )
+    if problems == verdict.problems:
+        return verdict
+    from rightcall.gate.examples import hint  # late, wherever it is used: a call that fits gets none
+
+    return replace(verdict, problems=problems, hint=hint(found.tool, problems, given=verdict.found))
 
 
 def without_names(message: str, hidden: list[str]) -> str:
@@ -587,6 +586,8 @@ def _unknown(name: str, toolbox: Toolbox, rights: Rights) -> Decision:
     missing = "" if toolbox.servers is None else toolbox.servers.missing(name)
     if missing:
         return Decision("deny", "unavailable", f"Tool '{escaped(name, 100)}' is not here: {missing}", _COMES_BACK)
+    from rightcall.gate.examples import unknown_tool_hint
+
     names = [one.tool.name for one in toolbox.usable(rights)]
     near = [one for one in toolbox.gate.catalog.find(name).suggestions if one in names]
     reason = f"Validation failed: Unknown tool `{escaped(name, 100)}`"
@@ -602,38 +603,11 @@ def _invalid(written: Written, found: Equipped, toolbox: Toolbox, rights: Rights
     told = verdict.hint
     called = as_written(written, found.tool.name)
     if told and called in found.tool.rules.names:
+        from rightcall.gate.examples import hint
+
         told = hint(replace(found.tool, name=called), verdict.problems, given=verdict.found)
     problems = "; ".join(problem.message for problem in verdict.problems) or "the arguments cannot be read"
     return Decision("deny", "validation", f"Validation failed: {problems}", told)
-
-
-def refused(
-    written: Written, admission: Admission, found: Equipped | None, rights: Rights, stages: Mapping[str, float]
-) -> Outcome:
-    """A call that did not run, or that waits for a person. A name that it was mapped to is only told to a caller who
-    may know of that tool."""
-    decision, verdict = admission.decision, written.verdict
-    waiting = decision.kind == "ask"
-    hint = _waiting_hint(decision) if waiting else stubborn_hint(admission, decision.hint)
-    known = found is not None and may_use(rights, found.tool.name, own=found.own, effects=found.tool.effects)
-    name = found.tool.name if found is not None and known else as_written(written, written.name)
-    content, summary = error_content(decision.reason, hint), admission.earlier.partition(": ")[2]
-    return Outcome(
-        ok=False,
-        tool=name,
-        content=f"{content}\n{mark_as_data(name, summary)}" if summary else content,
-        error=decision.reason,
-        hint=hint,
-        decision=decision,
-        status="waiting" if waiting else "refused",
-        call=verdict.call,
-        repairs=verdict.repairs,
-        metadata=Metadata(call=admission.call, recorded=admission.call > 0, stages=stages),
-    )
-
-
-def _waiting_hint(decision: Decision) -> str:
-    return f"Approval {decision.approval} is pending. Do not retry yet. After approval, send the identical call."
 
 
 def stubborn_hint(admission: Admission, hint: str | None) -> str | None:
@@ -645,38 +619,3 @@ def stubborn_hint(admission: Admission, hint: str | None) -> str | None:
     times = f"This call was refused {admission.refusals} times"
     stubborn = f"{times}. Do not repeat it. Change the arguments or continue without it."
     return f"{stubborn} {hint}" if hint else stubborn
-
-
-def ran(
-    call: Call, verdict: Verdict, decision: Decision, result: Result, shown: Content, metadata: Metadata,
-) -> Outcome:  # fmt: skip
-    """A call that ran, whatever came of it."""
-    outcome = Outcome(
-        ok=result.ok,
-        tool=call.name,
-        content=shown.text,
-        result=result.value,
-        error=result.error,
-        decision=decision,
-        status="success" if result.ok else "failed",
-        call=call,
-        repairs=verdict.repairs,
-        summary=short(shown.summary),
-        metadata=metadata,
-    )
-    if verdict.mode == "warn" and verdict.problems and verdict.hint:
-        return replace(outcome, hint=verdict.hint, content=f"{shown.text}\n\n{verdict.hint}")
-    return outcome
-
-
-def nobody_answered(outcome: Outcome) -> Outcome:
-    """A call whose question has expired while it waited: nobody to ask means no."""
-    error = "Approval timed out. The call did not run"
-    hint = "Sending the identical call again asks again."
-    return replace(outcome, status="refused", error=error, hint=hint, content=error_content(error, hint))
-
-
-def asked_in_vain(outcome: Outcome, trouble: str) -> Outcome:
-    """A call that still waits, because the host's own way of asking failed."""
-    error = f"{outcome.error}. {trouble}" if outcome.error else trouble
-    return replace(outcome, error=error, content=error_content(error, outcome.hint))

@@ -460,7 +460,7 @@ class Executor:
         tell_judgement(span, outcome, 0, now())
         if outcome.status != "waiting" or outcome.decision is None or outcome.decision.approval is None:
             return outcome
-        from rightcall.executor.calls import asked_in_vain, nobody_answered
+        from rightcall.executor.outcomes import asked_in_vain, nobody_answered
         from rightcall.executor.pipeline import answered
 
         since = now()

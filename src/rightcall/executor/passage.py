@@ -15,7 +15,6 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
 from rightcall.catalog.tool import Tool
 from rightcall.executor.calls import Who, Written, call_body, fault_body, faulty, question, reason_told, stubborn_hint
-from rightcall.executor.messages import error_content
 from rightcall.executor.request import UNREADABLE, Ground, Occasion, attempt_request, build_request, canonical
 from rightcall.executor.rights import (
     DoorRights,
@@ -29,7 +28,6 @@ from rightcall.executor.rights import (
     unknown_tool,
 )
 from rightcall.executor.toolbox import Equipped, Toolbox
-from rightcall.gate.examples import deprecated_hint, hint
 from rightcall.policy.decide import (
     denial,
     effect_denial,
@@ -57,6 +55,8 @@ def unsure(verdict: Verdict, tool: Equipped, confidence: float) -> bool:
 def as_it_was(verdict: Verdict, tool: Equipped, mode: Mode) -> Verdict:
     """The call is what the model wrote, and does not fit: the hint says what it seems to mean, for the model to say so
     itself. Where the host is only warned it runs as it was written."""
+    from rightcall.gate.examples import hint  # late, as what is told of a refusal below: most calls fit and pass
+
     problems = tuple(_problems(verdict))
     found = verdict.found
     warned = mode == "warn" and found is not None and type(found.arguments) is dict
@@ -226,6 +226,8 @@ def _is_told(verdict: Verdict, name: str) -> bool:
 def _moved(here: Here, verdict: Verdict, tool: Tool) -> Verdict:
     """The host has chosen a tool that another one has replaced: its input can be changed, which tool runs cannot. Where
     the model is only warned, it runs as it was written."""
+    from rightcall.gate.examples import deprecated_hint
+
     new = own_name(here.host, tool.rules.replaced_by or "")
     tool = replace(tool, rules=replace(tool.rules, replaced_by=new))
     target = here.box.gate.catalog.get(new)
@@ -554,11 +556,15 @@ def _refusal(verdict: Verdict, admission: Admission) -> str:
         return decision.reason
     if decision.rule in ("validation", "unknown_tool") and verdict.hint:
         return stubborn_hint(admission, verdict.hint) or verdict.hint
+    from rightcall.executor.messages import error_content
+
     return error_content(decision.reason, stubborn_hint(admission, decision.hint))
 
 
 def _waiting(decision: Decision, desk: str | None) -> str:
     """Nothing in it is of the model's own words."""
+    from rightcall.executor.messages import error_content
+
     waiting = decision.approval
     if desk is None:
         pending = f"Approval {waiting} is pending. Do not retry yet. After approval, send the identical call."

@@ -37,15 +37,14 @@ from rightcall.executor.calls import (
     hush_reasons,
     objection,
     question,
-    ran,
     reason_told,
     record_later,
-    refused,
     tell_people,
     unrecorded,
 )
 from rightcall.executor.guesses import LOOP, LoopNews, answer_digest, decided
 from rightcall.executor.messages import Content, Outcome, content, error_content, mark_as_data
+from rightcall.executor.outcomes import ran, refused
 from rightcall.executor.request import (
     UNREADABLE,
     Ground,

@@ -8,11 +8,10 @@ A `View` says how the results of one tool are shaped and summed up before.
 """
 
 import enum
+from _json import encode_basestring  # as `json` has it, which loads much that is not needed here
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from json import loads
-from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any, cast
 
@@ -337,6 +336,8 @@ def _end_in_json(text: str, room: int) -> int:
     written = quoted_text(text)
     if len(written) - 2 <= room:
         return len(text)
+    from json import loads  # late: only a text that is cut needs it
+
     for end in range(1 + max(room, 0), 0, -1):
         with suppress(ValueError):  # an escape is cut in the middle; none is longer than six characters
             return len(loads(f'"{written[1:end]}"'))

@@ -493,11 +493,12 @@ def _refuse_misplaced(source: Source, document: Table, known: tuple[str, ...]) -
 
 
 def _digest(source: Source, document: Table) -> str:
-    from hashlib import sha256  # late, both: only somebody who has a policy pays for them
-    from json import dumps
+    from hashlib import sha256  # late: only somebody who has a policy pays for it
 
     text = source.text
     if text is None:
+        from json import dumps  # late: a file has its own text
+
         try:
             text = dumps(document, sort_keys=True, separators=(",", ":"), default=dict)
         except (TypeError, ValueError):

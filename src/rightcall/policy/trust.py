@@ -24,7 +24,7 @@ from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
-from msgspec import Struct
+from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
 from rightcall.base.files.guarded import identity, plain_file, state_folder, state_folders
@@ -135,8 +135,6 @@ def stop_at(*files: str) -> Pause | None:
 
 def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
     """Keep it, or let calls go on. OSError where that cannot be done in one of its places; the others have it."""
-    from msgspec import json
-
     from rightcall.base.files.guarded import whole_file
 
     faults: list[OSError] = []
@@ -159,8 +157,6 @@ def put_stop(pause: Pause | None, store: str = EVERYWHERE) -> None:
 
 
 def _read_stop(file: str) -> Pause | None:
-    from msgspec import MsgspecError, json
-
     from rightcall.base.files.guarded import plain_file
 
     try:
@@ -312,18 +308,24 @@ def _disbelief_in_note(file: str, found: os.stat_result) -> str:
 
 
 def _read(file: str) -> dict[str, Any] | None:
-    from json import loads
-
     try:
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as opened:
             if problem := _disbelief_in_note(file, os.fstat(handle)):
                 warn(f"{problem}; it does not count")
                 return None
-            found: Any = loads(opened.read(_MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
+            found = _decoded(opened.read(_MOST_BYTES))
+    except (OSError, ValueError, MsgspecError, RecursionError):
         return None
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _decoded(text: bytes) -> Any:
+    if b"\\ud" not in text:
+        return json.decode(text)
+    from json import loads  # late: only a path that is no UTF-8 has half a character in it
+
+    return loads(text)
 
 
 # ── policy files as they are found ────────────────────────────────────────────────────────────────────────────────────

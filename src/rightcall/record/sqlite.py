@@ -8,12 +8,12 @@ everybody, and refusing clearly while the file cannot be used.
 import os
 import sqlite3
 import threading
+from _queue import Empty, SimpleQueue  # not `queue`, which loads much that is not needed here
 from collections import deque
 from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from math import inf
-from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import cast
 from weakref import WeakSet, finalize
@@ -58,7 +58,6 @@ from rightcall.record.tables import (
     pause_between_looks,
     report,
 )
-from rightcall.record.verify import retain
 
 # ── readers ──
 # Connections that only read, for `look`: as many as look at once. They see the last commit and hold up nobody.
@@ -171,7 +170,11 @@ def tidy(tables: SqliteTables, clock: Clock) -> None:
 def keep_records(tables: SqliteTables, clock: Clock, days: int) -> None:
     """Every hour, and again at once while there is more: what is too old goes, some of it in each transaction."""
     wall = clock.wall()
-    if (tables.meta("kept") or "") <= wall[:13] and retain(tables, days, clock.now()):
+    if (tables.meta("kept") or "") > wall[:13]:
+        return
+    from rightcall.record.verify import retain  # late: once in an hour
+
+    if retain(tables, days, clock.now()):
         tables.put_meta("kept", _next_hour(wall))
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
 from secrets import token_hex
 from typing import Any, Literal, cast
 
@@ -588,7 +587,10 @@ def last_verified(store: object) -> Verified | None:
     """None where nobody verified it yet, or another user did."""
     place = _place_of(store)
     try:
-        return None if place is None else json.decode(Path(place).read_bytes(), type=Verified)
+        if place is None:
+            return None
+        with open(place, "rb") as stream:
+            return json.decode(stream.read(), type=Verified)
     except (OSError, DecodeError):
         return None
 

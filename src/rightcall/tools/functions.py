@@ -8,10 +8,8 @@ data (`shape_result`), which belongs to nobody: what is kept in a cache or writt
 the tool that made it.
 """
 
-import dataclasses
 import enum
 import functools
-import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
@@ -237,7 +235,9 @@ def local_tool(thing: Any) -> LocalTool:
 
 
 def _record(function: Any, said: _Declaration) -> LocalTool:
-    from rightcall.catalog.functions import converter  # late: the tools that ship with us need none
+    from inspect import iscoroutinefunction  # late, as what follows: the tools that ship with us need none
+
+    from rightcall.catalog.functions import converter
 
     definition = _definition(function)
     called = checked_name(said.name if said.name is not None else definition["name"])
@@ -245,7 +245,7 @@ def _record(function: Any, said: _Declaration) -> LocalTool:
     words = checked_effects(called, said.effects)
     places = checked_places(called, "paths", said.paths, schema)
     reads_only = words is not None and set(words) <= {"read"}
-    if inspect.iscoroutinefunction(said.state):
+    if iscoroutinefunction(said.state):
         raise ToolError(f"{called}: state is asked before and after each call and must not be asynchronous")
     return LocalTool(
         name=called,
@@ -275,13 +275,15 @@ def _definition(function: Any) -> dict[str, Any]:
     if isinstance(function, staticmethod | classmethod):
         kind = type(cast("Any", function)).__name__
         raise ToolError(f"put @{kind} above @tool, so that the tool is the function itself")
+    from inspect import signature
+
     from rightcall.catalog.functions import from_python
 
     definition = dict(from_python(function))
     own_name = getattr(cast("Any", function), "__name__", None)
     if isinstance(own_name, str):
         definition["name"] = own_name
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in signature(function).parameters.values():
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise ToolError(
                 f"{definition['name']}: `{parameter.name}` is positional-only; a model's arguments always have names"
@@ -303,7 +305,9 @@ def fixed_arguments(function: Function) -> frozenset[str]:
 
 
 def _wants_self(function: Any) -> bool:
-    first = next(iter(inspect.signature(function).parameters), "")
+    from inspect import signature
+
+    first = next(iter(signature(function).parameters), "")
     return first in ("self", "cls")
 
 
@@ -564,8 +568,10 @@ class Gatherer:
 
 def _field_names(kind: Any) -> Iterable[str] | None:
     """The names of a record's parts, whoever made it; None when it is no record."""
-    if dataclasses.is_dataclass(kind):
-        return [field.name for field in dataclasses.fields(kind)]
+    if hasattr(kind, "__dataclass_fields__"):
+        from dataclasses import fields  # late: who has such a record has loaded it
+
+        return [field.name for field in fields(kind)]
     if hasattr(kind, "__attrs_attrs__"):
         return [field.name for field in kind.__attrs_attrs__]
     if hasattr(kind, "__struct_fields__"):

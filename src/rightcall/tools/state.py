@@ -4,7 +4,6 @@ Approvals are bound to it, repeated calls are counted by it, results are kept un
 content is read.
 """
 
-import logging
 import os
 import sys
 import threading
@@ -15,7 +14,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import PurePath
 from stat import S_ISDIR
 from time import monotonic, time_ns
 from typing import Any, NoReturn, Self, cast
@@ -24,6 +22,7 @@ from msgspec import Struct, json, msgpack, to_builtins
 from msgspec.json import encode
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.files.sight import O_PATH
 from rightcall.base.json.strict import values_at
 from rightcall.base.text import fault_text
@@ -36,7 +35,7 @@ _SETTLED = 20_000_000
 """Nanoseconds. File times are coarse (up to 10 ms on Linux): a file that was changed a moment ago could change again
 without looking any different."""
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 _Look = tuple[str | int, ...]
 
@@ -140,8 +139,8 @@ def _digest(parts: list[Any]) -> str:
 
 
 def _as_text(value: Any) -> str:
-    if isinstance(value, PurePath):
-        return str(value)
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(cast("os.PathLike[str]", value)))
     raise TypeError  # the text of an unknown object may hold its address: the same state would look new each time
 
 

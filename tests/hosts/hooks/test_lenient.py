@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks, lenient
+from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks
+from rightcall.hosts.hooks.lenient import lenient
 from rightcall.hosts.hooks.wires import WrongEvent
 
 pytestmark = pytest.mark.promise("H-05")

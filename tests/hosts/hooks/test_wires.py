@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec import json
+from msgspec.structs import astuple
 
 from rightcall.executor.door import Door
 from rightcall.executor.passage import Passage
@@ -127,7 +128,7 @@ def event(name: str, **fields: Any) -> dict[str, Any]:
 def test_claude_codes_events_are_read() -> None:
     call = {"tool_name": "mcp__files__write", "tool_input": {"path": "a"}, "tool_use_id": "t1"}
     before = CLAUDE.read(event("PreToolUse", **call))
-    assert before[:6] == ("before", "write", {"path": "a"}, "files", "s", "t1")
+    assert astuple(before)[:6] == ("before", "write", {"path": "a"}, "files", "s", "t1")
     answer = [{"type": "text", "text": "written"}]
     after = CLAUDE.read(event("PostToolUse", **call, tool_response=answer, duration_ms=1500))
     assert (after.kind, after.ok, after.summary, after.seconds) == ("after", True, "written", 1.5)
@@ -141,7 +142,7 @@ def test_claude_codes_events_are_read() -> None:
 
 def test_geminis_events_name_the_server_beside_the_tool() -> None:
     call = {"tool_name": "mcp_my_files_write", "tool_input": {}, "mcp_context": {"server_name": "my_files", "tool_name": "write"}}  # fmt: skip  # noqa: E501
-    assert GEMINI.read(event("BeforeTool", **call))[:4] == ("before", "write", {}, "my_files")
+    assert astuple(GEMINI.read(event("BeforeTool", **call)))[:4] == ("before", "write", {}, "my_files")
     failed = GEMINI.read(event("AfterTool", **call, tool_response={"error": {"message": "full"}}))
     assert (failed.kind, failed.ok, failed.error) == ("after", False, "full")
 

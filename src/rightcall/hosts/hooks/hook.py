@@ -9,12 +9,12 @@ Only the standard library, and as little of it as does it.
 
 import _signal  # pyright: ignore[reportMissingImports] - not `signal`, which loads much that is not needed here
 import os
-import sys
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from rightcall import lighten
 from rightcall.base.files.guarded import identity
 from rightcall.hosts.hooks.place import (
     DEADLINE,
@@ -362,7 +362,7 @@ def _asks_for_help(arguments: list[str]) -> bool:
 
 def judge_event(options: Options, event: bytes, allow: Callable[[float], None]) -> str:
     """What is to be printed. `allow` is told how many seconds the policy gives in all. Never raises."""
-    _lighten()
+    lighten()
     from rightcall.hosts.hooks.judgement import Failed, Hook, Hooks  # late: the whole engine
 
     mode = cast("Mode | None", options.mode)
@@ -385,15 +385,3 @@ def judge_event(options: Options, event: bytes, allow: Callable[[float], None]) 
         return failed.answer
     finally:
         hooks.close()
-
-
-def _lighten() -> None:
-    """msgspec would load `typing_extensions` where it is installed, only to know a type of it by sight; no type of
-    ours is one, and it takes as long to load as all of msgspec."""
-    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
-        return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    try:
-        import msgspec  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    finally:
-        del sys.modules["typing_extensions"]
