@@ -82,7 +82,7 @@ def test_serve_opens_its_gateway_for_callers_on_other_machines(tmp_path: Path) -
     file = tmp_path / "rightcall.toml"
     file.write_text(ASKS)
     options = Namespace(policy=str(file), root=str(tmp_path), no_audit=True)
-    with open_door(options) as door:
+    with open_door(options, "memory") as door:
         door.know([{"name": "t", "inputSchema": {"type": "object"}}])
         passage = door.judge("t", {})
     assert passage.action == "ask"

@@ -69,9 +69,12 @@ def test_a_token_from_a_store_that_is_gone_is_not_called_wrong(cluster: Cluster)
     cluster.server.start()
 
 
-def test_a_node_takes_four_connections_at_most(cluster: Cluster) -> None:
+def test_a_server_is_one_node_and_takes_four_connections_at_most(cluster: Cluster) -> None:
     client = McpClient(cluster)
     for number in range(10):
         client.call("notes_echo", text=str(number))
         cluster.complete()
     assert cluster.connections() <= 4 * len(cluster.nodes)
+    name = cluster.url.split("/")[3].partition("?")[0]
+    leases = cluster.server.run("SELECT count(*) FROM rightcall.nodes WHERE until > clock_timestamp()", name)
+    assert leases == [(len(cluster.nodes),)]

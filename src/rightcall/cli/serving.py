@@ -22,6 +22,7 @@ from rightcall.record.tables import Store
 if TYPE_CHECKING:
     from rightcall.doctor.traffic import PracticeClient
     from rightcall.executor.door import Door
+    from rightcall.executor.executor import StoreSource
     from rightcall.policy.watch import PolicyInForce
     from rightcall.server.access import Access
     from rightcall.server.app import Service
@@ -70,11 +71,11 @@ def assembled(
     endpoint = None
     try:
         if wanted.gateway and policy.current.servers:
-            endpoint = open_endpoint(options, lines.say, wanted.seat)
+            endpoint = open_endpoint(options, lines.say, wanted.seat, _store(options, recording))
         client = _practice_client(options, recording)
         parts = Parts(
             recording, callers, _watcher(options, lines, _redactor(policy, recording), client), endpoint,
-            _own_tools(options, policy.current, wanted.seat), seat=wanted.seat,
+            _own_tools(options, policy.current, wanted.seat, _store(options, recording)), seat=wanted.seat,
             ending=None if client is None else client.stop,
         )  # fmt: skip
         treated = treatment(options, policy.current)
@@ -116,7 +117,15 @@ def _watcher(
     return watcher if client is None else _without_practice(watcher)
 
 
-def _own_tools(options: Namespace, policy: Policy, seat: Seat | None) -> OwnTools | None:
+def _store(options: Namespace, recording: Recording | None) -> StoreSource:
+    """For the gateway and the server's own tools. On PostgreSQL a process has one store, and so four connections at
+    most; of a file each has its own."""
+    if recording is None or options.no_audit:
+        return "memory"
+    return recording.store if hasattr(recording.store, "address") else None
+
+
+def _own_tools(options: Namespace, policy: Policy, seat: Seat | None, store: StoreSource) -> OwnTools | None:
     if not options.servers:
         return None
     if not policy.servers:
@@ -124,7 +133,6 @@ def _own_tools(options: Namespace, policy: Policy, seat: Seat | None) -> OwnTool
     from rightcall.executor.executor import Executor
     from rightcall.server.own_tools import OwnTools
 
-    store = "memory" if options.no_audit else None
     executor = Executor.open(options.root, policy_file(options), code=False, store=store)
     executor.reach = None if seat is None else seat.opening("tools")
     return OwnTools(executor)
@@ -189,7 +197,9 @@ def _stop(recording: Recording) -> None:
 # The MCP gateway as the commands start it: the policy file's servers, its door, and what people are told.
 
 
-def open_endpoint(options: Namespace, tell: Callable[[str], None], seat: Seat | None = None) -> Endpoint:
+def open_endpoint(
+    options: Namespace, tell: Callable[[str], None], seat: Seat | None = None, store: StoreSource = None
+) -> Endpoint:
     """The gateway and its endpoint. Without an audit it remembers in memory only. Of several workers one tells which
     servers came and went."""
     from rightcall.mcp.gateway.shared import Place, SharedGateway
@@ -197,20 +207,19 @@ def open_endpoint(options: Namespace, tell: Callable[[str], None], seat: Seat | 
     from rightcall.server.mcp import Endpoint
 
     if seat is None:
-        return Endpoint(SharedGateway(open_door(options), open_link, news=tell))
+        return Endpoint(SharedGateway(open_door(options, store), open_link, news=tell))
     place = Place(seat.hello.name, seat.opening)
 
     def news(text: str) -> None:
         if seat.tells:
             tell(text)
 
-    return Endpoint(SharedGateway(open_door(options), open_link, news=news, place=place), seat.hello.name)
+    return Endpoint(SharedGateway(open_door(options, store), open_link, news=news, place=place), seat.hello.name)
 
 
-def open_door(options: Namespace) -> Door:
+def open_door(options: Namespace, store: StoreSource = None) -> Door:
     from rightcall.executor.door import Door
 
-    store = "memory" if getattr(options, "no_audit", False) else None
     try:
         return Door.open("gateway", policy_file(options), strict=True, root=options.root, store=store, remote=True)
     except StoreError as error:

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     import psycopg
 
 EVERY = 3 * SECOND // 4
-"""How often a node looks for what others left behind: a call ends within two seconds after the lease of its node."""
-_PURGE_EVERY = 5 * SECOND
+"""How often a node looks whether all others live: a call ends within two seconds after the lease of its node."""
+_ALL_EVERY = 5 * SECOND
+"""How often it looks for everything that is over, which costs more the more calls are under way."""
 ANCHOR_SECONDS = 60.0
 ANCHOR_RECORDS = 1_000
 """After so much time or so many records, whichever is first, the heads of the other chains are written down."""
@@ -43,6 +44,7 @@ _UNFINISHED = (
     " OR EXISTS (SELECT 1 FROM approvals WHERE status IN ('waiting', 'approved') AND expires_at <= %s)"
     " OR EXISTS (SELECT 1 FROM grants WHERE expires_at <= %s)"
 )
+_LEASES = "SELECT id, epoch FROM nodes WHERE until > clock_timestamp()"
 _OTHERS = "SELECT id, seq, hash FROM nodes WHERE id <> %s AND seq > 0 ORDER BY id"
 
 
@@ -56,7 +58,12 @@ class Chores:
         self._kept: int | None = None
         """When this node last saw to it."""
         self._done: int | None = None
-        self._purged: int | None = None
+        self._looked: int | None = None
+        """When it last looked for everything that is over,"""
+        self._is_left = False
+        """and whether there was anything."""
+        self._leases: set[Any] = set()
+        """Of all nodes that lived when it last looked."""
         self._days: set[str] = set()
         self._anchored = monotonic()
         self._anchored_at = 0
@@ -71,14 +78,15 @@ class Chores:
             self._days.update(make_days(connection, wall[:10], _AHEAD))
         if self._done is not None and 0 <= now - self._done < EVERY:
             return []
-        self._done = now
-        if self._purged is None or not 0 <= now - self._purged < _PURGE_EVERY:
-            self._purged = now
-            connection.execute(_OLD.encode(), (now - HOUR,))
+        again, self._done = self._done is None, now
         works: list[Callable[[Tables], object]] = []
-        found = connection.execute(_UNFINISHED, (wall, now, now)).fetchone()
-        if found is not None and found[0]:
-            works.append(tidy)
+        if self._is_one_gone(connection) or again or self._is_left or not 0 <= now - (self._looked or 0) < _ALL_EVERY:
+            self._looked = now
+            connection.execute(_OLD.encode(), (now - HOUR,))
+            found = connection.execute(_UNFINISHED, (wall, now, now)).fetchone()
+            self._is_left = found is not None and found[0]
+            if self._is_left:
+                works.append(tidy)
         if self._keep and (self._kept is None or now - self._kept >= HOUR):
             self._kept = now
             works.append(lambda tables: retain(tables, self._keep, now))
@@ -89,6 +97,11 @@ class Chores:
                 works.append(lambda tables: write_anchor(tables, heads))
             self._anchored, self._anchored_at = monotonic(), chain.seq
         return works
+
+    def _is_one_gone(self, connection: "psycopg.Connection[Any]") -> bool:
+        """Whether a node that lived has died or left since."""
+        before, self._leases = self._leases, set(connection.execute(_LEASES).fetchall())
+        return not before <= self._leases
 
     def _is_anchor_due(self, chain: Chain) -> bool:
         late = monotonic() - self._anchored >= ANCHOR_SECONDS
