@@ -27,9 +27,8 @@ from typing import Any, Final
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.errors import PolicyError
 from rightcall.policy.settings import Policy
-from rightcall.policy.watch import INTERVAL, PolicyInForce
+from rightcall.policy.watch import INTERVAL, PolicyInForce, PolicyWatch
 from rightcall.server.app import has_terminal, is_reload
 from rightcall.server.workers.accepting import Board
 from rightcall.server.workers.figures import Figures
@@ -122,6 +121,7 @@ class Parent:
         self._pause = 0.0
         self._renewing = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._watching = PolicyWatch(plan.policy, lambda _: None, self._noted)
         self._relays = Relays(os.path.join(self._folder, "servers.sock"))
 
     def run(self) -> int:
@@ -299,22 +299,14 @@ class Parent:
     # ── the policy ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _watch(self) -> None:
+        """One look for all workers, which then take what the file says."""
         while True:
             await asyncio.sleep(INTERVAL)
-            self._look()
+            self._watching.look_now()
 
-    def _look(self) -> None:
-        """One look for all workers, which then take what the file says."""
-        policy = self._plan.policy
-        found = policy.changed()
-        if isinstance(found, Policy):
-            policy.take(found)
-            how = " (untrusted: only stricter settings apply)" if found.standing == "tightened" else ""
-            self._plan.say(f"policy reloaded{how}", "warning")
-        elif isinstance(found, PolicyError):
-            policy.keep(str(found))
-        if found is not None:
-            self._broadcast(POLICY, policy.current.digest.encode())
+    def _noted(self, what: str, policy: Policy, problem: str | None) -> None:
+        del what, problem
+        self._broadcast(POLICY, policy.digest.encode())
 
     # ── signals ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -330,7 +322,7 @@ class Parent:
     async def _renew(self) -> None:
         """Take the policy of now, and put new workers in the place of the old ones, one after another: each is ready
         before the other takes no more."""
-        self._look()
+        self._watching.look_now()
         say, policy = self._plan.say, self._plan.policy
         if self._renewing.locked():
             say("SIGHUP: workers are being replaced already", "warning")
