@@ -59,6 +59,9 @@ ADDING: Final = 0.5
 """Seconds in which a worker must have said its figures; of one that does not the last ones count."""
 ENDING: Final = 40.0
 """Seconds in which workers must have ended; they themselves give requests 30."""
+FOLDER: Final = "rightcall-serve-"
+_LONG: Final = 60
+"""Characters of a folder: the name of a socket in it has about a hundred at most."""
 SPARE: Final = 3
 """How many times as many workers there may be while they are replaced."""
 
@@ -106,7 +109,8 @@ class Parent:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._folder = tempfile.mkdtemp(prefix="rightcall-")  # nobody else may look into it
+        place = tempfile.gettempdir()
+        self._folder = tempfile.mkdtemp(prefix=FOLDER, dir=place if len(place) < _LONG else "/tmp")  # ours alone
         self._shared = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  for as long as the server runs
         self._places = plan.hello.workers * SPARE + 2
         self._shared.truncate(self._places * 4096)
