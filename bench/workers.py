@@ -70,10 +70,9 @@ def _proxying(folder: Path) -> Pair:
             cost(one, one.job(**{**job, "count": REQUESTS // 4}), 0.0)  # things are loaded
         resting = [idle(one) for one in ours]
         before = _answered(_url(ours[1]))
-        best = [
-            min((cost(one, one.job(**job), rest) for _ in range(ROUNDS)), key=lambda found: found.cpu)
-            for one, rest in zip(ours, resting, strict=True)
-        ]
+        pairs = list(zip(ours, resting, strict=True))
+        rounds = [[cost(one, one.job(**job), rest) for one, rest in pairs] for _ in range(ROUNDS)]
+        best = [min(column, key=lambda one: one.cpu) for column in zip(*rounds, strict=True)]
         return Pair(best[0], best[1], _shares(before, _answered(_url(ours[1]))))
 
 
@@ -82,24 +81,27 @@ def _url(one: Contender) -> str:
 
 
 def _bridging(folder: Path) -> Pair:
-    best: list[Cost] = []
-    shares: list[float] = []
-    for count in (1, 2):
-        place = folder / f"gateway{count}"
-        place.mkdir()
-        (place / "rightcall.toml").write_text(POLICY % json.dumps(SERVER))
-        with gateway(place, None, "--workers", str(count), "--no-console") as (pid, url):
-            base = url.removesuffix("/mcp")
+    with ExitStack() as stack:
+        found: list[tuple[int, str]] = []
+        for count in (1, 2):
+            place = folder / f"gateway{count}"
+            place.mkdir()
+            (place / "rightcall.toml").write_text(POLICY % json.dumps(SERVER))
+            found.append(stack.enter_context(gateway(place, None, "--workers", str(count), "--no-console")))
+        for pid, url in found:
+            _called(pid, url, CALLS // 2)  # things are loaded
+        base = found[1][1].removesuffix("/mcp")
+        before = _answered(base)
+        rounds = [[_called(pid, url, CALLS) for pid, url in found] for _ in range(ROUNDS)]
+        best = [min(column, key=lambda one: one.cpu) for column in zip(*rounds, strict=True)]
+        return Pair(best[0], best[1], _shares(before, _answered(base)))
 
-            def cpu(pid: int = pid) -> float:
-                return sum(cpu_of(one) for one in (pid, *_ours(pid)))
 
-            asyncio.run(over_http(cpu, url, "files_read_file", CLIENTS, CALLS // 2))
-            before = _answered(base) if count == 2 else {}
-            found = [asyncio.run(over_http(cpu, url, "files_read_file", CLIENTS, CALLS)) for _ in range(ROUNDS)]
-            best.append(Cost(*min(found, key=lambda one: one.cpu)))
-            shares = _shares(before, _answered(base)) if count == 2 else []
-    return Pair(best[0], best[1], shares)
+def _called(pid: int, url: str, calls: int) -> Cost:
+    def cpu() -> float:
+        return sum(cpu_of(one) for one in (pid, *_ours(pid)))
+
+    return Cost(*asyncio.run(over_http(cpu, url, "files_read_file", CLIENTS, calls)))
 
 
 def _ours(pid: int) -> list[int]:

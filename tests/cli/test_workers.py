@@ -2,6 +2,8 @@
 
 import os
 import signal
+import stat
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec import json
 
+from rightcall.server.workers.parent import FOLDER
 from support import tool_server
 from support.cli import Runner, start, write_trusted
 from support.proxies import request
@@ -213,12 +216,17 @@ def test_sighup_replaces_all_workers_and_no_request_fails(tmp_path: Path) -> Non
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_worker_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
-    with serving_with(tmp_path, 2, "--policy", with_server(tmp_path), "--quiet") as server:
+    with (
+        tempfile.TemporaryDirectory(dir="/tmp") as short,
+        serving_with(tmp_path, 2, "--policy", with_server(tmp_path), "--quiet", TMPDIR=short) as server,
+    ):
         pids = [*server.worker_pids(), *tool_server.starts(tmp_path)]
+        assert [stat.S_IMODE(one.stat().st_mode) for one in Path(short).glob(f"{FOLDER}*")] == [0o700]
         assert len(pids) == 3
         server.process.send_signal(number)
         assert server.process.wait(60) == (143 if number == signal.SIGTERM else -9)
         server.until(lambda: not any(map(lives, pids[:2])))
+        assert list(Path(short).glob(f"{FOLDER}*")) == []
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from rightcall.errors import ConfigError
 from rightcall.server.access import Access, Guard, new_token
-from rightcall.server.app import Entrance, Health, build_app, running
+from rightcall.server.app import Condition, Entrance, Health, build_app, running
 from rightcall.server.recording import Metrics
 
 TOKEN = "a-token_of-24-characters"
@@ -162,6 +162,20 @@ def test_health_needs_no_token_and_metrics_do(guarded: Address) -> None:
     status, text = ask(guarded, f"/{TOKEN}/metrics")
     assert status == 200
     assert "rightcall_connections_open 1\n" in text
+
+
+def test_balancers_hear_whether_the_server_lives_and_whether_it_takes_work() -> None:
+    audit, condition = {"ok": True}, Condition()
+    access = Access(TOKEN, bound_to="127.0.0.1")
+    app = build_app(Entrance(access), Metrics(), Health({"version": "1"}, lambda: {"audit": audit}, condition))
+    with running(app) as address:
+        assert ask(address, "/health/live") == (200, {"status": "ok"})
+        assert ask(address, "/health/ready") == (200, {"status": "ready"})
+        audit["ok"] = False
+        assert ask(address, "/health/ready") == (503, {"status": "not ready", "why": "store"})
+        condition.draining = True
+        assert ask(address, "/health/ready") == (503, {"status": "not ready", "why": "draining"})
+        assert ask(address, "/health/live")[0] == 200
 
 
 def test_refusals_are_counted_and_told_in_the_log_once(

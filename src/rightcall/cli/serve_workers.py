@@ -6,6 +6,7 @@ rightcall serve --workers 4 ─┬─ rightcall serve --workers 4 --worker 7
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
@@ -18,13 +19,14 @@ from rightcall.cli.console import console_socket
 from rightcall.cli.options import database_of, policy_file
 from rightcall.cli.serve_log import Lines
 from rightcall.cli.serving import Wanted, assembled, console_of, reachable, say_stopping
-from rightcall.policy.watch import PolicyInForce
+from rightcall.policy.watch import SETTLING, PolicyInForce
 
 if TYPE_CHECKING:
     from rightcall.server.hooks import HookServer
 
 _AGAIN: Final = 0.5
 """Seconds until a leading worker tries again to answer hooks: the one that led before may still do so."""
+_SETTLED: Final = 2 * SETTLING
 GONE: Final = 1
 
 
@@ -98,7 +100,12 @@ def run_worker(options: Namespace, channel: int, lines: Lines, *, gateway: bool)
                 host, port = seat.listener.getsockname()[:2]
                 client.start(reachable(host), port)
 
-        seat.orders |= {LEAD: lead, POLICY: lambda _: service.reload()}
+        def reload(_: bytes) -> None:
+            """Twice: a file counts as finished a moment after each process has seen it."""
+            service.reload()
+            asyncio.get_running_loop().call_later(_SETTLED, service.reload)
+
+        seat.orders |= {LEAD: lead, POLICY: reload}
 
         def stopping(running: int) -> None:
             say_stopping(running, endpoint, lines.say)

@@ -73,6 +73,11 @@ class Frames(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         buffer = self._buffer
+        if not buffer and len(data) >= _HEAD.size:  # most come alone and whole
+            length, kind = _HEAD.unpack_from(data)
+            if len(data) == _HEAD.size + length:
+                self.heard(kind, data[_HEAD.size :])
+                return
         buffer += data
         start, size = 0, len(buffer)
         while size - start >= _HEAD.size:

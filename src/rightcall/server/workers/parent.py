@@ -27,9 +27,8 @@ from typing import Any, Final
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rightcall.errors import PolicyError
 from rightcall.policy.settings import Policy
-from rightcall.policy.watch import INTERVAL, PolicyInForce
+from rightcall.policy.watch import INTERVAL, PolicyInForce, PolicyWatch
 from rightcall.server.app import has_terminal, is_reload
 from rightcall.server.workers.accepting import Board
 from rightcall.server.workers.figures import Figures
@@ -60,6 +59,9 @@ ADDING: Final = 0.5
 """Seconds in which a worker must have said its figures; of one that does not the last ones count."""
 ENDING: Final = 40.0
 """Seconds in which workers must have ended; they themselves give requests 30."""
+FOLDER: Final = "rightcall-serve-"
+_LONG: Final = 60
+"""Characters of a folder: the name of a socket in it has about a hundred at most."""
 SPARE: Final = 3
 """How many times as many workers there may be while they are replaced."""
 
@@ -107,7 +109,8 @@ class Parent:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._folder = tempfile.mkdtemp(prefix="rightcall-")  # nobody else may look into it
+        place = tempfile.gettempdir()
+        self._folder = tempfile.mkdtemp(prefix=FOLDER, dir=place if len(place) < _LONG else "/tmp")  # ours alone
         self._shared = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  for as long as the server runs
         self._places = plan.hello.workers * SPARE + 2
         self._shared.truncate(self._places * 4096)
@@ -122,6 +125,7 @@ class Parent:
         self._pause = 0.0
         self._renewing = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._watching = PolicyWatch(plan.policy, lambda _: None, self._noted)
         self._relays = Relays(os.path.join(self._folder, "servers.sock"))
 
     def run(self) -> int:
@@ -299,22 +303,14 @@ class Parent:
     # ── the policy ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _watch(self) -> None:
+        """One look for all workers, which then take what the file says."""
         while True:
             await asyncio.sleep(INTERVAL)
-            self._look()
+            self._watching.look_now()
 
-    def _look(self) -> None:
-        """One look for all workers, which then take what the file says."""
-        policy = self._plan.policy
-        found = policy.changed()
-        if isinstance(found, Policy):
-            policy.take(found)
-            how = " (untrusted: only stricter settings apply)" if found.standing == "tightened" else ""
-            self._plan.say(f"policy reloaded{how}", "warning")
-        elif isinstance(found, PolicyError):
-            policy.keep(str(found))
-        if found is not None:
-            self._broadcast(POLICY, policy.current.digest.encode())
+    def _noted(self, what: str, policy: Policy, problem: str | None) -> None:
+        del what, problem
+        self._broadcast(POLICY, policy.digest.encode())
 
     # ── signals ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -330,7 +326,7 @@ class Parent:
     async def _renew(self) -> None:
         """Take the policy of now, and put new workers in the place of the old ones, one after another: each is ready
         before the other takes no more."""
-        self._look()
+        self._watching.look_now()
         say, policy = self._plan.say, self._plan.policy
         if self._renewing.locked():
             say("SIGHUP: workers are being replaced already", "warning")

@@ -31,7 +31,6 @@ from rightcall.mcp.messages import (
     failed_result,
     fields,
     notification,
-    one_line,
     read,
     request,
     success,
@@ -351,7 +350,7 @@ class _Relay:
         user = self._users.get(number >> SHIFT)
         if user is not None:
             user.pending.discard(number)
-            user.frames.send(_LINE, one_line(data))
+            user.frames.send(_LINE, data)
 
     def _spoken(self, message: Message, data: bytes) -> None:
         """A question goes to one worker: one that has asked the server something, where there is any."""

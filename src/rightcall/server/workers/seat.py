@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
 from collections.abc import Callable, Mapping
 from itertools import count
@@ -81,6 +82,7 @@ class Seat:
         self.answered: Callable[[], int] = lambda: 0
         """How many requests it has answered."""
         self.is_leading = False
+        self._is_orphaned = False
         self._channel = channel
         self._frames = Frames(self._heard, self._orphaned)
         self._asked: dict[bytes, asyncio.Future[str]] = {}
@@ -138,6 +140,8 @@ class Seat:
     async def aclose(self) -> None:
         if self._forwarding is not None:
             await self._forwarding.aclose()
+        if self._is_orphaned:
+            shutil.rmtree(self.hello.folder, ignore_errors=True)  # else the parent does
 
     def _heard(self, kind: bytes, content: bytes) -> None:
         if kind == WHOLE:
@@ -154,6 +158,7 @@ class Seat:
 
     def _orphaned(self) -> None:
         """Nobody starts a worker anew whose parent is gone, and nobody stops it."""
+        self._is_orphaned = True
         self._heard(STOP, b"")
 
 
