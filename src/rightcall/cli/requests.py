@@ -19,6 +19,7 @@ from rightcall.cli.options import (
     database_of,
     json_option,
     look_into,
+    open_store,
     places,
     policy_of,
     repeat_options,
@@ -47,7 +48,7 @@ from rightcall.gate.records import json_text
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.tables import Tables
 from rightcall.router.packet import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
-from rightcall.router.packets import Listed, PacketStore, story_of
+from rightcall.router.packets import Listed, PacketStore, packets_of, story_of
 
 EXAMPLES = """\
 examples:
@@ -90,7 +91,12 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    return _ACTIONS[options.action](PacketStore(packets_folder(database_of(options))), options)
+    folder, action = packets_folder(database_of(options)), _ACTIONS[options.action]
+    if not server_of(options):
+        return action(PacketStore(folder), options)
+    only_looks = options.action in ("show", "list")
+    with closing(look_into(options) if only_looks else open_store(options)) as store:
+        return action(packets_of(store, folder, _redactor(options)), options)
 
 
 def _show(store: "PacketStore", options: Namespace) -> int:
@@ -124,7 +130,7 @@ def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
 
 
 def _list(store: "PacketStore", options: Namespace) -> int:
-    found = PacketStore(store.folder, _redactor(options)).list(options.limit)
+    found = (store if server_of(options) else PacketStore(store.folder, _redactor(options))).list(options.limit)
     nothing = [f"No request is saved in {escaped(store.folder)}."]
     tell(options, {"packets": to_builtins(found)}, lambda style: listing(found, style) if found else nothing)
     return OK
