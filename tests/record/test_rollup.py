@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given, settings
@@ -384,6 +385,36 @@ def test_a_node_that_writes_much_counts_it_by_itself(
             fill(store, clock)
         with closing(PostgresReader(url)) as reader:
             assert reader.look(lambda tables: tables.rollup().mark()).seq > 0
+
+
+@pytest.mark.parametrize("name", ON_SERVERS)
+def test_a_role_that_may_only_read_gets_the_same_figures(
+    name: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(periods, "FEW", 0)
+    server = shared(name)
+    with (
+        server.database() as url,
+        closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store,
+    ):
+        database, role = urlsplit(url).path[1:], f"looks_{urlsplit(url).path[-8:]}"
+        fill(store, clock)
+        now = clock.wall()
+        ask: Callable[[Tables], Any] = lambda tables: read_analytics(tables, period="1day", now=now)  # noqa: E731
+        for statement in (
+            f"CREATE ROLE {role} LOGIN",
+            f"GRANT USAGE ON SCHEMA rightcall TO {role}",
+            f"GRANT SELECT ON ALL TABLES IN SCHEMA rightcall TO {role}",
+        ):
+            server.run(statement, database)
+        with closing(PostgresReader(server.url(database, role))) as reader:
+            assert reader.look(lambda tables: tables.rollup().catch_up(tables)) > 0
+            before = reader.look(ask)
+            store.look(lambda tables: tables.rollup().catch_up(tables))
+            assert reader.look(lambda tables: tables.rollup().catch_up(tables)) == 0
+            assert list(differing(to_builtins(reader.look(ask)), to_builtins(before))) == []
+        server.run(f"DROP OWNED BY {role}", database)
+        server.run(f"DROP ROLE {role}")
 
 
 def test_a_call_that_still_runs_was_not_interrupted_and_one_that_nobody_runs_was(

@@ -585,10 +585,14 @@ def _tokens(options: Namespace) -> Iterable[str]:
 
 def _requests(options: Namespace) -> Iterable[str]:
     from rightcall.base.files.guarded import packets_folder
-    from rightcall.cli.options import database_of
-    from rightcall.router.packets import PacketStore
+    from rightcall.cli.options import database_of, look_into, server_of
+    from rightcall.router.packets import PacketStore, packets_of
 
-    return ["last", *PacketStore(packets_folder(database_of(options))).ids()]
+    folder = packets_folder(database_of(options))
+    if not server_of(options):
+        return ["last", *PacketStore(folder).ids()]
+    with closing(look_into(options)) as store:
+        return ["last", *packets_of(store, folder).ids()]
 
 
 _PLACES: Final = {

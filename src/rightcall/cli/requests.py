@@ -19,6 +19,7 @@ from rightcall.cli.options import (
     database_of,
     json_option,
     look_into,
+    open_store,
     places,
     policy_despite,
     repeat_options,
@@ -49,7 +50,7 @@ from rightcall.policy.settings import Policy
 from rightcall.record.calls import CallFilter, CallRecord, find_calls
 from rightcall.record.tables import Tables
 from rightcall.router.packet import Candidate, Packet, ReflectionLog, SelectedTool, ToolRouting
-from rightcall.router.packets import Listed, PacketStore, story_of
+from rightcall.router.packets import Listed, PacketStore, packets_of, story_of
 
 EXAMPLES = """\
 examples:
@@ -92,9 +93,14 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
+    action = _ACTIONS[options.action]
     with without_policy():
-        folder = packets_folder(database_of(options))
-    return _ACTIONS[options.action](PacketStore(folder), options)
+        folder, server = packets_folder(database_of(options)), server_of(options)
+    if not server:
+        return action(PacketStore(folder), options)
+    only_looks = options.action in ("show", "list")
+    with closing(look_into(options) if only_looks else open_store(options)) as store:
+        return action(packets_of(store, folder, _redactor(policy_despite(options))), options)
 
 
 def _show(store: "PacketStore", options: Namespace) -> int:
@@ -128,7 +134,8 @@ def _calls(tables: "Tables", packet: "Packet") -> "list[CallRecord]":
 
 
 def _list(store: "PacketStore", options: Namespace) -> int:
-    found = PacketStore(store.folder, _redactor(policy_despite(options))).list(options.limit)
+    on_server = bool(server_of(options))
+    found = (store if on_server else PacketStore(store.folder, _redactor(policy_despite(options)))).list(options.limit)
     nothing = [f"No request is saved in {escaped(store.folder)}."]
     tell(options, {"packets": to_builtins(found)}, lambda style: listing(found, style) if found else nothing)
     return OK

@@ -53,7 +53,7 @@ from rightcall.policy.types import DecisionKind
 from rightcall.record.tables import Store
 from rightcall.router.lexical import tool_texts
 from rightcall.router.packet import Candidate, Packet, SelectedTool
-from rightcall.router.packets import PacketStore
+from rightcall.router.packets import PacketStore, packets_of
 from rightcall.router.router import Router
 from rightcall.router.trip import NOBODY
 from rightcall.tools.functions import LocalTool
@@ -101,7 +101,7 @@ def open_desk(options: Namespace, functions: list[Any] | None = None) -> Generat
         executor.start()
         start_exporting(executor.telemetry)
         with closing(executor):
-            packets = PacketStore(packets_folder(database_of(options)), redactor_of(options, store))
+            packets = packets_of(store, packets_folder(database_of(options)), redactor_of(options, store))
             yield Desk(store, executor, packets)
 
 

@@ -18,6 +18,7 @@ from rightcall.policy.settings import Policy
 from rightcall.policy.trust import places_of, stop_at
 from rightcall.policy.types import HOUR, SECOND, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
 from rightcall.record.admission import sweep
+from rightcall.record.shelf import Kind, MemoryShelf
 from rightcall.record.tables import (
     START,
     AuditEntry,
@@ -444,6 +445,7 @@ class MemoryStore:
         self._reader = cast("Tables", ReadOnly(self._tables))
         self._lock = threading.RLock()
         self._inside = False
+        self._shelves: dict[Kind, MemoryShelf] = {}
         self._later: list[Callable[[Tables], object]] = []
         self._closed = False
         self._tidied: int | None = None
@@ -500,6 +502,9 @@ class MemoryStore:
             if self._closed:
                 raise _closed()
             return work(self._reader)
+
+    def shelf(self, kind: Kind) -> MemoryShelf:
+        return self._shelves.setdefault(kind, MemoryShelf())
 
     async def next_answer(self, id: str, seconds: float) -> None:
         del id

@@ -21,8 +21,9 @@ from msgspec.structs import replace
 
 from rightcall import LateLog
 from rightcall.base.text import is_encodable, render_json
-from rightcall.errors import ConfigError
+from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.types import server_key
+from rightcall.record.shelf import shelf_of
 from rightcall.record.tables import AuditEntry, NoteBody, Tables, encode
 
 LONGEST = 500
@@ -247,41 +248,50 @@ class _Known(Struct, frozen=True):
 
 
 def remember_tools(store: object, server: str, tools: Iterable[Any]) -> bool:
-    """Keep what a server listed (`tools` of `tools/list`, as it came) beside this store; it takes the place of what was
-    kept of it. False where nothing can be kept: the store is no file, or the disk says no. Never raises."""
-    folder = folder_beside(store)
-    if folder is None or not 0 < len(server) <= _LONGEST:
+    """Keep what a server listed (`tools` of `tools/list`, as it came) beside this store, or in it where it is on a
+    server; it takes the place of what was kept of it. False where nothing can be kept. Never raises."""
+    folder, shelf = folder_beside(store), shelf_of(store, "tools")
+    if (folder is None and shelf is None) or not 0 < len(server) <= _LONGEST:
         return False
     try:
         text = json.encode(_Known(VERSION, server, [tool for tool in tools if isinstance(tool, dict)]))
         if len(text) > MOST_BYTES:
             log.warning("rightcall: the tools of server %r are too long to be kept for hooks", server)
             return False
-        return _replace(folder, _file_of(server), text)
-    except (OSError, TypeError, ValueError, RecursionError) as fault:
+        if shelf is not None:
+            if shelf.get(server) != text:
+                shelf.put(server, text, soon=True)
+            return True
+        return _replace(folder or "", _file_of(server), text)
+    except (OSError, TypeError, ValueError, RecursionError, StoreError) as fault:
         log.warning("rightcall: the tools of server %r could not be kept for hooks: %s", server, fault)
         return False
 
 
 def remembered_tools(store: object, server: str) -> list[dict[str, Any]]:
     """What is kept of a server; nothing where nobody has learnt it, or it cannot be read."""
-    folder = folder_beside(store)
-    if folder is None or not 0 < len(server) <= _LONGEST:
+    folder, shelf = folder_beside(store), shelf_of(store, "tools")
+    if (folder is None and shelf is None) or not 0 < len(server) <= _LONGEST:
         return []
     try:
-        known = json.decode(_contents(os.path.join(folder, _file_of(server))), type=_Known)
-    except (OSError, MsgspecError, RecursionError):  # without it a hook knows less, and is no less strict
+        kept = shelf.get(server) if shelf is not None else _contents(os.path.join(folder or "", _file_of(server)))
+        if kept is None:
+            return []
+        known = json.decode(kept, type=_Known)
+    except (OSError, MsgspecError, RecursionError, StoreError):  # without it a hook knows less, and is no less strict
         return []
     return known.tools if known.version == VERSION and known.server == server else []
 
 
 def remembered_servers(store: object) -> list[str]:
     """The servers of which something is kept, in order."""
-    folder = folder_beside(store)
+    folder, shelf = folder_beside(store), shelf_of(store, "tools")
     try:
+        if shelf is not None:
+            return [name for name, _ in shelf.saved()[:_MOST_SERVERS]]
         with os.scandir(folder or "") as files:
             names = [file.name for file in islice(files, _MOST_SERVERS)]
-    except OSError:
+    except (OSError, StoreError):
         return []
     return sorted(_server_of(name) for name in names if name.endswith(_END))
 
@@ -297,8 +307,8 @@ def _contents(path: str) -> bytes:
 
 
 def folder_beside(store: object) -> str | None:
-    """Beside the database of a store, under a name that the paths it guards cover; None for one in memory."""
-    path = getattr(store, "path", None)
+    """Beside the database of a store, under a name that the paths it guards cover; None for one that is no file."""
+    path = None if hasattr(store, "shelf") else getattr(store, "path", None)
     return None if path is None else f"{path}-definitions"
 
 

@@ -31,6 +31,7 @@ from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, render_json
 from rightcall.catalog.sources import LONGEST_EXAMPLE, MOST_EXAMPLES
 from rightcall.errors import ModelError, PacketError, StoreError, Unreadable
+from rightcall.record.shelf import Shelf, shelf_of
 from rightcall.record.tables import SystemClock
 from rightcall.router.packet import (
     PACKET_VERSION,
@@ -344,12 +345,14 @@ def new_packet(
 
 
 class PacketStore:
-    """The packets in one folder, which is made when the first is saved. `redactor` hides what is secret by the policy's
-    names too; without one the built-in names are hidden. Raises PacketError for everything that is wrong with a file,
-    with its path and the reason."""
+    """The packets in one folder, which is made when the first is saved, or on the shelf of a store. `redactor` hides
+    what is secret by the policy's names too; without one the built-in names are hidden. Raises PacketError for
+    everything that is wrong with a file, with its path and the reason."""
 
-    def __init__(self, folder: str | os.PathLike[str], redactor: Redactor | None = None) -> None:
-        self.folder = os.fspath(folder)
+    def __init__(self, folder: str | os.PathLike[str] | Shelf, redactor: Redactor | None = None) -> None:
+        is_folder = isinstance(folder, (str, os.PathLike))
+        self._shelf = None if is_folder else folder
+        self.folder = os.fspath(folder) if is_folder else folder.place
         self._redactor = redactor or Redactor(os.urandom(32))
 
     def save(self, packet: Packet) -> None:
@@ -357,20 +360,25 @@ class PacketStore:
         path = self._path(packet.header.packet_id)
         data = to_json(without_secrets(packet, self._redactor))
         try:
-            make_folder(self.folder)
-            write(path, data)
-        except OSError as fault:
-            raise PacketError(f"{path}: cannot be written: {fault.strerror or fault}") from None
+            if self._shelf is not None:
+                self._shelf.put(packet.header.packet_id, data)
+            else:
+                make_folder(self.folder)
+                write(path, data)
+        except (OSError, StoreError) as fault:
+            raise PacketError(f"{path}: cannot be written: {_reason(fault)}") from None
 
     def load(self, id: str) -> Packet:
         """The packet that was saved under this id."""
         path = self._path(id)
         try:
-            data = read(path, MOST_BYTES)
+            data = read(path, MOST_BYTES) if self._shelf is None else self._shelf.get(id)
         except FileNotFoundError:
-            raise PacketError(f"unknown request {id} in {self.folder}") from None
-        except OSError as fault:
-            raise PacketError(f"{path}: cannot be read: {fault.strerror or fault}") from None
+            data = None
+        except (OSError, StoreError) as fault:
+            raise PacketError(f"{path}: cannot be read: {_reason(fault)}") from None
+        if data is None:
+            raise PacketError(f"unknown request {id} in {self.folder}")
         packet = from_json(data, path)
         if packet.header.packet_id != id:
             raise PacketError(f"{path}: holds another request, {render_json(packet.header.packet_id, 60)}")
@@ -401,11 +409,14 @@ class PacketStore:
     def remove(self, id: str) -> None:
         path = self._path(id)
         try:
-            os.unlink(path)
+            if self._shelf is None:
+                os.unlink(path)
+            elif not self._shelf.drop(id):
+                raise FileNotFoundError
         except FileNotFoundError:
             raise PacketError(f"unknown request {id} in {self.folder}") from None
-        except OSError as fault:
-            raise PacketError(f"{path}: cannot be removed: {fault.strerror or fault}") from None
+        except (OSError, StoreError) as fault:
+            raise PacketError(f"{path}: cannot be removed: {_reason(fault)}") from None
 
     def prune(self, days: float, keeps: Callable[[str], bool] | None = None) -> list[str]:
         """Removes what was not saved again for so many days, and returns the ids, the oldest first. `keeps` says of an
@@ -462,6 +473,12 @@ class PacketStore:
 
     def _files(self) -> Iterator[tuple[str, float]]:
         """Names of ours, each with the moment it was saved. What else lies in the folder is left alone."""
+        if self._shelf is not None:
+            try:
+                yield from ((f"{name}{_END}", saved) for name, saved in self._shelf.saved())
+            except StoreError as fault:
+                raise PacketError(f"{self.folder}: cannot be looked into: {fault}") from None
+            return
         try:
             with os.scandir(self.folder) as found:
                 names = [one for one in found if _is_ours(one.name)]
@@ -479,6 +496,15 @@ class PacketStore:
                 f"{render_json(id, 60)} is not the id of a saved request, which is `p` and 16 small letters and digits"
             )
         return os.path.join(self.folder, id + _END)
+
+
+def packets_of(store: object, folder: str, redactor: Redactor | None = None) -> PacketStore:
+    """Those that belong to a store: in it where it is on a server, else in the folder beside it."""
+    return PacketStore(shelf_of(store, "requests") or folder, redactor)
+
+
+def _reason(fault: OSError | StoreError) -> str:
+    return getattr(fault, "strerror", None) or str(fault)
 
 
 def _is_ours(name: str) -> bool:

@@ -132,11 +132,11 @@ def test_what_is_no_plain_file_of_definitions_is_neither_read_nor_waited_for(tmp
         store.close()
 
 
-def test_a_record_in_memory_keeps_no_definitions() -> None:
+def test_a_record_in_memory_keeps_definitions_for_as_long_as_it_lives() -> None:
     store = MemoryStore()
-    assert not remember_tools(store, "files", [{"name": "read"}])
-    assert remembered_tools(store, "files") == []
-    assert remembered_servers(store) == []
+    assert remember_tools(store, "files", [{"name": "read"}])
+    assert remembered_tools(store, "files") == [{"name": "read"}]
+    assert remembered_tools(MemoryStore(), "files") == []
 
 
 @pytest.mark.parametrize(

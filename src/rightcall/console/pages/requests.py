@@ -20,6 +20,7 @@ from rightcall.console.questions import TextLine, rows_of, text_lines
 from rightcall.console.room import Room
 from rightcall.errors import PacketError
 from rightcall.record.calls import CallFilter, call, neighbours, page_of_calls
+from rightcall.record.shelf import shelf_of
 from rightcall.record.tables import Tables
 from rightcall.router.packet import Candidate, Packet, ReflectionLog
 from rightcall.router.packets import Listed, PacketStore, is_packet_id, story_of
@@ -64,12 +65,12 @@ class Story(Struct, frozen=True, kw_only=True):
 
 
 def packets_of(site: Site) -> PacketStore | None:
-    """The requests that are saved beside the store; None for a store that lies nowhere."""
-    database = database_of(site)
-    if database is None:
+    """The requests that are saved in the store or beside it; None for a store that lies nowhere."""
+    database, shelf = database_of(site), shelf_of(site.store, "requests")
+    if database is None and shelf is None:
         return None
     hide = Redactor(site.store.key(), site.policy().settings.audit.redact)
-    return PacketStore(packets_folder(database), hide)
+    return PacketStore(shelf or packets_folder(database or ""), hide)
 
 
 async def show_all(request: Request) -> Response:

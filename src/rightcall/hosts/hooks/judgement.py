@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from rightcall import LateLog
 from rightcall.base.text import escaped
+from rightcall.errors import StoreError
 from rightcall.executor.door import Door, host_result
 from rightcall.executor.passage import Passage
 from rightcall.hosts.hooks.place import record_without_policy
@@ -34,6 +35,7 @@ from rightcall.policy.settings import HostSettings
 from rightcall.policy.trust import FoundPolicy
 from rightcall.record.admission import finish
 from rightcall.record.notes import folder_beside, remembered_servers, remembered_tools
+from rightcall.record.shelf import shelf_of
 from rightcall.record.tables import EndBody, Tables, read_call
 from rightcall.types import Mode
 
@@ -238,10 +240,12 @@ def _own_store() -> Any:
 
 
 def _stamp(store: object, server: str) -> object:
-    folder = folder_beside(store)
+    folder, shelf = folder_beside(store), shelf_of(store, "tools")
     try:
+        if shelf is not None:
+            return server, dict(shelf.saved()).get(server)
         found = os.stat(folder or "") if folder else None
-    except OSError:
+    except (OSError, StoreError):
         return None
     return server, None if found is None else (found.st_ino, found.st_mtime_ns)
 

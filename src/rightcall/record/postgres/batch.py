@@ -431,6 +431,9 @@ class BatchTables(PostgresTables):
         del self._grants[id]
         self._change(self._put, f"grant {id}", ("DELETE FROM grants WHERE id = %s", (id,)))
 
+    def write_document(self, name: str, statement: str, values: tuple[Any, ...]) -> None:
+        self._change(self._put, f"document {name}", (statement, values))
+
     def overdue(self, now: int) -> list[Approval]:
         del now
         raise Unplanned  # whoever looks for them wants to write

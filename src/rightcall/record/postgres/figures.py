@@ -206,7 +206,7 @@ _COLUMNS = {
     "faults": "text integer integer bigint",
     "repairs": "text integer text bigint",
     "rules": "text text text text bigint",
-    "spans": "text text text bigint bigint bigint bigint",
+    "spans": "text text text" + " bigint" * 5,
 }
 """The types of what is added to."""
 
@@ -389,7 +389,7 @@ class ServerRollup(Rollup):
         for (name,), number in self._numbered("contexts", ("name",), contexts).items():
             ids[name] = number
         keys = {
-            (call.caller, call.tool, call.provider, call.model, kind, call.decision, call.rule, call.strategy)
+            (call.caller, call.tool, call.provider, call.model, kind, call.decision, call.rule, call.fitted)
             for kind, call in read
         } - ids.keys()
         lines = self._numbered("lines", PARTS, {key[:4] for key in keys})

@@ -9,6 +9,7 @@ one that can only read. As SQL, for a person who reviews and runs it.
 import re
 
 from rightcall.errors import ConfigError
+from rightcall.record.rollup.tables import TABLES as FIGURES
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _APPEND = (
@@ -22,13 +23,16 @@ _APPEND = (
     ("approvals", "SELECT, INSERT, UPDATE"),
     ("grants", "SELECT, INSERT, UPDATE, DELETE"),
     ("spent", "SELECT, INSERT, UPDATE, DELETE"),
+    ("documents", "SELECT, INSERT, UPDATE, DELETE"),
+    *((table, "SELECT, INSERT, UPDATE, DELETE") for table in ("mark", "marks", *FIGURES)),
     ("tokens", "SELECT"),
     ("credentials", "SELECT"),
     ("secrets", "SELECT"),
     ("meta", "SELECT"),
 )
-"""What a node does with each table."""
-_SECRET = ("secrets",)
+"""What a node does with each table. Figures are counted from the records: whoever changes them changes no record."""
+_SECRET = ("secrets", "documents")
+"""Saved requests hold what users wrote as they wrote it."""
 
 
 def roles_sql(append: str, read: str, tables: list[str]) -> str:

@@ -7,7 +7,7 @@ refused.
     locks        what is counted together across nodes: locked before anybody looks at its windows
     spent        calls and tokens of each caller and day, where they are limited
     running      calls that have begun, each with the node and epoch it is in
-    approvals, grants, definitions, tokens, credentials, changes, meta, secrets
+    approvals, grants, definitions, tokens, credentials, changes, documents, meta, secrets
     mark, marks, lines, kinds, calls, cells, …   figures, counted from the records (figures.py)
 
 Plain SQL: no advisory locks, triggers, functions or two-phase commit, so that it also runs on what speaks PostgreSQL
@@ -79,7 +79,14 @@ CREATE TABLE spent (
 )
 """
 
-STEPS = (_TABLES, FIGURES, _BY_NODE, _SPENT)
+_DOCUMENTS = """
+CREATE TABLE documents (
+    shelf text NOT NULL, name bytea NOT NULL, saved timestamptz NOT NULL, doc bytea NOT NULL, PRIMARY KEY (shelf, name)
+)
+"""
+"""What MCP servers listed last, and saved requests."""
+
+STEPS = (_TABLES, FIGURES, _BY_NODE, _SPENT, _DOCUMENTS)
 """What leads from each version to the next; a database without our schema is version 0."""
 
 VERSION = len(STEPS)

@@ -26,12 +26,14 @@ from rightcall.record.postgres.connection import (
     read_address,
     unusable,
 )
+from rightcall.record.postgres.documents import ServerShelf
 from rightcall.record.postgres.figures import BEGIN_LOOK
 from rightcall.record.postgres.listener import Listener
 from rightcall.record.postgres.node import DatabaseClock
 from rightcall.record.postgres.schema import TIME, check_version, make_days, prepare
 from rightcall.record.postgres.tables import PostgresTables
 from rightcall.record.postgres.writer import ServerJob, Writer
+from rightcall.record.shelf import Kind
 from rightcall.record.tables import Clock, ReadOnly, T, Tables
 
 if TYPE_CHECKING:
@@ -52,12 +54,16 @@ class Readers:
         self._clock = clock
         self._patience = busy_seconds
         self._free = threading.Semaphore(_READERS)
+        self._own = threading.local()
+        """The look that this thread is in."""
         self._idle: list[tuple[psycopg.Connection[Any], PostgresTables]] = []
         self._closed = False
 
     def look(self, work: Callable[[Tables], T]) -> T:
         if self._closed:
             raise closed(self._address)
+        if (under_way := getattr(self._own, "tables", None)) is not None:  # a look inside a look is the same one
+            return work(under_way)
         if not self._free.acquire(timeout=self._patience):
             raise unusable(self._address, "all connections for reading are in use", "Try again.", "locked")
         try:
@@ -69,10 +75,12 @@ class Readers:
         errors = load_driver()
         connection, tables = self._begun()
         try:
-            return work(cast("Tables", ReadOnly(tables)))
+            self._own.tables = looking = cast("Tables", ReadOnly(tables))
+            return work(looking)
         except errors.Error as error:
             raise fault_of(error, self._address) from error
         finally:
+            self._own.tables = None
             self._give_back(connection, tables)
 
     def _begun(self) -> "tuple[psycopg.Connection[Any], PostgresTables]":
@@ -234,6 +242,9 @@ class PostgresStore:
             raise forked(self.address)
         return self._readers.look(work)
 
+    def shelf(self, kind: Kind) -> ServerShelf:
+        return ServerShelf(self.address.shown, kind, self.look, self.transact, self.later)
+
     async def next_answer(self, id: str, seconds: float) -> None:
         if self._forked:
             raise forked(self.address)
@@ -276,6 +287,9 @@ class PostgresReader:
 
     def look(self, work: Callable[[Tables], T]) -> T:
         return self._readers.look(work)
+
+    def shelf(self, kind: Kind) -> ServerShelf:
+        return ServerShelf(self.address.shown, kind, self.look)
 
     def strangeness(self, _tables: Tables) -> str:
         """Nobody can put another server in the place of this one by moving a file."""

@@ -475,6 +475,19 @@ class PostgresTables:
     def secret(self, name: str) -> str:
         return self._one("SELECT value FROM secrets WHERE name = %s", name)[0]
 
+    # Documents
+
+    def document(self, question: str, *values: Any) -> bytes | None:
+        row = self._one(question, *values)
+        return None if row is None else row[0]
+
+    def documents(self, question: str, *values: Any) -> list[Any]:
+        return self._all(question, *values)
+
+    def write_document(self, name: str, statement: str, values: tuple[Any, ...]) -> None:
+        del name
+        self._do(statement, *values)
+
     # The emergency stop
 
     def paused(self) -> Pause | None:

@@ -168,7 +168,7 @@ class Batch:
         if number is None:
             line = self._number(_FIND_LINE, _ADD_LINE, key[:4])
             number = ids[key] = self._number(_FIND_KIND, _ADD_KIND, (line, *key[4:]))
-            ids[number] = Kind(line, entry.kind, caller, call.rule, call.strategy)
+            ids[number] = Kind(line, entry.kind, caller, call.rule, key[7])
         place = None
         if context is not None:
             place = ids.get(context)
