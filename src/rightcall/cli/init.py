@@ -239,8 +239,9 @@ starter = true
 #rooms = ["debug"]
 # Its calls per minute, per hour and, as `burst`, per second.
 #limits = { minute = 20, hour = 500 }
-# As in [policy.limits].
+# As in [policy.limits], for this caller.
 #calls_per_day = 500
+# As in [policy.limits], for this caller.
 #tokens_per_day = 2_000_000
 # What one call of it may cost: the keys of [policy.budgets].
 #budgets = { seconds = 60 }
