@@ -31,7 +31,7 @@ def roles(server: Server, url: str, run: Runner) -> Iterator[Roles]:
     """A database that its owner has prepared, and the two other roles."""
     short = uuid4().hex[:8]
     append, read = f"append_{short}", f"read_{short}"
-    prepared = run("store", "prepare", url, "--days", "3")
+    prepared = run("store", "prepare", url, "--ahead", "3")
     assert prepared.code == 0, prepared.err
     sql = run("store", "roles", "--append", append, "--read", read)
     database = url.partition("@/")[2].partition("?")[0]

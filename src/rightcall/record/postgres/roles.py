@@ -53,7 +53,7 @@ def roles_sql(append: str, read: str, tables: list[str]) -> str:
         *(f"GRANT SELECT ON rightcall.{table} TO {read};" for table in tables if table not in _SECRET),
         "",
         "-- Then give each a password (\\password), or let it in by certificate. Every month or so, as the owner:",
-        "--   rightcall store prepare postgresql://OWNER@HOST/DATABASE --days 60",
+        "--   rightcall store prepare postgresql://OWNER@HOST/DATABASE --ahead 60",
     ]
     return "\n".join(lines)
 
