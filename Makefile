@@ -22,6 +22,7 @@ PINNED := --constraint constraints.txt
 EXTRAS := .[code,serve]
 
 FUZZ_SECONDS ?= 600
+MINUTES ?= 10
 CORPORA ?=
 PAGES ?=
 SUITE ?= -m pytest
@@ -34,7 +35,7 @@ showing = { PYTHONUNBUFFERED=1 $(1) 2>&1; echo "exit $$?"; } | { log=; while IFS
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test tests-long test-hosts test-engines test-console test-postgres chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
+.PHONY: help run test tests-long test-hosts test-engines test-console test-postgres cluster cluster-faults load haproxy chromium lint types tests bench fuzz mutants hostile kill kill-writes sandbox-attacks crowd policies race shape coverage realmodel realmodel-router second-tries storm train route-figures docs docs-serve reference pictures screens test-docs wheel constraints format clean python
 
 help: ## list the targets
 	@echo "RightCall repairs the tool calls models get wrong and blocks those that must not run."
@@ -75,6 +76,15 @@ test-console: $(VENV)/.dev $(VENV)/axe/.installed chromium ## the console in a r
 test-postgres: $(VENV)/.dev $(VENV)/postgres/.installed ## the store on real PostgreSQL servers, the oldest and the newest: the contract of every store, limits, nodes, faults
 	@echo "== postgres"
 	@$(BIN)/python $(SUITE) $(if $(findstring tests/,$(ARGS)),,tests) -m postgres -n 2 $(ARGS)
+
+cluster: $(VENV)/.dev $(VENV)/postgres/.installed haproxy ## PostgreSQL, three nodes and a balancer on this machine, to try things with; Ctrl-C ends them [ARGS='--nodes 5']
+	@trap : INT; [ ! -t 0 ] || set -m; $(BIN)/python scripts/cluster.py $(ARGS) # with -m Ctrl-C reaches the script, and not make
+
+cluster-faults: $(VENV)/.dev $(VENV)/postgres/.installed ## kill and pause nodes, kill the server and fail over, and look at what is left; 20 minutes [ARGS='--only kills,failover --times 5']
+	@$(BIN)/python scripts/cluster_faults.py $(ARGS)
+
+load: $(VENV)/.dev $(VENV)/postgres/.installed haproxy ## steady load on three nodes: memory, descriptors and connections each minute [MINUTES=10]
+	@$(BIN)/python scripts/load.py --minutes $(MINUTES) $(ARGS)
 
 lint: $(VENV)/.dev
 	@echo "== lint"
@@ -230,6 +240,12 @@ chromium:
 		test "$$(id -u)" = 0 || { echo "make: no Chromium found. Install it: sudo apt-get install chromium fonts-dejavu-core"; exit 1; }; \
 		echo "-- installing Chromium"; \
 		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+
+# The balancer, which only root may install; without it scripts/balancer.py takes its place, and says so.
+haproxy:
+	@command -v haproxy /usr/sbin/haproxy >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || { \
+		echo "-- installing HAProxy"; \
+		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends haproxy; } >/dev/null 2>&1 || true; }
 
 # npm comes with Node.js; where there is none, with the package that the type checker needs.
 $(VENV)/axe/.installed: Makefile | $(VENV)/.dev

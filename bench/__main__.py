@@ -25,6 +25,7 @@ from bench.streaming import long_texts, stream_speed
 from bench.table import Figure, render
 from bench.telemetry import following
 from bench.timing import one_core
+from bench.workers import working
 
 PACKAGES = (
     "rightcall", "msgspec", "jsonschema-rs", "orjson", "json-repair", "fast-json-repair", "llm-output-parser",
@@ -53,6 +54,7 @@ def measures(each: bool, corpora_folder: Path | None = None) -> dict[str, Callab
         "sandbox": sandboxing,
         "telemetry": following,
         "console": watching,
+        "workers": working,
     }
 
 

@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import Any
 from bench.emissions import hermes
 from bench.inputs import RIGHT, SEARCH
 from bench.mcp import OURS, POLICY, SERVER, gateway, over_http, over_stdio
+from bench.proxy_contenders import cpu_of
 from bench.table import columns, micro
 from bench.timing import best, one_core
 
@@ -190,7 +192,9 @@ def wrapping(folder: Path, env: dict[str, str]) -> Row:
 
 def bridging(folder: Path, env: dict[str, str]) -> Row:
     with gateway(folder, env) as (pid, url):
-        return {"a call through the gateway": asyncio.run(over_http(pid, url, "files_read_file", 1)).cpu}
+        return {
+            "a call through the gateway": asyncio.run(over_http(partial(cpu_of, pid), url, "files_read_file", 1)).cpu
+        }
 
 
 def _cpu(command: list[str], folder: Path, env: dict[str, str], sent: str = "") -> float:

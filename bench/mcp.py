@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,7 +60,7 @@ def bridging() -> Iterator[Figure]:
         wrap = over_stdio([*OURS, "wrap", "--policy", str(policy), "--name", "files", "--", *SERVER])
         yield Figure("`wrap` with audit, added to each call", micro(wrap.cpu), "", "", "0.6 ms", wrap.cpu <= 0.6e-3)
         with gateway(folder) as (pid, url):
-            one, many = (asyncio.run(over_http(pid, url, "files_read_file", n)) for n in (1, CLIENTS))
+            one, many = (asyncio.run(over_http(partial(cpu_of, pid), url, "files_read_file", n)) for n in (1, CLIENTS))
         peer = _peer()
     beside, ratio = ("", "") if peer is None else (micro(peer[0].cpu), f"{peer[0].cpu / one.cpu:.1f} ×")
     yield Figure("gateway with audit, each call", micro(one.cpu), beside, ratio, "3 ms", one.cpu <= 3e-3)
@@ -77,7 +78,7 @@ def _peer() -> tuple[Cost, Cost] | None:
     if not os.path.exists(python):
         return None
     with _fastmcp(python) as (pid, url):
-        one, many = (asyncio.run(over_http(pid, url, "read_file", n)) for n in (1, CLIENTS))
+        one, many = (asyncio.run(over_http(partial(cpu_of, pid), url, "read_file", n)) for n in (1, CLIENTS))
     return one, many
 
 
@@ -127,9 +128,9 @@ def _say(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 
 
 @contextmanager
-def gateway(folder: Path, env: dict[str, str] | None = None) -> Iterator[tuple[int, str]]:
+def gateway(folder: Path, env: dict[str, str] | None = None, *options: str) -> Iterator[tuple[int, str]]:
     policy = str(folder / "rightcall.toml")  # named: one that is only found is not trusted with commands
-    command = [*OURS, "serve", "--port", "0", "--json", "--quiet", "--policy", policy, "--root", str(folder)]
+    command = [*OURS, "serve", "--port", "0", "--json", "--quiet", "--policy", policy, "--root", str(folder), *options]
     with a_process(command, env) as process:
         assert process.stdout is not None
         yield process.pid, json.loads(process.stdout.readline())["mcp"]
@@ -148,15 +149,16 @@ def _fastmcp(python: str) -> Iterator[tuple[int, str]]:
         yield process.pid, f"http://127.0.0.1:{port}/mcp"
 
 
-async def over_http(pid: int, url: str, tool: str, clients: int) -> Cost:
-    """So many clients, each with a connection and a session of its own, one call after the other."""
+async def over_http(cpu: Callable[[], float], url: str, tool: str, clients: int, calls: int = CALLS) -> Cost:
+    """So many clients, each with a connection and a session of its own, one call after the other. `cpu` says what was
+    spent so far."""
     sessions = [_Client(url, tool, f"c{number}") for number in range(clients)]
     await asyncio.gather(*(one.open() for one in sessions))
-    each = max(20, CALLS // clients)
+    each = max(20, calls // clients)
     await asyncio.gather(*(one.call(WARM) for one in sessions[:1]))
-    before, began = cpu_of(pid), time.perf_counter()
+    before, began = cpu(), time.perf_counter()
     await asyncio.gather(*(one.call(each) for one in sessions))
-    taken, wall = cpu_of(pid) - before, time.perf_counter() - began
+    taken, wall = cpu() - before, time.perf_counter() - began
     for one in sessions:
         one.close()
     return Cost(taken / (each * clients), each * clients / wall)

@@ -75,6 +75,9 @@ def test_a_tool_without_a_schema_takes_any_arguments() -> None:
         ([SHAPES["bare"], {"description": "d", "parameters": SCHEMA}], "tool number 2 has no name"),
         ([{"name": "  ", "parameters": SCHEMA}], "tool number 1 has no name"),
         ([{"name": 3}], "has no name"),
+        ([{"paramters": SCHEMA}], r"has no name \(it has only 'paramters'\); right is"),
+        ([{"name": "w", "paramters": SCHEMA}], "tool `w`: unknown key 'paramters'; did you mean 'parameters'"),
+        ([{"type": "function", "function": {"name": "w", "input_shema": {}}}], "did you mean 'input_schema'"),
         ([{"name": "w", "parameters": [1]}], "tool `w`: the schema must be a JSON Schema object"),
         ([{"name": "w", "parameters": {"type": "string"}}], "arguments of a tool are an object"),
         (

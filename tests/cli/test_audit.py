@@ -334,10 +334,22 @@ def test_an_export_that_is_interrupted_leaves_the_earlier_one_as_it_was(
         raise error
 
     monkeypatch.setattr(audit_report, "_jsonl", fail)
-    done = audit("export", str(file))
+    done = audit("export", str(file), "--force")
     assert done.code == (130 if isinstance(error, KeyboardInterrupt) else 2)
     assert [one.name for one in file.parent.iterdir()] == ["out.jsonl"]
     assert file.read_text() == "earlier"
+
+
+def test_an_export_replaces_an_existing_file_only_by_force(audit: Any, tmp_path: Path) -> None:
+    file = tmp_path / "out.jsonl"
+    file.write_text("of another day")
+    refused = audit("export", str(file))
+    assert (refused.code, refused.out) == (2, "")
+    assert f"{file}: this file exists, and nothing was written; pass `--force` to replace it" in refused.err
+    assert file.read_text() == "of another day"
+    assert audit("export", str(file), "--force").code == 0
+    assert len(file.read_text().splitlines()) == 9
+    assert audit("export", "/dev/null").code == 0, "what is no file holds nothing"
 
 
 def test_an_export_to_where_nothing_can_be_written_says_so(audit: Any, tmp_path: Path) -> None:

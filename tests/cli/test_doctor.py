@@ -10,7 +10,7 @@ import pytest
 
 from rightcall.doctor.questions import DoctorQuestion
 from rightcall.models import endpoint
-from support.cli import Runner, Terminal
+from support.cli import Runner, Terminal, write_trusted
 from support.doctor_model import answering, in_text, is_taught, misnamed, question_in, right
 from support.scripted.server import Answer, Failure, NativeCall, Received, Scripted, ScriptedUpstream, Stalls, Text
 
@@ -292,3 +292,16 @@ def test_a_policy_that_nobody_trusts_is_named(run: Runner, here: Path) -> None:
     assert run("pause", "--by", "anna").code == run("resume", "--by", "anna").code == 0
     record = run("doctor", "--json").json
     assert record["next"]["command"] == "rightcall trust ./rightcall.toml"
+
+
+def test_a_command_to_notify_that_does_not_exist_is_found_by_both_checks(tmp_path: Path, run: Runner) -> None:
+    file = tmp_path / "rightcall.toml"
+    write_trusted(file, '[approvals]\nnotify = ["no-such-program"]\n')
+    checked = run("policy", "check", str(file))
+    assert checked.code == 0
+    assert "line 2    approvals.notify: program 'no-such-program' not found" in checked.out
+    looked = run("doctor", "--root", str(tmp_path), "--json")
+    (policy_check,) = [one for one in looked.json["checks"] if one["name"] == "policy"]
+    assert policy_check["state"] == "wrong"
+    assert "approvals.notify: program 'no-such-program' not found: nobody is told" in policy_check["text"]
+    assert looked.code == 1

@@ -16,8 +16,9 @@ import pytest
 from msgspec import json
 
 from rightcall.cli.serve import program
+from rightcall.record.sqlite import SqliteStore
 from rightcall.server import app as running
-from support.cli import Runner, write_trusted
+from support.cli import Runner, start, write_trusted
 from support.proxies import post, request
 from support.wires.chat import TOOLS
 
@@ -154,8 +155,8 @@ def test_ctrl_c_says_what_is_waited_for_and_how_to_end_at_once(tmp_path: Path) -
 def serve_nothing(monkeypatch: pytest.MonkeyPatch, during: Any = None, port: int = 4141) -> None:
     """The server says that it is ready, and ends."""
 
-    def serve(app: Any, *, on_ready: Any, **_: Any) -> int:
-        on_ready("127.0.0.1", port)
+    def serve(app: Any, *, told: Any, **_: Any) -> int:
+        told.ready("127.0.0.1", port)
         if during is not None:
             during()
         return 0
@@ -230,8 +231,45 @@ def test_what_serve_prints_can_be_pasted(tmp_path: Path, run: Runner, monkeypatc
     assert ".venv/bin/rightcall trust" in lines[at + 2]
     assert f"trust {tmp_path}/rightcall.toml)" in lines[at + 2]
     assert lines[at + 3].endswith(f" .venv/bin/rightcall audit tail --root {tmp_path}")
+    assert "  BASE=http://127.0.0.1:4141/v1" in lines
     serves = [line for line in lines if ".venv/bin/rightcall serve --upstream" in line]
     assert serves[0].endswith(f" --root {tmp_path}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve",),
+        ("serve", "--practice"),
+        ("serve", "--upstream", "http://x.test:1"),
+        ("proxy", "--upstream", "http://x.test:1"),
+    ],
+)
+def test_the_token_is_printed_once_and_everything_else_refers_to_it(
+    tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    serve_nothing(monkeypatch)
+    monkeypatch.setattr("rightcall.cli.serve.check_upstream", lambda *_, **__: None)
+    monkeypatch.setattr("rightcall.doctor.traffic.PracticeClient.start", lambda *_: None)
+    write_trusted(tmp_path / "rightcall.toml", '[servers.clock]\ncommand = ["python3", "-c", "0"]\n')
+    monkeypatch.setenv("RIGHTCALL_TOKEN", TOKEN)
+    result = run(*command, "--root", str(tmp_path), "--no-console")
+    assert result.code == 0, result.err
+    assert result.out.count(TOKEN) == 1
+    assert f"http://127.0.0.1:4141/{TOKEN}/v1" in result.out
+    assert ("/mcp instead of /v1" in result.out) == (command[0] == "serve")
+
+
+@pytest.mark.parametrize("command", [("serve",), ("proxy", "--upstream", "http://127.0.0.1:1"), ("console",)])
+def test_a_server_whose_output_nobody_reads_ends_without_a_traceback(tmp_path: Path, command: tuple[str, ...]) -> None:
+    """As with `rightcall serve | head -0`: nobody can know the address."""
+    SqliteStore(tmp_path / ".rightcall" / "audit.db").close()  # as the console needs one
+    with start(*command, "--port", "0", "--root", str(tmp_path)) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        err = process.stderr.read().decode()
+    assert (process.returncode, err) == (141, "")
 
 
 def test_commands_are_shown_as_this_one_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

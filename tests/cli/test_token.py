@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rightcall.cli.serve import tokens_alone
+from rightcall.cli.serving import tokens_alone
 from rightcall.record.sqlite import SqliteStore
 from rightcall.server.access import digest_of
 from support.cli import Runner, environment

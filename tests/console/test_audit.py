@@ -4,12 +4,14 @@ exported whole in the format of the command line (A-03)."""
 import csv
 import io
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rightcall.cli import main
 from rightcall.record.export import COLUMNS, RecordFilter, exported, page_of_records
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
@@ -25,7 +27,6 @@ def diary(store: MemoryStore, clock: ManualClock) -> Diary:
 
 
 def shown(text: str) -> list[int]:
-    import re
 
     return [int(number) for number in re.findall(r'<tr data-id="(\d+)"', text)]
 
@@ -129,8 +130,10 @@ def test_a_changed_record_is_found_and_named(tmp_path: Path) -> None:
         with opened(store) as address:
             ann = Browser(address, session(store, "ann"))
             assert "Record 3 is not as it was written" in ann.get("/audit").text
+            assert "Not verified yet: verify it" in ann.get("/").text
             found = ann.get("/audit/verify").text
             assert "record 3 does not fit its hash" in found
+            assert re.search(r'<a href="/audit">Not intact</a> <small>verified <time', ann.get("/").text)
             assert 'href="/calls/3"' in found
     finally:
         store.close()
@@ -151,3 +154,24 @@ def test_the_newest_records_are_checked_at_a_glance(store: MemoryStore, diary: D
         diary.refused()
     assert store.look(lambda tables: newest_fit(tables, 10)) == (3, None)
     assert store.look(lambda tables: newest_fit(tables, 2)) == (2, None)
+
+
+@pytest.mark.promise("A-03")
+def test_overview_says_when_the_chain_was_last_verified_by_whomever(tmp_path: Path) -> None:
+    file = tmp_path / "audit.db"
+    store = SqliteStore(file)
+    try:
+        Diary(store, ManualClock()).refused()
+        with opened(store) as address:
+            ann = Browser(address, session(store, "ann"))
+            assert "Not verified yet: verify it" in ann.get("/").text
+            assert "<dt>Last verified</dt><dd>never</dd>" in ann.get("/audit").text
+            head = store.look(lambda tables: tables.head())[0]
+            assert main(["audit", "verify", "--store", str(file)]) == 0
+            page = ann.get("/").text
+            assert re.search(rf">Intact up to record {head}</a> <small>verified <time datetime=", page)
+            assert f"all records up to {head} were right" in ann.get("/audit").text
+            ann.get(f"/audit/verify?anchor={head}:{'0' * 64}")
+            assert ">Intact up to record" in ann.get("/").text, "a wrong anchor says nothing of the records"
+    finally:
+        store.close()

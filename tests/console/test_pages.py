@@ -580,7 +580,11 @@ def test_calls_through_the_proxy_are_in_the_figures_of_every_page(ann: Browser, 
     tools = ann.get("/tools").text
     assert re.search(r'"Could not be repaired"><a href="/live\?tool=weather&amp;repair=left">2</a>', tools)
     assert "<b>2</b><span>could not be repaired</span>" in ann.get("/tools/one?name=weather").text
-    assert "1 lifted from the text" in ann.get("/analytics").text
+    assert "1 more lifted from the text" in page
+    analytics = ann.get("/analytics").text
+    assert "<b>25.0 %</b><span>right as written</span>" in analytics, "the call that ran, and not the lifted one"
+    assert "1 more lifted from the text" in analytics
+    assert "<b>50.0 %</b><span>right in the end</span>" in analytics
 
 
 def test_a_call_that_could_not_be_repaired_says_so_in_plain_words(ann: Browser, store: MemoryStore) -> None:

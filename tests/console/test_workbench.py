@@ -80,7 +80,10 @@ def address(store: MemoryStore, tmp_path: Path, bell: Bell) -> Generator[Address
         }
     }
     served = [("git", {"name": "git_status", "inputSchema": {"type": "object", "properties": {}}})]
-    console = Console(store, lambda: policy, str(tmp_path), lambda: state, lambda: served, bell.checks)
+    passed = [[TOOL | {"name": "sum_up"}], [TOOL | {"name": HOSTILE[:30]}]]
+    console = Console(
+        store, lambda: policy, str(tmp_path), lambda: state, lambda: served, bell.checks, lambda most: passed[:most]
+    )
     with console_running(console, ConsoleSettings(port=0)) as found:
         yield found
 
@@ -111,6 +114,18 @@ def test_the_playground_works_without_scripts_and_keeps_what_was_typed(bob: Brow
     assert found.status == 200
     assert "1 call found" in found.text
     assert "code_read" in found.text.partition("</textarea>")[0]
+
+
+def test_the_playground_offers_the_tools_of_the_last_requests_through_the_proxy(bob: Browser) -> None:
+    page = bob.get("/playground").text
+    offered = dict(re.findall(r'<option value="(request:\w+)"[^>]*>(.*?)</option>', page))
+    assert [label for label in offered.values() if "sum_up" in label] == ["A request through the proxy: sum_up"]
+    assert "<script>" not in page.partition("<select")[2].partition("</select>")[0]
+    key = next(key for key, label in offered.items() if "sum_up" in label)
+    read_by_it = read(bob, '<tool_call>{"name": "sumUp", "arguments": {"n": "3"}}</tool_call>', source=key)
+    assert '<span class="tag fixed">number_text</span>' in read_by_it
+    gone = read(bob, "x", source="request:0123456789ab")
+    assert "no request with these tools passed the proxy lately" in gone
 
 
 def test_the_playground_tells_what_a_refused_model_would_read(bob: Browser) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rightcall import MemoryStore
-from rightcall.cli.serve import open_door
+from rightcall.cli.serving import open_door
 from rightcall.errors import AnswerError, StoreError
 from rightcall.executor.door import Door
 from rightcall.record.sqlite import SqliteStore

@@ -15,6 +15,7 @@ from rightcall import Executor, load_policy, tool
 from rightcall.errors import PolicyError
 from rightcall.executor.door import Door
 from rightcall.executor.notices import finish
+from rightcall.hosts.adapter import door_for
 from rightcall.policy.tightening import requests_of, tighten
 from rightcall.server.app import running
 
@@ -88,6 +89,21 @@ def test_a_notice_that_fails_is_logged_and_the_call_waits_as_before(
     ask(notify, "x")
     assert "approvals.notify failed" in caplog.text
     assert told in caplog.text
+
+
+def test_a_command_that_does_not_exist_is_told_before_a_call_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told = "approvals.notify: program 'no-such-program' not found: nobody is told when a call waits"
+    policy = policy_with(["no-such-program", "x"])
+    with Executor.open_sync(policy=policy, tools=[save], store="memory"):
+        assert told in caplog.text
+    caplog.clear()
+    with door_for("my-agent", load_policy(policy), store="memory"):
+        assert told in caplog.text
+    caplog.clear()
+    with Executor.open_sync(policy=policy_with([sys.executable, "x"]), tools=[save], store="memory"):
+        assert not caplog.text
 
 
 def test_a_command_is_no_shell(tmp_path: Path) -> None:

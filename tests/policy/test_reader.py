@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rightcall import Executor, Gate
 from rightcall.errors import PolicyError
 from rightcall.policy.settings import (
     DEFAULT_POLICY,
@@ -378,3 +379,28 @@ def test_a_found_policy_can_only_switch_the_console_off() -> None:
     wild = {"host": "0.0.0.0", "port": 1, "public_url": "https://x.example", "plain_http": True}
     assert tighten(load_policy({"console": wild})).console == ConsoleSettings()
     assert tighten(load_policy({"console": {"enabled": False}})).console.enabled is False
+
+
+@pytest.mark.parametrize(
+    ("given", "right"),
+    [
+        ({"write": "allow"}, r'write: belongs to \[policy\]: {"policy": {"write": "allow"}}'),
+        ({"deny": ["rm"]}, r'{"policy": {"deny": \["rm"\]}}'),
+        ({"mode": "observe"}, '{"gate": {"mode": "observe"}}'),
+        ({"tools": {}}, r'{"policy": {"tools": {}}} or {"gate": {"tools": {}}}'),
+        (["x"], r'path of a file or a dict, such as {"policy": {"write": "ask"}}; got list'),
+        (5, "got int"),
+        ('[policy]\nwrite = "ask"\n', "is the text of a policy, not the path of a file; pass a dict"),
+    ],
+)
+def test_a_policy_of_the_wrong_form_is_told_the_right_one(given: Any, right: str) -> None:
+    for door in (load_policy, lambda policy: Gate(policy=policy), lambda policy: Executor.open(policy=policy)):
+        with pytest.raises(PolicyError, match=right):
+            door(given)
+
+
+def test_a_key_above_the_header_of_its_table_is_told_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text('version = 1\nwrite = "ask"\n')
+    with pytest.raises(PolicyError, match=r"policy\.toml:2: write: belongs to \[policy\]: write \[policy\] above it"):
+        load_policy(str(file))

@@ -108,3 +108,11 @@ def test_counts_survive_the_gates_they_were_made_by(monkeypatch: pytest.MonkeyPa
     stats = kept.stats()
     assert (stats["provider"], stats["total_calls"], len(stats["tools"])) == ("local", 10, 5)
     assert stats["normalizations"]["direct"] == 5
+
+
+def test_the_tools_of_the_last_requests_are_known_newest_first() -> None:
+    kept = Gates(load_policy(None), "local")
+    for tools in ([WEATHER], [READ], [{"type": "web_search"}], [WEATHER]):
+        kept.of(json.encode(tools))
+    assert kept.recent(5) == [[WEATHER], [READ]]
+    assert kept.recent(1) == [[WEATHER]]

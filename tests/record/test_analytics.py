@@ -395,10 +395,10 @@ def test_repairs_are_counted_for_each_tool_provider_and_model_with_those_of_the_
     found = figures(diary)
     assert [*found.repairs_by_provider] == ["ollama", "not reported", "anthropic", "openai"]
     assert found.repairs_by_provider["ollama"] == Repairs(
-        calls=5, direct=1, repaired=3, failed=1, repair_rate=60.0, success_rate=80.0,
+        calls=5, direct=1, lifted=0, repaired=3, failed=1, repair_rate=60.0, success_rate=80.0,
         strategies={"structure": 2, "python_ast": 1},
     )  # fmt: skip
-    assert found.repairs_by_provider["anthropic"] == Repairs(1, 1, 0, 0, 0.0, 100.0, {})
+    assert found.repairs_by_provider["anthropic"] == Repairs(1, 1, 0, 0, 0, 0.0, 100.0, {})
     assert {name: (one.calls, one.repaired, one.failed) for name, one in found.repairs_by_tool.items()} == {
         "code/read": (4, 3, 0), "code/list": (3, 0, 1), "Read": (1, 1, 0),
     }  # fmt: skip

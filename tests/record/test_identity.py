@@ -213,10 +213,10 @@ def test_the_head_is_written_every_few_seconds_and_at_the_end(
     for seconds, known in ((0, None), (1, None), (5, 2), (1, 2)):
         clock.advance(seconds)
         store.transact(add())
-        head = kept_head(database)
+        head = kept_head(str(database))
         assert (None if head is None else head[0]) == known
     store.close()
-    head = kept_head(database)
+    head = kept_head(str(database))
     assert head is not None
     assert head[0] == 4
 
@@ -225,7 +225,7 @@ def test_a_head_that_was_half_written_is_none(database: Path) -> None:
     filled(database)
     beside(database, "-head").write_bytes(beside(database, "-head").read_bytes()[:40])
     filled(database)
-    assert kept_head(database) is not None
+    assert kept_head(str(database)) is not None
 
 
 def test_pruning_everything_is_no_older_copy(database: Path) -> None:

@@ -33,7 +33,7 @@ def may_be(*values: str) -> "st.SearchStrategy[str | None]":
 QUERY = st.builds(
     CallQuery, caller=may_be("ada", "eve"), tool=may_be("code/read"), model=may_be("m1"), provider=may_be("p"),
     decision=may_be("allow"), rule=may_be("rule:refused", "rule:waiting", "none"),
-    strategy=may_be("direct", "failed", ANY_REPAIR), context=may_be("c1", "c9"),
+    strategy=may_be("direct", "lifted", "failed", ANY_REPAIR), context=may_be("c1", "c9"),
     status=may_be("success", "failed", "refused", "waiting", "proxied", "pending", "interrupted"),
     text=may_be("FILE/", "späť", "nothing like it"), since=may_be("2026-01-01 13:00:00.000"),
     until=may_be("2026-01-01 14:00:00.000"),
@@ -45,7 +45,8 @@ def write(store: Store, clock: ManualClock, calls: list[Any]) -> None:
     for kind, caller, tool, strategy, context, model, end, seconds in calls:
         wall += seconds
         clock.set_wall(wall)
-        more = {"strategy": strategy, "context": context, "model": model, "provider": model and "p"}
+        origin = "native" if context else "text"
+        more = {"strategy": strategy, "origin": origin, "context": context, "model": model, "provider": model and "p"}
         body = encode(CallBody(caller, tool, {}, "d", "allow", f"rule:{kind}", "", **more))
         seq = store.transact(lambda tables, kind=kind, body=body: tables.append(kind, 0, body))
         if kind == "begin" and end is not None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from rightcall.proxy.gates import Did
 from rightcall.record.analytics import Analytics, Passed, as_design, read_analytics, read_metrics
 from rightcall.record.browse import list_records, log_lines, read_record
 from rightcall.record.calls import CallFilter, call, find_calls
+from rightcall.record.figures import fit_over_time
 from rightcall.record.tables import CallBody, encode
 from rightcall.record.verify import prune, verify_audit
+from rightcall.types import Call, Verdict
 from support.stores import KINDS, Diary, opened
 
 pytestmark = pytest.mark.promise("H-03")
@@ -108,3 +111,38 @@ def test_the_chain_holds_them_and_pruning_takes_them_like_any_other(kind: str, t
         assert diary.store.look(verify_audit).checked == 5
         done = diary.store.transact(lambda tables: prune(tables, keep=2, by="ann"))
         assert (done.removed, diary.store.look(verify_audit).ok) == (3, True)
+
+
+WAYS = [
+    ("right", "direct", "native", "right"), ("unknown", "direct", "native", "right"),
+    ("repeated", "direct", "text", "right"), ("lifted", "direct", "text", "lifted"),
+    ("would-lift", "direct", "text", "lifted"), ("lifted", "python_ast", "text", "repaired"),
+    ("repaired", "structure", "native", "repaired"), ("repaired", "direct", "native", "repaired"),
+    ("left", "failed", "native", "left"), ("left", "direct", "text", "left"),
+]  # fmt: skip
+"""What was done, by which strategy, where the call was written, and what it counts as."""
+
+
+@every_store
+def test_right_as_written_means_the_same_in_records_figures_and_charts(kind: str, tmp_path: Path) -> None:
+    """A call that was lifted from the text, repaired or left was not right as written."""
+    with opened(kind, tmp_path) as diary:
+        for fate, strategy, origin, fit in WAYS:
+            number = passed(diary, fate, strategy=strategy, origin=origin)
+            record = diary.store.look(lambda tables, number=number: call(tables, number))
+            assert record is not None
+            assert record.fit == fit, (fate, strategy, origin)
+        one = figures(diary).repairs_by_tool["Read"]
+        assert (one.calls, one.direct, one.lifted, one.repaired, one.failed) == (10, 3, 2, 3, 2)
+        (point,) = [
+            point
+            for point in diary.store.look(lambda tables: fit_over_time(tables, "1day", now=diary.now))[""]
+            if point.calls
+        ]
+        assert (point.calls, point.lifted, point.repaired, point.failed, point.before) == (10, 2, 3, 2, 30.0)
+
+
+@pytest.mark.parametrize(("fate", "strategy", "origin", "fit"), [way for way in WAYS if way[0] != "would-lift"])
+def test_the_proxy_counts_a_call_as_its_record_does(fate: Any, strategy: Any, origin: Any, fit: str) -> None:
+    verdict = Verdict(ok=True, call=Call("Read", {}, None, origin), strategy=strategy)
+    assert Did(fate, verdict, "Read").fit == fit

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from rightcall.errors import StoreError
-from rightcall.record import sqlite
+from rightcall.record import jobs
 from rightcall.record.analytics import analytics_of, metrics_of, read_analytics
 from rightcall.record.calls import Period, window_of
 from rightcall.record.counts import ERROR, Counts, Durations, pass_over, percentile, slot_of
 from rightcall.record.identity import Origin
 from rightcall.record.memory import MemoryStore
 from rightcall.record.notes import note_diagnosis, note_message
+from rightcall.record.postgres import PostgresReader, PostgresStore
 from rightcall.record.rollup import periods, rollup
 from rightcall.record.rollup.periods import counted
 from rightcall.record.rollup.rollup import Mark
@@ -28,6 +29,7 @@ from rightcall.record.sqlite import Readers, SqliteStore
 from rightcall.record.sqlite_tables import Runs
 from rightcall.record.tables import CallBody, EndBody, ManualClock, Store, Tables, encode
 from rightcall.record.verify import prune
+from support.postgres import ON_SERVERS, shared
 from support.stores import NOON, Diary, OpenSqlite, forge, tamper
 
 pytestmark = pytest.mark.promise("A-05")
@@ -67,7 +69,14 @@ class Life:
     def do(self, step: Any) -> None:
         match step:
             case ("call", kind, caller, tool, strategy, context, model):
-                more = {"strategy": strategy, "context": context, "model": model, "provider": model and "p"}
+                origin = "native" if context else "text"
+                more = {
+                    "strategy": strategy,
+                    "origin": origin,
+                    "context": context,
+                    "model": model,
+                    "provider": model and "p",
+                }
                 body = CallBody(caller, tool, {}, "d", "allow", f"rule:{kind}", **more)
                 self.calls.append(self.store.transact(lambda tables: tables.append(kind, 0, encode(body))))
             case ("end", back, status, time, error, cached) if len(self.calls) > back:
@@ -157,6 +166,24 @@ def test_in_a_file_the_rollup_counts_what_one_pass_counts(
         for step in steps:
             life.do(step)
         assert miscounted(store) == []
+
+
+@given(st.lists(STEPS, max_size=40))
+@settings(max_examples=8, deadline=None)
+@pytest.mark.parametrize("name", ON_SERVERS)
+def test_on_a_server_the_rollup_counts_what_one_pass_counts(name: str, steps: list[Any]) -> None:
+    clock = ManualClock(wall=NOON)
+    with (
+        shared(name).database() as url,
+        closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store,
+        closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as other,
+    ):
+        lives = [Life(store, clock), Life(other, clock)]
+        lives[1].calls = lives[0].calls  # a call that began on one node may end on the other
+        for number, step in enumerate(steps):
+            lives[number % 2].do(step)
+        assert miscounted(store) == []
+        assert miscounted(other) == []
 
 
 @given(st.lists(st.floats(0, 1e7), min_size=1, max_size=200), st.sampled_from([50, 95, 99]))
@@ -296,7 +323,8 @@ def test_who_only_looks_writes_nothing_and_counts_on_from_what_there_is(
     Diary(store, clock).ran()
     wanted = shown(store.look(lambda tables: by_pass(tables, "1week", None)))
     store.close()
-    readers = Readers(database, clock, Runs(database), 0.2, Origin(database, found=False), alone=True)
+    path = str(database)
+    readers = Readers(path, clock, Runs(path), 0.2, Origin(path, found=False), alone=True)
     assert readers.look(lambda tables: tables.rollup().mark()) == rolled
     assert list(differing(shown(readers.look(lambda tables: by_rollup(tables, "1week", None))), wanted)) == []
     readers.close()
@@ -339,11 +367,23 @@ def test_a_record_that_cannot_be_read_is_told_as_long_as_it_lies_in_the_period(
 def test_a_process_that_writes_much_counts_it_by_itself(
     open_sqlite: OpenSqlite, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "ROLL_EVERY", 20)
+    monkeypatch.setattr(jobs, "ROLL_EVERY", 20)
     store = open_sqlite()
     fill(store, clock)
     store.close()
     assert mark_of(open_sqlite()).seq > 0
+
+
+@pytest.mark.parametrize("name", ON_SERVERS)
+def test_a_node_that_writes_much_counts_it_by_itself(
+    name: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "ROLL_EVERY", 20)
+    with shared(name).database() as url:
+        with closing(PostgresStore(url, clock, silent_seconds=30, busy_seconds=30)) as store:
+            fill(store, clock)
+        with closing(PostgresReader(url)) as reader:
+            assert reader.look(lambda tables: tables.rollup().mark()).seq > 0
 
 
 def test_a_call_that_still_runs_was_not_interrupted_and_one_that_nobody_runs_was(

@@ -341,7 +341,7 @@ def test_files_left_by_a_reader_while_it_was_read_only_do_not_stay_read_only(tmp
     for file in left:  # as a reader leaves them that could not write the database itself
         file.touch()
         file.chmod(0o400)
-    open_up(path)
+    open_up(str(path))
     assert [file.stat().st_mode & 0o777 for file in left] == [0o600, 0o600]
     again = SqliteStore(str(path))
     assert again.transact(lambda tables: tables.append("message", 0, b"{}")) == 2
@@ -366,7 +366,7 @@ def test_files_left_by_a_reader_while_it_was_read_only_do_not_stay_read_only(tmp
     ],
 )
 def test_every_fault_says_what_would_help(error: Exception, fault: str, help: str, tmp_path: Path) -> None:
-    told = fault_of(error, tmp_path / "audit.db")
+    told = fault_of(error, str(tmp_path / "audit.db"))
     assert told is not error
     assert told.fault == fault
     assert help in str(told)

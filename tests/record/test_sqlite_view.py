@@ -5,7 +5,6 @@ import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,7 +48,7 @@ def ran(store: SqliteStore, end: bytes | None = None, **body: Any) -> int:
     return call
 
 
-def query(path: Path, sql: str) -> list[dict[str, Any]]:
+def query(path: str, sql: str) -> list[dict[str, Any]]:
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         connection.row_factory = sqlite3.Row
         return [dict(row) for row in connection.execute(sql)]
@@ -147,7 +146,7 @@ def test_only_the_last_day_counts(open_sqlite: OpenSqlite) -> None:
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the sqlite3 program is not installed")
 def test_the_designs_query_runs_in_the_sqlite3_program(store: SqliteStore) -> None:
     usage(store)
-    command = ["sqlite3", "-readonly", str(store.path), DESIGN_QUERY]
+    command = ["sqlite3", "-readonly", store.path, DESIGN_QUERY]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
     assert done.stdout.splitlines() == ["teacher|code/read|4|15.0|0", "helper|code/search|1|5.0|1"]
 

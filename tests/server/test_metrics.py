@@ -17,7 +17,7 @@ def samples(text: str) -> dict[str, str]:
 
 def test_a_fresh_server_shows_every_family_and_no_false_figures() -> None:
     text = Metrics().text()
-    assert text.count("# HELP ") == text.count("# TYPE ") == 15
+    assert text.count("# HELP ") == text.count("# TYPE ") == 16
     assert samples(text) == {
         "rightcall_audit_failures_total": "0",
         "rightcall_streams_open": "0",
@@ -33,6 +33,7 @@ def test_everything_counted_is_shown() -> None:
     metrics.request("openai-chat", 502, 1000.0)
     metrics.changed("repaired", 2)
     metrics.changed("lifted")
+    metrics.fitted("right")
     metrics.refused("wrong_token")
     metrics.upstream_failed("timeout")
     metrics.audit_failures = lambda: 1
@@ -48,6 +49,7 @@ def test_everything_counted_is_shown() -> None:
     assert shown['rightcall_request_seconds_sum{wire="openai-chat"}'] == "1000.22"
     assert shown['rightcall_changes_total{kind="repaired"}'] == "2"
     assert shown['rightcall_changes_total{kind="lifted"}'] == "1"
+    assert shown['rightcall_fits_total{fit="right"}'] == "1"
     assert shown['rightcall_refusals_total{reason="wrong_token"}'] == "1"
     assert shown['rightcall_upstream_errors_total{kind="timeout"}'] == "1"
     assert shown["rightcall_audit_failures_total"] == "1"

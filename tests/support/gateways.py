@@ -48,6 +48,8 @@ class Wrong(Exception):
 class ScriptedLink:
     """Answers at once. `sent` is everything it was sent."""
 
+    first = 1
+
     def __init__(self, answering: Answering = old_server) -> None:
         self._answering = answering
         self.heard: Heard | None = None

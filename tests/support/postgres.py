@@ -89,6 +89,55 @@ class Server:
             server.stop()
             shutil.rmtree(server.folder, ignore_errors=True)
 
+    @contextmanager
+    def standby(self) -> "Iterator[Server]":
+        """A copy of this one that follows it. Once it does, this one confirms nothing that the copy does not have."""
+        copy = Server(self.binaries, *self.options[len(_SETTINGS) :], "wal_retrieve_retry_interval=100ms")
+        try:
+            self._copy_to(copy)
+            copy.start()
+            self.wait_for_standby()
+            yield copy
+        finally:
+            with suppress(Exception):  # it may be gone on purpose; else it would wait for the copy for ever
+                self._name_standby("")
+            copy.stop()
+            shutil.rmtree(copy.folder, ignore_errors=True)
+
+    def _copy_to(self, copy: "Server") -> None:
+        """As a base backup does it, for which these packages have no program."""
+        import psycopg
+
+        newer = int(_major(self.binaries) or 0) >= 15
+        begin = "pg_backup_start('copy', true)" if newer else "pg_start_backup('copy', true, false)"
+        end = "pg_backup_stop(false)" if newer else "pg_stop_backup(false, false)"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(f"SELECT {begin}")
+            shutil.copytree(self.data, copy.data, copy_function=_copy_if_there, ignore=_not_of_a_copy)
+            ((label,),) = connection.execute(f"SELECT labelfile FROM {end}").fetchall()
+        (copy.data / "backup_label").write_text(label)
+        (copy.data / "standby.signal").touch()
+        told = f"host={self.folder} port={self.port} user={SUPERUSER} application_name=copy"
+        (copy.data / "postgresql.auto.conf").write_text(f"primary_conninfo = '{told}'\n")
+        copy.data.chmod(0o700)
+        if os.geteuid() == 0:
+            for one in (copy.folder, *copy.folder.rglob("*")):
+                shutil.chown(one, _NOBODY, "nogroup")
+
+    def _name_standby(self, name: str) -> None:
+        self.run(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
+        self.run("SELECT pg_reload_conf()")
+
+    def wait_for_standby(self) -> None:
+        self._name_standby("copy")
+        deadline = time.monotonic() + 30
+        while self.run("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") != [(1,)]:
+            assert time.monotonic() < deadline, (self.folder / "log").read_text()
+            time.sleep(0.02)
+
+    def promote(self) -> None:
+        assert self.run("SELECT pg_promote(true, 30)") == [(True,)]
+
     @property
     def data(self) -> Path:
         return self.folder / "data"
@@ -113,6 +162,11 @@ class Server:
                 cwd=self.folder, stdout=log, stderr=log, start_new_session=True, **_as_nobody(),
             )  # fmt: skip
         self.await_ready()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def await_ready(self) -> None:
         import psycopg
@@ -190,6 +244,15 @@ def shared(name: str) -> Server:
     server.make()
     server.start()
     return server
+
+
+def _copy_if_there(source: str, target: str) -> None:
+    with suppress(FileNotFoundError):  # a server at work removes files, and logs what it did to them
+        shutil.copy2(source, target)
+
+
+def _not_of_a_copy(_folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if name in ("postmaster.pid", "postmaster.opts") or name.startswith("pgsql_tmp")]
 
 
 def _children(parent: int) -> list[int]:

@@ -5,6 +5,7 @@ import asyncio
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -49,11 +50,11 @@ def attempt(store: PostgresStore, wanted: Request) -> Planned[Admission]:
     return Planned(work, lambda: needs_of(wanted))
 
 
-async def crowd(store: PostgresStore, count: int, limit: int, at_once: int, first: int = 0) -> int:
+async def crowd(store: PostgresStore, count: int, limit: int, at_once: int, first: int = 0, caller: str = "ada") -> int:
     """How many of so many attempts are let through."""
     found = 0
     for start in range(first, first + count, at_once):
-        wanted = [request(start + number, limit) for number in range(at_once)]
+        wanted = [request(start + number, limit, caller) for number in range(at_once)]
         made = await asyncio.gather(*(store.atransact(attempt(store, one)) for one in wanted))
         found += sum(one.decision.kind == "allow" for one in made)
         assert {one.decision.rule for one in made} <= {"allow:write", "limit:caller:minute"}, made
@@ -71,9 +72,9 @@ def end(store: PostgresStore, admission: Admission) -> None:
 
 
 @contextmanager
-def cut_off(port: int, word: bytes = b"COMMIT") -> Iterator[tuple[int, threading.Event]]:
+def cut_off(port: int, word: bytes = b"COMMIT", away: float = 0.0) -> Iterator[tuple[int, threading.Event]]:
     """A port in front of a server's. Once the event is set, the next message with that word still reaches the server,
-    and its answer does not come back: the connection ends."""
+    and its answer does not come back: the connection ends. `away` is how many seconds each way takes."""
     armed, listener, opened = threading.Event(), socket.create_server(("127.0.0.1", 0)), list[socket.socket]()
 
     def pump(source: socket.socket, target: socket.socket, dead: threading.Event, *, up: bool) -> None:
@@ -82,6 +83,8 @@ def cut_off(port: int, word: bytes = b"COMMIT") -> Iterator[tuple[int, threading
                 if up and armed.is_set() and word in data:
                     dead.set()
                     armed.clear()
+                if away:
+                    time.sleep(away)
                 target.sendall(data)
         for one in (source, target):
             with suppress(OSError):

@@ -5,7 +5,7 @@ import sys
 from starlette.types import Receive, Scope, Send
 
 from rightcall.base.http.answers import ServeLimits
-from rightcall.server.app import serve
+from rightcall.server.app import Told, serve
 
 
 def tell(line: str) -> None:
@@ -35,7 +35,6 @@ if __name__ == "__main__":
         serve(
             application,
             limits=limits,
-            on_ready=lambda _host, port: tell(str(port)),
-            on_stopping=lambda running: tell(f"finishing {running}"),
+            told=Told(lambda _host, port: tell(str(port)), lambda running: tell(f"finishing {running}")),
         )
     )

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from rightcall.errors import StoreError
 from rightcall.record.sqlite import SqliteStore
@@ -148,7 +149,7 @@ def orphan(store: SqliteStore) -> None:
 
 def read_only(store: SqliteStore) -> None:
     """As somebody who is not root: what cannot be written is not opened, and can be once it is writable."""
-    path = store.path
+    path = Path(store.path)
     store.transact(lambda tables: tables.append("message", 0, BODY))
     store.close()
     if os.getuid() == 0:
@@ -173,7 +174,7 @@ def broken_disk(store: SqliteStore) -> None:
     import resource
 
     store.transact(add())
-    log = store.path.with_name(store.path.name + "-wal")
+    log = Path(f"{store.path}-wal")
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size, usual[1]))
     try:

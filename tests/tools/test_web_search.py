@@ -1,7 +1,6 @@
 """`web/search`: a server that the policy names, and answers that nobody should believe."""
 
 import json
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,9 +84,7 @@ def test_a_server_that_fails_is_said_to_and_only_the_operator_reads_why(
     site: Site, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = b"[" * 200_000
-    monkeypatch.setattr(
-        logging.getLogger("rightcall.policy.trust"), "propagate", True
-    )  # a command in this process ends that
+    monkeypatch.setattr(trust, "_aloud", False)  # a command in this process hears it itself
     json_off = "SearXNG does that until its settings.yml allows json: search: formats: [html, json]"
     for answer, why in (
         (answered(b"<html>secret", "text/html"), f"it answered with text/html that is not JSON; {json_off}"),

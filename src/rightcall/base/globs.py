@@ -27,9 +27,9 @@ _MOST_ALTERNATIVES = 256
 _DEEPEST = 8
 _NAMED = regex(r"\[([:=.])\w+\1\]")
 _RANGE = regex(r"(?:-?\d+|[A-Za-z])\.\.(?:-?\d+|[A-Za-z])(?:\.\.-?\d+)?\}")
-_PARSED = re.compile(r"[\[\]{}\\]")
+_PARSED = regex(r"[\[\]{}\\]")
 """What needs more than a look at each character."""
-_SPECIAL = re.compile(r"[][{}*?\\]")
+_SPECIAL = regex(r"[][{}*?\\]")
 EXTENDED = regex(r"[@!+]\([^/]*\)|[*?]\([^/]*\|[^/]*\)")
 """`@(a|b)` as some shells and search tools know it, and nothing here does."""
 _OF_A_SHELL = (
@@ -447,9 +447,9 @@ def _one(token: Token) -> str:
 # ── names of tools ────────────────────────────────────────────────────────────────────────────────────────────────────
 # `*` stands for any characters, none and `/` among them. Nothing else has a meaning: `[`, `?` and `.` are themselves.
 
-_SEPARATORS = re.compile(r"[/._:\s-]+")
-_WORDS = re.compile(r"[^_*\0\1]+")
-_GAPS = re.compile(r"_+")
+_SEPARATORS = regex(r"[/._:\s-]+")
+_WORDS = regex(r"[^_*\0\1]+")
+_GAPS = regex(r"_+")
 _LETTER = r"(?s:rn|vv|.)"  # compiled when first needed, which is hardly ever
 _DRAWN = {"i": "[i\1]", "m": "(?:m|r\0?n)", "w": "(?:w|v\0?v)", "rn": "(?:r\0?n|m)", "vv": "(?:v\0?v|w)"}
 _STROKES = ("|", "!")

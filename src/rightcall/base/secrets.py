@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from msgspec.json import encode
 
-from rightcall.base.text import REDACTED
+from rightcall.base.text import REDACTED, regex
 
 WHOLE = ("auth", "bearer", "pin", "cvc", "cvv", "x_auth", "basic_auth", "http_auth", "proxy_auth")
 """Secret as a whole name only: `auth` is, `use_auth` and `gpio_pin` are not."""
@@ -65,7 +65,7 @@ QUESTIONS = (
 MOST = 80
 """Characters of a name that are looked at, from its end."""
 
-_NOISE = re.compile(r"[\W_]+")
+_NOISE = regex(r"[\W_]+")
 
 
 def squashed(name: str) -> str:
@@ -80,7 +80,7 @@ def squashed(name: str) -> str:
 _WHOLE = frozenset(map(squashed, WHOLE))
 _ENDINGS = tuple(map(squashed, ENDINGS))
 _PLAIN = tuple(map(squashed, PLAIN))
-_AFTER = re.compile("(?:" + "|".join(sorted(map(squashed, AFTER), key=len, reverse=True)) + r")\Z")
+_AFTER = regex("(?:" + "|".join(sorted(map(squashed, AFTER), key=len, reverse=True)) + r")\Z")
 
 
 def is_secret(name: str) -> bool:

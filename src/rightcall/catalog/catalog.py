@@ -87,8 +87,8 @@ COMPARED = 200
 KEPT = 256
 """Answers that are kept: a model that has a name wrong has it wrong again and again."""
 
-_NAMESPACE = re.compile(r"__|[./:]")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_NAMESPACE = regex(r"__|[./:]")
+_WORD = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _AROUND = " \t\r\n\"'`“”‘’«»<>"
 _CALL_NUMBER = regex(r"(?:[:#]\d+|\(\))$")
 _NUMBER_BEGUN = regex(r"[:#]\d*$")

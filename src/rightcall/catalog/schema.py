@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from msgspec import Struct
 
 from rightcall.catalog.tidy import (
     NESTING,
@@ -392,7 +394,7 @@ def validator(schema: Schema, mask: str | None = None) -> "Draft202012Validator"
     )
 
 
-class Check(NamedTuple):
+class Check(Struct, frozen=True):
     """The compiled check of a tool's arguments, for those of a call that is probably right, and for any."""
 
     accepts: Callable[[Any], bool]

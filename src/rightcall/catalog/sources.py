@@ -248,13 +248,31 @@ def _definition(raw: dict[str, Any], number: int) -> Definition:
             raw = cast("dict[str, Any]", inner)
     name = raw.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise ToolError(f"tool number {number} has no name; right is {SHAPES}")
+        raise ToolError(f"tool number {number} has no name{_told_keys(raw)}; right is {SHAPES}")
     schema: Any = next((raw[key] for key in SCHEMA_KEYS if raw.get(key) is not None), None)
     if as_schema(schema).keys() == {"json"}:  # Bedrock
         schema = schema["json"]
+    if schema is None:
+        _refuse_misspelt(name, raw)
     description = raw.get("description")
     rules = Rules(examples=_examples(raw))
     return Definition(name, description if isinstance(description, str) else "", schema, rules=rules)
+
+
+def _told_keys(raw: dict[str, Any]) -> str:
+    keys = ", ".join(repr(key) for key in list(raw)[:6])
+    return f" (it has only {keys:.200})" if keys else ""
+
+
+def _refuse_misspelt(name: str, raw: dict[str, Any]) -> None:
+    """A schema under a key that is all but right: without it every argument would pass. Other keys are the affair of
+    whoever wrote them."""
+    from difflib import get_close_matches  # late: most tools have a schema
+
+    for key, value in raw.items():
+        near = get_close_matches(key, SCHEMA_KEYS, n=1, cutoff=0.8) if isinstance(value, dict) else []
+        if near:
+            raise ToolError(f"tool `{name}`: unknown key {key!r:.60}; did you mean {near[0]!r}?")
 
 
 def _examples(raw: dict[str, Any]) -> tuple[str, ...]:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from math import isfinite
-from typing import Any, Literal, NamedTuple, Self, TypeGuard, cast, get_args
+from typing import Any, Literal, Self, TypeGuard, cast, get_args
+
+from msgspec import Struct
 
 from rightcall.base.files.guarded import plain_file
 from rightcall.base.text import escaped, render_json
@@ -34,7 +36,7 @@ def line_of(lines: dict[KeyPath, int], path: KeyPath) -> int:
     return min(lines.values(), default=0)
 
 
-class _Open(NamedTuple):
+class _Open(Struct, frozen=True):
     """A bracket that is still open: `[` of a list or `{` of an inline table, and the place it holds."""
 
     bracket: str

@@ -5,7 +5,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import closing, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from shlex import quote
 from time import sleep
 from typing import Any, get_args
@@ -54,6 +53,7 @@ from rightcall.record.verify import (
     Verification,
     anchor_text,
     heads_of,
+    note_verified,
     plan,
     prune_in_steps,
     read_anchor,
@@ -110,6 +110,7 @@ def arguments(parser: ArgumentParser) -> None:
     heads.add_argument("--out", metavar="FILE", help="Write to FILE (default: standard output)")
     export = action("export", "Export every record with its hash")
     export.add_argument("file", nargs="?", default="-", metavar="FILE", help="File to write (default: standard output)")
+    export.add_argument("--force", action="store_true", help="Replace an existing file")
     export.add_argument("--format", choices=FORMATS, default="jsonl", help="Format (default: %(default)s)")
     for one in (tail, export):
         one.add_argument("--as", dest="caller", metavar="CALLER", help="Only records of this caller")
@@ -156,7 +157,7 @@ def _warn_of_another(store: "Looking") -> None:
     speak_on_stderr()
     with suppress(StoreError):  # whoever reads on is told
         if problem := store.look(store.strangeness):
-            warn(f"{escaped(str(store.path))} is not the audit that was written here last: {escaped(problem, 300)}")
+            warn(f"{escaped(store.path)} is not the audit that was written here last: {escaped(problem, 300)}")
 
 
 def _show(store: "Looking", options: Namespace) -> int:
@@ -179,6 +180,8 @@ def _verify(store: "Looking", options: Namespace) -> int:
     anchor = None if options.anchor is None else anchor_of(options.anchor)
     heads = None if options.heads is None else heads_in(options.heads)
     result = check(store, anchor, heads)
+    if result.ok or (anchor is None and heads is None):  # a wrong anchor says nothing of the records
+        note_verified(store, result, store.look(lambda tables: tables.wall()))
     tell(options, record_of(result, anchor), lambda style: lines(result, anchor, style, kept=heads is not None))
     return OK if result.ok else REFUSED
 
@@ -338,9 +341,12 @@ def erase_content(store: "Store", options: Namespace) -> int:
 def forget_figures(store: "Store") -> None:
     """What was counted holds the texts of errors; it is counted again."""
     path = getattr(store, "path", None)
-    if isinstance(path, Path):
+    if isinstance(path, str):
         for end in ("-rollup", "-rollup-wal", "-rollup-shm"):
-            path.with_name(path.name + end).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(path + end)
+    else:
+        store.look(lambda tables: tables.rollup().clear())
 
 
 def _agreed_to(would: str, question: str, options: Namespace) -> bool:
@@ -502,11 +508,11 @@ _BESIDE = ("", "-wal", "-shm")
 def adopt_audit(options: Namespace) -> int:
     if server_of(options):
         raise ConfigError("`audit adopt` is for a store in a file; one on a server is restored by its operator")
-    path = Path(database_of(options)).resolve()
-    if not path.exists() and not lost(path):
-        raise ConfigError(f"no audit log at {escaped(str(path))}; nothing was changed. Check `--store`")
+    path = os.path.realpath(database_of(options))
+    if not os.path.exists(path) and not lost(path):
+        raise ConfigError(f"no audit log at {escaped(path)}; nothing was changed. Check `--store`")
     if not lost(path) and not _was_a_store(path):
-        raise ConfigError(f"{escaped(str(path))} is not an audit log; nothing was changed. Check `--store`")
+        raise ConfigError(f"{escaped(path)} is not an audit log; nothing was changed. Check `--store`")
     problem = _problem(path, found=found_in(options) is not None)
     if problem is None:
         return _make_it_ones_own(path, options)
@@ -537,16 +543,16 @@ def adopt_audit(options: Namespace) -> int:
     return OK
 
 
-def _make_it_ones_own(path: Path, options: Namespace) -> int:
+def _make_it_ones_own(path: str, options: Namespace) -> int:
     """A store that is in order. One that came from elsewhere counts whole once its user has named it."""
     if counts_whole(path):
         same = "The audit is the one that was there before. Nothing was changed."
         tell(options, {"adopted": False}, lambda _: [same])
         return OK
-    command = f"rightcall audit adopt --store {quote(str(path))}"
+    command = f"rightcall audit adopt --store {quote(path)}"
     if options.store is None:
         raise ConfigError(
-            f"{escaped(str(path))} was not made by you here. If it is yours, name it: `{escaped(command)}`. "
+            f"{escaped(path)} was not made by you here. If it is yours, name it: `{escaped(command)}`. "
             "Nothing was changed"
         )
     by = who(options)
@@ -576,9 +582,9 @@ def _confirmed(options: Namespace) -> bool:
     return agrees("Go on with what is there now, and record that? [y/N] ", "Nothing was changed.")
 
 
-def _after(path: Path, record: dict[str, Any]) -> list[str]:
+def _after(path: str, record: dict[str, Any]) -> list[str]:
     """What is in force now, and what to do where that is not what was."""
-    where = f"--store {escaped(quote(str(path)))}"
+    where = f"--store {escaped(quote(path))}"
     if record["new"]:
         return [
             "A new audit was begun.",
@@ -594,7 +600,7 @@ def _after(path: Path, record: dict[str, Any]) -> list[str]:
     ]
 
 
-def _problem(path: Path, *, found: bool) -> StoreError | None:
+def _problem(path: str, *, found: bool) -> StoreError | None:
     """What is wrong with it, where that is for a person to decide; any other fault is raised."""
     try:
         SqliteStore(path, found=found).close()
@@ -605,34 +611,34 @@ def _problem(path: Path, *, found: bool) -> StoreError | None:
     return None
 
 
-def _was_a_store(path: Path) -> bool:
+def _was_a_store(path: str) -> bool:
     """Whether a file is, or was, one of ours: a database, or a file with a key or a note of ours."""
-    beside = any(path.with_name(f"{path.name}{end}").exists() for end in (".key", "-head"))
-    if beside or recall("stores", str(path)) is not None:
+    beside = any(os.path.exists(f"{path}{end}") for end in (".key", "-head"))
+    if beside or recall("stores", path) is not None:
         return True
     with open(path, "rb", opener=plain_file) as file:
         return file.read(16) == b"SQLite format 3\0"
 
 
-def _move_aside(path: Path) -> list[str]:
+def _move_aside(path: str) -> list[str]:
     """A file that cannot be read is kept under another name, and so is a key that is none."""
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     moved: list[str] = []
-    key = path.with_name(f"{path.name}.key")
-    files = [path.with_name(f"{path.name}{end}") for end in _BESIDE if not _is_whole(path)]
-    files += [key] if key.exists() and key.stat().st_size != 32 else []
+    key = f"{path}.key"
+    files = [f"{path}{end}" for end in _BESIDE if not _is_whole(path)]
+    files += [key] if os.path.exists(key) and os.path.getsize(key) != 32 else []
     for file in files:
-        if file.exists():
-            other: Any = file.with_name(f"{file.name}.before-{moment}")
+        if os.path.exists(file):
+            other = f"{file}.before-{moment}"
             os.rename(file, other)
-            moved.append(other.name)
+            moved.append(os.path.basename(other))
     return moved
 
 
-def _is_whole(path: Path) -> bool:
+def _is_whole(path: str) -> bool:
     """Whether it is the key beside it that is damaged, and not the database."""
     try:
-        with closing(Looking(str(path), found=True)) as looking:
+        with closing(Looking(path, found=True)) as looking:
             looking.look(lambda tables: tables.head())
     except StoreError:
         return False

@@ -343,6 +343,8 @@ def _other(view: View, style: Style) -> list[str]:
 def export(store: "Looking", options: Namespace) -> int:
     since = None if options.since is None else moment(options.since, "--since")
     write = _csv if options.format == "csv" else _jsonl
+    if os.path.isfile(options.file) and not options.force:
+        raise InputError("this file exists, and nothing was written; pass `--force` to replace it", source=options.file)
     with _target(options.file) as stream:
         wanted = RecordFilter(caller=options.caller, since=since)
         count = store.look(lambda tables: write(stream, exported(tables, wanted)))

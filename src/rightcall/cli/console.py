@@ -52,6 +52,8 @@ from rightcall.record.tables import Store
 from rightcall.server.whereabouts import announced, running_at
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from rightcall.console.access import Address
     from rightcall.server.app import Service
 
@@ -226,26 +228,47 @@ def _nobody() -> str:
 
 
 @contextmanager
-def console_beside(options: Namespace, store: Store, policy: PolicyInForce, service: "Service") -> Generator[list[str]]:
-    """The console of a server, while the `with` lasts; yields what to tell of it. Beside a server on any free port,
-    and where somebody else has the usual one, it takes any free port too."""
+def console_beside(
+    options: Namespace, store: Store, policy: PolicyInForce, service: "Service", bound: "socket | None" = None
+) -> Generator[list[str]]:
+    """The console of a server, while the `with` lasts; yields what to tell of it. A worker has a socket of its parent's
+    for it, which then tells where it is."""
     settings = policy.current.console
     if not settings.enabled or options.no_console:
         yield []
         return
-    from rightcall.console.app import Console, check_settings, console_running
+    from rightcall.console.app import Console, console_running
+
+    settings = _settings_beside(options, settings) if bound is None else replace(settings, port=bound.getsockname()[1])
+    console = Console(
+        store, lambda: policy.current, options.root, service.state, service.tools, partial(_checks, options),
+        service.passed,
+    )  # fmt: skip
+    with announced(database_of(options), "console") as announce, console_running(console, settings, bound) as address:
+        if bound is None:
+            announce(address.origin)
+        link = login_url(store, options, address.origin) if at_a_terminal() and not options.json else None
+        options.console_address = address.origin
+        yield told(link) if link else _pointed(address, options)
+
+
+def console_socket(options: Namespace, settings: ConsoleSettings) -> "socket | None":
+    """Bound for the consoles of all workers; None where there is to be none."""
+    if not settings.enabled or options.no_console or options.no_audit:
+        return None
+    from rightcall.console.app import bind_console
+
+    return bind_console(_settings_beside(options, settings))
+
+
+def _settings_beside(options: Namespace, settings: ConsoleSettings) -> ConsoleSettings:
+    """Beside a server on any free port, and where somebody else has the usual one, it takes any free port too."""
+    from rightcall.console.app import check_settings
 
     if settings.port == ConsoleSettings().port and (options.port == 0 or not _is_free(settings)):
         settings = replace(settings, port=0)
     check_settings(settings)
-    console = Console(
-        store, lambda: policy.current, options.root, service.state, service.tools, partial(_checks, options)
-    )
-    with announced(database_of(options), "console") as announce, console_running(console, settings) as address:
-        announce(address.origin)
-        link = login_url(store, options, address.origin) if at_a_terminal() and not options.json else None
-        options.console_address = address.origin
-        yield told(link) if link else _pointed(address, options)
+    return settings
 
 
 def _checks(options: Namespace) -> Mapping[str, Any]:

@@ -372,6 +372,9 @@ def _check_policy(options: Namespace) -> Check:
         text = f"{path}: {many(len(answer.ignored), 'setting')} ignored until you trust the file"
         why = "Read and trust the policy, so that all of it counts."
         return Check("policy", "ok", text, f"rightcall trust {shown}", why)
+    if answer.policy is not None and (problem := answer.policy.settings.approvals.problem):
+        why = "Install the program that [approvals] notify names, or name another."
+        return Check("policy", "wrong", f"{path}: approvals.notify: {problem}", f"rightcall policy check {shown}", why)
     return Check("policy", "ok", path)
 
 

@@ -661,7 +661,7 @@ def _paused_everywhere() -> list[dict[str, Any]]:
 
 def fault_of(path: str) -> str | None:
     """Why a store cannot be used, where it is lost, replaced or damaged: then every call is refused."""
-    file = Path(path).resolve()
+    file = os.path.realpath(path)
     if problem := lost(file):
         return str(unusable(file, problem, way_out(file), "replaced"))
     try:

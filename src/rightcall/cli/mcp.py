@@ -137,6 +137,7 @@ def run_wrap(options: Namespace) -> int:
     from rightcall.base.telemetry.sdk import start_exporting
     from rightcall.cli.serve_log import lines_and_log
     from rightcall.executor.door import Door
+    from rightcall.executor.notices import warn_of_notices
     from rightcall.mcp.gateway.names import server_name
     from rightcall.mcp.wrap.wrap import Pump
 
@@ -150,6 +151,7 @@ def run_wrap(options: Namespace) -> int:
     with lines_and_log(sys.stderr), Door.open("wrap", policy, caller=options.caller, mode=options.mode) as door:
         if policy is not None and options.name is None:
             _say_name(space)
+        warn_of_notices(door.policy)
         source, target = protocol_files()
         start_exporting(door.telemetry)
         pump = Pump(door, space, command, source, target, answerable=policy is not None)

@@ -674,17 +674,15 @@ class Looking:
     """A store that is only looked into: nothing is written beside what others write, not even that they ended."""
 
     def __init__(self, path: str, *, found: bool) -> None:
-        from pathlib import Path
-
         from rightcall.record.identity import Origin
         from rightcall.record.sqlite import Readers
         from rightcall.record.sqlite_tables import Runs
         from rightcall.record.tables import SystemClock
 
-        file = self.path = Path(path).resolve()
+        file = self.path = os.path.realpath(path)
         self.clock = SystemClock()
         self._origin = Origin(file, found=found)
-        runs = Runs(file.with_name(file.name + "-runs"))
+        runs = Runs(f"{file}-runs")
         self._readers = Readers(file, self.clock, runs, _PATIENCE, self._origin, alone=True)
 
     def look(self, work: Callable[["Tables"], T]) -> T:
@@ -736,12 +734,10 @@ def _existing(options: Namespace) -> str:
     path = database_of(options)
     if os.path.isdir(path):
         raise StoreError(f"{path} is a folder, not an audit log")
-    from pathlib import Path
-
     from rightcall.record.identity import lost
     from rightcall.record.sqlite_file import unusable, way_out
 
-    file = Path(path).resolve()
+    file = os.path.realpath(path)
     if problem := lost(file):
         raise unusable(file, problem, way_out(file), "replaced")
     if not os.path.exists(path):

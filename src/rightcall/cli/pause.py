@@ -10,7 +10,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
@@ -102,7 +101,7 @@ def _named(options: Namespace) -> Places:
     from rightcall.record.identity import lost
 
     path = options.store if is_server(options.store) else os.path.abspath(options.store)
-    if not is_server(path) and not os.path.exists(path) and not lost(Path(path).resolve()):
+    if not is_server(path) and not os.path.exists(path) and not lost(os.path.realpath(path)):
         raise ConfigError(f"no audit log at {escaped(path)}; nothing was changed. Check `--store`")
     try:
         settings = policy_of(options).settings
@@ -235,7 +234,7 @@ def _is_there(path: str) -> bool:
     """Also one that was lost: that is to be told, not passed over."""
     from rightcall.record.identity import lost
 
-    return os.path.isfile(path) or bool(lost(Path(path).resolve()))
+    return os.path.isfile(path) or bool(lost(os.path.realpath(path)))
 
 
 def _known_below(folder: str) -> Iterator[str]:
@@ -260,7 +259,7 @@ def _has_policy_between(path: str, folder: str) -> bool:
 
 
 def _used_before(path: str) -> bool:
-    return recall("stores", str(Path(path).resolve())) is not None
+    return recall("stores", os.path.realpath(path)) is not None
 
 
 def _lies_below(path: str, folder: str) -> bool:
@@ -439,7 +438,7 @@ def report_each(
                 with closing(_on_server(place.path, only_looks=only_looks)) as opened:
                     done.append({"store": place.path} | work(opened))
                 continue
-            file = Path(place.path).resolve()
+            file = os.path.realpath(place.path)
             if problem := lost(file):
                 raise unusable(file, problem, way_out(file), "replaced")
             if not (create and place.create) and not os.path.exists(place.path):

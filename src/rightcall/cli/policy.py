@@ -257,6 +257,8 @@ def _safeguards(settings: Settings) -> Found:
     asking = settings.approval
     for pattern, words in settings.tools.items():
         yield from _allowed_effects(words, ("policy", "tools", pattern))
+    if settings.approvals.problem:
+        yield ("approvals", "notify"), settings.approvals.problem
     if asking.confidence == 0:
         yield ("policy", "approval", "confidence"), "0: no repair is too uncertain to run unasked"
     if not asking.definitions:

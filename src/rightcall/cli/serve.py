@@ -5,54 +5,41 @@ servers of the policy file ([servers.NAME]) are served at /mcp, under the same p
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
 from shlex import quote
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from rightcall.base.files.guarded import POLICY_FILE
 from rightcall.base.http.answers import HttpError, is_loopback
-from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
 from rightcall.cli.options import (
     SHARED,
-    database_of,
     follow_up,
     missing_package,
     number_within,
-    places,
     policy_file,
     policy_path,
 )
-from rightcall.cli.serve_log import Form, Lines, lines_and_log, teller
+from rightcall.cli.serve_log import Form, Lines, lines_and_log
+from rightcall.cli.serving import Wanted, assembled, console_of, reachable, say_stopping, treatment
 from rightcall.cli.terminal import Style, say, style_for
-from rightcall.errors import ConfigError, StoreError
+from rightcall.errors import ConfigError
 from rightcall.gate.records import json_text
-from rightcall.policy.settings import Policy
-from rightcall.proxy.gates import Options, watches
-from rightcall.record.tables import Store
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from rightcall.doctor.traffic import PracticeClient
-    from rightcall.executor.door import Door
-    from rightcall.policy.watch import PolicyInForce
-    from rightcall.server.app import Service
-    from rightcall.server.mcp import Endpoint
-    from rightcall.server.own_tools import OwnTools
-    from rightcall.server.recording import Facts, Recording
 
 PORT = 4141
 TOKEN = "RIGHTCALL_TOKEN"
 """The environment variable with the token that clients must know."""
 
 MOST_TRIES = 10
+MOST_WORKERS = 128
 
 
 def serving_options(parser: ArgumentParser) -> None:
@@ -64,7 +51,7 @@ def serving_options(parser: ArgumentParser) -> None:
     )  # fmt: skip
     answers.add_argument(
         "--mode", choices=("block", "observe"),
-        help="observe: change nothing, print what would change (default: the policy's, else block)",
+        help="observe: only print what would change (default: the policy's, else block)",
     )  # fmt: skip
     answers.add_argument(
         "--teach", choices=("auto", "on", "off"), default="auto",
@@ -105,9 +92,24 @@ def serving_options(parser: ArgumentParser) -> None:
     record.add_argument("--no-audit", action="store_true", help="Do not record calls")
     console = parser.add_argument_group("Console")
     console.add_argument("--no-console", action="store_true", help="Do not start the console in the browser")
+    parser.add_argument(
+        "--workers", metavar="N|auto", type=_workers, default=1,
+        help="Serve with N processes; auto: as many as there are cores (default: 1)",
+    )  # fmt: skip
     parser.add_argument("--quiet", action="store_true", help="Do not print calls")
     parser.add_argument("--json", action="store_true", help="Print address, token and each line of the log as JSON")
     parser.set_defaults(store=None)  # the server's is where policy and root say; other commands' code asks for it
+
+
+def _workers(text: str) -> int:
+    if text == "auto":
+        able = getattr(os, "sched_getaffinity", None)
+        count = len(able(0)) if able is not None else os.cpu_count() or 1
+        return min(count, MOST_WORKERS) if os.name == "posix" else 1
+    count = number_within(1, MOST_WORKERS)(text)
+    if count > 1 and os.name != "posix":
+        raise ArgumentTypeError("this system has one worker only: processes cannot share a socket here")
+    return count
 
 
 def serve_upstream(
@@ -116,82 +118,63 @@ def serve_upstream(
     """Serves until it is stopped. `tell` makes the lines for people, of the address and the token; `gateway` also joins
     the MCP servers of the policy, where it has any. An upstream that the user named is asked whether it is there."""
     try:
-        from rightcall.base.telemetry.sdk import start_exporting
-        from rightcall.server.access import Access, Callers, new_token
-        from rightcall.server.app import Parts, assemble, serve
+        from rightcall.server.access import Access, new_token
+        from rightcall.server.app import Told, serve
         from rightcall.server.hooks import hooks_answered
         from rightcall.server.whereabouts import announced
+        from rightcall.server.workers.seat import CHANNEL
     except ImportError as missing:
         raise missing_package(missing) from missing
     from rightcall.cli.trust import offer_trust
     from rightcall.policy.watch import PolicyInForce
     from rightcall.record.memory import store_path
 
+    form = Form(style_for(sys.stderr), timed=True, as_json=options.json)
+    channel = os.environ.pop(CHANNEL, None)
+    if channel is not None:
+        from rightcall.cli.serve_workers import run_worker
+
+        with lines_and_log(sys.stderr, form) as lines:
+            return run_worker(options, int(channel), lines, gateway=gateway)
     offer_trust(options)
     policy = PolicyInForce(policy_file(options))
     _refuse_itself(options, url)  # what is wrong is said before anything is opened
     token = None if options.no_auth else os.environ.get(TOKEN) or new_token()
     access = Access(token, bound_to=options.host, host_names=options.allow_host, origins=options.allow_origin)
-    treated = Options(options.retry, options.mode == "observe", options.teach, options.lift)
-    options.observe = treated.observe or watches(policy.current)
-    form = Form(style_for(sys.stderr), timed=True, as_json=options.json)
-    with lines_and_log(sys.stderr, form) as lines, hooks_answered(policy_file(options)):
-        recording = _recording(options, policy.current)
-        beside = tokens_alone(options) if recording is None else None
-        callers = None if beside is None else Callers(beside)
-        endpoint = None
-        try:
-            if gateway and policy.current.servers:
-                endpoint = open_endpoint(options, lines.say)
-            client = _practice_client(options, recording)
-            parts = Parts(
-                recording, callers, _watcher(options, lines, _redactor(policy, recording), client), endpoint,
-                _own_tools(options, policy.current), ending=None if client is None else client.stop,
+    treatment(options, policy.current)
+    database = store_path(policy.current, policy_path(options), options.root)
+    with lines_and_log(sys.stderr, form) as lines, announced(database) as announce:
+
+        def ready(address: tuple[str, int], console: list[str], *, mcp: bool) -> None:
+            announce(_base(*address))
+            _ready(options, address, token, tell, console, mcp=mcp)
+            if options.upstream is not None:
+                check_upstream(url, lines, quiet=options.quiet)
+
+        if options.workers > 1:
+            from rightcall.cli.serve_workers import run_parent
+
+            return run_parent(options, (url, token), policy, lines, ready)
+        with (
+            hooks_answered(policy_file(options)),
+            assembled(options, Wanted(url, gateway), policy, access, lines) as found,
+            console_of(options, found, policy, None) as told,
+        ):
+            service, endpoint, _, client = found
+
+            def begun(host: str, port: int) -> None:
+                ready((host, port), told, mcp=endpoint is not None)
+                if client is not None:
+                    client.start(reachable(host), port)
+
+            def stopping(running: int) -> None:
+                service.condition.draining = True
+                say_stopping(running, endpoint, lines.say)
+
+            return serve(
+                service.app, address=(options.host, options.port), metrics=service.metrics,
+                told=Told(begun, stopping, service.reload),
             )  # fmt: skip
-            service = assemble(url, policy, treated, access, parts, provider=options.provider)
-            start_exporting(service.proxy.telemetry)
-            database = store_path(policy.current, policy_path(options), options.root)
-            with _console(options, recording, policy, service) as told, announced(database) as announce:
-
-                def ready(host: str, port: int) -> None:
-                    announce(_base(host, port))
-                    _ready(options, (host, port), token, tell, told, mcp=endpoint is not None)
-                    if client is not None:
-                        client.start(_reachable(host), port)
-                    if options.upstream is not None:
-                        check_upstream(url, lines, quiet=options.quiet)
-
-                return serve(
-                    service.app, address=(options.host, options.port), metrics=service.metrics, on_ready=ready,
-                    on_stopping=lambda running: _stopping(running, endpoint, lines.say),
-                )  # fmt: skip
-        finally:
-            if recording is not None:
-                _stop(recording)
-            if beside is not None:
-                beside.close()
-
-
-def _watcher(
-    options: Namespace, lines: Lines, redactor: Callable[[], Redactor], client: PracticeClient | None
-) -> Callable[[Facts], None] | None:
-    """Prints what was done; nothing of the practice client's requests."""
-    if options.quiet:
-        return None
-    watcher = teller(lines, redactor, places(options))
-    return watcher if client is None else _without_practice(watcher)
-
-
-def _own_tools(options: Namespace, policy: Policy) -> OwnTools | None:
-    if not options.servers:
-        return None
-    if not policy.servers:
-        raise ConfigError("`--servers`: the policy has no MCP server; add one as [servers.NAME]")
-    from rightcall.executor.executor import Executor
-    from rightcall.server.own_tools import OwnTools
-
-    store = "memory" if options.no_audit else None
-    return OwnTools(Executor.open(options.root, policy_file(options), code=False, store=store))
 
 
 def _refuse_itself(options: Namespace, url: str) -> None:
@@ -234,53 +217,6 @@ def check_upstream(url: str, lines: Lines, *, quiet: bool = False) -> Future[Non
     return in_own_thread(ask, "rightcall upstream check")
 
 
-def _recording(options: Namespace, policy: Policy) -> Recording | None:
-    if options.no_audit:
-        return None
-    from rightcall.server.recording import open_recording
-
-    try:
-        return open_recording(policy, policy_file(options), root=options.root)
-    except StoreError as error:
-        why = str(error).removesuffix(" Nothing was run.")
-        raise StoreError(
-            f"{why}\n`--root DIR` stores the audit log elsewhere, `--no-audit` records nothing", error.fault
-        ) from None
-
-
-def tokens_alone(options: Namespace) -> Store | None:
-    """The store, for its tokens, where no audit is kept; None where there is none."""
-    path = database_of(options)
-    if not os.path.exists(path):
-        return None
-    from rightcall.record.sqlite import SqliteStore
-
-    return SqliteStore(path)
-
-
-def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[], Redactor]:
-    """The audit's own; without an audit one of the same rules."""
-
-    if recording is not None:
-        return lambda: recording.redactor
-    key = os.urandom(32)
-    return lambda: Redactor(key, policy.current.settings.audit.redact)
-
-
-@contextmanager
-def _console(
-    options: Namespace, recording: Recording | None, policy: PolicyInForce, service: Service
-) -> Generator[list[str]]:
-    """The console beside the server, on the same store; without an audit there is nothing to show."""
-    if recording is None:
-        yield []
-        return
-    from rightcall.cli.console import console_beside
-
-    with console_beside(options, recording.store, policy, service) as told:
-        yield told
-
-
 def _ready(
     options: Namespace, address: tuple[str, int], token: str | None,
     tell: Callable[[str, str | None, Style], list[str]], console: list[str], *, mcp: bool,
@@ -294,46 +230,14 @@ def _ready(
     else:
         say(*tell(base, token, style_for(sys.stdout)))
         if mcp:
-            say(f"MCP clients find the servers of your policy, joined, at {base_url(base, token)}/mcp")
+            say("MCP clients find the servers of your policy, joined, at the base URL with /mcp instead of /v1.")
         say(*console)
     sys.stdout.flush()
 
 
 def _base(host: str, port: int) -> str:
-    host = _reachable(host)
+    host = reachable(host)
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def _reachable(host: str) -> str:
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one
-
-
-def _practice_client(options: Namespace, recording: Recording | None) -> PracticeClient | None:
-    if recording is None or not getattr(options, "practice", False):
-        return None
-    from rightcall.doctor.traffic import PracticeClient
-
-    return PracticeClient(recording.store, options.root)
-
-
-def _without_practice(tell: Callable[[Facts], None]) -> Callable[[Facts], None]:
-    """The calls of the practice client are in the console: here they would push its link off the screen."""
-    from rightcall.doctor.traffic import CALLER
-
-    return lambda facts: None if facts.caller == CALLER else tell(facts)
-
-
-def _stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None]) -> None:
-    if endpoint is not None:
-        endpoint.stop()  # its streams would never finish by themselves
-    tell(f"finishing {running} request{'' if running == 1 else 's'}; Ctrl-C again ends at once")
-
-
-def _stop(recording: Recording) -> None:
-    """Where the server was ended at once, it has not been stopped yet; then little time is left."""
-    recording.stop(timeout=1.0)
-    if left := recording.state.waiting:
-        logging.getLogger("rightcall").error("%d records of calls could not be written before the end", left)
 
 
 def base_url(base: str, token: str | None) -> str:
@@ -352,30 +256,6 @@ def program() -> str:
     return f"{sys.executable} -P -m rightcall"
 
 
-# ── the gateway ──
-# The MCP gateway as the commands start it: the policy file's servers, its door, and what people are told.
-
-
-def open_endpoint(options: Namespace, tell: Callable[[str], None]) -> Endpoint:
-    """The gateway and its endpoint. Without an audit it remembers in memory only."""
-    from rightcall.mcp.gateway.shared import SharedGateway
-    from rightcall.mcp.links import open_link
-    from rightcall.server.mcp import Endpoint
-
-    return Endpoint(SharedGateway(open_door(options), open_link, news=tell))
-
-
-def open_door(options: Namespace) -> Door:
-    from rightcall.executor.door import Door
-
-    store = "memory" if getattr(options, "no_audit", False) else None
-    try:
-        return Door.open("gateway", policy_file(options), strict=True, root=options.root, store=store, remote=True)
-    except StoreError as error:
-        why = str(error).removesuffix(" Nothing was run.")
-        raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere", error.fault) from None
-
-
 EXAMPLES = """\
 examples:
   rightcall serve
@@ -391,7 +271,7 @@ def arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--upstream", metavar="URL", help="URL of the model server (default: the practice model)")
     parser.add_argument(
         "--practice", action="store_true",
-        help="Send requests to the practice model, as caller practice, so that the console has calls to show",
+        help="Send requests to the practice model, so that the console has calls",
     )  # fmt: skip
     serving_options(parser)
 
@@ -438,29 +318,33 @@ def _describe_start(options: Namespace, base: str, token: str | None, style: Sty
         ]
     file = "" if options.root == "." else f" {escaped(quote(os.path.join(options.root, POLICY_FILE)))}"
     first = (
-        f"   curl -si {url}/v1/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
+        f"   curl -si $BASE/chat/completions -H 'content-type: application/json' -d '{_BODY}'"
         if practice
-        else f"   curl -s {url}/v1/models"
+        else "   curl -s $BASE/models"
     )
     return [
         f"RightCall serves {style.tint(base, 'bold')} in front of {model}.",
-        f"  health   {url}/health",
-        f"  metrics  {url}/metrics",
-        f"  token    {token or 'none is needed (--no-auth)'}",
+        f"The base URL for your client{_keep_secret(token)}. Anthropic's and Ollama's clients leave out /v1:",
+        f"  BASE={style.tint(f'{url}/v1', 'bold')}",
         "",
-        "Three things to try:",
+        "Three things to try, after pasting that line into a shell:",
         "1. A request through the proxy; the header x-rightcall says what was done to the answer:",
         first,
-        f"2. The base URL for a client: {style.tint(f'{url}/v1', 'bold')} (Anthropic's and Ollama's: {url})",
-        f"   In front of your own model: {own}",
+        f"2. Your own model behind it: {own}",
         "3. Two lines for your rightcall.toml, so that nothing is changed but everything told:",
         "   [gate.hosts.proxy]",
         '   mode = "observe"',
         f"   They count once you trust the file ({program()} trust{file}) and start again.",
-        f"   What passed is in the audit: {follow_up('audit tail', options, program())}",
+        f"What passed is in the audit log: {follow_up('audit tail', options, program())}",
+        f"Health is at {base}/health, and metrics: curl ${{BASE%/v1}}/metrics",
         "",
         "Press Ctrl-C to stop.",
     ]
+
+
+def _keep_secret(token: str | None) -> str:
+    """The token is printed once, in the base URL: everything else refers to that."""
+    return " (no token is needed: `--no-auth`)" if token is None else ", with the token that lets it in"
 
 
 HELP_PROXY = """\
@@ -492,6 +376,6 @@ def _describe_addresses(options: Namespace, base: str, token: str | None, style:
     return [
         f"Proxy listening{' (mode observe: nothing is changed)' if options.observe else ''}. Base URLs:",
         f"  OpenAI and most clients  {style.tint(f'{url}/v1', 'bold')}",
-        f"  Anthropic, Ollama        {style.tint(url, 'bold')}",
+        f"  Anthropic, Ollama        {style.tint(url, 'bold') if token is None else 'the same without /v1'}",
         "Leave everything else in your client as it is, also its key. Press Ctrl-C to stop.",
     ]

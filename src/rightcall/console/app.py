@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Generator, Mapping
@@ -33,7 +34,7 @@ from rightcall.console.pages import PAGES
 from rightcall.errors import ConfigError, StoreError
 from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.record.tables import Store
-from rightcall.server.app import Running, Words, bind
+from rightcall.server.app import Running, Told, Words, bind
 
 log = logging.getLogger("rightcall")
 
@@ -53,7 +54,9 @@ class Console(Struct, frozen=True):
     tools: Callable[[], list[tuple[str, dict[str, Any]]]] = list
     """the tools of the MCP servers behind that, each with its server,"""
     checks: Callable[[], Mapping[str, Any]] = dict
-    """and what `rightcall doctor` finds on this machine."""
+    """what `rightcall doctor` finds on this machine,"""
+    passed: Callable[[int], list[list[dict[str, Any]]]] = lambda _: []
+    """and the tools of the last requests through the proxy."""
 
 
 def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
@@ -61,7 +64,7 @@ def build_app(console: Console, address: Callable[[], Address]) -> Starlette:
     pulse = Pulse(console.store)
     site = Site(
         console.store, console.policy, address, pulse, Kept(), PAGES, console.root, console.state, console.tools,
-        console.checks,
+        console.checks, console.passed,
     )  # fmt: skip
     app = Starlette(
         routes=[
@@ -117,7 +120,7 @@ class ConsoleServer(Running):
     """One console on one bound socket, with TLS where the settings name a certificate."""
 
     def __init__(self, app: Starlette, bound: Any, settings: ConsoleSettings, on_ready: Callable[[str, int], None]):
-        super().__init__(app, bound, _LIMITS, on_ready=on_ready)
+        super().__init__(app, bound, _LIMITS, told=Told(on_ready))
         self.config.headers = []  # the application sets its own: these are pages
         if settings.certificate:
             self.config.ssl_certfile, self.config.ssl_keyfile = settings.certificate, settings.private_key or None
@@ -165,14 +168,23 @@ _BESIDE = Words(
 
 def serve_console(console: Console, settings: ConsoleSettings, ready: Callable[[Address], None]) -> int:
     """Serves until a signal comes, and returns the exit code."""
-    with _prepared(console, settings, ready, _ALONE) as server:
+    check_settings(settings)
+    with _prepared(console, settings, ready, bind(settings.host, settings.port, _ALONE)) as server:
         server.run(sockets=[server.bound])
     return 128 + server.heard if server.heard is not None else 0
 
 
+def bind_console(settings: ConsoleSettings) -> socket.socket:
+    """For consoles in several processes."""
+    return bind(settings.host, settings.port, _BESIDE)
+
+
 @contextmanager
-def console_running(console: Console, settings: ConsoleSettings) -> Generator[Address]:
+def console_running(
+    console: Console, settings: ConsoleSettings, bound: socket.socket | None = None
+) -> Generator[Address]:
     """Serves in a thread of its own for as long as the `with` lasts; yields where it is reached."""
+    check_settings(settings)
     found: list[Address] = []
     failures: list[BaseException] = []
     started = threading.Event()
@@ -181,7 +193,7 @@ def console_running(console: Console, settings: ConsoleSettings) -> Generator[Ad
         found.append(address)
         started.set()
 
-    with _prepared(console, settings, ready, _BESIDE) as server:
+    with _prepared(console, settings, ready, bound or bind_console(settings)) as server:
 
         def work() -> None:
             try:
@@ -205,10 +217,8 @@ def console_running(console: Console, settings: ConsoleSettings) -> Generator[Ad
 
 @contextmanager
 def _prepared(
-    console: Console, settings: ConsoleSettings, ready: Callable[[Address], None], words: Words
+    console: Console, settings: ConsoleSettings, ready: Callable[[Address], None], bound: socket.socket
 ) -> Generator[ConsoleServer]:
-    check_settings(settings)
-    bound = bind(settings.host, settings.port, words)
     port = bound.getsockname()[1]
     address = Address(settings.host, port, settings.public_url, tls=bool(settings.certificate))
     app = build_app(console, lambda: address)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from hmac import compare_digest
 from hmac import new as hmac
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct
 
@@ -35,8 +35,7 @@ MOST_SHOWN: Final = 900_000
 
 def database_of(site: "Site") -> str | None:
     """Where the store's file is; None for one in memory."""
-    path: Any = getattr(site.store, "path", None)
-    return None if path is None else str(path)
+    return getattr(site.store, "path", None)
 
 
 def desk_of(site: "Site") -> Desk | None:

@@ -148,6 +148,8 @@ class Site(Struct, frozen=True):
     """Those of the MCP servers behind it, each with its server."""
     checks: Callable[[], Mapping[str, Any]] = dict
     """What `rightcall doctor` finds on this machine; empty where it cannot look."""
+    passed: Callable[[int], list[list[dict[str, Any]]]] = lambda _: []
+    """The tools of the last requests through the proxy beside it, as many sets as are asked for."""
     shared: Shared = field(default_factory=Shared)
     bench: Bench = field(default_factory=Bench)
     """What screens share that try things out."""

@@ -3,7 +3,6 @@
 What a model and its host are told of a call: objections before it was judged, refusals, questions, results.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
@@ -13,6 +12,7 @@ from typing import Any, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.globs import loosely
 from rightcall.base.json.marks import used
 from rightcall.base.secrets import Redactor
@@ -41,7 +41,7 @@ _LONGEST_LABEL = 1000
 UNNAMED = "(unknown)"
 """In place of a tool's name that could hold anything."""
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 _sorted = json.Encoder(order="deterministic").encode
 
 Stage = str

@@ -8,7 +8,6 @@ the gateway, whose servers are the policy's own.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -21,6 +20,7 @@ from msgspec import Struct
 from msgspec.json import encode as json_encode
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.files.guarded import follow, guarded_files
 from rightcall.base.globs import twins
 from rightcall.base.secrets import Redactor
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from rightcall.types import Mode, Reading
 
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 _LOOKS = 0.1
 """Seconds between two looks at the policy file."""
@@ -579,8 +579,7 @@ def _needs(asked: Asked) -> Needs:
 
 def _path_of(store: Store) -> str | None:
     """Where a store lies, for one that lies in a file."""
-    path: os.PathLike[str] | None = getattr(store, "path", None)
-    return None if path is None else os.fspath(path)
+    return getattr(store, "path", None)
 
 
 def _desk(policy: str | None, named: str, store: str | None) -> str:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from rightcall.executor.servers import Servers
     from rightcall.executor.toolbox import Equipped
     from rightcall.gate.gate import Gate
-    from rightcall.policy.settings import Policy
+    from rightcall.policy.settings import Policy, Server
     from rightcall.policy.types import Approval, Pause
     from rightcall.record.notes import Confirmation
     from rightcall.record.tables import Clock
@@ -135,6 +135,8 @@ class Executor:
         self._given = policy
         self._hands = Hands()
         self._servers: Servers | None = None
+        self.reach: Callable[[Server], Any] | None = None
+        """How servers of the policy are reached, where another process starts them; to be set before the first use."""
         self._alone = threading.Lock()
         self._tools = {one.name: one for one in map(local_tool, listed(tools))}
         self._toolbox = self._built(self._policy.current, self._tools)
@@ -198,6 +200,7 @@ class Executor:
             )  # fmt: skip
             self._redactor = self._new_redactor()
             self._note_policy("loaded")
+            self._warn_of_notices()
 
     def close(self) -> None:
         """Everything that was recorded is on disk, the servers that were started have ended; a store that was handed in
@@ -520,7 +523,7 @@ class Executor:
                     "gateway", self._given, strict=True, root=self.root, store=self._store, packs=gate["packs"],
                     provider=gate["provider"],
                 )  # fmt: skip
-                self._servers = Servers(door, self._policy.current, lambda: self._toolbox.tools)
+                self._servers = Servers(door, self._policy.current, lambda: self._toolbox.tools, self.reach)
             return self._servers
 
     def served(self) -> tuple[dict[str, Tool], Mapping[str, str]]:
@@ -571,6 +574,7 @@ class Executor:
         self._policy.take(new)
         self._toolbox, self._redactor = toolbox, self._new_redactor()
         self._note_policy("loaded")
+        self._warn_of_notices()
         return toolbox
 
     def _built(self, policy: Policy, tools: Mapping[str, LocalTool], known: Iterable[PackTool] = ()) -> Toolbox:
@@ -588,6 +592,12 @@ class Executor:
         if self._store is None:
             return None
         return Redactor(self._store.key(), self._policy.current.settings.audit.redact)
+
+    def _warn_of_notices(self) -> None:
+        if self._policy.current.settings.approvals.notify:
+            from rightcall.executor.notices import warn_of_notices  # late: few policies name anybody
+
+            warn_of_notices(self._policy.current)
 
     def _note_policy(self, what: str) -> None:
         if self._store is None:

@@ -2,16 +2,16 @@
 whoever calls one `path` a path. They are found wherever they stand, also in JSON that is written as a text. And
 repeated calls, where nobody can say whether anything has changed meanwhile."""
 
-import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from msgspec import json
+from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.json.strict import NO_JSON, attempt, duplicate_keys, found_at, plain_name
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped, regex
@@ -78,7 +78,7 @@ UNREADABLE = "\0 unreadable"
 """In the place of what nobody would look through, or can say for sure: it cannot be judged."""
 
 
-class Spot(NamedTuple):
+class Spot(Struct, frozen=True):
     """One value in the arguments, and what stands around it."""
 
     top: str
@@ -277,7 +277,7 @@ _IN_PATHS = ("/", "\\", ".", "~", "$", "%", "\0")
 # A record holds no answers, so each completed call keeps a keyed digest of what it gave. Of a call whose answer nobody
 # sees (the client runs it) the summary has to do.
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 LOOP = "loop"
 """The rule that refuses it."""
@@ -390,7 +390,7 @@ _MOST_JUDGED = 200
 """Commands and addresses in one call; more are not judged one by one."""
 
 
-class Judged(NamedTuple):
+class Judged(Struct, frozen=True):
     """What the request takes over."""
 
     findings: tuple[Finding, ...] = ()
@@ -402,7 +402,7 @@ class Judged(NamedTuple):
 NOTHING = Judged()
 
 
-class _Given(NamedTuple):
+class _Given(Struct, frozen=True):
     """One value that is judged."""
 
     argument: str
@@ -476,7 +476,7 @@ def _by_name(tool: str, arguments: Mapping[str, Any]) -> Iterator[_Given]:
             yield from _named(_Beside(tool, spot.around), spot.top, spot.name, spot.value)
 
 
-class _Beside(NamedTuple):
+class _Beside(Struct, frozen=True):
     """What stands beside a command and says how it is meant."""
 
     tool: str

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from itertools import count
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
 from rightcall.base.json.marks import is_list, is_object
-from rightcall.base.text import cut_end, escaped, estimate, render_json, wire_name
+from rightcall.base.text import cut_end, escaped, estimate, regex, render_json, wire_name
 from rightcall.catalog.tool import Tool
 from rightcall.executor.trimming import NOTHING, Fit, Measure, Pairs, View, cut_text, look, weigh
 from rightcall.policy.types import RENAMED, Decision, Metadata, Status
@@ -57,7 +57,7 @@ def shape(tool: str, value: Any) -> Any:
 NOTE = 200
 """Characters that are kept free for the note; none is longer."""
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+_SURROGATES = regex("[\ud800-\udfff]")
 
 
 class Trimmed(Struct, frozen=True):
@@ -161,15 +161,15 @@ _SPECIAL = (
     r"|\](?=<\]\w{1,20}\[>\[)"  # ]<]minimax[>[
     r"|\[(?=Tool: )(?<![^\n]\[)"  # the head of another result. Each begins with a sign of its own: that is quick
 )
-_TICKS = re.compile(r"`{3,}")
+_TICKS = regex(r"`{3,}")
 _MOST_TICKS = 16
-_ROW = re.compile(f"(`{{{_MOST_TICKS - 1}}})`")
+_ROW = regex(f"(`{{{_MOST_TICKS - 1}}})`")
 """A longer row of backticks is broken by an escape, so that a longer fence is always possible."""
 
-_UNSEEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
+_UNSEEN = regex("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)")
 """Terminal sequences begin with some of these, others turn the reading direction. Line breaks and tabs stay."""
 
-_NO_NAME = re.compile(r"[^\w./:@-]")
+_NO_NAME = regex(r"[^\w./:@-]")
 
 
 @cache
@@ -278,7 +278,7 @@ _TRIES = 4
 """Guesses at how much room a text with escapes needs, before each is half of the last."""
 
 
-class Content(NamedTuple):
+class Content(Struct, frozen=True):
     """A result for a model: its text, about how many tokens that is, and a line for the audit, which is still to be
     cut (`summary.short`)."""
 

@@ -18,6 +18,7 @@ from rightcall.base.http.answers import HttpError, read_address
 from rightcall.base.http.client import Request, exchange
 from rightcall.base.text import escaped
 from rightcall.errors import ConfigError
+from rightcall.policy.settings import Policy
 
 SECONDS: Final = 5.0
 """For one notice. A command that takes longer is ended."""
@@ -39,6 +40,12 @@ def send(notify: str | tuple[str, ...], id: str, tool: str, caller: str) -> None
         threading.Thread(target=_send, args=(notify, id, body), name=_NAME, daemon=False).start()
     except RuntimeError:
         _log.warning("approvals.notify: no thread could be started, so nobody is told of %s", id)
+
+
+def warn_of_notices(policy: Policy) -> None:
+    """For what runs long: whoever starts it learns now that nobody would be told, and not with the first question."""
+    if problem := policy.settings.approvals.problem:
+        _log.warning("approvals.notify: %s", escaped(problem, _LONGEST))
 
 
 def finish(seconds: float = SECONDS) -> None:

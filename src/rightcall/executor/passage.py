@@ -1,7 +1,6 @@
 """From a call as a host hands it over to what is asked of the policy: checked, named as the policy names it, with its
 record ready to be written. No I/O, apart from following the links of paths."""
 
-import logging
 import os
 from collections.abc import Iterator
 from typing import Any, Literal, cast
@@ -9,6 +8,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.files.guarded import NOWHERE
 from rightcall.base.files.rules import PathRules, path_rules
 from rightcall.base.secrets import Redactor
@@ -79,7 +79,7 @@ def _problems(verdict: Verdict) -> Iterator[Problem]:
             yield Problem("value", repair.path, f"{where} is ambiguous ({repair.rule})")
 
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 _OF_THE_GATE = ("validation", "unknown_tool")
 _MOST_NAMES, _LONGEST_NAMES = 1000, 400
@@ -287,7 +287,8 @@ def request_of(here: Here, written: Written, tool: Equipped, name: str, occasion
         request, tool=whole, scopes=here.box.scopes_of(rights, whole), own=False, permit=here.rights.permit,
         called=called, origin=here.origin, repeatable=tool.tool.rules.repeatable or named.repeatable, inner=inner,
     )  # fmt: skip
-    return replace(request, dry_run=is_rehearsed(request, rehearsed))
+    dry_run = is_rehearsed(request, rehearsed)
+    return request if dry_run == request.dry_run else replace(request, dry_run=dry_run)
 
 
 def _named(here: Here, bare: str, name: str) -> Named:

@@ -467,9 +467,6 @@ def _identity(written: Written) -> tuple[str | None, Literal["native", "text"]]:
 Ask = Callable[[Approval], str | Awaitable[str | None] | None]
 """Asks a person about a call: the name of who said yes, None for no."""
 
-POLL = 0.1
-"""Seconds between two looks whether a person has answered."""
-
 Answered = Literal["answered", "waiting", "expired"]
 
 
@@ -491,7 +488,7 @@ async def _looked_for(desk: Desk, id: str, wait: float) -> Answered:
     clock = asyncio.get_running_loop().time
     deadline = clock() + wait
     while clock() < deadline:
-        await asyncio.sleep(POLL)
+        await desk.store.next_answer(id, deadline - clock())
         try:
             approval = await asyncio.to_thread(_approval, desk, id)
         except StoreError as error:  # it may come back before the time is over

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct, json
 from msgspec.structs import replace
@@ -93,7 +93,7 @@ class Occasion(Struct, frozen=True):
     turn: str | None = None
 
 
-class _Path(NamedTuple):
+class _Path(Struct, frozen=True):
     written: str
     resolved: str
     """Below the root after every link; outside it stays absolute."""
@@ -162,7 +162,7 @@ def build_request(
     return replace(request, dry_run=True) if is_rehearsed(request, tighter.rehearse) else request
 
 
-class _Sought(NamedTuple):
+class _Sought(Struct, frozen=True):
     """What the arguments of a tool are looked through for."""
 
     foreign: bool
@@ -183,7 +183,8 @@ def _with_places(request: Request, tool: Tool, ground: Ground, inner: tuple[Inne
         base, paths, alone = _paths(_places(tool, arguments, inner, guesses), bases, sought.foreign)
     findings, commanded, visible = (), (), ()
     if sought.judged:
-        findings, commanded, visible = judged_arguments(tool, arguments, inner, rights, (root, *folders))
+        judged = judged_arguments(tool, arguments, inner, rights, (root, *folders))
+        findings, commanded, visible = judged.findings, judged.arguments, judged.paths
     if tool.rules.globs or inner:
         starts = tuple(dict.fromkeys((".", *(path.resolved for path in paths))))
         findings = (*_globbed(tool, arguments, inner, rights, root, starts), *findings)

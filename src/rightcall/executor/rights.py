@@ -1,7 +1,6 @@
 """The tools behind a door: those of the host itself, and those of each server, under one policy. Definitions come and
 change while it runs; what is compiled from them is kept until they do."""
 
-import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any, cast
 from msgspec import Struct, json
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.files.guarded import POLICY_FILE, is_another_name, is_guarded, program_places
 from rightcall.base.globs import path_matches
 from rightcall.base.text import regex
@@ -92,7 +92,7 @@ def asked_effects(server: Server | None, tool: str) -> frozenset[Effect] | None:
     return None if said is None else frozenset(said)
 
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 NAMELESS = "tool"
 _LONGEST_SPLIT = 1000

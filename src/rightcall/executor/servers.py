@@ -86,12 +86,15 @@ class Source(Protocol):
 
 class Servers:
     """Of one executor. `policy` is the one that the door was opened with; `own` tells the names of the executor's other
-    tools, which no server's tool may take."""
+    tools, which no server's tool may take; `reach` is how its servers are reached, where another process starts
+    them."""
 
-    def __init__(self, door: Door, policy: Policy, own: Callable[[], Iterable[str]]) -> None:
+    def __init__(
+        self, door: Door, policy: Policy, own: Callable[[], Iterable[str]], reach: Callable[[Server], Any] | None = None
+    ) -> None:
         self._door = door
         module, name = _SOURCE
-        self.source: Source = getattr(import_module(module), name)(door, own)
+        self.source: Source = getattr(import_module(module), name)(door, own, reach)
         self._policy = policy
         self._over: tuple[tuple[object, int, str], Toolbox] | None = None
 

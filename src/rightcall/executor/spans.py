@@ -87,8 +87,9 @@ def tell_passage(span: Span, passage: Passage, since: int, redactor: Redactor | 
     """A door has judged a call that somebody else runs."""
     if not span.is_live:
         return
-    repairs, decision = repairs_told(passage.verdict.repairs), decision_told(passage.decision, passage.call)
-    span.child(JUDGE, since, repairs | decision)
-    span.tell(repairs | decision)
-    arguments: Any = passage.arguments
-    span.tell_content(ARGUMENTS, arguments, redactor)
+    told = repairs_told(passage.verdict.repairs) | decision_told(passage.decision, passage.call)
+    span.tell(told)
+    if span.is_recorded:
+        span.child(JUDGE, since, told)
+        arguments: Any = passage.arguments
+        span.tell_content(ARGUMENTS, arguments, redactor)

@@ -14,7 +14,7 @@ from itertools import islice
 from json import loads
 from json.encoder import encode_basestring
 from math import isfinite
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -38,13 +38,13 @@ _LIST: Any = list
 _TUPLE: Any = tuple
 
 
-class Items(NamedTuple):
+class Items(Struct, frozen=True):
     """A list."""
 
     items: Collection[Any]
 
 
-class Pairs(NamedTuple):
+class Pairs(Struct, frozen=True):
     """An object: keys, which may be anything, and values."""
 
     pairs: Collection[tuple[Any, Any]]
@@ -294,7 +294,7 @@ def weigh(value: Any) -> tuple[int, bool]:
 # Cutting a text: at the end of a line, and inside one only where not even the first line fits.
 
 
-class Loss(NamedTuple):
+class Loss(Struct, frozen=True):
     """What is left of a list or text: so many of its items or lines."""
 
     kept: int

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from rightcall.base.json.marks import is_object, json_type
 from rightcall.base.secrets import is_secret
-from rightcall.base.text import escaped, render_json
+from rightcall.base.text import escaped, regex, render_json
 from rightcall.catalog.tidy import Part, Schema, as_list, as_schema, ref_name, types
 from rightcall.catalog.tool import Tool
 from rightcall.types import Call, Problem, Rules
@@ -27,7 +27,7 @@ _FORMATS = {
     "uuid": "123e4567-e89b-12d3-a456-426614174000", "regex": "^[a-z]+$",
 }  # fmt: skip
 _LONGEST = 500
-_PIECE = re.compile(
+_PIECE = regex(
     r"(?P<atom>\\[dwsDWS]|\\.|\[\^?(?:\\.|[^\]\\])+\]|[^\\\[\](){}*+?|^$])"
     r"(?P<count>\{\d+(?:,\d*)?\}|[*+?])?"
 )

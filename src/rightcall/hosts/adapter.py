@@ -66,7 +66,12 @@ def door_for(host: str, policy: Any = None, door: "Door | None" = None, **settin
     from rightcall.executor.door import Door
 
     if door is None:
-        return Door.open(host, policy, **settings)
+        opened = Door.open(host, policy, **settings)
+        if opened.policy.settings.approvals.notify:
+            from rightcall.executor.notices import warn_of_notices  # late: few policies name anybody
+
+            warn_of_notices(opened.policy)
+        return opened
     named = [name for name, value in {"policy": policy, **settings}.items() if value]
     if named:
         raise TypeError(f"a `door` has its own {named[0]}: give {named[0]} to `Door.open`, or no door")

@@ -78,6 +78,8 @@ class _Place(NamedTuple):
 class HttpLink:
     """The way to one server over HTTP."""
 
+    first = 1
+
     def __init__(self, server: Server) -> None:
         self._server = server
         self._heard: Heard | None = None
@@ -410,6 +412,8 @@ _SHORTEST_SECRET = 6
 
 class ProcessLink(asyncio.SubprocessProtocol):
     """One run of one server."""
+
+    first = 1
 
     def __init__(self, server: Server) -> None:
         self._server = server

@@ -71,6 +71,9 @@ class Heard(Protocol):
 class Link(Protocol):
     """Stdio and streamable HTTP. Nothing but `open` and `aclose` ever waits, nothing but `open` raises."""
 
+    first: int
+    """The number of the first request, once it is open: several processes may share one server."""
+
     async def open(self, heard: Heard) -> None:
         """Raises ServerGone."""
         ...
@@ -183,6 +186,7 @@ class Session:
 
     async def open(self) -> None:
         await self._link.open(self)
+        self._next = self._link.first
 
     def settle(self, agreed: Agreed) -> None:
         self.agreed = agreed

@@ -39,7 +39,8 @@ async def follow_exchange(
     with telemetry.serve(exchange.method, exchange.meta) as span:
         exchange.span = span
         tell_request(span, exchange.id, exchange.peer, exchange.client.transport)
-        span.tell(_about(exchange))
+        if span.is_recorded:
+            span.tell(_about(exchange))
         try:
             answer = await work(exchange)
         except Refused as refused:

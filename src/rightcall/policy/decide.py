@@ -11,7 +11,7 @@ from typing import Any, cast
 from rightcall.base.files.guarded import NOWHERE
 from rightcall.base.files.rules import UNJUDGED, PathRules, path_rule, path_rules
 from rightcall.base.globs import hits, matches
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.policy.effects import EFFECT_DOES, EffectWord, turned_on, word_for
 from rightcall.policy.settings import Rights, Window
 from rightcall.policy.types import (
@@ -453,10 +453,10 @@ LONGEST = 4096
 
 _ENDS = frozenset("/\\")  # of a component, on any system
 _SHELL = frozenset(";&|<>$`")
-_COMPONENTS = re.compile(r"[/\\]")
-_ROOTED = re.compile(r"[/\\~]|[A-Za-z]:")
-_ENCODED = re.compile(r"%(?:2[ef5]|5c|0[0-9a-f]|1[0-9a-f]|7f)", re.IGNORECASE)
-_STARS = re.compile(r"(\*+)")
+_COMPONENTS = regex(r"[/\\]")
+_ROOTED = regex(r"[/\\~]|[A-Za-z]:")
+_ENCODED = regex(r"%(?:2[ef5]|5c|0[0-9a-f]|1[0-9a-f]|7f)", re.IGNORECASE)
+_STARS = regex(r"(\*+)")
 
 
 def grant_matches(grant: Grant, arguments: Mapping[str, Any]) -> bool:

@@ -1,7 +1,6 @@
 """Reads and checks the policy file, key by key. Only somebody who has one pays for importing this."""
 
 import os
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -9,7 +8,7 @@ from typing import Any, Literal, cast
 from msgspec.structs import replace
 
 from rightcall.base.globs import matches
-from rightcall.base.text import render_json
+from rightcall.base.text import regex, render_json
 from rightcall.catalog.packs import available_packs, is_pack_path
 from rightcall.catalog.rules import check_tool, pack_tools, read_tool, strategies
 from rightcall.catalog.toml import KeyPath, Source, Table, dotted, instead, word
@@ -40,6 +39,7 @@ from rightcall.policy.settings import (
     WriteSettings,
 )
 from rightcall.policy.values import (
+    POLICY_KEYS,
     TABLES,
     Readers,
     bare_address,
@@ -246,7 +246,7 @@ _OURS = MappingProxyType(
 
 _ALLOWED_THERE = {"ALLOW_WRITE_TOOLS": "write", "ALLOW_EXECUTE_TOOLS": "execute"}
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
+_VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _USE_KEY_ENV = 'say with `key_env = "MY_KEY"` which environment variable holds it'
 
 
@@ -353,7 +353,7 @@ _ROUTER: Readers = {
 # ── servers ──
 # Reads and checks `[servers.NAME]`, key by key.
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_NAME = regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 
 
 def read_servers(source: Source, document: Table, folder: str) -> Mapping[str, Server]:
@@ -454,8 +454,9 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         raise source.wrong(
             ("version",), f"this RightCall reads version {VERSION} of the policy file, not {render_json(version)}"
         )
-    router = read_router(source, document)
     known = ("version", "gate", *TABLES, "servers", "router", *_SECTIONS)
+    _refuse_misplaced(source, document, known)
+    router = read_router(source, document)
     source.keys((), document, known)
     gate = source.table(("gate",), document.get("gate", {}))
     source.keys(("gate",), gate, _GATE)
@@ -476,6 +477,19 @@ def read_policy(source: Source, document: Table, folder: str) -> Policy:
         source=source.name,
         digest=_digest(source, document),
     )
+
+
+def _refuse_misplaced(source: Source, document: Table, known: tuple[str, ...]) -> None:
+    """A key that is right, but not at the top: the header of its table was left out."""
+    for key, value in document.items():
+        homes = [table for table, keys in (("policy", POLICY_KEYS), ("gate", _GATE)) if key in keys]
+        if not homes or (key in known and isinstance(value, Mapping)):
+            continue
+        tables = " or ".join(f"[{table}]" for table in homes)
+        form = f"write {tables} above it"
+        if source.text is None:
+            form = " or ".join(f'{{"{table}": {{"{key}": {render_json(value, 60)}}}}}' for table in homes)
+        raise source.wrong((key,), f"belongs to {tables}: {form}")
 
 
 def _digest(source: Source, document: Table) -> str:

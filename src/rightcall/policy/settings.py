@@ -381,6 +381,16 @@ class Notices(Struct, frozen=True):
     notify: str | tuple[str, ...] = ()
     """An address that each new question is posted to, or a command that is run for it."""
 
+    @property
+    def problem(self) -> str:
+        """Why nobody would hear, as far as that can be seen before a call waits; "" where nothing is wrong."""
+        if not self.notify or isinstance(self.notify, str):
+            return ""
+        from shutil import which  # late: few policies name a command
+
+        program = self.notify[0]
+        return "" if which(program) else f"program {program!r:.80} not found: nobody is told when a call waits"
+
 
 class Budgets(Struct, frozen=True):
     """`[policy.budgets]`: what one call may cost."""

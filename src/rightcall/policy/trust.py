@@ -17,13 +17,12 @@ others may write is refused. One that was found and leads out of its folder is s
 trusted, nothing of it is parsed, so that no error can show what is in it.
 """
 
-import logging
 import os
 import stat
 import sys
 from contextlib import suppress
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -180,34 +179,30 @@ def _stop_name(store: str) -> str:
 # ── telling ──
 # What a person should know of something that was found, said once: in the log, and at a command line on stderr.
 
-_log = logging.getLogger("rightcall.policy.trust")
 _said: set[str] = set()
+_aloud = False
+"""Whether a command line listens: its user has configured no log."""
 
 
 def warn(text: str) -> None:
     """Once in a process, however often it is found. The text is one line, escaped."""
-    if text not in _said:
-        _said.add(text)
-        _log.warning("rightcall: %s", text)
+    if text in _said:
+        return
+    _said.add(text)
+    if not _aloud:
+        from logging import getLogger  # late: hardly any process has something to say, and a hook pays for it
 
-
-class _Stderr(logging.Handler):
-    """Wherever standard error leads at the time."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError, ValueError):  # nobody is left to be told
-            sys.stderr.write(record.getMessage() + "\n")
-            sys.stderr.flush()
-
-
-_STDERR = _Stderr(logging.WARNING)
+        getLogger("rightcall.policy.trust").warning("rightcall: %s", text)
+        return
+    with suppress(OSError, ValueError):  # nobody is left to be told
+        sys.stderr.write(f"rightcall: {text}\n")
+        sys.stderr.flush()
 
 
 def speak_on_stderr() -> None:
-    """For a command line: its user has configured no log."""
-    if _STDERR not in _log.handlers:
-        _log.addHandler(_STDERR)
-        _log.propagate = False
+    """For a command line, from here on."""
+    global _aloud
+    _aloud = True
 
 
 Kind = Literal["policies", "stores"]
@@ -358,7 +353,7 @@ class FoundPolicy(Struct, frozen=True):
         return FoundPolicy(os.path.abspath(self.path), self.least, self.quiet)
 
 
-class PolicyText(NamedTuple):
+class PolicyText(Struct, frozen=True):
     """The bytes of a policy file, and what the file system says of it."""
 
     raw: bytes

@@ -2,7 +2,6 @@
 a denial that could never match is a mistake, not a milder policy."""
 
 import os
-import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
@@ -35,8 +34,8 @@ from rightcall.policy.settings import (
 Readers = Mapping[str, Reader]
 Record = TypeVar("Record", bound=Struct)
 
-_OTHER_WILDCARDS = re.compile(r"[][{}?]")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_OTHER_WILDCARDS = regex(r"[][{}?]")
+_HEADER = regex(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def laid_over(source: Source, path: KeyPath, value: Any, readers: Readers, base: Record) -> Record:
@@ -264,7 +263,7 @@ def read_settings(source: Source, document: Table) -> Settings:
     """What these tables say, the defaults where they say nothing."""
     policy = source.table(("policy",), document.get("policy", {}))
     _refuse_folded(source, policy)
-    source.keys(("policy",), policy, (*_POLICY, "tools", "limits", "approval", "budgets", "paths", "commands", "urls"))
+    source.keys(("policy",), policy, POLICY_KEYS)
     plain = {key: _POLICY[key](source, ("policy", key), value) for key, value in policy.items() if key in _POLICY}
     settings = Settings(**plain)
     limits = _limits(source, ("policy", "limits"), policy.get("limits", {}), PRESETS[settings.preset])
@@ -431,6 +430,8 @@ _POLICY: Readers = {
     "allow": patterns,
     "deny": patterns,
 }
+POLICY_KEYS = (*_POLICY, "tools", "limits", "approval", "budgets", "paths", "commands", "urls")
+"""What `[policy]` may say."""
 _WINDOW: Readers = {key: whole(0, 1_000_000) for key in Window.__struct_fields__}
 _APPROVAL: Readers = {
     "tools": patterns,

@@ -19,6 +19,8 @@ from rightcall.catalog.packs import load_pack
 from rightcall.errors import ConfigError, PolicyError
 from rightcall.policy.settings import DEFAULT_POLICY, Policy
 
+_AS_DICT = '{"policy": {"write": "ask"}}'
+
 
 def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | None = None) -> Policy:
     """The policy from a file, from a dict of the same shape, or the default one. Of a file that was only found
@@ -34,6 +36,12 @@ def load_policy(policy: str | os.PathLike[str] | Mapping[str, Any] | Policy | No
 
     if isinstance(policy, Mapping):
         return read_document(policy)
+    if not isinstance(policy, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
+        raise PolicyError(
+            f"`policy` must be the path of a file or a dict, such as {_AS_DICT}; got {type(policy).__name__}"
+        )
+    if isinstance(policy, str) and "\n" in policy:
+        raise PolicyError(f"`policy` is the text of a policy, not the path of a file; pass a dict, such as {_AS_DICT}")
     from rightcall.policy.trust import load_file
 
     return load_file(policy)
@@ -62,6 +70,8 @@ class PolicyInForce:
         self._seen = stamp if self._settled(stamp) else ()  # one that changes again at once may look the same
         self.current = load_policy(policy)
         self.problem: str | None = None
+        self.tells = True
+        """Whether changes are told in the log; of several processes one does."""
 
     def changed(self) -> Policy | PolicyError | None:
         """What a changed file holds: a policy, or why there is none in it; None when nothing is new. The caller says
@@ -94,7 +104,8 @@ class PolicyInForce:
         if problem == self.problem:
             return False
         self.problem = problem
-        log.warning("invalid policy ignored; previous policy active: %s", problem)
+        if self.tells:
+            log.warning("invalid policy ignored; previous policy active: %s", problem)
         return True
 
     def _loaded(self) -> Policy:
@@ -167,7 +178,11 @@ class PolicyWatch:
         now = monotonic()
         if now - self._looked < self._interval:
             return
-        self._looked = now
+        self.look_now()
+
+    def look_now(self) -> None:
+        """Somebody says that there is an edit. Never raises."""
+        self._looked = monotonic()
         try:
             self._look()
         except Exception:  # an error of ours must not reach the answer; the old policy is in force
@@ -190,4 +205,5 @@ class PolicyWatch:
         self._in_force.take(new)
         self._note("loaded", new, None)
         how = " (untrusted: only stricter settings apply)" if new.standing == "tightened" else ""
-        log.warning("rightcall: policy reloaded%s", how)
+        if self._in_force.tells:
+            log.warning("rightcall: policy reloaded%s", how)

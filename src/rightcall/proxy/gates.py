@@ -49,6 +49,7 @@ from rightcall.gate.gate import (
 from rightcall.gate.stream import Stream
 from rightcall.policy.settings import HostSettings, Policy
 from rightcall.proxy.teaching import is_copied
+from rightcall.record.calls import LIFTED, Fit, counted_as
 from rightcall.record.tables import CallBody
 from rightcall.types import Call, ReasoningMode, Repair, Verdict
 
@@ -100,6 +101,12 @@ class Gates:
     def knows(self, tools: bytes) -> bool:
         """Whether the gate for these tools is at hand; else it has to be built."""
         return tools in self._kept
+
+    def recent(self, most: int) -> list[list[dict[str, Any]]]:
+        """The tools of the last requests that had others than the one before, newest first."""
+        with self._lock:
+            kept = [tools for tools, gate in reversed(self._kept.items()) if gate is not None][:most]
+        return [functions(msgspec.json.decode(tools)) for tools in kept]
 
     def stats(self) -> dict[str, Any]:
         """The counts of all gates together, those that are gone included."""
@@ -178,6 +185,15 @@ class Did(NamedTuple):
     """The tool's name as the model wrote it."""
     said: Any = None
     """The arguments as the model wrote them, or the text of a call in the text."""
+
+    @property
+    def fit(self) -> Fit:
+        """How it came to fit, as its record tells it."""
+        found = self.verdict.call or self.verdict.found
+        origin = "text" if found is None or found.origin == "text" else "native"
+        counted = counted_as(self.verdict.strategy, origin, f"proxy:{self.fate}")
+        plain: dict[str, Fit] = {"direct": "right", LIFTED: "lifted", "failed": "left"}
+        return plain.get(counted, "repaired")
 
     @property
     def why(self) -> str:

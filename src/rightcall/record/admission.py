@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from msgspec import MsgspecError, Struct
 from msgspec.structs import replace
@@ -194,7 +194,7 @@ def use(tables: Tables, decision: Decision, call: int) -> None:
 ANSWERS: Final = ("approved", "denied")
 
 
-class Reply(NamedTuple):
+class Reply(Struct, frozen=True):
     """What a person says to a question."""
 
     said: Literal["approved", "denied"]
@@ -211,7 +211,7 @@ class Reply(NamedTuple):
 def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, callers: Collection[str] = ()) -> Approval:
     """A person answers. `expires` is how many seconds the answer holds; `callers` are the names that the policy knows
     as callers, who cannot answer."""
-    said, by, digest, reason, hide, through = reply
+    said, by, digest = reply.said, reply.by, reply.digest
     _known_word(said)
     approval = approval_of(tables, id)
     answerable(approval, now)
@@ -228,10 +228,10 @@ def answer(tables: Tables, id: str, reply: Reply, now: int, expires: int, caller
     if answered.status != "approved":
         answered = replace(answered, canonical="", details="{}")
     tables.put_approval(answered)
-    why = hide(reason) if reason else ""
+    why = reply.hide(reply.reason) if reply.reason else ""
     body = AnswerBody(
         id, said, by, approval.digest, approval.kind, approval.tool, approval.caller, why, now, answered.expires_at,
-        through,
+        reply.through,
     )  # fmt: skip
     tables.append("answer", 0, encode(body))
     return answered

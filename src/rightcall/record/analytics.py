@@ -20,7 +20,7 @@ from msgspec.structs import asdict
 from rightcall.base.text import render_json
 from rightcall.errors import ToolFailure
 from rightcall.record.browse import look_up, moment
-from rightcall.record.calls import Period
+from rightcall.record.calls import LIFTED, Period
 from rightcall.record.counts import Counts, Part, Tally
 from rightcall.record.rollup.periods import count
 from rightcall.record.tables import Store, Tables
@@ -62,16 +62,18 @@ class Repairs(Struct, frozen=True):
     are among them."""
 
     calls: int
-    """= `direct` + `repaired` + `failed`"""
+    """= `direct` + `lifted` + `repaired` + `failed`"""
     direct: int
-    """They fitted as they were written."""
+    """Right as written: a tool call of the API whose name and arguments needed no repair."""
+    lifted: int
+    """Right, but written into the text, and taken out of it."""
     repaired: int
     failed: int
     """No strategy made them fit."""
     repair_rate: float
     """Of all calls, those that were repaired."""
     success_rate: float
-    """Of all calls, those that fitted in the end (design 003): direct or repaired."""
+    """Of all calls, those that fitted in the end (design 003): direct, lifted or repaired."""
     strategies: Mapping[str, int]
     """Of the repaired ones, how many by which."""
 
@@ -184,7 +186,7 @@ def analytics_of(counts: Counts) -> Analytics:
         errors=tuple(ErrorCount(tool, error, times) for (tool, error), times in _most_first(errors)),
         refusals=dict(_most_first(refusals)),
         limit_hits=sum(times for rule, times in refusals.items() if rule.startswith("limit:")),
-        repairs={name: times for name, times in _most_first(everything.strategies) if name != "direct"},
+        repairs={name: times for name, times in _most_first(everything.strategies) if name not in ("direct", LIFTED)},
         cached=everything.cached,
         tokens=everything.tokens,
         timeline=tuple(counts.slots),
@@ -259,21 +261,27 @@ def _passed(counts: Counts) -> Passed:
 
 
 def _repairs_by(counts: Counts, part: Part) -> dict[str, Repairs]:
-    found = {name: _repairs(strategies) for name, strategies in counts.strategies_by(part).items()}
+    found = {name: repairs_of(strategies) for name, strategies in counts.strategies_by(part).items()}
     return {name or UNTOLD: one for name, one in sorted(found.items(), key=lambda pair: (-pair[1].calls, pair[0]))}
 
 
-def _repairs(strategies: Counter[str]) -> Repairs:
-    calls, direct, failed = strategies.total(), strategies["direct"], strategies["failed"]
+def repairs_of(strategies: Counter[str]) -> Repairs:
+    """Of at least one call."""
+    calls, direct, failed, lifted = strategies.total(), *(strategies[one] for one in _NO_REPAIR)
+    repaired = calls - direct - lifted - failed
     return Repairs(
         calls=calls,
         direct=direct,
-        repaired=calls - direct - failed,
+        lifted=lifted,
+        repaired=repaired,
         failed=failed,
-        repair_rate=100 * (calls - direct - failed) / calls,
+        repair_rate=100 * repaired / calls,
         success_rate=100 * (calls - failed) / calls,
-        strategies={name: times for name, times in _most_first(strategies) if name not in ("direct", "failed")},
+        strategies={name: times for name, times in _most_first(strategies) if name not in _NO_REPAIR},
     )
+
+
+_NO_REPAIR = ("direct", "failed", LIFTED)
 
 
 def _success_rate(tally: Tally) -> float | None:
@@ -417,6 +425,7 @@ def _repaired(repairs: Repairs) -> dict[str, Any]:
     return {
         "calls": repairs.calls,
         "direct": repairs.direct,
+        "lifted": repairs.lifted,
         "repaired": repairs.repaired,
         "failed": repairs.failed,
         "repairRate": _rounded(repairs.repair_rate),

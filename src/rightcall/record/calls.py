@@ -50,6 +50,26 @@ _FITS: Final[Mapping[str, Fit]] = {
 }  # fmt: skip
 
 
+LIFTED: Final = "lifted"
+_COUNTED_AS: Final[Mapping[Fit, str]] = {"right": "direct", "repaired": "structure", "left": "failed"}
+
+
+def counted_as(strategy: str, origin: str, rule: str) -> str:
+    """The strategy that a call counts under, so that figures and `Fit` mean the same: `direct` is right as written,
+    and `LIFTED` a call that was right, but written into the text.
+
+    >>> counted_as("direct", "native", "proxy:right"), counted_as("direct", "text", "proxy:lifted")
+    ('direct', 'lifted')
+    >>> counted_as("python_ast", "text", "proxy:lifted"), counted_as("direct", "text", "proxy:left")
+    ('python_ast', 'failed')
+    """
+    if strategy != "direct":
+        return strategy
+    if (known := _FITS.get(rule)) is not None:
+        return _COUNTED_AS[known]
+    return LIFTED if origin == "text" else strategy
+
+
 class CallRecord(Struct, frozen=True, kw_only=True):
     """One call, from who wanted it to what came of it."""
 

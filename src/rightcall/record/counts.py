@@ -19,7 +19,7 @@ from msgspec.json import Decoder
 
 from rightcall.errors import StoreError
 from rightcall.policy.types import Status
-from rightcall.record.calls import PeriodSlots
+from rightcall.record.calls import PeriodSlots, counted_as
 from rightcall.record.notes import HostNote
 from rightcall.record.tables import AuditEntry, Tables
 
@@ -279,7 +279,7 @@ class Counts:
         tally = self.tallies.get(line)  # pyright: ignore[reportArgumentType]
         if tally is None:
             tally = self.tallies[Line(*line)] = Tally()
-        tally.strategies[call.strategy] += 1
+        tally.strategies[call.fitted] += 1
         self.ruled[entry.kind][call.rule] += 1
         slot = bisect_right(self.window.slots, entry.at) - 1
         if entry.kind == "proxied":
@@ -376,6 +376,12 @@ class CountedCall(Struct, frozen=True, gc=False):
     model: str = ""
     provider: str = ""
     decision: str = ""
+    origin: str = "native"
+
+    @property
+    def fitted(self) -> str:
+        """The strategy that it counts under."""
+        return counted_as(self.strategy, self.origin, self.rule)
 
 
 class Outcome(Struct, frozen=True, gc=False):

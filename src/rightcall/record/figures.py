@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from rightcall.record.calls import Period, window_of
+from rightcall.record.calls import LIFTED, Period, window_of
 from rightcall.record.counts import Durations, Part, Tally
 from rightcall.record.rollup.periods import count_within
 from rightcall.record.rollup.rollup import Rollup
@@ -123,6 +123,7 @@ def _waiting(tables: Tables, caller: str | None, now: int) -> int:
 
 def figures_of(tally: Tally) -> Figures:
     direct, unfit, fitted = tally.strategies["direct"], tally.strategies["failed"], tally.strategies.total()
+    lifted = tally.strategies[LIFTED]
     return Figures(
         calls=tally.calls,
         refused=tally.refused,
@@ -131,7 +132,7 @@ def figures_of(tally: Tally) -> Figures:
         interrupted=tally.interrupted,
         running=tally.running,
         proxied=tally.proxied,
-        repaired=fitted - direct - unfit,
+        repaired=fitted - direct - lifted - unfit,
         unfit=unfit,
         cached=tally.cached,
         tokens=tally.tokens,
@@ -320,11 +321,14 @@ class Fit(Struct, frozen=True):
     repaired: int = 0
     failed: int = 0
     """Nothing made them fit."""
+    lifted: int = 0
+    """Right, but written into the text, and taken out of it."""
 
     @property
     def before(self) -> float | None:
-        """The part that fitted as it was written, from 0 to 100."""
-        return 100 * (self.calls - self.repaired - self.failed) / self.calls if self.calls else None
+        """The part that was right as written, from 0 to 100."""
+        right = self.calls - self.repaired - self.failed - self.lifted
+        return 100 * right / self.calls if self.calls else None
 
     @property
     def after(self) -> float | None:
@@ -351,8 +355,8 @@ def fit_over_time(
     found: dict[str, dict[str, Fit]] = {}
     for start, key, calls in totals:
         _add_fit(found, key, Fit(start[:width], calls))
-    for start, key, failed, times in others:
-        _add_fit(found, key, Fit(start[:width], 0, 0 if failed else times, times if failed else 0))
+    for start, key, fate, times in others:
+        _add_fit(found, key, Fit(start[:width], **{fate: times}))
     names = sorted(found, key=lambda key: (-sum(one.calls for one in found[key].values()), key))
     return {key: tuple(found[key].get(start, Fit(start)) for start in starts) for key in names}
 
@@ -365,6 +369,7 @@ def fit_of_all(parts: Mapping[str, Sequence[Fit]]) -> tuple[Fit, ...]:
             sum(one.calls for one in some),
             sum(one.repaired for one in some),
             sum(one.failed for one in some),
+            sum(one.lifted for one in some),
         )
         for some in zip(*parts.values(), strict=True)
     )
@@ -374,12 +379,14 @@ def _add_fit(found: dict[str, dict[str, Fit]], key: str, more: Fit) -> None:
     points = found.setdefault(key, {})
     known = points.get(more.start, Fit(more.start))
     points[more.start] = Fit(
-        more.start, known.calls + more.calls, known.repaired + more.repaired, known.failed + more.failed
-    )
+        more.start, known.calls + more.calls, known.repaired + more.repaired, known.failed + more.failed,
+        known.lifted + more.lifted,
+    )  # fmt: skip
 
 
 _Totals = list[tuple[str, str, int]]
-_Others = list[tuple[str, str, int, int]]
+_Others = list[tuple[str, str, str, int]]
+_FATE: Final = f"CASE WHEN strategy IN ('failed', '{LIFTED}') THEN strategy ELSE 'repaired' END"
 
 
 def _fit_cells(
@@ -389,7 +396,7 @@ def _fit_cells(
     values = (*sources, *whose)
     return (
         rollup.ask(f"SELECT start, {name}, sum(calls) + sum(proxied) FROM cells {among} 1, 2", *values),
-        rollup.ask(f"SELECT start, {name}, strategy = 'failed', sum(times) FROM repairs {among} 1, 2, 3", *values),
+        rollup.ask(f"SELECT start, {name}, {_FATE}, sum(times) FROM repairs {among} 1, 2, 3", *values),
     )
 
 
@@ -403,7 +410,5 @@ def _fit_minutes(rollup: Rollup, name: str, own: str, values: tuple[str, ...]) -
     given, minute = (*values, low or 0, high or 0), f"substr(at, 1, {MINUTE})"
     return (
         rollup.ask(f"SELECT {minute}, {name}, count(*) {among} GROUP BY 1, 2", *given),
-        rollup.ask(
-            f"SELECT {minute}, {name}, strategy = 'failed', count(*) {among}{_NOT_DIRECT} GROUP BY 1, 2, 3", *given
-        ),
+        rollup.ask(f"SELECT {minute}, {name}, {_FATE}, count(*) {among}{_NOT_DIRECT} GROUP BY 1, 2, 3", *given),
     )

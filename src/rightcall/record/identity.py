@@ -13,7 +13,6 @@ from collections.abc import Collection
 from contextlib import closing, suppress
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
 from shlex import quote
 from typing import Any, Protocol
 
@@ -54,7 +53,7 @@ class Since:
 class Origin:
     """Where one store comes from. `since` is shared with everybody who reads it."""
 
-    def __init__(self, path: Path, *, found: bool, since: Since | None = None, adopting: bool = False) -> None:
+    def __init__(self, path: str, *, found: bool, since: Since | None = None, adopting: bool = False) -> None:
         """`adopting`: a person takes whatever is there for the audit from now on."""
         self._path = path
         self._found = found
@@ -81,20 +80,20 @@ class Origin:
         if self._found and not self._is_known(connection):
             self.since.take(_ALL, _ALL, _ALL, _ALL)
             warn(
-                f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} in it do not count. "
+                f"{escaped(self._path)} was not made by you here: {_PERMISSIONS} in it do not count. "
                 f"{_make_it_yours(self._path)}"
             )
 
     def begin(self, connection: sqlite3.Connection) -> None:
         """Inside the transaction that makes it, so that whoever opens it next finds both words, or neither."""
         if self._word() is not None and not self._adopting:
-            warn(f"the audit log {escaped(str(self._path))}, which you used before, is gone: a new one begins")
+            warn(f"the audit log {escaped(self._path)}, which you used before, is gone: a new one begins")
         self._keep(self._mark(connection))
-        if (pause := stopped(str(self._path))) is not None:
+        if (pause := stopped(self._path)) is not None:
             connection.execute("INSERT INTO meta VALUES ('paused', ?)", (encode(pause).decode(),))
             since = f"since {pause.since} UTC by {escaped(pause.by)}"
-            resume = f"rightcall resume --store {escaped(quote(str(self._path)))}"
-            warn(f"calls are still paused in {escaped(str(self._path))}, {since}. To let them run: {resume}")
+            resume = f"rightcall resume --store {escaped(quote(self._path))}"
+            warn(f"calls are still paused in {escaped(self._path)}, {since}. To let them run: {resume}")
 
     def _mark(self, connection: sqlite3.Connection) -> str:
         """Inside a transaction: leave the word by which this user will know it."""
@@ -106,20 +105,20 @@ class Origin:
         """This user made it, or uses it from now on."""
         about = {"token": token, **{table: getattr(self.since, table) for table in Since.__slots__}}
         try:
-            trust.note("stores", str(self._path), about)
+            trust.note("stores", self._path, about)
         except ConfigError as fault:
             # then it is a stranger next time, which is the stricter
-            warn(f"{fault}. So {_PERMISSIONS} made now in {escaped(str(self._path))} will not count later. {_NAME_IT}")
+            warn(f"{fault}. So {_PERMISSIONS} made now in {escaped(self._path)} will not count later. {_NAME_IT}")
 
     def keep_head(self, head: tuple[int, bytes]) -> None:
         """Something was taken back: from now on a copy that ends before this record is none of ours."""
-        about = trust.recall("stores", str(self._path))
+        about = trust.recall("stores", self._path)
         if about is not None:
             with suppress(ConfigError):  # as above: then only what lies beside the file tells
-                trust.note("stores", str(self._path), about | {"head": [head[0], head[1].hex()]})
+                trust.note("stores", self._path, about | {"head": [head[0], head[1].hex()]})
 
     def kept_head(self) -> tuple[int, bytes] | None:
-        about = trust.recall("stores", str(self._path)) or {}
+        about = trust.recall("stores", self._path) or {}
         match about.get("head"):
             case [int(seq), str(own)]:
                 with suppress(ValueError):
@@ -140,12 +139,12 @@ class Origin:
         self._keep(token)
         if any(last):
             warn(
-                f"{escaped(str(self._path))} was not made by you here: {_PERMISSIONS} that were in it do not "
+                f"{escaped(self._path)} was not made by you here: {_PERMISSIONS} that were in it do not "
                 f"count. {_make_it_yours(self._path)}"
             )
 
     def _is_known(self, connection: sqlite3.Connection) -> bool:
-        known = trust.recall("stores", str(self._path))
+        known = trust.recall("stores", self._path)
         word = _word_of(known)
         if known is None or word is None or not _holds(connection, word):
             return False
@@ -153,27 +152,27 @@ class Origin:
         return True
 
     def _word(self) -> str | None:
-        return _word_of(trust.recall("stores", str(self._path)))
+        return _word_of(trust.recall("stores", self._path))
 
 
-def _make_it_yours(path: Path) -> str:
-    return f"If it is yours (restored, moved), run `rightcall audit adopt --store {escaped(quote(str(path)))}`"
+def _make_it_yours(path: str) -> str:
+    return f"If it is yours (restored, moved), run `rightcall audit adopt --store {escaped(quote(path))}`"
 
 
-def counts_whole(path: Path) -> bool:
+def counts_whole(path: str) -> bool:
     """Whether this user knows the store at this path, with everything in it."""
-    known = trust.recall("stores", str(path))
+    known = trust.recall("stores", path)
     return _word_of(known) is not None and not any(_number((known or {}).get(table)) for table in Since.__slots__)
 
 
-def own(path: Path) -> None:
+def own(path: str) -> None:
     """A person says that this store is theirs: from now on everything in it counts, whoever finds it. Raises
     ConfigError where that cannot be kept."""
     token = os.urandom(16).hex()
-    about = (trust.recall("stores", str(path)) or {}) | {"token": token} | dict.fromkeys(Since.__slots__, 0)
+    about = (trust.recall("stores", path) or {}) | {"token": token} | dict.fromkeys(Since.__slots__, 0)
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO meta VALUES (?, '')", (f"{_WORD}{token}",))
-    trust.note("stores", str(path), about)
+    trust.note("stores", path, about)
 
 
 def _word_of(known: dict[str, Any] | None) -> str | None:
@@ -236,7 +235,7 @@ def _is_our_meta(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT type, sql FROM sqlite_master WHERE name = 'meta'").fetchall() == [("table", META)]
 
 
-def _refuse_other_tables(connection: sqlite3.Connection, path: Path) -> None:
+def _refuse_other_tables(connection: sqlite3.Connection, path: str) -> None:
     version = version_of(connection, path)
     found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
     if frozenset(one for one in found if not _is_sqlites_own(one)) != _tables(version):
@@ -302,7 +301,7 @@ class Identified(Protocol):
 class Identity:
     """Of the database at one path. `adopting`: who takes whatever is there for the audit from now on, and why."""
 
-    def __init__(self, path: Path, adopting: tuple[str, str] | None = None) -> None:
+    def __init__(self, path: str, adopting: tuple[str, str] | None = None) -> None:
         self._path = path
         self._key_file = f"{path}.key"
         self._adopting = adopting
@@ -324,7 +323,7 @@ class Identity:
         is not, though everything beside it fits."""
         stamp = self._stamp_of_key()
         found = _beside(self._path)
-        problem = self._lost or _compared(self._path.name, found, tables) or foreign
+        problem = self._lost or _compared(os.path.basename(self._path), found, tables) or foreign
         if problem and self._adopting is None:
             raise self._unusable(problem)
         key, self._kept = found
@@ -393,7 +392,7 @@ def fingerprint(key: bytes) -> str:
     return sha256(b"rightcall store\0" + key).hexdigest()[:32]
 
 
-def lost(path: Path) -> str:
+def lost(path: str) -> str:
     """Why a file that is empty, or not there, cannot be a new audit: something beside it says that there was one."""
     known = _first_there(path, (".key", "-head"))
     try:
@@ -403,19 +402,20 @@ def lost(path: Path) -> str:
         known = known or _first_there(path, _BESIDE_SQLITE)
     if size > 0 or not known:
         return ""
-    return f"it is {'empty' if size == 0 else 'gone'}, but {path.name}{known} beside it shows that there was one"
+    name = os.path.basename(path)
+    return f"it is {'empty' if size == 0 else 'gone'}, but {name}{known} beside it shows that there was one"
 
 
-def _first_there(path: Path, ends: tuple[str, ...]) -> str:
+def _first_there(path: str, ends: tuple[str, ...]) -> str:
     return next((end for end in ends if os.path.lexists(f"{path}{end}")), "")
 
 
-def wrong_with(path: Path, tables: Identified) -> str:
+def wrong_with(path: str, tables: Identified) -> str:
     """Why the database at a path is not the one that what lies beside it belongs to; empty where it is."""
-    return _compared(path.name, _beside(path), tables)
+    return _compared(os.path.basename(path), _beside(path), tables)
 
 
-def _beside(path: Path) -> tuple[bytes | None, Head | None]:
+def _beside(path: str) -> tuple[bytes | None, Head | None]:
     """The key and the head, as far as they are there."""
     return _read(f"{path}.key"), kept_head(path)
 
@@ -444,7 +444,7 @@ def older(tables: Identified, head: Head) -> str:
     return f"record {seq} in it is not the one that was written: it is another audit, or was changed"
 
 
-def kept_head(path: Path) -> Head | None:
+def kept_head(path: str) -> Head | None:
     """What is written down of the last record; None where nothing is, or not whole."""
     try:
         text, _, check = (_read(f"{path}-head") or b"").decode().strip().rpartition(":")
@@ -489,7 +489,7 @@ _NEW = ".new"
 class PrivateTexts:
     """A few texts under a name each, for the owner's eyes only."""
 
-    def __init__(self, database: Path) -> None:
+    def __init__(self, database: str) -> None:
         self.database = database
         self._folder = f"{database}{FOLDER}"
 

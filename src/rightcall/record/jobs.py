@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import Struct
 
+from rightcall.errors import StoreError
 from rightcall.record.tables import T, Tables
 
 if TYPE_CHECKING:
@@ -96,3 +97,55 @@ def _set(futures: "list[Future[None]]") -> None:
     for future in futures:
         if not future.done():
             future.set_result(None)
+
+
+# ── keeping up ──
+# A process that writes much counts it for the rollup, so that nobody who asks for figures has to wait.
+#
+#     commit, commit, commit ─▶ enough records? ─▶ a thread counts them, in steps, and ends
+#
+# The transactions that admit calls count nothing themselves. Whoever writes little, such as a hook that a host starts
+# for each call, pays nothing at all: what is left over is counted by whoever asks next.
+
+ROLL_EVERY = 5_000
+"""Records after which they are counted."""
+_SHARE = 0.25
+"""Of the time of one core, that counting takes where very many are left, as after an update from a version that kept no
+rollup."""
+
+
+class Keeper:
+    """Of one store. `look` is the store's own; what it raises, also as one of these errors, is for whoever asks."""
+
+    def __init__(self, look: Callable[[Callable[[Tables], int]], int], *errors: type[Exception]) -> None:
+        self._look = look
+        self._errors = errors
+        self._counted: int | None = None
+        self._thread: threading.Thread | None = None
+        self._stopped = threading.Event()
+
+    def wrote(self, head: int) -> None:
+        """After a commit: the number of the last record. Called by one thread at a time, and never waits."""
+        if self._counted is None:
+            self._counted = head
+        if head - self._counted < ROLL_EVERY or self._stopped.is_set():
+            return
+        if self._thread is None or not self._thread.is_alive():
+            self._counted = head
+            self._thread = threading.Thread(target=self._count, name="rightcall rollup", daemon=True)
+            self._thread.start()
+
+    def _count(self) -> None:
+        with suppress(StoreError, *self._errors):  # whoever asks for figures is told
+            took = 0.0
+            while not self._stopped.wait(took / _SHARE - took):
+                began = monotonic()
+                if self._look(lambda tables: tables.rollup().catch_up(tables, 0.0)) < ROLL_EVERY:
+                    return
+                took = monotonic() - began
+
+    def stop(self) -> None:
+        """What is being counted is finished first: that takes a fraction of a second."""
+        self._stopped.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from rightcall.record.calls import CALLS, CallRecord, call, joined
+from rightcall.record.calls import CALLS, LIFTED, CallRecord, call, counted_as, joined
 from rightcall.record.rollup.rollup import Rollup
 from rightcall.record.rollup.tables import HOUR
 from rightcall.record.tables import AuditEntry, Store, Tables, encode
@@ -35,7 +35,7 @@ class CallQuery(Struct, frozen=True):
     decision: str | None = None
     rule: str | None = None
     strategy: str | None = None
-    """How it was made to fit; `*` (`ANY_REPAIR`): in any way, or in none, but not as it was written."""
+    """How it was made to fit (`counted_as`); `*` (`ANY_REPAIR`): in any way, or in none, but not as it was written."""
     status: str | None = None
     context: str | None = None
     text: str | None = None
@@ -48,11 +48,13 @@ class CallQuery(Struct, frozen=True):
         """All but the words."""
         return (
             all(getattr(self, name) in (None, getattr(record, name)) for name in _COMPARED)
-            and (self.strategy != ANY_REPAIR or record.strategy != "direct")
-            and (self.strategy in (None, ANY_REPAIR) or record.strategy == self.strategy)
+            and (self.strategy is None or self._has_strategy(counted_as(record.strategy, record.origin, record.rule)))
             and (self.since is None or record.timestamp >= self.since)
             and (self.until is None or record.timestamp <= self.until)
         )
+
+    def _has_strategy(self, counted: str) -> bool:
+        return counted not in ("direct", LIFTED) if self.strategy == ANY_REPAIR else counted == self.strategy
 
 
 _COMPARED = ("caller", "tool", "provider", "model", "decision", "rule", "status", "context")
@@ -176,7 +178,7 @@ class _Search:
         }  # fmt: skip
         pairs = [(f"{column} = ?", getattr(wanted, name)) for name, column in names.items()]
         if wanted.strategy == ANY_REPAIR:
-            pairs.append(("strategy <> ?", "direct"))
+            pairs.append((f"strategy NOT IN (?, '{LIFTED}')", "direct"))
         else:
             pairs.append(("strategy = ?", wanted.strategy))
         if wanted.status in ("pending", "interrupted"):  # which of the two it is, only the running ones tell
@@ -224,13 +226,13 @@ class _Search:
             values = [wanted.rule, *(() if wanted.caller is None else (wanted.caller,))]
             waiting = f" UNION SELECT start FROM cells WHERE length(start) = {HOUR} AND waiting > 0"
             rules = f"SELECT start FROM rules WHERE length(start) = {HOUR} AND rule = ?{own}"
-            found.append((f"SELECT start FROM ({rules}{waiting})", values))
+            found.append((f"SELECT start FROM ({rules}{waiting}) AS hours", values))
         if wanted.strategy not in (None, "direct"):
-            own = "" if wanted.strategy == ANY_REPAIR else " AND strategy = ?"
+            own = f" AND strategy <> '{LIFTED}'" if wanted.strategy == ANY_REPAIR else " AND strategy = ?"
             values = [*(() if wanted.strategy == ANY_REPAIR else (wanted.strategy,)), *lines.values()]
             waiting = f" UNION SELECT start FROM cells WHERE length(start) = {HOUR} AND waiting > 0"
             repairs = f"SELECT start FROM repairs WHERE length(start) = {HOUR}{own}{of_line}"
-            found.append((f"SELECT start FROM ({repairs}{waiting})", values))
+            found.append((f"SELECT start FROM ({repairs}{waiting}) AS hours", values))
         if wanted.since is not None:
             found.append((f"SELECT start FROM spans WHERE length(start) = {HOUR} AND last >= ?", [wanted.since]))
         if wanted.until is not None:

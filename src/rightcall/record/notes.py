@@ -6,7 +6,6 @@ reported".
     records `definition` ─▶ Known (a tool or a server, each Sighting of it in order)
 """
 
-import logging
 import os
 import stat
 from collections.abc import Iterable
@@ -20,6 +19,7 @@ from msgspec import DecodeError, MsgspecError, Struct, json
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
+from rightcall import LateLog
 from rightcall.base.text import is_encodable, render_json
 from rightcall.errors import ConfigError
 from rightcall.policy.types import server_key
@@ -229,7 +229,7 @@ def note_policy(tables: Tables, note: NoteBody, digest: str) -> None:
 #
 # One file for each server, replaced as a whole; folder and files are for their owner's eyes only.
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 VERSION = 1
 MOST_BYTES = 16_000_000
@@ -299,7 +299,7 @@ def _contents(path: str) -> bytes:
 def folder_beside(store: object) -> str | None:
     """Beside the database of a store, under a name that the paths it guards cover; None for one in memory."""
     path = getattr(store, "path", None)
-    return None if path is None else f"{os.fspath(path)}-definitions"
+    return None if path is None else f"{path}-definitions"
 
 
 def _replace(folder: str, name: str, text: bytes) -> bool:

@@ -13,19 +13,18 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from math import inf
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import NamedTuple, cast
+from typing import cast
 from weakref import WeakSet, finalize
 
-from msgspec import json
+from msgspec import Struct, json
 
 from rightcall.errors import StoreError
 from rightcall.policy.types import SECOND
 from rightcall.record.admission import end_interrupted, sweep
 from rightcall.record.identity import Identity, Origin, PrivateTexts, older
-from rightcall.record.jobs import Job, Work, wake
+from rightcall.record.jobs import Job, Keeper, Work, wake
 from rightcall.record.sqlite_file import (
     VERSION,
     Stamp,
@@ -56,6 +55,7 @@ from rightcall.record.tables import (
     T,
     Tables,
     encode,
+    pause_between_looks,
     report,
 )
 from rightcall.record.verify import retain
@@ -64,7 +64,7 @@ from rightcall.record.verify import retain
 # Connections that only read, for `look`: as many as look at once. They see the last commit and hold up nobody.
 
 
-class _Reader(NamedTuple):
+class _Reader(Struct, frozen=True):
     connection: sqlite3.Connection
     tables: SqliteTables
     file: tuple[int, int]
@@ -82,7 +82,7 @@ class _Reader(NamedTuple):
 
 class Readers:
     def __init__(
-        self, path: Path, clock: Clock, runs: Runs, busy_seconds: float, origin: "Origin", *, alone: bool = False
+        self, path: str, clock: Clock, runs: Runs, busy_seconds: float, origin: "Origin", *, alone: bool = False
     ) -> None:
         """`alone`: there is no writer who has seen where the store comes from."""
         self._private = PrivateTexts(path)
@@ -153,7 +153,7 @@ class Readers:
 # over, and forgets old starts.
 
 EVERY = 5 * SECOND
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_BOOT = "/proc/sys/kernel/random/boot_id"
 _DRIFT = SECOND
 """How far the two clocks may go apart before they are written down again."""
 _REFRESH = 60 * SECOND
@@ -207,7 +207,8 @@ def _shift(tables: SqliteTables, now: int, then: int, passed: int) -> None:
 def boot_id() -> str:
     """Changes whenever the machine starts; empty where the system does not tell."""
     try:
-        return _BOOT.read_text(encoding="ascii").strip()
+        with open(_BOOT, "rb") as file:
+            return file.read().decode("ascii").strip()
     except OSError:
         return ""
 
@@ -231,7 +232,7 @@ class Session:
     """begin ─▶ works on `tables` ─▶ commit; or, when anything is wrong, `give_up`."""
 
     def __init__(
-        self, path: Path, clock: Clock, runs: Runs, private: PrivateTexts, identity: Identity, origin: "Origin"
+        self, path: str, clock: Clock, runs: Runs, private: PrivateTexts, identity: Identity, origin: "Origin"
     ) -> None:
         self._path = path
         self._clock = clock
@@ -418,7 +419,7 @@ _NUDGE = Job(lambda _: None)
 class Writer:
     """Owns the session: nobody else touches it."""
 
-    def __init__(self, path: Path, session: Session, busy_seconds: float) -> None:
+    def __init__(self, path: str, session: Session, busy_seconds: float) -> None:
         self._path = path
         self._session = session
         self._patience = busy_seconds
@@ -437,7 +438,7 @@ class Writer:
         """When somebody has last waited in vain for another process."""
         self._closed = False
         self._last = False
-        self._thread = threading.Thread(target=self._write, name=f"rightcall {path.name}", daemon=True)
+        self._thread = threading.Thread(target=self._write, name=f"rightcall {os.path.basename(path)}", daemon=True)
         self._thread.start()
 
     def do(self, job: Job) -> bool:
@@ -541,6 +542,7 @@ class Writer:
         try:
             deadline = monotonic() + patience
             connection, tables = self._session.begin(deadline)
+            jobs = (*jobs, *self._came_meanwhile(batch))
             if jobs and not _perform(jobs[0], tables):
                 connection, tables = self._session.begin_again(deadline)
             for job in jobs[1:]:
@@ -561,6 +563,20 @@ class Writer:
                 self._later.popleft()
                 if job.error is not None:
                     report(job.error)
+
+    def _came_meanwhile(self, batch: list[Job]) -> list[Job]:
+        """What came while another process had the database shares the transaction."""
+        if threading.current_thread() is not self._thread or not batch:
+            return []
+        start = len(batch)
+        with suppress(Empty):
+            while len(batch) < _MOST and not self._last:
+                job = self._queue.get_nowait()
+                if job is None:
+                    self._last = True
+                elif job is not _NUDGE:
+                    batch.append(job)
+        return batch[start:]
 
     def _refuse(self, batch: list[Job], fault: StoreError) -> None:
         if fault.fault == "locked":
@@ -584,57 +600,6 @@ def _perform(job: Job, tables: SqliteTables) -> bool:
     return True
 
 
-# ── keeping up ──
-# A process that writes much counts it for the rollup, so that nobody who asks for figures has to wait.
-#
-#     commit, commit, commit ─▶ enough records? ─▶ a thread counts them, in steps, and ends
-#
-# The transactions that admit calls count nothing themselves. Whoever writes little, such as a hook that a host starts
-# for each call, pays nothing at all: what is left over is counted by whoever asks next.
-
-ROLL_EVERY = 5_000
-"""Records after which they are counted."""
-_SHARE = 0.25
-"""Of the time of one core, that counting takes where very many are left, as after an update from a version that kept no
-rollup."""
-
-
-class Keeper:
-    """Of one store. `look` is the store's own."""
-
-    def __init__(self, look: Callable[[Callable[[Tables], int]], int]) -> None:
-        self._look = look
-        self._counted: int | None = None
-        self._thread: threading.Thread | None = None
-        self._stopped = threading.Event()
-
-    def wrote(self, head: int) -> None:
-        """After a commit: the number of the last record. Called by one thread at a time, and never waits."""
-        if self._counted is None:
-            self._counted = head
-        if head - self._counted < ROLL_EVERY or self._stopped.is_set():
-            return
-        if self._thread is None or not self._thread.is_alive():
-            self._counted = head
-            self._thread = threading.Thread(target=self._count, name="rightcall rollup", daemon=True)
-            self._thread.start()
-
-    def _count(self) -> None:
-        with suppress(StoreError, sqlite3.Error):  # whoever asks for figures is told
-            took = 0.0
-            while not self._stopped.wait(took / _SHARE - took):
-                began = monotonic()
-                if self._look(lambda tables: tables.rollup().catch_up(tables, 0.0)) < ROLL_EVERY:
-                    return
-                took = monotonic() - began
-
-    def stop(self) -> None:
-        """What is being counted is finished first: that takes a fraction of a second."""
-        self._stopped.set()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
-
-
 _COMPACT_SECONDS = 10.0
 _EXIT_SECONDS = 2.0
 """How long the end of the program may be held up by a store that nobody closed."""
@@ -650,9 +615,9 @@ class SqliteStore:
         """`adopting` (who, and why): take the file for the audit that was there, also where it is not. `found`: nobody
         named it, it lay in a folder that somebody else may have filled. `keep`: days after which records go, or 0."""
         self.clock = clock or SystemClock()
-        self.path = Path(path).resolve()  # what lies beside it is the same by whatever name it is opened
+        self.path = os.path.realpath(path)  # what lies beside it is the same by whatever name it is opened
         self._forked = False
-        self._runs = Runs(self.path.with_name(self.path.name + "-runs"))
+        self._runs = Runs(f"{self.path}-runs")
         origin = Origin(self.path, found=found, adopting=adopting is not None)
         self._readers = Readers(self.path, self.clock, self._runs, busy_seconds, origin)
         self._identity = Identity(self.path, adopting)
@@ -665,7 +630,7 @@ class SqliteStore:
         private = PrivateTexts(self.path)
         self._session = Session(self.path, self.clock, self._runs, private, self._identity, origin)
         self._session.keep = keep
-        keeper = Keeper(self._readers.look)
+        keeper = Keeper(self._readers.look, sqlite3.Error)
         self._session.wrote = keeper.wrote
         self._writer = Writer(self.path, self._session, busy_seconds)
         self._parts = self._writer, self._readers, self._runs, keeper
@@ -691,9 +656,9 @@ class SqliteStore:
         return job.outcome()
 
     async def atransact(self, work: Callable[[Tables], T]) -> T:
-        from asyncio import get_running_loop  # late: who has no event loop does not pay for one
+        import asyncio  # late: who has no event loop does not pay for one
 
-        future = get_running_loop().create_future()
+        future = asyncio.get_running_loop().create_future()
         job = Job(work, future=future)
         self._put(job)
         await future
@@ -713,6 +678,10 @@ class SqliteStore:
         if self._forked:
             raise forked(self.path)
         return self._readers.look(work)
+
+    async def next_answer(self, id: str, seconds: float) -> None:
+        del id
+        await pause_between_looks(seconds)
 
     def key(self) -> bytes:
         return self._identity.key

@@ -7,10 +7,11 @@ import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from shlex import quote
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rightcall.base.files.guarded import plain_file, settle
 from rightcall.errors import StoreError, StoreFault
@@ -52,19 +53,19 @@ _LITTLE = 256 * 1024
 """Bytes of free space with which SQLite cannot do much."""
 
 
-def way_out(path: Path) -> str:
+def way_out(path: str) -> str:
     """Of a file that is not the audit that was there: put that back, or say on purpose that this one is."""
     return (
-        f"Put back the right files ({path.name} and those beside it), or go on with what is there now: "
-        f"`rightcall audit adopt --store {quote(str(path))}`, then restart what was running."
+        f"Put back the right files ({os.path.basename(path)} and those beside it), or go on with what is there now: "
+        f"`rightcall audit adopt --store {quote(path)}`, then restart what was running."
     )
 
 
-def unusable(path: Path, what: str, help: str, fault: StoreFault) -> StoreError:
+def unusable(path: str, what: str, help: str, fault: StoreFault) -> StoreError:
     return StoreError(f"the record {path} cannot be used: {what}. Nothing was run. {help}", fault)
 
 
-def fault_of(error: Exception, path: Path) -> StoreError:
+def fault_of(error: Exception, path: str) -> StoreError:
     """The error as one of the store's own; each caller gets one of its own to raise."""
     if isinstance(error, StoreError):
         return StoreError(str(error), error.fault)
@@ -76,17 +77,17 @@ def fault_of(error: Exception, path: Path) -> StoreError:
     return unusable(path, f"{what} ({error})", after or way_out(path), fault)
 
 
-def _kind(code: int, path: Path) -> StoreFault:
+def _kind(code: int, path: str) -> StoreFault:
     kind = code & 0xFF
     if kind in (_IO, _CANNOT_OPEN):  # these two do not say why
-        if _is_full(path.parent):
+        if _is_full(os.path.dirname(path)):
             return "full"
         if kind == _CANNOT_OPEN and not os.access(path, os.R_OK | os.W_OK):
             return "read-only"
     return _KINDS.get(kind, "failed")
 
 
-def _is_full(folder: Path) -> bool:
+def _is_full(folder: str) -> bool:
     try:
         usage = os.statvfs(folder)
     except (OSError, AttributeError):  # Windows has no such call
@@ -94,32 +95,32 @@ def _is_full(folder: Path) -> bool:
     return usage.f_bavail * usage.f_frsize < _LITTLE
 
 
-def gone(path: Path) -> StoreError:
+def gone(path: str) -> StoreError:
     return unusable(path, "it was deleted or moved away while in use", way_out(path), "failed")
 
 
-def empty(path: Path) -> StoreError:
+def empty(path: str) -> StoreError:
     return unusable(path, "it is empty, and was not before", way_out(path), "corrupt")
 
 
-def replaced(path: Path, seq: int) -> StoreError:
+def replaced(path: str, seq: int) -> StoreError:
     what = f"the last record that this process wrote (number {seq}) is no longer in it"
     return unusable(path, what, way_out(path), "corrupt")
 
 
-def read_only(path: Path) -> StoreError:
+def read_only(path: str) -> StoreError:
     return unusable(path, *_WORDS["read-only"], "read-only")
 
 
-def shared(path: Path) -> StoreError:
-    return unusable(path, "other users may write it", f"Run `chmod go-w {quote(str(path))}`.", "failed")
+def shared(path: str) -> StoreError:
+    return unusable(path, "other users may write it", f"Run `chmod go-w {quote(path)}`.", "failed")
 
 
-def closed(path: Path) -> StoreError:
+def closed(path: str) -> StoreError:
     return unusable(path, "it was closed", "Open it again.", "closed")
 
 
-def forked(path: Path) -> StoreError:
+def forked(path: str) -> StoreError:
     what = "it was opened before this process was forked from another"
     return unusable(path, what, "Open it in the process that uses it.", "closed")
 
@@ -262,7 +263,7 @@ FROM pragma_application_id, pragma_user_version
 """In one statement: another process may be making the tables just now."""
 
 
-def version_of(connection: sqlite3.Connection, path: Path) -> int:
+def version_of(connection: sqlite3.Connection, path: str) -> int:
     """The version of a store, checked: StoreError when the file is another program's, or newer than this one knows."""
     application, version, objects = connection.execute(_STATE).fetchone()
     if application != APPLICATION and (application or version or objects):
@@ -276,7 +277,7 @@ def version_of(connection: sqlite3.Connection, path: Path) -> int:
 _OTHER = "Another file can be named under [audit] path in the policy file."
 
 
-def bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
+def bring_up_to_date(connection: sqlite3.Connection, path: str) -> None:
     """Inside a transaction: make the tables, or take them from an older version to this one."""
     for step in STEPS[version_of(connection, path) :]:
         for statement in step.split(";\n"):
@@ -305,7 +306,7 @@ _INCREMENTAL = 2
 """Of `auto_vacuum`: pages that are free can be given back without writing the file anew."""
 
 
-class Stamp(NamedTuple):
+class Stamp(Struct, frozen=True):
     """`file` says which file it is; the rest shows that somebody wrote to it."""
 
     file: tuple[int, int]
@@ -313,26 +314,28 @@ class Stamp(NamedTuple):
     changed: int
 
 
-def stamp(path: Path) -> Stamp:
+def stamp(path: str) -> Stamp:
     """StoreError when there is no such file."""
     try:
-        found = os.stat(str(path))
+        found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         raise gone(path) from None
     return Stamp((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
 
 
-def make_file(path: Path) -> None:
+def make_file(path: str) -> None:
     """An empty file that only its owner can read, in a folder likewise, unless they are there."""
-    if not path.parent.is_dir():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as ignored:
+            ignored.write("*\n")
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        settle(path.parent)
+        settle(folder)
 
 
-def connect(path: Path, deadline: float, origin: "Origin", *, new: bool) -> sqlite3.Connection:
+def connect(path: str, deadline: float, origin: "Origin", *, new: bool) -> sqlite3.Connection:
     """The connection that writes. Only a `new` database may still be empty: its tables are made."""
     if not os.access(path, os.R_OK | os.W_OK):  # before SQLite makes files beside it with the same permissions
         raise read_only(path)
@@ -347,7 +350,7 @@ def connect(path: Path, deadline: float, origin: "Origin", *, new: bool) -> sqli
     return connection
 
 
-def _refuse_shared(path: Path) -> None:
+def _refuse_shared(path: str) -> None:
     """What others may write proves nothing: neither what ran, nor what was approved."""
     found = os.stat(path)
     if not found.st_mode & 0o022 or not stat.S_ISREG(found.st_mode):  # what is no file is told by whoever opens it
@@ -358,16 +361,16 @@ def _refuse_shared(path: Path) -> None:
         raise shared(path)
 
 
-def open_up(path: Path) -> None:
+def open_up(path: str) -> None:
     """Whoever looked into a database that could only be read has left files beside it that can only be read: once it
     can be written again, so must they."""
-    for beside in (path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm")):
+    for beside in (f"{path}{end}" for end in ("-wal", "-shm")):
         with suppress(OSError):
-            if not beside.stat().st_mode & 0o200:
-                beside.chmod(path.stat().st_mode & 0o777)
+            if not os.stat(beside).st_mode & 0o200:
+                os.chmod(beside, os.stat(path).st_mode & 0o777)
 
 
-def connect_reader(path: Path, deadline: float, origin: "Origin | None" = None) -> sqlite3.Connection:
+def connect_reader(path: str, deadline: float, origin: "Origin | None" = None) -> sqlite3.Connection:
     """A connection that cannot write, for any thread. `origin`: nobody has looked yet where the store comes from."""
     connection = _open(path, "mode=ro&immutable=1" if _is_at_rest(path) else "mode=ro")
     try:
@@ -378,24 +381,24 @@ def connect_reader(path: Path, deadline: float, origin: "Origin | None" = None) 
     return connection
 
 
-def _is_at_rest(path: Path) -> bool:
+def _is_at_rest(path: str) -> bool:
     """Whether it lies where nobody here can write, and whole: a copy on a read-only disk. Reading it needs no lock,
     which SQLite would have to write."""
-    if os.access(path.parent, os.W_OK):
+    if os.access(os.path.dirname(path), os.W_OK):
         return False
     try:
-        return path.with_name(f"{path.name}-wal").stat().st_size == 0
+        return os.stat(f"{path}-wal").st_size == 0
     except FileNotFoundError:
         return True
     except OSError:
         return False
 
 
-def _open(path: Path, mode: str) -> sqlite3.Connection:
-    if path.exists() and not path.is_file():  # SQLite would wait for the other end of a pipe
+def _open(path: str, mode: str) -> sqlite3.Connection:
+    if os.path.exists(path) and not os.path.isfile(path):  # SQLite would wait for the other end of a pipe
         raise unusable(path, "it is not a file", "Move it away.", "failed")
     return sqlite3.connect(
-        f"{path.as_uri()}?{mode}",
+        f"{as_uri(path)}?{mode}",
         uri=True,
         isolation_level=None,
         cached_statements=256,
@@ -403,7 +406,13 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
     )
 
 
-def _set_up_reader(connection: sqlite3.Connection, path: Path, origin: "Origin | None") -> None:
+def as_uri(path: str) -> str:
+    """A whole path as SQLite reads it, which takes only these signs for something else."""
+    slashed = path if os.sep == "/" else "/" + path.replace(os.sep, "/")
+    return "file://" + slashed.replace("%", "%25").replace("?", "%3F").replace("#", "%23")
+
+
+def _set_up_reader(connection: sqlite3.Connection, path: str, origin: "Origin | None") -> None:
     for pragma in _READING:
         connection.execute(pragma)
     version_of(connection, path)
@@ -412,7 +421,7 @@ def _set_up_reader(connection: sqlite3.Connection, path: Path, origin: "Origin |
         origin.hide(connection)
 
 
-def _set_up(connection: sqlite3.Connection, path: Path, origin: "Origin", *, new: bool) -> None:
+def _set_up(connection: sqlite3.Connection, path: str, origin: "Origin", *, new: bool) -> None:
     for pragma in _WRITING:
         connection.execute(pragma)
     version = version_of(connection, path)
@@ -437,7 +446,7 @@ def _set_up(connection: sqlite3.Connection, path: Path, origin: "Origin", *, new
         origin.take_over(connection)
 
 
-def examine(connection: sqlite3.Connection, path: Path, deadline: float) -> None:
+def examine(connection: sqlite3.Connection, path: str, deadline: float) -> None:
     """Whether the pages of a file fit together, as far as there is time. One that took the place of another may have
     been left with a log that belongs to the other."""
     connection.set_progress_handler(lambda: monotonic() >= deadline, 100_000)
@@ -464,7 +473,7 @@ def give_back(connection: sqlite3.Connection) -> None:
         connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_BACK})")  # a step a page: `execute` takes one
 
 
-def compact(path: Path, connection: sqlite3.Connection) -> None:
+def compact(path: str, connection: sqlite3.Connection) -> None:
     """Make the file as small as what it holds, now. A file of an older version is written anew for that, once."""
     (mode,) = connection.execute("PRAGMA auto_vacuum").fetchone()
     if mode == _INCREMENTAL:
@@ -495,32 +504,32 @@ def roll_back(connection: sqlite3.Connection) -> None:
             connection.execute("ROLLBACK")
 
 
-def key_beside(path: Path) -> bytes:
+def key_beside(path: str) -> bytes:
     """The 32 secret bytes of a store, made by whoever comes first."""
-    file = path.with_name(path.name + ".key")
+    file = f"{path}.key"
     deadline = monotonic() + 1.0
     with suppress(FileExistsError):
         _make_key(file)
     while len(key := _read_key(file)) != KEY_BYTES:
         if monotonic() >= deadline:
-            what = f"its key {file.name} has {len(key)} bytes instead of {KEY_BYTES}"
+            what = f"its key {os.path.basename(file)} has {len(key)} bytes instead of {KEY_BYTES}"
             raise unusable(path, what, way_out(path), "corrupt")
         sleep(0.001)  # another process has made the file and not yet written
     return key
 
 
-def _read_key(file: Path) -> bytes:
+def _read_key(file: str) -> bytes:
     with open(file, "rb", opener=plain_file) as opened:
         return opened.read()
 
 
-def _make_key(file: Path) -> None:
+def _make_key(file: str) -> None:
     fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.write(fd, os.urandom(KEY_BYTES))
         os.fsync(fd)
     except OSError:
-        file.unlink()
+        os.unlink(file)
         raise
     finally:
         os.close(fd)

@@ -9,7 +9,6 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import json
@@ -29,6 +28,7 @@ from rightcall.policy.types import (
     refused_scope,
 )
 from rightcall.record.identity import PrivateTexts
+from rightcall.record.sqlite_file import as_uri
 from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link
 
 if TYPE_CHECKING:
@@ -65,21 +65,22 @@ class Runs:
     """The runs of one database, `id` being this one. Locks belong to the open file, not to the process: two stores in
     one process are two runs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str) -> None:
         self._folder = folder
         self.id = ""
         self._fd = -1
 
     def start(self) -> None:
         """Begin this run; the files of dead ones are removed."""
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(self._folder, 0o700)
         for name in os.listdir(self._folder):
             self.alive(name)
         while not self._hold(os.urandom(8).hex()):
             """Another process took the new file for a dead one's."""
 
     def _hold(self, run: str) -> bool:
-        path = self._folder / run
+        path = os.path.join(self._folder, run)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         held = False
         try:
@@ -97,7 +98,7 @@ class Runs:
             return True
         if not run.isalnum():  # no name of ours: never a path
             return False
-        path = self._folder / run
+        path = os.path.join(self._folder, run)
         try:
             return not self._is_free(path)
         except FileNotFoundError:
@@ -105,13 +106,13 @@ class Runs:
         except OSError:
             return True  # another user's perhaps: who cannot tell must not declare it dead
 
-    def _is_free(self, path: Path) -> bool:
+    def _is_free(self, path: str) -> bool:
         fd = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
             if not take_lock(fd):
                 return False
             with suppress(OSError):  # Windows removes no open file
-                path.unlink()
+                os.unlink(path)
             return True
         finally:
             os.close(fd)
@@ -120,7 +121,7 @@ class Runs:
         """End this run."""
         if self._fd >= 0:
             with suppress(OSError):
-                (self._folder / self.id).unlink()
+                os.unlink(os.path.join(self._folder, self.id))
             self.leave()
 
     def leave(self) -> None:
@@ -130,9 +131,9 @@ class Runs:
             self._fd = -1
 
 
-def _is_at(fd: int, path: Path) -> bool:
+def _is_at(fd: int, path: str) -> bool:
     try:
-        return os.path.samestat(os.fstat(fd), path.stat())
+        return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:
         return False
 
@@ -317,12 +318,12 @@ class SqliteTables:
         if self._rollup is None:
             from rightcall.record.rollup.rollup import Rollup  # late: who only writes needs no figures
 
-            beside = self._private.database.with_name(f"{self._private.database.name}-rollup")
+            beside = f"{self._private.database}-rollup"
             self._rollup = Rollup(beside, self._newest_hash, writable=not self._alone)
         return self._rollup
 
     def _newest_hash(self, seq: int) -> bytes | None:
-        with closing(sqlite3.connect(f"{self._private.database.as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{as_uri(self._private.database)}?mode=ro", uri=True)) as connection:
             row = connection.execute("SELECT CAST(hash AS BLOB) FROM audit WHERE seq = ?", (seq,)).fetchone()
         return None if row is None else row[0]
 

@@ -516,11 +516,23 @@ class Store(Protocol):
         """Read only. A work that writes raises."""
         ...
 
+    async def next_answer(self, id: str, seconds: float) -> None:
+        """Wait until it is worth looking whether somebody has answered that approval, on this node or another: not
+        longer than so many seconds."""
+        ...
+
     def key(self) -> bytes:
         """32 secret bytes of this store, for digests of what was redacted."""
         ...
 
     def close(self) -> None: ...
+
+
+async def pause_between_looks(seconds: float) -> None:
+    """For stores that hear nothing of what other processes do."""
+    from asyncio import sleep  # late: who has no event loop does not pay for one
+
+    await sleep(min(seconds, 0.1))
 
 
 def held_bytes(approval: Approval) -> int:

@@ -5,13 +5,19 @@ Found is the first record that was changed, removed or put elsewhere. A cut tail
 it goes: only an anchor, number and hash of a record kept somewhere else (`rightcall audit head`), shows it.
 """
 
+import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
 from typing import Any, Literal, cast
 
 from msgspec import DecodeError, Struct, json
 
+from rightcall.base.files.guarded import state_folder
 from rightcall.errors import ConfigError
 from rightcall.record.tables import START, AuditEntry, NoteBody, Tables, encode, link, read_call, read_note
 
@@ -548,3 +554,48 @@ def _waits(tables: Tables, id: str, now: int | None) -> bool:
     if approval is None or approval.status not in ("waiting", "approved"):
         return False
     return now is None or approval.expires_at > now
+
+
+# ── the last verification ──
+# When somebody last verified a store, for whoever looks later. It is kept in the user's own state folder and not beside
+# the records: whoever changed those could also say that they were found right.
+
+
+class Verified(Struct, frozen=True):
+    """When a whole chain was last verified, up to which record, and whether it was right."""
+
+    at: str
+    """UTC."""
+    ok: bool
+    seq: int
+    """The last record that was found right."""
+
+
+def note_verified(store: object, result: Verification, at: str) -> None:
+    """Never raises: no answer depends on it. Of a store in memory nothing is kept."""
+    place = _place_of(store)
+    if place is None:
+        return
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
+        fresh = f"{place}.{token_hex(4)}"
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(json.encode(Verified(at, result.ok, result.head[0])))
+        os.replace(fresh, place)
+
+
+def last_verified(store: object) -> Verified | None:
+    """None where nobody verified it yet, or another user did."""
+    place = _place_of(store)
+    try:
+        return None if place is None else json.decode(Path(place).read_bytes(), type=Verified)
+    except (OSError, DecodeError):
+        return None
+
+
+def _place_of(store: object) -> str | None:
+    path = getattr(store, "path", None)
+    if path is None:
+        return None
+    name = str(path) if "://" in str(path) else os.path.realpath(path)
+    return os.path.join(state_folder(), "verified", sha256(os.fsencode(name)).hexdigest()[:32])

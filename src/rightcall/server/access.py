@@ -311,8 +311,8 @@ _log = logging.getLogger("rightcall")
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?", re.ASCII)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{16,200}", re.ASCII)
 _QUIET_SECONDS = 60.0
-_FREE = frozenset({"/health"})
-_OWN_PAGES = frozenset({"/health", "/metrics"})
+_FREE = frozenset({"/health", "/health/live", "/health/ready"})
+_OWN_PAGES = _FREE | {"/metrics"}
 """Ours alone: a person may open them in a browser."""
 _TOKEN_HEADER, _ORIGIN = b"x-rightcall-token", b"origin"
 _PREFIX = PREFIX.encode()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import signal
 import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
+from math import inf
 from os import urandom
 from time import monotonic
 from types import FrameType
@@ -47,9 +49,14 @@ from rightcall.server.recording import CONTENT_TYPE, Facts, Metrics, Recording, 
 if TYPE_CHECKING:
     from rightcall.policy.types import Pause
     from rightcall.server.mcp import Endpoint
+    from rightcall.server.workers.seat import Seat
 
 
 Closing = Callable[[], Awaitable[None]]
+
+
+def _nobody(*_: object) -> None:
+    pass
 
 
 class _Front:
@@ -80,6 +87,13 @@ class Entrance(NamedTuple):
     callers: Callers | None = None
 
 
+class Condition:
+    """Whether a server takes new work, for balancers."""
+
+    def __init__(self) -> None:
+        self.draining = False
+
+
 class Health(NamedTuple):
     """What stands in `/health` beside status and uptime, for whoever has the server's own token. Everybody else reads
     `version` and whether the server is ready."""
@@ -87,6 +101,7 @@ class Health(NamedTuple):
     about: Mapping[str, Any]
     state: Callable[[], Mapping[str, Any]] = dict
     """What is so at the moment; it may say `ready`."""
+    condition: Condition = Condition()
 
 
 class Span(NamedTuple):
@@ -114,6 +129,16 @@ def build_app(
             told = {key: told[key] for key in _PUBLIC if key in told}
         return Response(json.encode(told), media_type="application/json")
 
+    async def tell_live(_: Request) -> Response:
+        return Response(b'{"status":"ok"}', media_type="application/json")
+
+    async def tell_ready(_: Request) -> Response:
+        """Says nothing of MCP servers: a machine that has lost one is of more use than none."""
+        audit = health.state().get("audit")
+        why = "draining" if health.condition.draining else "" if audit is None or audit["ok"] else "store"
+        told = {"status": "ready"} if not why else {"status": "not ready", "why": why}
+        return Response(json.encode(told), 503 if why else 200, media_type="application/json")
+
     async def figures(request: Request) -> Response:
         if not entrance_of(request.scope).operator:
             metrics.refused("operator_only")
@@ -126,7 +151,7 @@ def build_app(
                 403,
                 media_type="application/json",
             )
-        return Response(metrics.text(), headers={"content-type": CONTENT_TYPE})
+        return Response(await metrics.whole(), headers={"content-type": CONTENT_TYPE})
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -137,7 +162,8 @@ def build_app(
                 begin()
             yield
 
-    pages = Starlette(routes=[Route("/health", tell_health), Route("/metrics", figures)], lifespan=lifespan)
+    told = {"/health": tell_health, "/health/live": tell_live, "/health/ready": tell_ready, "/metrics": figures}
+    pages = Starlette(routes=[Route(path, page) for path, page in told.items()], lifespan=lifespan)
     return Guard(_Front(pages, proxy, beside or {}), entrance.access, entrance.callers, metrics.refused)
 
 
@@ -164,6 +190,11 @@ class Service(Struct, frozen=True):
     """How it is at the moment, as `/health` tells it."""
     tools: Callable[[], list[tuple[str, dict[str, Any]]]] = list
     """Those of the MCP servers behind it, each with its server."""
+    passed: Callable[[int], list[list[dict[str, Any]]]] = lambda _: []
+    """The tools of the last requests through the proxy, as many sets as are asked for."""
+    reload: Callable[[], None] = _nobody
+    """Looks at the policy file now."""
+    condition: Condition = Condition()
 
 
 class Parts(Struct, frozen=True):
@@ -181,6 +212,8 @@ class Parts(Struct, frozen=True):
     """Tools that are added to every request of a model and run here; their executor is opened and closed with the
     server."""
     limits: HttpLimits | None = None
+    seat: Seat | None = None
+    """That of one worker among several."""
     ending: Callable[[], None] | None = None
     """Called once no request runs any more, while the audit is still open."""
 
@@ -217,7 +250,8 @@ def assemble(
     def state() -> dict[str, Any]:
         redactor = Redactor(urandom(32)) if recording is None else recording.redactor
         told = {} if in_force.problem is None else {"policy": {"problem": redactor.text(in_force.problem)}}
-        return _state_of(recording, mcp, paused()) | told
+        worker = {} if parts.seat is None else {"worker": parts.seat.told()}
+        return _state_of(recording, mcp, paused()) | told | worker
 
     def state_now() -> dict[str, Any]:
         watch.look()
@@ -230,7 +264,8 @@ def assemble(
     proxy = Proxy(
         upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused, own=own, budget=recording
     )
-    watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note)
+    interval = None if parts.seat is None else inf  # then one process looks for all, and tells
+    watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note, interval=interval)
     metrics.streams = lambda: proxy.streams
     proxy.telemetry = telemetry_for(in_force.current.telemetry.enabled)
     if mcp is not None:
@@ -238,6 +273,7 @@ def assemble(
     if own is not None:
         own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
+    condition = Condition()
     span = Span(
         opening=[*([] if mcp is None else [mcp.gateway.start]), *([] if own is None else [own.executor.start])],
         closing=[
@@ -246,10 +282,15 @@ def assemble(
         ],
     )  # fmt: skip
     app = build_app(
-        Entrance(access, callers), metrics, Health(about, state_now), proxy=under_the_policy_of_now,
-        beside={} if mcp is None else {"/mcp": mcp}, span=span,
+        Entrance(access, callers), metrics, Health(about, state_now, condition), proxy=under_the_policy_of_now,
+        beside={} if mcp is None else {"/mcp": mcp if parts.seat is None else parts.seat.endpoint(mcp)}, span=span,
     )  # fmt: skip
-    return Service(app, proxy, metrics, state, list if mcp is None else mcp.gateway.definitions)
+    tools = list if mcp is None else mcp.gateway.definitions
+
+    def passed(most: int) -> list[list[dict[str, Any]]]:
+        return proxy.gates.recent(most)
+
+    return Service(app, proxy, metrics, state, tools, passed, watch.look_now, condition)
 
 
 def _state_of(recording: Recording | None, mcp: Endpoint | None, held: Pause | None) -> dict[str, Any]:
@@ -307,8 +348,9 @@ def count(metrics: Metrics, facts: Facts) -> None:
     """One request in the figures."""
     metrics.request(facts.wire, facts.status, facts.seconds)
     if facts.wire != "passed":
-        metrics.observe(CHAT.metric, facts.seconds, _chat_labels(facts), {})
+        metrics.observe(CHAT, facts.seconds, _chat_labels(facts))
     for did in facts.did:
+        metrics.fitted(did.fit)
         if did.fate in ("repaired", "lifted", "left"):
             watched = did.fate != "left" and (facts.observe or did.verdict.mode == "observe")
             metrics.changed("observed" if watched else did.fate)
@@ -336,12 +378,19 @@ _PATIENCE = 5.0
 """Seconds in which a further signal other than Ctrl-C means the same end: see `rightcall.cli`."""
 
 Ready = Callable[[str, int], None]
-Stopping = Callable[[int], None]
-"""Hears how many requests still run when the server begins to stop."""
 
 
-def _nobody(*_: object) -> None:
-    pass
+class Told(NamedTuple):
+    """Who hears what becomes of a server."""
+
+    ready: Ready = _nobody
+    stopping: Callable[[int], None] = _nobody
+    """How many requests still run when it begins to stop."""
+    hangup: Callable[[], None] | None = None
+    """SIGHUP, where nobody has closed the terminal; None: it ends the server."""
+
+
+_NOBODY = Told()
 
 
 class Running(uvicorn.Server):
@@ -353,20 +402,20 @@ class Running(uvicorn.Server):
         bound: socket.socket,
         limits: ServeLimits,
         *,
-        on_ready: Ready = _nobody,
-        on_stopping: Stopping = _nobody,
+        told: Told = _NOBODY,
         metrics: Metrics | None = None,
     ) -> None:
-        protocol, crowd = protocol_for(limits, metrics.refused if metrics else _nobody)
+        protocol, self.crowd = protocol_for(limits, metrics.refused if metrics else _nobody)
         if metrics is not None:
-            metrics.connections = crowd.__len__
+            metrics.connections = self.crowd.__len__
         super().__init__(_config(app, protocol, limits))
         self.heard: int | None = None
         self._heard_at = 0.0
         self._bound = bound
-        self._on_ready = on_ready
-        self._on_stopping = on_stopping
+        self._told = told
+        self._has_terminal = has_terminal()
         self._wake: Callable[[], object] = _nobody
+        self._loop_soon: Callable[[Callable[[], None]], object] = _nobody
 
     def stop(self) -> None:
         """Ends it at once, from whatever thread or signal."""
@@ -381,20 +430,24 @@ class Running(uvicorn.Server):
         if not self.started:
             raise ConfigError("the server did not start: see what was logged just before")
         host, port = self._bound.getsockname()[:2]
-        self._on_ready(host, port)
+        try:
+            self._told.ready(host, port)
+        except BaseException:  # nobody reads the address any more: the application ends in order before that is told
+            await self.shutdown(sockets)
+            raise
 
     async def main_loop(self) -> None:
         """uvicorn's looks ten times a second whether it shall end; this one is told, and looks at the clock only."""
         loop, stopped = asyncio.get_running_loop(), asyncio.Event()
         self._wake = lambda: loop.call_soon_threadsafe(stopped.set)
+        self._loop_soon = loop.call_soon_threadsafe
         while not await self.on_tick(0):
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), timeout=1)
         self._wake = _nobody
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if running := len(self.server_state.tasks):
-            self._on_stopping(running)
+        self._told.stopping(len(self.server_state.tasks))
         await super().shutdown(sockets)
 
     @contextmanager
@@ -418,14 +471,27 @@ class Running(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         del frame
-        if self.heard is None:
+        if self._told.hangup is not None and is_reload(sig, self._has_terminal):
+            self._loop_soon(self._told.hangup)
+        elif self.heard is None:
             self.heard, self._heard_at = sig, monotonic()
             self.stop()
         elif sig == signal.SIGINT or monotonic() - self._heard_at > _PATIENCE:
             self.force_exit = True
 
 
-# `nohup`
+def has_terminal() -> bool:
+    """Whether this process belongs to one, which is open."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def is_reload(number: int, had_terminal: bool) -> bool:
+    """Whether a signal asks for a reload: SIGHUP, unless it says that the terminal was closed."""
+    return number == getattr(signal, "SIGHUP", None) and not (had_terminal and not has_terminal())
 
 
 def _config(app: ASGIApp, protocol: type, limits: ServeLimits) -> uvicorn.Config:
@@ -491,16 +557,13 @@ def serve(
     *,
     address: tuple[str, int] = ("127.0.0.1", 0),
     limits: ServeLimits | None = None,
-    on_ready: Ready = _nobody,
-    on_stopping: Stopping = _nobody,
+    told: Told = _NOBODY,
     metrics: Metrics | None = None,
 ) -> int:
     """Serves until a signal comes, and returns the exit code: 128 and the signal's number, as shells count."""
     bound = bind(*address)
     try:
-        server = Running(
-            app, bound, limits or ServeLimits(), on_ready=on_ready, on_stopping=on_stopping, metrics=metrics
-        )
+        server = Running(app, bound, limits or ServeLimits(), told=told, metrics=metrics)
         server.run(sockets=[bound])
     finally:
         bound.close()
@@ -519,7 +582,7 @@ def running(
     def has_started(_host: str, _port: int) -> None:
         ready.set()
 
-    server = Running(app, bound, limits or ServeLimits(), on_ready=has_started, metrics=metrics)
+    server = Running(app, bound, limits or ServeLimits(), told=Told(has_started), metrics=metrics)
 
     def work() -> None:
         try:

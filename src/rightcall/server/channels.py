@@ -87,7 +87,7 @@ class Channel:
         left_out = self.last - len(self._kept)
         at = max(number, left_out)
         later = islice(self._kept, at - left_out, None)
-        events = b"".join(self._event(at + ahead, one) for ahead, one in enumerate(later, 1))
+        events = b"".join([self._event(at + ahead, one) for ahead, one in enumerate(later, 1)])
         self.sent = self.last
         self._trim()
         return events, self.last

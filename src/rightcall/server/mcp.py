@@ -280,8 +280,10 @@ _FEW, _SMALL = 4, 10_000
 class Session:
     """One client, with its place for news."""
 
-    def __init__(self, gateway: SharedGateway, opened_by: Entered, ended: Ended[Reply], room: Room) -> None:
-        self.id = token_urlsafe(24)
+    def __init__(
+        self, gateway: SharedGateway, opened_by: Entered, ended: Ended[Reply], room: Room, place: str = ""
+    ) -> None:
+        self.id = f"{place}.{token_urlsafe(24)}" if place else token_urlsafe(24)
         self.client = Client(gateway, opened_by.caller, self._send, new_context())
         self.client.decides_for_all = opened_by.operator
         self.client.pausing = self._pause
@@ -354,8 +356,9 @@ class Session:
 class Sessions:
     """All of them. A session is found by its id and by its caller: with another's id alone nobody gets anywhere."""
 
-    def __init__(self, gateway: SharedGateway) -> None:
+    def __init__(self, gateway: SharedGateway, place: str = "") -> None:
         self._gateway = gateway
+        self._place = place
         self._open: dict[str, Session] = {}
         self._ended = Ended[Reply]()
         self.room = Room()
@@ -369,9 +372,13 @@ class Sessions:
             self.tidy()
         if len(self._open) >= MOST:
             return None
-        session = Session(self._gateway, entered, self._ended, self.room)
+        session = Session(self._gateway, entered, self._ended, self.room, self._place)
         self._open[session.id] = session
         return session
+
+    def used_within(self, seconds: float) -> bool:
+        now = monotonic()
+        return any(now - session.seen < seconds for session in self._open.values())
 
     def tidy(self) -> None:
         self._ended.tidy()
@@ -406,11 +413,12 @@ _VERSION, _METHOD, _NAME = b"mcp-protocol-version", b"mcp-method", b"mcp-name"
 
 
 class Endpoint:
-    """An ASGI application for one path."""
+    """An ASGI application for one path. `place` names the process, where several are one server: its sessions are found
+    by it."""
 
-    def __init__(self, gateway: SharedGateway) -> None:
+    def __init__(self, gateway: SharedGateway, place: str = "") -> None:
         self.gateway = gateway
-        self.sessions = Sessions(gateway)
+        self.sessions = Sessions(gateway, place)
         gateway.tidying.append(self.sessions.tidy)
 
     def stop(self) -> None:

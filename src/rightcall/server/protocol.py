@@ -44,6 +44,8 @@ class Crowd:
         self._waiting: dict[Member, None] = {}
         self._blocked: set[Member] = set()
         self._sweeping: asyncio.TimerHandle | None = None
+        self.changed: Callable[[], None] | None = None
+        """Hears when somebody has left."""
 
     def __len__(self) -> int:
         return len(self._members)
@@ -65,6 +67,8 @@ class Crowd:
         self._members.discard(member)
         self._waiting.pop(member, None)
         self._blocked.discard(member)
+        if self.changed is not None:
+            self.changed()
 
     def waits(self, member: Member) -> None:
         """Its client has to send a request, or the rest of one."""
@@ -134,6 +138,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._has_asked = False
         self._offers = False
         """Whether the head that has just come offers another protocol."""
+        self._retires = False
         self._since = self._heard = self._blocked_since = 0.0
         self._raw_bytes = self._head_bytes = self._body_bytes = self._drained = 0
         self._refusal: _Refusal | None = None
@@ -245,6 +250,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._since = self._heard
         self._body_bytes = 0
         super().on_headers_complete()
+        if self._retires:
+            self.cycle.keep_alive = False
 
     def _check_first_line(self) -> None:
         method = self.parser.get_method()
@@ -296,6 +303,14 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()
         else:
             super().shutdown()
+
+    def retire(self) -> None:
+        """Answer the request that has come, or the next one, as the last on this connection: its client is told so,
+        and loses none that it has sent."""
+        self._retires = True
+        cycle = self._latest()
+        if cycle is not None and not cycle.response_started:
+            cycle.keep_alive = False
 
     # what the crowd calls
 

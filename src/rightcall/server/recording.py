@@ -16,8 +16,7 @@ import os
 import threading
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from time import monotonic, sleep
 from typing import Any, Final, Literal, NamedTuple, cast
 
@@ -27,7 +26,7 @@ from msgspec.structs import replace
 
 from rightcall.base.http.answers import Kind
 from rightcall.base.secrets import Redactor
-from rightcall.base.telemetry.conventions import CALLED, DURATIONS, SERVED, TOOL, TOOL_NAME, Attributes
+from rightcall.base.telemetry.conventions import CALLED, DURATIONS, ERROR, SERVED, TOOL, TOOL_NAME, Attributes, Work
 from rightcall.base.text import escaped
 from rightcall.catalog.packs import pack_digests
 from rightcall.errors import StoreError
@@ -36,6 +35,7 @@ from rightcall.policy.settings import Policy, tokens_per_day
 from rightcall.policy.trust import stopped
 from rightcall.policy.types import Pause
 from rightcall.proxy.gates import CALLER, LONGEST_NAME, Did, Provenance, notes
+from rightcall.record.calls import Fit
 from rightcall.record.identity import Identified, wrong_with
 from rightcall.record.jobs import Needs, Planned
 from rightcall.record.memory import existing_folder, found_folder, open_store, store_place
@@ -68,15 +68,17 @@ class Metrics:
         self.connections: Callable[[], int] = lambda: 0
         self.streams: Callable[[], int] = lambda: 0
         self.audit_failures: Callable[[], int] = lambda: 0
+        self.others: Callable[[], Awaitable[str]] | None = None
         self._requests: Counter[tuple[str, int]] = Counter()
         self._seconds: dict[str, list[int]] = {}
         self._spent: Counter[str] = Counter()
         self._changes: Counter[str] = Counter()
+        self._fits: Counter[str] = Counter()
         self._refusals: Counter[str] = Counter()
         self._upstream_errors: Counter[str] = Counter()
         self._durations: dict[str, dict[tuple[tuple[str, str], ...], Durations]] = {name: {} for name in DURATIONS}
         self._known: dict[tuple[object, ...], Durations] = {}
-        """The same by the labels as they come, which are not put in order for every one."""
+        """The same by the values alone, which are not put in order for every one."""
         self._decisions: Counter[tuple[str, str]] = Counter()
         self._repairs: Counter[str] = Counter()
         self._waited = Durations(_BOUNDS)
@@ -88,27 +90,32 @@ class Metrics:
         buckets[bisect_left(_BOUNDS, seconds)] += 1
         self._spent[wire] += seconds  # type: ignore[assignment]  # a Counter adds fractions as well
 
-    def observe(self, metric: str, seconds: float, labels: Attributes, told: Attributes) -> None:
+    def observe(self, work: Work, seconds: float, told: Attributes) -> None:
         """Some work is over, as telemetry follows it; there is an end to how many tools are told apart."""
-        seen = (metric, *labels.items())
+        get = told.get
+        seen = (work.metric, get(ERROR), *map(get, work.labels))
         known = self._known.get(seen)
         if known is None:
-            known = self._series(metric, labels, seen)
+            known = self._series(work, told, seen)
         known.add(seconds)
         if "rightcall.decision" in told:
             self._decisions[str(told["rightcall.decision"]), str(told["rightcall.rule"])] += 1
-        for rule in cast("tuple[str, ...]", told.get("rightcall.repair.rules", ())):
+        for rule in cast("tuple[str, ...]", get("rightcall.repair.rules", ())):
             self._repairs[rule] += 1
         if "rightcall.approval.waited" in told:
             self._waited.add(cast("float", told["rightcall.approval.waited"]))
 
-    def _series(self, metric: str, labels: Attributes, seen: tuple[object, ...]) -> Durations:
-        series = self._durations[metric]
-        key = tuple(sorted((name, str(value)) for name, value in labels.items()))
+    def _series(self, work: Work, told: Attributes, seen: tuple[object, ...]) -> Durations:
+        series, bounds = self._durations[work.metric], DURATIONS[work.metric][0]
+        key = tuple(sorted((name, str(told[name])) for name in (*work.labels, ERROR) if name in told))
         if key not in series and len(series) >= _MOST_TOOLS:
-            return series.setdefault(((TOOL_NAME, "(other)"),), Durations(DURATIONS[metric][0]))
-        found = self._known[seen] = series.setdefault(key, Durations(DURATIONS[metric][0]))
+            return series.setdefault(((TOOL_NAME, "(other)"),), Durations(bounds))
+        found = self._known[seen] = series.setdefault(key, Durations(bounds))
         return found
+
+    def fitted(self, fit: Fit) -> None:
+        """One call of a model has passed."""
+        self._fits[fit] += 1
 
     def changed(self, kind: Change, count: int = 1) -> None:
         self._changes[kind] += count
@@ -118,6 +125,10 @@ class Metrics:
 
     def upstream_failed(self, kind: Kind) -> None:
         self._upstream_errors[kind] += 1
+
+    async def whole(self) -> str:
+        """Of all workers, where there are several."""
+        return self.text() if self.others is None else await self.others()
 
     def text(self) -> str:
         families = (
@@ -138,6 +149,12 @@ class Metrics:
                 "counter",
                 "Tool calls that were checked, by the strategy that read them.",
                 self._call_lines(),
+            ),
+            _family(
+                "fits_total",
+                "counter",
+                "Tool calls of models: right as written, lifted from the text, repaired, or left as they were.",
+                _by("fit", self._fits),
             ),
             _family(
                 "changes_total",
@@ -485,7 +502,7 @@ class Recording:
 
     def _strangeness(self, tables: Tables) -> str:
         """Why the file is not the one that was opened; empty where it is, or the store has no file."""
-        path: Path | None = getattr(self.store, "path", None)
+        path: str | None = getattr(self.store, "path", None)
         return "" if path is None else wrong_with(path, cast("Identified", tables))
 
     def paused(self) -> Pause | None:

@@ -49,3 +49,16 @@ def test_a_path_leads_where_the_system_says_also_where_nothing_is(tree: Path, pa
 def test_the_names_of_a_file_are_counted_where_its_path_is_straight(tree: Path, path: str, names: int) -> None:
     assert names_if_straight(str(tree), path) == names
     assert names_if_straight(f"{tree}/in/..", path) == 0
+
+
+def test_a_root_that_becomes_a_link_is_no_longer_straight(tree: Path) -> None:
+    root = tree / "root"
+    root.mkdir()
+    assert names_if_straight(str(root), "no/new.py") == 1
+    root.rename(tree / "moved")
+    root.symlink_to(tree / "src")
+    assert names_if_straight(str(root), "no/new.py") == 0
+    assert names_if_straight(str(root), "new.py") == 0
+    root.unlink()
+    (tree / "moved").rename(root)
+    assert names_if_straight(str(root), "no/new.py") == 1

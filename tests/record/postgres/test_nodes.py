@@ -1,6 +1,8 @@
 """Nodes: leases instead of locks on files, a chain for each, and anchors that tie the chains together."""
 
+import asyncio
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import closing
 
@@ -12,7 +14,8 @@ from rightcall.record.postgres import PostgresStore
 from rightcall.record.postgres.chores import write_anchor
 from rightcall.record.tables import START, Store, link, read_end
 from rightcall.record.verify import verify_audit
-from support.postgres_calls import begin, end
+from support.postgres import Server
+from support.postgres_calls import attempt, begin, cut_off, end, request
 from support.stores import add, chained, records
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -161,3 +164,39 @@ def test_a_process_that_was_killed_in_a_call_leaves_one_end(url: str, start_post
 
 def expire_leases_of_others(url: str) -> None:
     run(url, "UPDATE nodes SET until = clock_timestamp() - interval '1 second' WHERE id = 0")
+
+
+def test_changes_are_one_count_for_all_nodes_and_none_waits_for_another_to_write_its_own(url: str) -> None:
+    with closing(opened(url)) as one, closing(opened(url)) as two:
+        for store, by, wanted in ((one, "x", 1), (one, "x", 1), (two, "x", 1), (two, "y", 2), (one, "x", 3)):
+            store.transact(lambda tables, by=by: tables.changed(by))
+            assert [each.look(lambda tables: tables.changes()) for each in (one, two)] == [wanted] * 2
+        with psycopg.connect(url, options="-c search_path=rightcall") as held:  # as if one's COMMIT took long
+            held.execute("SELECT 1 FROM changes WHERE space = '0' FOR UPDATE")
+            writes = attempt(two, request(1, 0, effects=frozenset(("write",))))
+            assert two.transact(writes).decision.kind == "allow"
+        assert one.look(lambda tables: tables.changes()) == 4
+
+
+@pytest.mark.promise("A-01")
+def test_the_calls_of_a_dead_node_are_ended_in_a_few_round_trips_however_many_they_are(
+    url: str, server: Server
+) -> None:
+    name = url.split("/")[3].partition("?")[0]
+    with closing(opened(url)) as dead, cut_off(server.port, away=0.01) as (far, _):
+        wanted = [attempt(dead, request(number, 0)) for number in range(100)]
+
+        async def at_once() -> None:
+            await asyncio.gather(*(dead.atransact(one) for one in wanted))
+
+        asyncio.run(at_once())
+        with closing(opened(f"postgresql://postgres@127.0.0.1:{far}/{name}")) as alive:
+            expire_leases_of_others(url)
+            alive._writer._chores._done = None  # as if some seconds had passed
+            began = time.monotonic()
+            alive.transact(add())
+            took = time.monotonic() - began
+            found = records(alive)
+            assert [read_end(one.body).status for one in found if one.kind == "end"] == ["interrupted"] * 100
+            assert took < 3.0  # one after the other they would take ten
+            assert problem(alive) == ""

@@ -204,6 +204,9 @@ _QUOTES = "\"'`<>"
 _AS_A_NAME: int = os.O_PATH | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0  # Linux
 """Open nothing but the name: no pipe is waited for, no device touched."""
 _NAMES_UNKNOWN = 2
+_TRUE: dict[str, tuple[int, int]] = {}
+"""Folders to which no link led when they were looked at, by name: device and number."""
+_MOST_TRUE = 100
 NOWHERE = "\0"
 """Where a path leads of which nobody can say it. No path holds this."""
 
@@ -255,7 +258,7 @@ def names_if_straight(root: str, written: str) -> int:
     try:
         found = os.open(whole, _AS_A_NAME | os.O_NOFOLLOW) if _AS_A_NAME else -1
     except FileNotFoundError:
-        return 1 if (_follow_new(whole, is_absent=True) or _resolve(whole)) == whole else 0
+        return 1 if _is_straight_above(root, whole) else 0
     except (OSError, ValueError):
         found = -1
     if found < 0:
@@ -269,6 +272,51 @@ def names_if_straight(root: str, written: str) -> int:
     finally:
         os.close(found)
     return 1 if stat.S_ISDIR(seen.st_mode) else seen.st_nlink
+
+
+def _is_straight_above(root: str, whole: str) -> bool:
+    """The same for the folders above what is not there, of which the lower ones may not be there either. This is what a
+    name costs that a model has made up, so the system is asked as little as can be."""
+    above = whole.rpartition("/")[0]
+    while len(above) > len(root):
+        try:
+            found = os.open(above, _AS_A_NAME | os.O_NOFOLLOW | os.O_DIRECTORY)
+        except FileNotFoundError:
+            above = above.rpartition("/")[0]
+            continue
+        except (OSError, ValueError):  # a link, perhaps to nowhere
+            return follow(whole) == whole
+        try:
+            return os.readlink(f"/proc/self/fd/{found}") == above
+        except OSError:
+            return False
+        finally:
+            os.close(found)
+    return _is_true(root)
+
+
+def _is_true(folder: str) -> bool:
+    """Whether no link leads to a folder by this name. Once that was seen, it holds for as long as the name leads to the
+    same folder."""
+    try:
+        seen = os.stat(folder)
+        if _TRUE.get(folder) == (seen.st_dev, seen.st_ino):
+            return True
+        found = os.open(folder, _AS_A_NAME)
+    except (OSError, ValueError):
+        return follow(folder) == folder
+    try:
+        seen = os.fstat(found)
+        if os.readlink(f"/proc/self/fd/{found}") != folder:
+            return False
+    except OSError:
+        return False
+    finally:
+        os.close(found)
+    if len(_TRUE) >= _MOST_TRUE:
+        _TRUE.clear()
+    _TRUE[folder] = seen.st_dev, seen.st_ino
+    return True
 
 
 def destinations(base: str, written: str) -> list[str]:
@@ -347,15 +395,15 @@ def _ask_kernel(path: str) -> str:
     return told if told[:1] == "/" and not told.endswith(" (deleted)") else ""
 
 
-def _follow_new(path: str, *, is_absent: bool = False) -> str:
+def _follow_new(path: str) -> str:
     """The same for a name that is not there, nor perhaps the folders above it; empty for a link to nowhere, and for
-    everything that has no such name. `is_absent`: it was seen that there is not even a link."""
+    everything that has no such name."""
     above, rest = path, ""
     for _ in range(_MOST_LINKS):
         folder, _, name = above.rpartition("/")
-        if not folder or name in ("", ".", "..") or (not is_absent and os.path.lexists(above)):
+        if not folder or name in ("", ".", "..") or os.path.lexists(above):
             return ""
-        above, rest, is_absent = folder, f"/{name}{rest}", False
+        above, rest = folder, f"/{name}{rest}"
         try:
             told = _ask_kernel(above)
         except FileNotFoundError:

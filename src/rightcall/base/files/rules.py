@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import islice, product
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from rightcall.base.globs import EXTENDED, GlobFault, expression, first_names, folded, path_matches, plain_forms
 from rightcall.base.text import regex
@@ -41,7 +42,7 @@ NEVER_SECRET = frozenset(
 """Endings of source and prose: `secrets.py` and `password.md` are about secrets, they are none."""
 
 
-class Component(NamedTuple):
+class Component(Struct, frozen=True):
     """`rule` refuses it and all that is in it; `secret`: it is named like a secret file; `hidden`: like a dotfile."""
 
     rule: str | None
@@ -56,12 +57,12 @@ class Component(NamedTuple):
 OUTSIDE = Component("path:outside", True, True)
 PLAIN = Component(None, False, False)
 
-_SEPARATOR = re.compile(r"[/\\]")
+_SEPARATOR = regex(r"[/\\]")
 """A backslash separates nothing here, but on another system it does."""
-_ELSEWHERE = re.compile(r"(?:[A-Za-z]:)?\\|[A-Za-z]:\Z" if os.name == "nt" else r"(?:[A-Za-z]:)?\\")
+_ELSEWHERE = regex(r"(?:[A-Za-z]:)?\\|[A-Za-z]:\Z" if os.name == "nt" else r"(?:[A-Za-z]:)?\\")
 """`C:\\x` and `\\\\server\\x`: whole paths to whoever takes them for such. A folder called `C:` is one like any other
 where there are no drives."""
-_HIDDEN = re.compile(r"\.[^.]|\.{3,}\Z")
+_HIDDEN = regex(r"\.[^.]|\.{3,}\Z")
 """`.ssh` is hidden; `..config.py` only begins with dots. Nothing but dots leads upwards on some systems."""
 _STREAM = regex(r"::?\$.*", re.DOTALL)
 """`a.pem::$DATA` is `a.pem` on NTFS, as is `a.pem.` and `a.pem` with a blank behind it."""
@@ -370,10 +371,10 @@ def _readings(whole: str) -> tuple[str, ...]:
 _OWN = ("rightcall.toml", ".rightcall")
 _MOST_PIECES = 200
 _MOST_EXAMPLES = 64
-_APART = re.compile(r"[\s,]+(?![^{}]*\})")
+_APART = regex(r"[\s,]+(?![^{}]*\})")
 """Between several patterns in one text, as some search tools take them."""
-_WILD = re.compile(r"[*?]+")
-_ANYTHING = re.compile(r"\?*\*[*?]*|\?+")
+_WILD = regex(r"[*?]+")
+_ANYTHING = regex(r"\?*\*[*?]*|\?+")
 _FILLED = "0zq"
 """Stands for whatever a wildcard may match; no policy names it."""
 _ENDINGS = (_FILLED, "txt", "json", "yaml", "yml", "toml")

@@ -623,7 +623,10 @@ def _end_of_head(held: bytes, start: int) -> int:
 
 def header_of(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     """The first header of this name, in lower case; empty where there is none."""
-    return next((value for key, value in headers if key == name), b"")
+    for key, value in headers:
+        if key == name:
+            return value
+    return b""
 
 
 def length_of(body: bytes) -> tuple[bytes, bytes]:

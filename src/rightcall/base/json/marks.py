@@ -6,7 +6,9 @@ no other strategy carries.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
+
+from msgspec import Struct
 
 from rightcall.types import Repair, StrategyName
 
@@ -17,7 +19,7 @@ _BEFORE, _AFTER = 20, 160
 """How much of the text around a place a repair record quotes; the whole emission is in the audit."""
 
 
-class Rule(NamedTuple):
+class Rule(Struct, frozen=True):
     strategies: tuple[StrategyName, ...]
     confidence: float
     what: str

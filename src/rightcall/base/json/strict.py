@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from rightcall.base.text import escaped
+from rightcall.base.text import escaped, regex
 from rightcall.errors import Unreadable
 from rightcall.types import Problem
 
@@ -20,7 +20,7 @@ _decode = msgspec.json.decode
 _encode = msgspec.json.encode
 _COLON = "\\u003"
 """How a colon begins that is written as an escape, in either case."""
-_STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
+_STRINGS = regex(r'"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?', re.S)
 """Every string of a JSON text; the group tells that it is a key."""
 
 _LONG = 1_000_000
@@ -28,7 +28,7 @@ _LONG = 1_000_000
 
 _NEAR = 65536
 _NESTED = frozenset({dict, list})
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
+_TOKEN = regex(r'"(?:[^"\\]|\\.)*"(\s*:)?|[{}\[\]]', re.S)
 
 
 NO_JSON: Any = object()
@@ -148,7 +148,7 @@ _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 _MOST = 20
 _CONTAINERS = frozenset({dict, list, tuple, OrderedDict, defaultdict})
 """Whatever else pretends to be one of these may do anything when it is looked at."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = regex("[\ud800-\udfff]")
 _type = cast("Callable[[Any], type[object]]", type)
 _numbered = cast("Callable[[Any], Iterable[tuple[Any, Any]]]", enumerate)
 _items = dict[Any, Any].items  # a subclass may have items of its own

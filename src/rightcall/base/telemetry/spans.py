@@ -5,7 +5,8 @@
         span.tell({"rightcall.decision": "allow"})
 
 `Telemetry` and `Span` are the twins that do nothing: where telemetry is off, they are all there is, and nothing of
-OpenTelemetry is loaded. `LiveTelemetry` and `LiveSpan` tell a `Backend`, and whoever counts for `/metrics`.
+OpenTelemetry is loaded. `LiveTelemetry` and `LiveSpan` tell a `Backend`, and whoever counts for `/metrics`; without a
+backend it is a `CountedSpan`, which costs little.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from rightcall.base.secrets import Redactor
 
 Headers = Iterable[tuple[bytes, bytes]]
-Observe = Callable[[str, float, Attributes, Attributes], None]
-"""Hears of a metric's name, seconds and labels, and of everything that was told."""
+Observe = Callable[[Work, float, Attributes], None]
+"""Hears of the kind of work that is over, of its seconds, and of everything that was told."""
 
 MOST_CONTENT: Final = 16_000
 """Characters of arguments or of a result in a span."""
@@ -56,11 +57,8 @@ class Span:
 
     __slots__ = ()
     is_live = False
-
-    @property
-    def is_recorded(self) -> bool:
-        """Whether somebody can see it; else only its time is counted."""
-        return False
+    is_recorded = False
+    """Whether somebody can see it; of one that is only live, the time and few attributes are counted."""
 
     @property
     def wants_content(self) -> bool:
@@ -211,25 +209,33 @@ class LiveTelemetry(Telemetry):
 
     def tool(self, name: str, since: int = 0, call_id: str | None = None, about: str = "") -> Span:
         told: dict[str, Value] = {OPERATION: TOOL.operation, TOOL_NAME: name}
+        if self.backend is None:
+            return CountedSpan(self, TOOL, told, since)
         if name != UNKNOWN_TOOL:
             told["gen_ai.tool.type"] = "function"
         if about:
             told["gen_ai.tool.description"] = about[:MOST_ABOUT]
         if call_id:
             told["gen_ai.tool.call.id"] = call_id[:_LONGEST_WHY]
-        return LiveSpan(self, TOOL, f"{TOOL.operation} {name}", told, since=since)
+        return LiveSpan(self, TOOL, f"{TOOL.operation} {name}", told, backend=self.backend, since=since)
 
     def serve(self, method: str, meta: Mapping[str, Any]) -> Span:
-        parent, linked = (None, None) if self.backend is None else self.backend.origin(meta)
-        return LiveSpan(self, SERVED, method, {METHOD: method}, origin=(parent, linked))
+        if self.backend is None:
+            return CountedSpan(self, SERVED, {METHOD: method})
+        origin = self.backend.origin(meta)
+        return LiveSpan(self, SERVED, method, {METHOD: method}, backend=self.backend, origin=origin)
 
     def chat(self, provider: str, headers: Headers = ()) -> Span:
         told: dict[str, Value] = {OPERATION: CHAT.operation, "gen_ai.provider.name": provider or "unknown"}
-        parent = None if self.backend is None else self.backend.incoming(headers)
-        return LiveSpan(self, self._chat, CHAT.operation, told, origin=(parent, None))
+        if self.backend is None:
+            return CountedSpan(self, self._chat, told)
+        origin = (self.backend.incoming(headers), None)
+        return LiveSpan(self, self._chat, CHAT.operation, told, backend=self.backend, origin=origin)
 
     def route(self) -> Span:
-        return LiveSpan(self, ROUTE, ROUTE.operation, {})
+        if self.backend is None:
+            return CountedSpan(self, ROUTE, {})
+        return LiveSpan(self, ROUTE, ROUTE.operation, {}, backend=self.backend)
 
     def around(self, headers: Headers) -> Span:
         return NO_SPAN if self.backend is None else _Around(self.backend, self.backend.incoming(headers))
@@ -241,136 +247,147 @@ class LiveTelemetry(Telemetry):
         return LiveTelemetry(self.backend, observe, content=self.content, chat=self._chat)
 
 
-class LiveSpan(Span):
-    """Attributes that come later are told at the end, all at once."""
+class CountedSpan(Span):
+    """Work that nobody follows, and whose duration somebody counts."""
 
-    __slots__ = (
-        "_context",
-        "_is_over",
-        "_later",
-        "_name",
-        "_of",
-        "_recorder",
-        "_since",
-        "_token",
-        "_within",
-        "_work",
-        "told",
-    )
+    __slots__ = ("_is_over", "_of", "_since", "_work", "told")
     is_live = True
 
-    def __init__(
-        self, of: LiveTelemetry, work: Work, name: str, told: dict[str, Value], *,
-        origin: tuple[Any, Any] = (None, None), since: int = 0,
-    ) -> None:  # fmt: skip
-        """`origin` is the context it belongs to, and one that it is linked with."""
-        context, linked = origin
+    def __init__(self, of: LiveTelemetry, work: Work, told: dict[str, Value], since: int = 0) -> None:
         self._of = of
         self._work = work
-        self._name = name
-        self._context = context
         self.told = told
-        self._later: dict[str, Value] = {}
         self._since = since or time_ns()
         self._is_over = False
-        self._within: Any = None
-        self._token: Any = None
-        backend = of.backend
-        self._recorder = None if backend is None else backend.start(name, work.kind, told, context, linked, self._since)
-
-    def __enter__(self) -> Self:
-        if self._of.backend is not None:
-            self._token = self._of.backend.attach(self._inside())
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if self._of.backend is not None and self._token is not None:
-            self._of.backend.detach(self._token)
-        if kind is not None and ERROR not in self._later:
+        if kind is not None and ERROR not in self.told:
             self.fail(kind.__name__)
         self.end()
 
     def tell(self, attributes: Attributes) -> None:
-        self._later.update(attributes)
+        self.told.update(attributes)
 
-    @property
-    def is_recorded(self) -> bool:
-        return self._recorder is not None
+    def aim(self, target: str) -> None:
+        self.told[self._work.target] = target
+
+    def fail(self, kind: str, why: str = "") -> None:
+        del why
+        self.told[ERROR] = kind
+
+    def step(self, name: str) -> Span:
+        return CountedSpan(self._of, Work(name, "internal"), {})
+
+    def inside(self) -> Span:
+        return NO_SPAN
+
+    def call(self, method: str, target: str = "") -> Span:
+        return CountedSpan(self._of, CALLED, _call_told(method, target))
+
+    def end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._count(time_ns())
+
+    def _count(self, until: int) -> None:
+        if self._work.metric and self._of.observe is not None:
+            self._of.observe(self._work, (until - self._since) / 1e9, self.told)
+
+
+class LiveSpan(CountedSpan):
+    """Work that a backend follows. Attributes that come later are told at the end, all at once."""
+
+    __slots__ = ("_backend", "_context", "_later", "_name", "_recorder", "_token", "_within")
+    is_recorded = True
+
+    def __init__(
+        self, of: LiveTelemetry, work: Work, name: str, told: dict[str, Value], *,
+        backend: Backend, origin: tuple[Any, Any] = (None, None), since: int = 0,
+    ) -> None:  # fmt: skip
+        """`origin` is the context it belongs to, and one that it is linked with."""
+        super().__init__(of, work, told, since)
+        self._backend = backend
+        self._name = name
+        self._context, linked = origin
+        self._later: dict[str, Value] = {}
+        self._within: Any = None
+        self._token: Any = None
+        self._recorder = backend.start(name, work.kind, told, self._context, linked, self._since)
+
+    def __enter__(self) -> Self:
+        self._token = self._backend.attach(self._inside())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if self._token is not None:
+            self._backend.detach(self._token)
+        super().__exit__(kind, error, trace)
+
+    def tell(self, attributes: Attributes) -> None:
+        self._later.update(attributes)
+        self.told.update(attributes)
 
     @property
     def wants_content(self) -> bool:
-        return self._of.content and self._recorder is not None and self._recorder.is_recording()
+        return self._of.content and self._recorder.is_recording()
 
     def tell_content(self, key: str, content: Any, redactor: Redactor | None = None, beside: Any = None) -> None:
         if self.wants_content:
             self._later[key] = _shown(content, redactor, beside)
 
     def aim(self, target: str) -> None:
-        self._later[self._work.target] = target
-        if self._recorder is not None:
-            self._recorder.update_name(f"{self._name} {target}")
+        self.tell({self._work.target: target})
+        self._recorder.update_name(f"{self._name} {target}")
 
     def fail(self, kind: str, why: str = "") -> None:
-        self._later[ERROR] = kind
-        if self._recorder is not None and self._of.backend is not None:
-            self._of.backend.fail(self._recorder, why[:_LONGEST_WHY])
+        self.tell({ERROR: kind})
+        self._backend.fail(self._recorder, why[:_LONGEST_WHY])
 
     def child(self, name: str, since: int, attributes: Attributes, until: int = 0) -> None:
-        if self._of.backend is not None:
-            done = self._of.backend.start(name, "internal", attributes, self._inside(), None, since or self._since)
-            done.end(until or None)
+        done = self._backend.start(name, "internal", attributes, self._inside(), None, since or self._since)
+        done.end(until or None)
 
     def step(self, name: str) -> Span:
-        return LiveSpan(self._of, Work(name, "internal"), name, {}, origin=(self._inside(), None))
+        return self._within_this(Work(name, "internal"), name, {})
 
     def inside(self) -> Span:
-        return NO_SPAN if self._of.backend is None else _Around(self._of.backend, self._inside())
+        return _Around(self._backend, self._inside())
 
     def call(self, method: str, target: str = "") -> Span:
-        told: dict[str, Value] = {METHOD: method}
-        if target:
-            told |= {TOOL_NAME: target, OPERATION: TOOL.operation}
-        return LiveSpan(self._of, CALLED, f"{method} {target}".rstrip(), told, origin=(self._inside(), None))
+        return self._within_this(CALLED, f"{method} {target}".rstrip(), _call_told(method, target))
 
     def meta(self) -> dict[str, str]:
-        return {} if self._of.backend is None else self._of.backend.meta(self._inside())
+        return self._backend.meta(self._inside())
 
     def headers(self, given: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-        return given if self._of.backend is None else self._of.backend.headers(self._inside(), given)
+        return self._backend.headers(self._inside(), given)
 
-    def end(self) -> None:
-        if self._is_over:
+    def _count(self, until: int) -> None:
+        if self._later:
+            self._recorder.set_attributes(self._later)
+        self._recorder.end(until)
+        super()._count(until)
+        work, told = self._work, self.told
+        if not work.metric:
             return
-        self._is_over, until = True, time_ns()
-        of, later, recorder = self._of, self._later, self._recorder
-        if recorder is not None:
-            if later:
-                recorder.set_attributes(later)
-            recorder.end(until)
-        metric = self._work.metric
-        if metric:
-            whole = self.told | later
-            labels = {key: whole[key] for key in (*self._work.labels, ERROR) if key in whole}
-            seconds = (until - self._since) / 1e9
-            if of.backend is not None:
-                of.backend.record(metric, seconds, labels)
-                self._count_tokens(whole)
-            if of.observe is not None:
-                of.observe(metric, seconds, labels, whole)
+        labels = {key: told[key] for key in work.labels if key in told}
+        failed = {ERROR: told[ERROR]} if ERROR in told else {}
+        self._backend.record(work.metric, (until - self._since) / 1e9, labels | failed)
+        for kind, key in TOKEN_TYPES.items() if work.tokens else ():  # what the model's server said that it took
+            if isinstance(number := told.get(key), int):
+                self._backend.record(work.tokens, number, labels | {"gen_ai.token.type": kind})
 
-    def _count_tokens(self, whole: Mapping[str, Value]) -> None:
-        """What the model's server said that it took."""
-        if not self._work.tokens or self._of.backend is None:
-            return
-        labels = {key: whole[key] for key in self._work.labels if key in whole}
-        for kind, key in TOKEN_TYPES.items():
-            if isinstance(number := whole.get(key), int):
-                self._of.backend.record(self._work.tokens, number, labels | {"gen_ai.token.type": kind})
+    def _within_this(self, work: Work, name: str, told: dict[str, Value]) -> LiveSpan:
+        return LiveSpan(self._of, work, name, told, backend=self._backend, origin=(self._inside(), None))
 
     def _inside(self) -> Any:
-        if self._within is None and self._of.backend is not None and self._recorder is not None:
-            self._within = self._of.backend.within(self._recorder, self._context)
+        if self._within is None:
+            self._within = self._backend.within(self._recorder, self._context)
         return self._within
+
+
+def _call_told(method: str, target: str) -> dict[str, Value]:
+    return {METHOD: method, TOOL_NAME: target, OPERATION: TOOL.operation} if target else {METHOD: method}
 
 
 def _shown(content: Any, redactor: Redactor | None, beside: Any) -> str:

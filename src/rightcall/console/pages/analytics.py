@@ -18,8 +18,8 @@ from rightcall.console.charts import Chart, Drawing, Series, bars, lines
 from rightcall.console.page import Page, look, render, site_of
 from rightcall.console.pages.live import unspelled
 from rightcall.console.pages.overview import PERIODS
-from rightcall.record.analytics import UNTOLD, Analytics, Metric, Repairs, analytics_of, metrics_of
-from rightcall.record.calls import Period, window_of
+from rightcall.record.analytics import UNTOLD, Analytics, Metric, Repairs, analytics_of, metrics_of, repairs_of
+from rightcall.record.calls import LIFTED, Period, window_of
 from rightcall.record.counts import Counts, Part
 from rightcall.record.export import csv_line
 from rightcall.record.figures import SECONDS, Figures, Fit, Point, figures_of, fit_of_all, fit_over_time, read_series
@@ -132,7 +132,7 @@ def view_of(asked: Asked, sums: Sums, parts: Parts) -> View:
     return View(
         figures=figures,
         total=figures_of(sums.counts.total),
-        fit=Fit("", *(sum(getattr(one, name) for one in all_fits) for name in ("calls", "repaired", "failed"))),
+        fit=Fit("", *(sum(getattr(one, name) for one in all_fits) for name in _FIT_FIELDS)),
         metrics=metrics_of(sums.counts),
         charts=[*_fit_charts(asked.by, all_fits, parts), *_use_charts(asked.by, parts)],
         tables=list(_tables(asked, figures, sums.counts)),
@@ -141,6 +141,7 @@ def view_of(asked: Asked, sums: Sums, parts: Parts) -> View:
     )
 
 
+_FIT_FIELDS: Final = ("calls", "repaired", "failed", "lifted")
 _NONE: Final = "No call was recorded in this period. Send one through the proxy, or choose a longer period."
 
 
@@ -150,7 +151,7 @@ def _fit_charts(by: Part, fits: Sequence[Fit], parts: Parts) -> Iterable[Chart]:
         Drawing(
             id="fit",
             title="Right before and after repair",
-            desc="The part of calls that fitted their tool as the model wrote them, and after RightCall repaired them.",
+            desc="The part of calls that were right as written, and after RightCall lifted and repaired them.",
             starts=[one.start for one in fits],
             series=[
                 Series("as written", [one.before for one in fits]),
@@ -164,14 +165,14 @@ def _fit_charts(by: Part, fits: Sequence[Fit], parts: Parts) -> Iterable[Chart]:
         Drawing(
             id="strategies",
             title="Repairs by strategy",
-            desc="How many calls did not fit as they were written, by the strategy that repaired them.",
+            desc="How many calls did not fit their tool, by the strategy that repaired them.",
             starts=_starts(parts.strategies),
             series=[
                 Series("nothing helped" if name == "failed" else name, [one.calls for one in found])
                 for name, found in parts.strategies.items()
-                if name != "direct"
+                if name not in ("direct", LIFTED)
             ],
-            nothing="Every call fitted as it was written.",
+            nothing="No call of this period needed a repair.",
         )
     )
     yield lines(
@@ -239,8 +240,8 @@ def _success(point: Point) -> float | None:
 
 
 _COLUMNS: Final = (
-    "calls", "as written", "repaired", "did not fit", "before (%)", "after (%)", "ran well (%)", "mean (ms)",
-    "p50 (ms)", "p95 (ms)", "p99 (ms)",
+    "calls", "right as written", "lifted", "repaired", "did not fit", "before (%)", "after (%)", "ran well (%)",
+    "mean (ms)", "p50 (ms)", "p95 (ms)", "p99 (ms)",
 )  # fmt: skip
 
 
@@ -255,7 +256,7 @@ def _tables(asked: Asked, figures: Analytics, counts: Counts) -> Iterable[Table]
         well = None if timed is None or not ran else 100 * timed.succeeded / ran
         times = [None] * 4 if timed is None else [timed.mean, timed.p50, timed.p95, timed.p99]
         before = 100 * one.direct / one.calls
-        found = [one.calls, one.direct, one.repaired, one.failed, before, one.success_rate, well, *times]
+        found = [one.calls, one.direct, one.lifted, one.repaired, one.failed, before, one.success_rate, well, *times]
         rows.append([name, *(_rounded(value) for value in found)])
     yield Table(f"by-{asked.by}", f"By {asked.by}", [asked.by, *_COLUMNS], rows)
     yield Table(
@@ -274,14 +275,8 @@ def _repairs_of(figures: Analytics, by: Part, counts: Counts) -> Mapping[str, Re
     }  # fmt: skip
     if by in known:
         return known[by]
-    found: dict[str, Repairs] = {}
-    for name, one in sorted(counts.strategies_by(by).items(), key=lambda pair: (-pair[1].total(), pair[0])):
-        calls, direct, failed = one.total(), one["direct"], one["failed"]
-        fixed = calls - direct - failed
-        found[name or UNTOLD] = Repairs(
-            calls, direct, fixed, failed, 100 * fixed / calls, 100 * (calls - failed) / calls, {}
-        )
-    return found
+    largest = sorted(counts.strategies_by(by).items(), key=lambda pair: (-pair[1].total(), pair[0]))
+    return {name or UNTOLD: repairs_of(one) for name, one in largest}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -34,7 +34,16 @@ from rightcall.record.export import (
     page_of_records,
 )
 from rightcall.record.tables import AuditEntry, Tables, written
-from rightcall.record.verify import Anchor, Verification, anchor_text, newest_fit, read_anchor, verify_audit
+from rightcall.record.verify import (
+    Anchor,
+    Verification,
+    anchor_text,
+    last_verified,
+    newest_fit,
+    note_verified,
+    read_anchor,
+    verify_audit,
+)
 
 LIMIT: Final = 50
 FIELDS: Final = ("kind", "caller", "tool", "decision", "rule", "text", "period", "since", "until")
@@ -127,9 +136,10 @@ async def show(request: Request) -> Response:
         return page, [_row(tables, one) for one in page.records], _chain(tables)
 
     page, rows, chain = await look(request, work)
+    verified = last_verified(site_of(request).store)
     return render(
-        request, "audit", rows=rows, older=page.before, wanted=wanted, chain=chain, kinds=KINDS, periods=PERIODS,
-        formats=tuple(FORMATS),
+        request, "audit", verified=verified, rows=rows, older=page.before, wanted=wanted, chain=chain, kinds=KINDS,
+        periods=PERIODS, formats=tuple(FORMATS),
     )  # fmt: skip
 
 
@@ -191,7 +201,10 @@ async def _verified(request: Request, anchor: Anchor | None, total: int) -> Asyn
 
     def work() -> Verification:
         try:
-            return store.look(lambda tables: verify_audit(tables, anchor, progress))
+            found, at = store.look(lambda tables: (verify_audit(tables, anchor, progress), tables.wall()))
+            if anchor is None or found.ok:  # a wrong anchor says nothing of the records
+                note_verified(store, found, at)
+            return found
         finally:
             bench.end_long()
             loop.call_soon_threadsafe(told.put_nowait, None)

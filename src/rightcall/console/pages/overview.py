@@ -16,6 +16,7 @@ from rightcall.policy.types import Approval
 from rightcall.record.analytics import Analytics, read_analytics
 from rightcall.record.calls import SLOTS, CallRecord, Period, page_of_calls
 from rightcall.record.tables import Store, Tables
+from rightcall.record.verify import Verified, last_verified
 
 _RECENT: Final = 8
 _MOST_WAITING: Final = 5
@@ -53,6 +54,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     recent: list[CallRecord]
     saved: int
     """Calls that would have failed as they were written, and were repaired."""
+    lifted: int
+    """Calls that no client would have seen: right, but written into the text."""
     unfit: int
     """Calls that nothing made fit: refused here, or passed on as they were."""
     bars: list[Bar]
@@ -60,6 +63,8 @@ class Overview(Struct, frozen=True, kw_only=True):
     tools: list[Share]
     servers: list[tuple[str, dict[str, Any]]]
     audit: dict[str, Any] | None
+    verified: Verified | None
+    """When the chain was last verified."""
 
 
 async def show(request: Request) -> Response:
@@ -86,12 +91,14 @@ def read_overview(tables: Tables, store: Store, figures: Analytics, state: dict[
         waiting=[Waiting(one, time_left(one.expires_at, now)) for one in waits],
         recent=page_of_calls(tables, limit=_RECENT).calls,
         saved=sum(times for name, times in figures.repairs.items() if name not in ("direct", "failed")),
+        lifted=sum(one.lifted for one in figures.repairs_by_tool.values()),
         bars=_bars(figures),
         refusals=shares(figures.refusals.items(), "rule"),
         unfit=figures.repairs.get("failed", 0),
         tools=shares(called.items(), "tool"),
         servers=sorted(servers.items()),
         audit=state.get("audit"),
+        verified=last_verified(store),
     )
 
 

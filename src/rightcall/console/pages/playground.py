@@ -21,7 +21,8 @@ from rightcall.console.page import Form, Page, Site, look, number_of, plain_sign
 from rightcall.console.questions import Row as ValueRow
 from rightcall.console.questions import TextLine, plain_json, rows_of, text_lines, value_lines
 from rightcall.errors import RightCallError
-from rightcall.gate.gate import Gate
+from rightcall.gate.gate import Gate, arguments_of, name_of, readable, suited
+from rightcall.policy.settings import Policy
 from rightcall.record.calls import CallRecord, call
 from rightcall.record.notes import known_definitions
 from rightcall.types import Place, Reading, Repair, Verdict
@@ -30,6 +31,8 @@ LONGEST: Final = 100_000
 """Characters of a text, and of pasted tools, that are read."""
 _MOST_FORM: Final = 900_000
 _MOST_CALLS: Final = 50
+_MOST_PASSED: Final = 8
+"""Sets of tools of earlier requests that are offered."""
 _LONGEST_LINE: Final = 400_000
 KINDS: Final = {"text": "Text the model wrote", "message": "A message of an API (JSON)"}
 EXAMPLE: Final = """\
@@ -48,7 +51,7 @@ class Wanted(Struct, frozen=True):
 
     text: str = ""
     source: str = "policy"
-    """`policy`, `server`, `known`, `pasted`, `none`, or `pack:NAME`."""
+    """`policy`, `server`, `known`, `pasted`, `none`, `pack:NAME`, or `request:DIGEST` (passed the proxy)."""
     pasted: str = ""
     kind: str = "text"
     cut: bool = False
@@ -125,7 +128,8 @@ async def show(request: Request) -> Response:
 def _recorded(found: CallRecord, site: Site) -> Wanted:
     """The text of a recorded call, as far as the record has it; secrets were taken out of it."""
     ours = found.tool in site.bench.toolbox(site.policy(), site.root).tools
-    source = "policy" if ours else "known"
+    passed = (key for key, tools in _passed(site).items() if found.tool in map(name_of, tools))
+    source = "policy" if ours else next(passed, "known")
     if isinstance(found.emission, str) and found.origin == "text":
         return Wanted(found.emission[:LONGEST], source)
     told: Any = found.emission
@@ -186,8 +190,20 @@ def _sources(site: Site) -> list[tuple[str, str]]:
     found = [("policy", f"This policy: {own} tools")]
     found += [("server", f"The running server: {served} MCP tools")] if served else []
     found += [("known", f"Seen in the audit log: {known} tools")] if known else []
+    found += [(key, f"A request through the proxy: {_listed(tools)}") for key, tools in _passed(site).items()]
     found += [(f"pack:{name}", f"Pack {name}") for name in available_packs()]
     return [*found, ("pasted", "Pasted below"), ("none", "No tools: read the format only")]
+
+
+def _passed(site: Site) -> dict[str, list[dict[str, Any]]]:
+    """The tools of the last requests through the proxy, each set under a name that stays while the set does."""
+    return {f"request:{sha256(json.encode(one)).hexdigest()[:12]}": one for one in site.passed(_MOST_PASSED)}
+
+
+def _listed(tools: list[dict[str, Any]]) -> str:
+    names = [escaped(name_of(one), 40) for one in tools]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"
 
 
 def wanted_of(form: Form) -> Wanted:
@@ -235,6 +251,8 @@ def _gate(site: Site, wanted: Wanted) -> Gate:
         return site.bench.toolbox(policy, site.root).gate
     if source.startswith("pack:") and (name := source.removeprefix("pack:")) in available_packs():
         return site.bench.gate(policy, source, lambda: Gate(policy=policy, packs=(name,)))
+    if source.startswith("request:"):
+        return _as_proxied(policy, _passed(site).get(source, []))
     make: Callable[[], Any] | None = {
         "server": lambda: [tool for _, tool in site.tools()],
         "known": lambda: _known_tools(site),
@@ -244,6 +262,14 @@ def _gate(site: Site, wanted: Wanted) -> Gate:
     if make is None:
         raise ValueError(f"unknown choice of tools {escaped(source, 60)!r}")
     return Gate(make(), policy)
+
+
+def _as_proxied(policy: Policy, tools: list[dict[str, Any]]) -> Gate:
+    """A gate like the proxy's own for these tools."""
+    if not tools:
+        raise ValueError("no request with these tools passed the proxy lately; choose other tools")
+    suiting, packs = suited(policy, {name_of(one): arguments_of(one) for one in tools})
+    return Gate(readable(tools), suiting, packs, host="proxy")
 
 
 def _known_tools(site: Site) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ event ─▶ what happened ─┬─ before ─▶ Door.judge ─▶ the host's 
 from __future__ import annotations
 
 import json as std_json
-import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,8 @@ from typing import Any, cast
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
 
-from rightcall.base.text import escaped
+from rightcall import LateLog
+from rightcall.base.text import escaped, regex
 from rightcall.executor.door import Door, host_result
 from rightcall.executor.passage import Passage
 from rightcall.hosts.hooks.place import record_without_policy
@@ -39,7 +39,7 @@ from rightcall.record.notes import folder_beside, remembered_servers, remembered
 from rightcall.record.tables import EndBody, Tables, read_call
 from rightcall.types import Mode
 
-log = logging.getLogger("rightcall")
+log = LateLog()
 
 _ABOUT_INPUT = ("validation", "unknown_tool", "loop")
 """Rules that say nothing of a call whose input could not be read."""
@@ -135,9 +135,8 @@ class Hooks:
         event = cast("dict[str, Any]", read)
         cwd: Any = event.get("cwd")  # all hosts call it that
         happened = self._wire.read(event, servers)
-        return (
-            happened._replace(cwd=cwd) if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else happened
-        )
+        is_there = isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd
+        return replace(happened, cwd=cwd) if is_there else happened
 
     def _told(self, happened: Happened, can_ask: bool) -> str:
         if happened.kind == "before":
@@ -272,9 +271,9 @@ _MOST_TEXT = 4_000_000
 """Characters of one field that are read for their meaning."""
 _MOST_QUOTES = 100_000
 """Quotes inside one text, after which it counts as cut off too."""
-_TOKEN = re.compile(r'"|[\[{]+|[\]}]|[,:]|[^\s"\[\]{},:]++', re.DOTALL)
+_TOKEN = regex(r'"|[\[{]+|[\]}]|[,:]|[^\s"\[\]{},:]++', re.DOTALL)
 _MOST_DIGITS = 400
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = regex("[\ud800-\udfff]")
 
 
 def lenient(event: bytes) -> dict[str, Any]:

@@ -8,7 +8,10 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rightcall.catalog.packs import load_pack
 from rightcall.catalog.tool import PackTool
@@ -24,7 +27,7 @@ _PREFIX = "mcp__"
 _LONGEST_LABEL = 200
 
 
-class Happened(NamedTuple):
+class Happened(Struct, frozen=True):
     """`before` a tool runs, `after` it has run, `over` when a session or a turn is; anything `other` needs no word."""
 
     kind: Kind
@@ -262,7 +265,7 @@ class Wire:
         call = Happened("before", tool, event.get("tool_input"), space, context, step, called=called)
         if name == self.BEFORE:
             return call
-        return call._replace(kind="after", summary=text_of(event.get("tool_response")), **self._result(event))
+        return replace(call, kind="after", summary=text_of(event.get("tool_response")), **self._result(event))
 
     def answer_before(self, passage: Passage, can_ask: bool = True, *, vouched: bool = True) -> dict[str, Any] | None:
         """What the host is told of a call that it is about to make; None for nothing. `vouched`: the policy is the
@@ -367,15 +370,15 @@ class _Gemini(Wire):
     def read(self, event: dict[str, Any], servers: Iterable[str] = ()) -> Happened:
         """For a server's tool the host says which server and which tool, and how it is reached; the name alone would
         not tell them apart."""
-        call = super().read(event, servers)._replace(step="")
+        call = replace(super().read(event, servers), step="")
         about = event.get("mcp_context")
         if not call.tool or not isinstance(about, dict):
             return call
         context = cast("dict[str, Any]", about)
         server, tool = context.get("server_name"), context.get("tool_name")
         if isinstance(server, str) and isinstance(tool, str) and server and tool:
-            call = call._replace(tool=tool, space=server)
-        return call._replace(reached=context) if call.kind == "before" else call
+            call = replace(call, tool=tool, space=server)
+        return replace(call, reached=context) if call.kind == "before" else call
 
     def _result(self, event: dict[str, Any]) -> dict[str, Any]:
         given: Any = event.get("tool_response")

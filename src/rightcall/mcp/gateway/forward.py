@@ -86,9 +86,11 @@ class KeptCall(Struct, frozen=True):
 
 
 class Continuations:
-    """Bounded in number, for each caller, and in time."""
+    """Bounded in number, for each caller, and in time. `place` names the process that keeps them, where one among
+    several does."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: str = "") -> None:
+        self._mark = f"{MARK}{place}." if place else MARK
         self._kept: dict[str, tuple[KeptCall, asyncio.TimerHandle, str]] = {}
 
     def __len__(self) -> int:
@@ -102,7 +104,7 @@ class Continuations:
         if len(self._kept) >= MOST:
             kept.forget()
             raise Refused(SERVER_GONE, "too many calls wait for answers of their clients already")
-        token = MARK + token_urlsafe(24)
+        token = self._mark + token_urlsafe(24)
         timer = asyncio.get_running_loop().call_later(ASKING, self._drop, token)
         self._kept[token] = kept, timer, caller
         return token
@@ -244,7 +246,7 @@ async def forward(errand: Errand, exchange: Exchange, kept: Continuations) -> An
     with exchange.span.call(errand.method, (errand.name or "") if errand.method == CALL else "") as span:
         transport = "tcp" if errand.upstream.server.url else "pipe"
         span.tell({"network.transport": transport, "rightcall.server": errand.upstream.name})
-        answer = await _forward(replace(errand, span=span), exchange, kept)
+        answer = await _forward(replace(errand, span=span) if span.is_recorded else errand, exchange, kept)
         tell_answer(span, answer)
         return answer
 

@@ -141,6 +141,8 @@ class Shared(Struct, frozen=True):
     """Of its clients: servers that know both are spoken to in theirs."""
     alone: bool = False
     """It is for one client and no other."""
+    place: str = ""
+    """The name of this process, where several are one server."""
 
 
 class Gateway:
@@ -157,7 +159,7 @@ class Gateway:
         self.hello = Hello({"name": "rightcall", "version": __version__}, capabilities or {}, era)
         self.news = News()
         self.table = Table(is_taken=self._is_ours)
-        self._kept = Continuations()
+        self._kept = Continuations("" if shared is None else shared.place)
         self._own = own
         self._spellings: tuple[Mapping[str, tuple[str, ...]], frozenset[str]] | None = None
         self._awaits_client = capabilities is None
@@ -364,15 +366,15 @@ class Gateway:
         return self.door.offers(entry.name, entry.space, caller)
 
     async def call_tool(self, exchange: Exchange) -> Answer:
-        kind = self._searching.kind_of(called_by(exchange))
+        name = called_by(exchange)
+        kind = self._searching.kind_of(name)
         if kind == "search":
             return await self._search(exchange)
         if kind == "run":
             inner = self._searching.inner(await self._calls.read(exchange), exchange)
             if isinstance(inner, Answer):
                 return inner
-            exchange = inner
-        name = called_by(exchange)
+            exchange, name = inner, called_by(inner)
         own = self._own
         is_own = own is not None and own.has(name)
         if is_own:

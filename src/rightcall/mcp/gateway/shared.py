@@ -76,16 +76,30 @@ class Group(Struct, frozen=True):
 _NOTHING: Final = Group()
 
 
+class Place(Struct, frozen=True):
+    """Where several processes are one server: the name of this one, and how it reaches servers that run once for all
+    of them; it is told which group of clients it is for, and "" where that is one client's alone."""
+
+    name: str = ""
+    opening: Callable[[str], Opening] | None = None
+
+
+_ALONE: Final = Place()
+
+
 class SharedGateway:
     """The same for its clients as a `Gateway` of their own."""
 
-    def __init__(self, door: Door, open_link: Opening, *, news: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, door: Door, open_link: Opening, *, news: Callable[[str], None] = lambda _: None, place: Place = _ALONE
+    ) -> None:
         self.door = door
+        self._place = place
         self.tidying: list[Callable[[], None]] = []
         """What else is to be done from time to time."""
         self._open_link = open_link
         self._recorded = 0
-        self._tasks = Tasks(door)
+        self._tasks = Tasks(door, place.name)
         self._numbers = count(1)
         self._group_of: dict[Client, Group] = {}
         """Of clients that have shaken hands: they stay with the servers that they were introduced to."""
@@ -122,6 +136,11 @@ class SharedGateway:
     def recorded(self) -> int:
         """Calls of which there is a record, also of groups that have ended."""
         return self._recorded + sum(gateway.recorded for gateway in self._groups.values())
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any client has begun something that only this gateway can end."""
+        return any(gateway.is_busy for gateway in self._groups.values())
 
     def end_news(self) -> None:
         for gateway in self._groups.values():
@@ -249,8 +268,10 @@ class SharedGateway:
         def know(definitions: list[Any], space: str) -> None:
             self._know(group, definitions, space)
 
-        shared = Shared(self._tasks, know, group.era, alone=group.own > 0)
-        return Gateway(self.door, self._open_link, capabilities=_describe_abilities(group), news=news, shared=shared)
+        shared = Shared(self._tasks, know, group.era, alone=group.own > 0, place=self._place.name)
+        opening, named = self._place.opening, "" if group.own else json.encode(group).decode()
+        open_link = self._open_link if opening is None else opening(named)
+        return Gateway(self.door, open_link, capabilities=_describe_abilities(group), news=news, shared=shared)
 
     def _know(self, group: Group, definitions: list[Any], space: str) -> None:
         """The door knows every tool that any client may see. Called in threads: one at a time, so that what is known
@@ -333,10 +354,12 @@ _CALL: Final = "tools/call"
 
 
 class ServerSource:
-    """`own` tells the names of the executor's other tools. Nothing is started before it is asked for."""
+    """`own` tells the names of the executor's other tools, `reach` how servers are reached. Nothing is started before
+    it is asked for."""
 
-    def __init__(self, door: Door, own: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, door: Door, own: Callable[[], Iterable[str]], reach: Opening | None = None) -> None:
         self._door = door
+        self._reach = reach or open_link
         self._own = _Names(own)
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -408,7 +431,7 @@ class ServerSource:
     def _joined(self) -> Gateway:
         """The gateway, with the servers that the policy has at this moment."""
         if self._gateway is None:
-            self._gateway = Gateway(self._door, open_link, capabilities={}, own=self._own, news=log.info)
+            self._gateway = Gateway(self._door, self._reach, capabilities={}, own=self._own, news=log.info)
         self._gateway.start()
         return self._gateway
 

@@ -89,11 +89,13 @@ class Task:
 
 
 class Tasks:
-    """Those of all clients, whichever sessions with servers they share. Used within one event loop."""
+    """Those of all clients, whichever sessions with servers they share. Used within one event loop. `place` names the
+    process that follows them, where one among several does: a client without a session asks any of these."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, place: str = "") -> None:
         self._door = door
-        self._kept = Continuations()
+        self._place = place
+        self._kept = Continuations(place)
         self._tasks: dict[tuple[str, str], Task] = {}
 
     def are_open_at(self, upstreams: Iterable[Upstream]) -> bool:
@@ -129,6 +131,8 @@ class Tasks:
 
     async def _added(self, created: Created, errand: Errand, passage: Passage, exchange: Exchange) -> Task:
         caller, wire, upstream = exchange.caller, created.id, errand.upstream
+        if self._place and exchange.peer.stateless:
+            wire = f"{self._place}.{wire}"
         known = self._tasks.get((caller, wire))
         while known is not None and known.upstream is not upstream:
             wire = f"{wire}.{upstream.name}"

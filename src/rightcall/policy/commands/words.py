@@ -24,7 +24,7 @@ MOST_WORDS = 200
 """That one written word may turn into; with more the line is not judged."""
 _MOST_NUMBERS = 10
 """Of a range that stand for all of them: what is protected has no number for a name."""
-WILD = re.compile(r"[*?\[]")
+WILD = regex(r"[*?\[]")
 _RANGE = regex(r"(-?\d{1,6})\.\.(-?\d{1,6})(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
 _A_RANGE = regex(r"\{[^{},]*\.\.[^{},]*\}")
 _MARKS = {
@@ -375,9 +375,9 @@ LONGEST = 200_000
 """Characters of a command line; a longer one is not judged."""
 DEEPEST = 40
 """Nested groups, substitutions and codes in quotes."""
-_RUN = re.compile(r"[^\s'\"\\$`;&|<>()]+")
-_IN_QUOTES = re.compile(r'[^"\\$`]+')
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RUN = regex(r"[^\s'\"\\$`;&|<>()]+")
+_IN_QUOTES = regex(r'[^"\\$`]+')
+_NAME = regex(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL = "@*#?-$!0123456789"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _ANSI = regex(r"\\(x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)

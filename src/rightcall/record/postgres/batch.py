@@ -18,9 +18,12 @@ from rightcall.record.jobs import Needs
 from rightcall.record.postgres.node import LEASE_SECONDS, LOCK_OWN, MOVE, Chain
 from rightcall.record.postgres.schema import TIME
 from rightcall.record.postgres.tables import (
+    CHANGED_BY,
+    CHANGES,
     INSERT_MARKS,
     INSERT_RECORDS,
     PUT_APPROVAL,
+    PUT_CHANGE,
     PUT_GRANT,
     SPEND,
     PostgresTables,
@@ -51,13 +54,13 @@ _LOOK = (
     " AND w.n BETWEEN last.top - wanted.far + 1 AND last.top - wanted.near + 1"
 )
 _SAME = (
-    "SELECT c.n, w.scope, w.n, w.at, w.call FROM changes c"
+    f"SELECT c.n, w.scope, w.n, w.at, w.call FROM ({CHANGES}) AS c (n)"
     " LEFT JOIN unnest(%b::bytea[], %b::bytea[]) AS wanted (before, after) ON true"
     " LEFT JOIN LATERAL (SELECT * FROM windows"
     " WHERE scope = wanted.before || convert_to(c.n::text, 'UTF8') || wanted.after"
-    f" ORDER BY n DESC LIMIT {_TAIL}) AS w ON true WHERE c.space = ''"
+    f" ORDER BY n DESC LIMIT {_TAIL}) AS w ON true"
 )
-_STATE = "SELECT n, by, (SELECT value FROM meta WHERE name = 'paused') FROM changes WHERE space = ''"
+_STATE = f"SELECT ({CHANGES}), {CHANGED_BY}, (SELECT value FROM meta WHERE name = 'paused')"
 _SPENT = "SELECT caller, day, calls, tokens FROM spent WHERE caller = ANY(%b)"
 _DEFINITIONS = "SELECT tool, definition FROM definitions WHERE tool = ANY(%b)"
 _RUNNING = (
@@ -467,7 +470,7 @@ class BatchTables(PostgresTables):
         found += [self._put[name] for name in sorted(self._put)]
         if self._changes != self._changes_before:
             more = self._changes - self._changes_before
-            found.append(("UPDATE changes SET n = n + %s, by = %s WHERE space = ''", (more, self._changed_by)))
+            found.append((PUT_CHANGE, (str(chain.node), more, self._changed_by, self._changes)))
         found.append((MOVE, (chain.seq, chain.hash, LEASE_SECONDS, chain.node, chain.epoch)))
         return found
 

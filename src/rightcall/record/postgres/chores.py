@@ -20,13 +20,17 @@ from rightcall.record.verify import retain, told_heads
 if TYPE_CHECKING:
     import psycopg
 
-EVERY = 5 * SECOND
+EVERY = 3 * SECOND // 4
+"""How often a node looks for what others left behind: a call ends within two seconds after the lease of its node."""
+_PURGE_EVERY = 5 * SECOND
 ANCHOR_SECONDS = 60.0
 ANCHOR_RECORDS = 1_000
 """After so much time or so many records, whichever is first, the heads of the other chains are written down."""
 _AHEAD = 2
 """Days whose partitions are made: this one, and the next."""
 _PURGE = 5_000
+_ENDED = 1_000
+"""Calls of dead nodes that are ended in one transaction, while the other nodes wait; the next ones follow."""
 _DOUBTED = EndBody("interrupted", error="The database did not answer in time, so the call did not run.")
 _OLD = (
     "DELETE FROM windows WHERE (scope, n) IN"
@@ -52,6 +56,7 @@ class Chores:
         self._kept: int | None = None
         """When this node last saw to it."""
         self._done: int | None = None
+        self._purged: int | None = None
         self._days: set[str] = set()
         self._anchored = monotonic()
         self._anchored_at = 0
@@ -67,7 +72,9 @@ class Chores:
         if self._done is not None and 0 <= now - self._done < EVERY:
             return []
         self._done = now
-        connection.execute(_OLD.encode(), (now - HOUR,))
+        if self._purged is None or not 0 <= now - self._purged < _PURGE_EVERY:
+            self._purged = now
+            connection.execute(_OLD.encode(), (now - HOUR,))
         works: list[Callable[[Tables], object]] = []
         found = connection.execute(_UNFINISHED, (wall, now, now)).fetchone()
         if found is not None and found[0]:
@@ -96,7 +103,10 @@ def write_anchor(tables: Tables, heads: list[Any]) -> None:
 def tidy(tables: Tables) -> None:
     """Alone: calls of dead nodes get their end, and are never run again (A-01); what is over is emptied."""
     assert isinstance(tables, PostgresTables)
-    end_interrupted(tables, tables.left_behind())
+    left = tables.left_behind()[:_ENDED]
+    if left:
+        with tables.ending(left):
+            end_interrupted(tables, left)
     sweep(tables, tables.now())
 
 
@@ -104,7 +114,9 @@ def end_doubted(calls: list[tuple[int, bytes]]) -> Callable[[Tables], object]:
     """Calls that nobody ran because nobody knew whether they had begun: those that had are ended."""
 
     def work(tables: Tables) -> None:
-        for call, own in calls:
-            finish_once(tables, Admission(Decision("deny", "store:doubt"), call, hash=own), _DOUBTED)
+        assert isinstance(tables, PostgresTables)
+        with tables.ending([call for call, _ in calls]):
+            for call, own in calls:
+                finish_once(tables, Admission(Decision("deny", "store:doubt"), call, hash=own), _DOUBTED)
 
     return work

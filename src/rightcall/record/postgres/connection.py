@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 SCHEMES = ("postgresql://", "postgres://")
 INSTALL = "pip install 'rightcall[postgres]'"
 
+_SOCKETS, _PORT = "/var/run/postgresql", 5432
+"""Where the client library looks when a URL names no host and no port."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _CONNECT_SECONDS = 2
 """The least that the client library takes."""
@@ -59,6 +61,13 @@ class Address(Struct, frozen=True):
     """Without anything secret, for messages."""
     parameters: dict[str, Any]
 
+    def servers(self) -> list[tuple[str, int]]:
+        """Each host, or folder of a Unix socket, with its port."""
+        hosts = str(self.parameters.get("host") or "").split(",")
+        ports = str(self.parameters.get("port") or "").split(",")
+        ports = ports * len(hosts) if len(ports) == 1 else ports
+        return [(host or _SOCKETS, int(port or _PORT)) for host, port in zip(hosts, ports, strict=False)]
+
 
 def is_postgres(where: str | None) -> bool:
     """Whether that names a database on a server, and not a file.
@@ -73,10 +82,12 @@ def read_address(url: str) -> Address:
     """Raises ConfigError for a URL that is wrong, or that holds a password."""
     try:
         split = urlsplit(url)
-        port = split.port
+        hosts = split.netloc.rpartition("@")[2]
+        for host in hosts.split(","):  # several, for a failover: the client library takes the one that can be written
+            _ = urlsplit(f"//{host}").port
     except ValueError as error:
         raise ConfigError(f"the store's URL is not valid: {error}; write postgresql://USER@HOST/DATABASE") from None
-    shown = escaped(f"{split.scheme}://{split.hostname or ''}{f':{port}' if port else ''}{split.path}", 200)
+    shown = escaped(f"{split.scheme}://{hosts}{split.path}", 200)
     if split.password is not None or "password=" in split.query:
         raise ConfigError(
             f"the store's URL ({shown}) holds a password; take it out, and set PGPASSWORD or write it into ~/.pgpass"
@@ -86,10 +97,12 @@ def read_address(url: str) -> Address:
         parameters = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         raise ConfigError(f"the store's URL ({shown}) is not valid: {str(error).strip()}") from None
-    host = str(parameters.get("host", ""))
-    if not (host.startswith("/") or host in _LOOPBACK or not host):
+    names = str(parameters.get("host", "")).split(",")
+    if not all(name.startswith("/") or name in _LOOPBACK or not name for name in names):
         parameters.setdefault("sslmode", "verify-full")
         parameters.setdefault("sslrootcert", "system")
+    if len(names) > 1:
+        parameters.setdefault("target_session_attrs", "read-write")
     parameters.setdefault("application_name", "rightcall")
     return Address(url, shown, parameters)
 

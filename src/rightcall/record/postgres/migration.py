@@ -8,6 +8,7 @@ batch is read back and compared before it counts. Until the last step nobody can
 `freeze` on nobody can write to the file, which is kept.
 """
 
+import os
 from collections.abc import Callable
 from hashlib import sha256
 from itertools import islice
@@ -97,11 +98,11 @@ class Source:
     """The file, which is only read; `freeze` alone writes to it."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
-        if not self.path.is_file():
+        self.path = os.path.realpath(path)
+        if not os.path.isfile(self.path):
             raise ConfigError(f"no audit log at {escaped(str(path))}; name the SQLite file that is to be moved")
         clock = SystemClock()
-        runs = Runs(self.path.with_name(self.path.name + "-runs"))
+        runs = Runs(f"{self.path}-runs")
         origin = Origin(self.path, found=False)
         self._readers = Readers(self.path, clock, runs, _PATIENCE, origin, alone=True)
 
@@ -226,9 +227,7 @@ class Migration:
     def _refuse_moved_elsewhere(self) -> None:
         moved = self.source.moved()
         if moved is not None:
-            raise ConfigError(
-                f"{escaped(str(self.source.path))} was moved to {moved.to} on {moved.at}; nothing was changed"
-            )
+            raise ConfigError(f"{escaped(self.source.path)} was moved to {moved.to} on {moved.at}; nothing was changed")
 
     def _refuse_other(self, state: _State) -> None:
         if state.source != fingerprint(self.source.key()):
@@ -284,7 +283,8 @@ class Migration:
         connection, key = self._connected(), self.source.key()
         connection.execute("DELETE FROM nodes")
         connection.execute(
-            "INSERT INTO nodes VALUES (%s, 0, '-infinity', 0, %s, %s)", (_NODE, START, self.source.path.name)
+            "INSERT INTO nodes VALUES (%s, 0, '-infinity', 0, %s, %s)",
+            (_NODE, START, os.path.basename(self.source.path)),
         )
         connection.execute("UPDATE secrets SET value = %s WHERE name = 'key'", (key.hex(),))
         put = "INSERT INTO meta VALUES (%s, %s)"
@@ -315,7 +315,7 @@ class Migration:
             before = self.source.look(lambda tables: tables.pruned()[1])
         elif first.seq != last + 1 or (last and self._hash_of(last) != before):
             raise ConfigError(
-                f"{escaped(str(self.source.path))} no longer fits what was copied of it (record {last:,}); drop the "
+                f"{escaped(self.source.path)} no longer fits what was copied of it (record {last:,}); drop the "
                 f"schema `rightcall` of {self.address.shown} and run the command again"
             )
         for entry in entries:

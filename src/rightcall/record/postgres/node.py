@@ -27,6 +27,7 @@ BEAT_SECONDS = 3
 _KEPT_SECONDS = 2.0
 """How long a number that was taken and not used may still be: the order of numbers follows time so closely."""
 _MOST_NODES = 100_000
+_MOST_NUMBERS = 1_000
 
 LOCK_OWN = "SELECT seq, hash FROM nodes WHERE id = %s AND epoch = %s AND until > clock_timestamp() FOR UPDATE"
 LOCK_JOINING = "SELECT value FROM meta WHERE name = 'nodes' FOR UPDATE"
@@ -53,8 +54,8 @@ class Chain:
 
     def next_number(self, more: Callable[[int], list[int]], *, peek: bool = False) -> int:
         """The next one; `more` asks the server for some."""
-        if not self._numbers:
-            self.take(more(1))
+        if not self._numbers:  # a work that writes many asks ever less often
+            self.take(more(max(1, min(len(self._used), _MOST_NUMBERS))))
         if peek:
             return self._numbers[-1]
         number = self._numbers.pop()

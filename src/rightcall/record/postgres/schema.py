@@ -8,6 +8,7 @@ refused.
     spent        calls and tokens of each caller and day, where they are limited
     running      calls that have begun, each with the node and epoch it is in
     approvals, grants, definitions, tokens, credentials, changes, meta, secrets
+    mark, marks, lines, kinds, calls, cells, …   figures, counted from the records (figures.py)
 
 Plain SQL: no advisory locks, triggers, functions or two-phase commit, so that it also runs on what speaks PostgreSQL
 and is none.
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from rightcall.errors import StoreError
 from rightcall.record.postgres.connection import Address, is_retried, load_driver, unusable
+from rightcall.record.postgres.figures import FIGURES
 
 if TYPE_CHECKING:
     import psycopg
@@ -65,6 +67,11 @@ INSERT INTO changes VALUES ('', 0, '');
 INSERT INTO meta VALUES ('nodes', '')
 """
 
+_BY_NODE = """
+ALTER TABLE changes ADD COLUMN total bigint NOT NULL DEFAULT 0
+"""
+"""Each node counts changes in a row of its own, with how many there were of all when it last did."""
+
 _SPENT = """
 CREATE TABLE spent (
     caller bytea NOT NULL, day text COLLATE "C" NOT NULL, calls bigint NOT NULL, tokens bigint NOT NULL,
@@ -72,7 +79,7 @@ CREATE TABLE spent (
 )
 """
 
-STEPS = (_TABLES, _SPENT)
+STEPS = (_TABLES, FIGURES, _BY_NODE, _SPENT)
 """What leads from each version to the next; a database without our schema is version 0."""
 
 VERSION = len(STEPS)

@@ -7,17 +7,15 @@ with closing(PostgresStore("postgresql://rightcall@db.example/rightcall")) as st
 import os
 import socket
 import struct
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
-from pathlib import Path
-from shutil import rmtree
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet, finalize
 
 from rightcall.errors import StoreError
+from rightcall.record.jobs import Keeper
 from rightcall.record.postgres.connection import (
     Address,
     closed,
@@ -28,6 +26,8 @@ from rightcall.record.postgres.connection import (
     read_address,
     unusable,
 )
+from rightcall.record.postgres.figures import BEGIN_LOOK
+from rightcall.record.postgres.listener import Listener
 from rightcall.record.postgres.node import DatabaseClock
 from rightcall.record.postgres.schema import TIME, check_version, make_days, prepare
 from rightcall.record.postgres.tables import PostgresTables
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _READERS = 2
-"""Connections that look. With the one that writes, a node has three."""
+"""Connections that look. With the one that writes, and the one that hears of answers, a node has four."""
 _PROBE_SECONDS = 0.2
 """How long a server may take to say anything at all."""
 _EXIT_SECONDS = 2.0
@@ -53,7 +53,6 @@ class Readers:
         self._patience = busy_seconds
         self._free = threading.Semaphore(_READERS)
         self._idle: list[tuple[psycopg.Connection[Any], PostgresTables]] = []
-        self._folder = Path(tempfile.mkdtemp(prefix="rightcall-rollup-"))
         self._closed = False
 
     def look(self, work: Callable[[Tables], T]) -> T:
@@ -77,11 +76,10 @@ class Readers:
             self._give_back(connection, tables)
 
     def _begun(self) -> "tuple[psycopg.Connection[Any], PostgresTables]":
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         while self._idle:
             connection, tables = self._idle.pop()
             try:
-                connection.execute(begin)
+                connection.execute(BEGIN_LOOK)
             except load_driver().Error:  # the server was away meanwhile
                 _close(connection, tables)
             else:
@@ -92,13 +90,13 @@ class Readers:
             if isinstance(self._clock, DatabaseClock):
                 ((now,),) = connection.execute(TIME).fetchall()
                 self._clock.tell(now * 1000)
-            connection.execute(begin)
+            connection.execute(BEGIN_LOOK)
         except BaseException as error:
             connection.close()
             if isinstance(error, load_driver().Error):
                 raise fault_of(error, self._address) from error
             raise
-        return connection, PostgresTables(connection, self._clock, None, self._folder / "rollup.db")
+        return connection, PostgresTables(connection, self._clock, None)
 
     def _give_back(self, connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:
         try:
@@ -114,7 +112,6 @@ class Readers:
         self._closed = True
         while self._idle:
             _close(*self._idle.pop())
-        rmtree(self._folder, ignore_errors=True)
 
 
 def _close(connection: "psycopg.Connection[Any]", tables: PostgresTables) -> None:
@@ -144,7 +141,7 @@ class Watch:
             silent = 0.0 if asked is None else monotonic() - asked
             if silent > self._patience:
                 self._writer.give_up(lambda: self._gone("it did not answer in time"))
-            elif silent > self._silence and not answers(self._address):
+            elif silent > self._silence and not answers(self._writer.server or self._address.servers()):
                 self._writer.give_up(lambda: self._gone("the server does not answer"))
             threading.Event().wait(0.05)
 
@@ -157,17 +154,19 @@ class Watch:
         self._thread.join(1.0)
 
 
-def answers(address: Address) -> bool:
-    """Whether a server is there that says anything at all: it is asked whether it would speak TLS."""
-    host, port = str(address.parameters.get("host") or ""), int(address.parameters.get("port") or 5432)
-    first = host.split(",")[0]
+def answers(servers: list[tuple[str, int]]) -> bool:
+    """Whether one of them is there and says anything at all: it is asked whether it would speak TLS."""
+    return any(_says_anything(host, port) for host, port in servers)
+
+
+def _says_anything(host: str, port: int) -> bool:
     try:
-        if first.startswith("/") or not first:
+        if host.startswith("/"):
             probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             probe.settimeout(_PROBE_SECONDS)
-            probe.connect(f"{first or '/var/run/postgresql'}/.s.PGSQL.{port}")
+            probe.connect(f"{host}/.s.PGSQL.{port}")
         else:
-            probe = socket.create_connection((first, port), _PROBE_SECONDS)
+            probe = socket.create_connection((host, port), _PROBE_SECONDS)
         with probe:
             probe.settimeout(_PROBE_SECONDS)
             probe.sendall(struct.pack("!ii", 8, 80877103))
@@ -191,7 +190,10 @@ class PostgresStore:
         self._writer = Writer(self.address, self.clock, busy_seconds, label, keep)
         self._watch = Watch(self.address, self._writer, busy_seconds, silent_seconds)
         self._readers = Readers(self.address, self.clock, busy_seconds)
-        self._parts = self._writer, self._watch, self._readers
+        self._listener = Listener(self.address, busy_seconds)
+        keeper = Keeper(self._readers.look)
+        self._writer.wrote = keeper.wrote
+        self._parts = self._writer, self._watch, self._readers, self._listener, keeper
         self._end = finalize(self, _end, self._parts, _EXIT_SECONDS)
         _STORES.add(self)
         try:
@@ -231,6 +233,11 @@ class PostgresStore:
         if self._forked:
             raise forked(self.address)
         return self._readers.look(work)
+
+    async def next_answer(self, id: str, seconds: float) -> None:
+        if self._forked:
+            raise forked(self.address)
+        await self._listener.wait(id, seconds)
 
     def key(self) -> bytes:
         return self._key
@@ -337,8 +344,10 @@ def _read_key(tables: Tables) -> str:
     return cast("PostgresTables", tables).secret("key")
 
 
-def _end(parts: tuple[Writer, Watch, Readers], timeout: float | None = None) -> None:
-    writer, watch, readers = parts
+def _end(parts: tuple[Writer, Watch, Readers, Listener, Keeper], timeout: float | None = None) -> None:
+    writer, watch, readers, listener, keeper = parts
+    keeper.stop()
+    listener.stop()
     readers.close()
     writer.close(timeout)
     watch.stop()

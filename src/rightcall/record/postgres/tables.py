@@ -2,14 +2,15 @@
 a statement of its own. Readers use it, and works that say nothing beforehand of what they touch, which are done alone.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, json
 
 from rightcall.policy.trust import places_of, stop_at
 from rightcall.policy.types import HOUR, Approval, ApprovalStatus, Credential, Grant, Mark, Pause, Spent, Token
+from rightcall.record.postgres.connection import load_driver
 from rightcall.record.postgres.node import Chain
 from rightcall.record.postgres.schema import partition
 from rightcall.record.tables import START, AuditEntry, Clock, EntryKind, held_bytes, link
@@ -53,6 +54,19 @@ PUT_GRANT = (
     " ON CONFLICT (id) DO UPDATE SET caller = excluded.caller, tool = excluded.tool,"
     " expires_at = excluded.expires_at, doc = excluded.doc"
 )
+CHANGES = "SELECT coalesce(sum(n), 0)::bigint FROM changes"
+"""How many there were on all nodes. Each counts in a row of its own, so that none waits for another's COMMIT."""
+CHANGED_BY = f"coalesce((SELECT by FROM changes WHERE total = ({CHANGES}) LIMIT 1), '')"
+"""The call that made the last one: its node saw as many then as there are. Nobody's, where two were made at once."""
+_WITHOUT_END = (
+    "SELECT seq, hash FROM audit AS begun WHERE seq = ANY(%s) AND NOT EXISTS"
+    " (SELECT 1 FROM audit WHERE call = begun.seq AND call > 0 AND kind = 'end')"
+)
+_LAST_CHANGE = f"SELECT ({CHANGES}), {CHANGED_BY}"
+PUT_CHANGE = (
+    "INSERT INTO changes (space, n, by, total) VALUES (%s, %s, %s, %s) ON CONFLICT (space) DO UPDATE"
+    " SET n = changes.n + excluded.n, by = excluded.by, total = excluded.total"
+)
 _PUT_BEGUN = (
     "INSERT INTO running VALUES (%s, %s, %s, %s, %s) ON CONFLICT (seq) DO UPDATE SET node = excluded.node,"
     " epoch = excluded.epoch"
@@ -83,17 +97,20 @@ def grant_row(grant: Grant) -> tuple[Any, ...]:
 class PostgresTables:
     """Everything that `Tables` asks for. Records are sent before anything else is asked about them, or at the end."""
 
-    def __init__(
-        self, connection: "psycopg.Connection[Any]", clock: Clock, chain: Chain | None, rollup_file: Path | None = None
-    ) -> None:
+    def __init__(self, connection: "psycopg.Connection[Any]", clock: Clock, chain: Chain | None) -> None:
         """`chain` is what a writer adds to; a reader has none."""
         self._connection = connection
         self._clock = clock
         self._chain = chain
         self._stops = places_of()
         self._rollup: Rollup | None = None
-        self._rollup_file = rollup_file
         self._pending: list[Record] = []
+        self._begins: dict[int, AuditEntry] = {}
+        """Records that were fetched beforehand,"""
+        self._open: dict[int, bytes] = {}
+        """those of them that have no end,"""
+        self._last_change: tuple[int, str] | None = None
+        """and how many changes there were."""
         self.begun_calls: list[int] = []
         """Calls that have begun in this transaction, here."""
         self.answers: list[str] = []
@@ -154,6 +171,8 @@ class PostgresTables:
         return [number for (number,) in rows]
 
     def entry(self, seq: int) -> AuditEntry | None:
+        if seq in self._begins:
+            return self._begins[seq]
         row = self._one(f"{_ENTRIES} WHERE seq = %s", seq)
         return None if row is None else AuditEntry(*row)
 
@@ -187,6 +206,8 @@ class PostgresTables:
         return [AuditEntry(*row) for row in rows]
 
     def is_open(self, seq: int, hash: bytes) -> bool:
+        if seq in self._begins:
+            return self._open.get(seq) == hash
         stands = (
             "SELECT 1 FROM audit WHERE seq = %s AND hash = %s AND NOT EXISTS"
             " (SELECT 1 FROM audit WHERE call = %s AND call > 0 AND kind = 'end')"
@@ -250,9 +271,14 @@ class PostgresTables:
 
     def rollup(self) -> "Rollup":
         if self._rollup is None:
-            from rightcall.record.rollup.rollup import Rollup  # late: who only writes needs no figures
+            if self._chain is None:
+                from rightcall.record.postgres.figures import ServerRollup
 
-            self._rollup = Rollup(self._rollup_file, writable=self._rollup_file is not None)
+                self._rollup = ServerRollup(self._connection, load_driver())
+            else:  # inside a transaction that is not ours to end
+                from rightcall.record.rollup.rollup import Rollup
+
+                self._rollup = Rollup(None)
         return self._rollup
 
     def close(self) -> None:
@@ -304,6 +330,7 @@ class PostgresTables:
             self.begun_calls.append(seq)
 
     def ended(self, seq: int) -> None:
+        self._open.pop(seq, None)
         self._do("DELETE FROM running WHERE seq = %s", seq)
 
     def running(self) -> list[int]:
@@ -315,6 +342,19 @@ class PostgresTables:
         old = "node IS NULL AND at < to_char(%s::timestamp - interval '1 day', 'YYYY-MM-DD HH24:MI:SS.MS')"
         rows = self._all(f"SELECT seq FROM running WHERE NOT {_ALIVE} OR ({old}) ORDER BY seq", self.wall())
         return [seq for (seq,) in rows]
+
+    @contextmanager
+    def ending(self, calls: list[int]) -> Generator[None]:
+        """What ending these calls asks for is fetched at once, and what it writes is sent without waiting in between:
+        else each would take some round trips, during which every node waits."""
+        self._own().take(self._more_numbers(len(calls)))
+        self._begins = {row[0]: AuditEntry(*row) for row in self._all(f"{_ENTRIES} WHERE seq = ANY(%s)", calls)}
+        self._open = dict(self._all(_WITHOUT_END, calls))
+        self._last_change = self._one(_LAST_CHANGE)
+        with self._connection.pipeline():
+            yield
+            self.flush()
+        self._begins, self._open, self._last_change = {}, {}, None
 
     # Windows
 
@@ -360,10 +400,14 @@ class PostgresTables:
     # Changes and definitions
 
     def changes(self) -> int:
-        return self._one("SELECT n FROM changes WHERE space = ''")[0]
+        return self._one(CHANGES)[0]
 
     def changed(self, by: str) -> None:
-        self._do("UPDATE changes SET n = n + 1, by = %s WHERE space = '' AND by <> %s", by, by)
+        changes, before = self._last_change or self._one(_LAST_CHANGE)
+        if by != before:
+            self._do(PUT_CHANGE, str(self._own().node), 1, by, changes + 1)
+            if self._last_change is not None:
+                self._last_change = changes + 1, by
 
     def definition(self, tool: str) -> str | None:
         row = self._one("SELECT definition FROM definitions WHERE tool = %s", key_of(tool))

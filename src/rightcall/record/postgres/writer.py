@@ -29,6 +29,7 @@ from rightcall.record.postgres.connection import (
     load_driver,
     unusable,
 )
+from rightcall.record.postgres.listener import CHANNEL
 from rightcall.record.postgres.node import (
     BEAT_SECONDS,
     LEASE_SECONDS,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 _MOST = 256
 """Works of one batch."""
 _GATHER = 0.004
+_IDLE_SECONDS = 1.0
+"""How long a node that has nothing to write waits until it looks after the others."""
 _TRIES = 8
 """How often a transaction is tried again that others were in the way of."""
 _UNREPLICATED = "01000"
@@ -91,7 +94,13 @@ class Writer:
         self._under_way: list[ServerJob] = []
         self.asked: float | None = None
         """Since when the server is being waited for."""
+        self.server: list[tuple[str, int]] = []
+        """The one that is connected to, of those that the address names."""
         self.busy = threading.Event()
+        self.wrote: Callable[[int], object] = lambda _: None
+        """Is told the number of the last record after each batch."""
+        self._moved = 0.0
+        """When this node's lease was last extended."""
         self._gather = 0.0
         """Seconds that a batch waits for more works, where many come at once."""
         self._closed = False
@@ -157,10 +166,11 @@ class Writer:
                 done = [job for job in batch if not job.abandoned]
                 self._doubted += [begun for job in batch if job.abandoned for begun in job.begun]
             wake(done)
+            self.wrote(self._confirmed[0])
         self._leave()
 
     def _take(self) -> list[ServerJob]:
-        """All that waits; the first is waited for, as long as a lease may go without a sign."""
+        """All that waits; the first is waited for, for a while."""
         batch: list[ServerJob] = []
         with suppress(Empty):
             job = self._first()
@@ -180,7 +190,7 @@ class Writer:
         free by earlier gets and the time is over by then; a get that finds nothing takes the lock first."""
         with suppress(Empty):
             return self._queue.get_nowait()
-        return self._queue.get(timeout=BEAT_SECONDS)
+        return self._queue.get(timeout=_IDLE_SECONDS)
 
     def _serve(self, batch: list[ServerJob]) -> None:
         later = list(self._later)
@@ -192,7 +202,7 @@ class Writer:
             some = [job for job in group if not (job.abandoned or (job.future is not None and job.future.cancelled()))]
             if some:
                 self._do(self._together if planned else self._alone, some)
-        if not jobs:
+        if not jobs and monotonic() - self._moved >= BEAT_SECONDS:
             self._do(self._alone_beat, [])
         for job in later:
             self._look_after(job)
@@ -253,8 +263,10 @@ class Writer:
     def _ready(self) -> "tuple[psycopg.Connection[Any], Chain]":
         self.asked = monotonic()
         if self._connection is None or self._connection.closed:
+            self.server = []
             connection = connect(self._address, lock_seconds=self._patience)
             try:
+                self.server = [(connection.info.host, connection.info.port)]
                 if self._chain is None:
                     prepare(connection, self._address)
             except BaseException:
@@ -331,7 +343,7 @@ class Writer:
                     connection.execute("ROLLBACK TO work")
                     chain.go_back(state)
         for name in tables.answers:
-            connection.execute("SELECT pg_notify('rightcall_answers', %s)", (name,))
+            connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
         self._commit(connection, chain, [_move(chain)], jobs)
 
     def _begin(self, connection: "psycopg.Connection[Any]", chain: Chain, own: tuple[int, bytes] | None) -> None:
@@ -396,7 +408,7 @@ class Writer:
             self._resolve(chain, jobs, error)
         if self._unreplicated:
             self._await_standby(connection, chain, jobs)
-        self.asked, self._confirmed = None, (chain.seq, chain.hash)
+        self.asked, self._confirmed, self._moved = None, (chain.seq, chain.hash), monotonic()
 
     def _resolve(self, chain: Chain, jobs: list[ServerJob], error: Exception) -> None:
         """Whether a transaction stands whose end nobody heard. Returns when it does; what it began may run."""

@@ -48,12 +48,12 @@ _UPSERT_CELL = (
     + ", slots = coalesce(excluded.slots, cells.slots)"
 )
 _UPSERT_SPAN = """
-INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
+INSERT INTO spans VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (start) DO UPDATE SET
 first = CASE WHEN excluded.first < spans.first THEN excluded.first ELSE spans.first END,
 last = CASE WHEN excluded.last > spans.last THEN excluded.last ELSE spans.last END,
 low = CASE WHEN excluded.low < spans.low THEN excluded.low ELSE spans.low END,
 high = CASE WHEN excluded.high > spans.high THEN excluded.high ELSE spans.high END,
-calls = spans.calls + excluded.calls, rows = spans.rows + excluded.rows
+calls = spans.calls + excluded.calls, passed = spans.passed + excluded.passed, rows = spans.rows + excluded.rows
 """
 
 
@@ -66,6 +66,9 @@ def _upsert_times(table: str, *key: str) -> str:
 _UPSERT_FAULT = _upsert_times("faults", "start", "line", "error")
 _UPSERT_REPAIR = _upsert_times("repairs", "start", "line", "strategy")
 _UPSERT_RULE = _upsert_times("rules", "start", "caller", "kind", "rule")
+_PUT_TIMES = (
+    "INSERT INTO times VALUES (?, ?, ?, ?) ON CONFLICT (start, part, name) DO UPDATE SET slots = excluded.slots"
+)
 _FIND_LINE = "SELECT id FROM lines WHERE caller = ? AND tool = ? AND provider = ? AND model = ?"
 _ADD_LINE = "INSERT INTO lines (caller, tool, provider, model) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _FIND_KIND = "SELECT id FROM kinds WHERE line = ? AND kind = ? AND decision = ? AND rule = ? AND strategy = ?"
@@ -88,7 +91,7 @@ SELECT seq, at FROM calls WHERE +kind IN (
 _STATUS = {"begin": "pending", "refused": "refused", "waiting": "waiting", "proxied": "proxied"}
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
     """What a call of some kind is counted in."""
 
     line: int
@@ -104,13 +107,15 @@ class _Cell:
     __slots__ = ("numbers", "slots")
 
     def __init__(self) -> None:
-        self.numbers: list[float] = [0] * len(NUMBERS)
+        self.numbers: list[float] = [*[0] * _TOTAL, 0.0]
         self.slots: dict[int, int] = {}
 
 
 _CALLS, _REFUSED, _WAITING, _PROXIED, _SUCCEEDED, _FAILED, _INTERRUPTED, _CACHED, _TOKENS, _TOTAL = range(10)
 _COUNTED_IN = {"begin": (_CALLS,), "refused": (_CALLS, _REFUSED), "waiting": (_WAITING,), "proxied": (_PROXIED,)}
-_IS_CALL = {"begin": 1, "refused": 1, "waiting": 0, "proxied": 0}
+_FIRST, _LAST, _LOW, _HIGH, _SPAN_CALLS, _PASSED, _SPAN_ROWS = range(7)
+"""What is known of a span, in the order of its table."""
+_SPAN_OF = {"begin": _SPAN_CALLS, "refused": _SPAN_CALLS, "proxied": _PASSED}
 _ENDED_IN = {"success": _SUCCEEDED, "interrupted": _INTERRUPTED}
 
 
@@ -133,6 +138,8 @@ class Batch:
         """Of faults, repairs and rules, each by the statement that writes it and its key."""
         self._begun: dict[tuple[str, str | None], tuple[int, str]] = {}
         """The last call that began, by caller and context; None: in any."""
+        self._told_last: dict[tuple[str, str | None], int] = {}
+        """The last message, by caller and context."""
         self._messages: list[tuple[Any, ...]] = []
         self._damaged: list[tuple[int, str, str, str]] = []
 
@@ -156,11 +163,12 @@ class Batch:
 
     def _called(self, entry: AuditEntry, call: CountedCall) -> None:
         seq, at, caller, context, ids = entry.seq, entry.at, call.caller, call.context, self._ids
-        key = (caller, call.tool, call.provider, call.model, entry.kind, call.decision, call.rule, call.strategy)
+        key = (caller, call.tool, call.provider, call.model, entry.kind, call.decision, call.rule, call.fitted)
         number: int | None = ids.get(key)
         if number is None:
             line = self._number(_FIND_LINE, _ADD_LINE, key[:4])
             number = ids[key] = self._number(_FIND_KIND, _ADD_KIND, (line, *key[4:]))
+            ids[number] = Kind(line, entry.kind, caller, call.rule, call.strategy)
         place = None
         if context is not None:
             place = ids.get(context)
@@ -169,7 +177,8 @@ class Batch:
         row: Any = (seq, at, number, place, _STATUS[entry.kind], None, 0, 0, None)
         self._rows[seq] = row  # a plain tuple: it is made in a third of the time
         self._count(seq, at, number, 1)
-        self._spans[at[:MINUTE]][4] += _IS_CALL[entry.kind]
+        if entry.kind in _SPAN_OF:
+            self._spans[at[:MINUTE]][_SPAN_OF[entry.kind]] += 1
         if entry.kind == "begin":
             self._begun[caller, context] = self._begun[caller, None] = seq, at
 
@@ -179,14 +188,14 @@ class Batch:
         self._calls[key] = self._calls.get(key, 0) + by
         span = self._spans.get(minute)
         if span is None:
-            self._spans[minute] = [at, at, seq, seq, 0, by]
+            self._spans[minute] = [at, at, seq, seq, 0, 0, by]
             return
-        span[5] += by
-        span[3] = seq
-        if at > span[1]:
-            span[1] = at
-        elif at < span[0]:
-            span[0] = at
+        span[_SPAN_ROWS] += by
+        span[_HIGH] = seq
+        if at > span[_LAST]:
+            span[_LAST] = at
+        elif at < span[_FIRST]:
+            span[_FIRST] = at
 
     def _ended(self, row: CountedRow, end: Outcome) -> None:
         status: str = end.status
@@ -206,7 +215,8 @@ class Batch:
     def forget(self, row: CountedRow) -> None:
         """A call goes, with whatever came of it."""
         self._count(row.seq, row.at, row.kind, -1)
-        self._spans[row.at[:MINUTE]][4] -= row.status not in ("waiting", "proxied")
+        if row.status != "waiting":
+            self._spans[row.at[:MINUTE]][_PASSED if row.status == "proxied" else _SPAN_CALLS] -= 1
         if row.time is not None:
             self._count_end(row, -1)
 
@@ -248,20 +258,30 @@ class Batch:
             self._widen(minute[:HOUR], span)
 
     def _widen(self, start: str, by: list[Any]) -> None:
-        first, last, low, high, calls, rows = self._spans.get(start, [*by[:4], 0, 0])
-        self._spans[start] = [
-            min(first, by[0]), max(last, by[1]), min(low, by[2]), max(high, by[3]), calls + by[4], rows + by[5]
-        ]  # fmt: skip
+        first, last, low, high, *numbers = self._spans.get(start, [*by[:_SPAN_CALLS], 0, 0, 0])
+        added = [a + b for a, b in zip(numbers, by[_SPAN_CALLS:], strict=True)]
+        self._spans[start] = [min(first, by[0]), max(last, by[1]), min(low, by[2]), max(high, by[3]), *added]
 
     def _told(self, entry: AuditEntry, told: HostNote) -> None:
         said = told.data
-        begun = (0, "")
-        if told.what == "message" and said.used_tools is None:
-            begun = self._begun.get((said.caller, said.context)) or self._begun_earlier(said.caller, said.context)
+        asker, begun, earlier = (said.caller, said.context), (0, ""), 0
+        if told.what == "message":
+            if said.used_tools is None:
+                begun = self._begun.get(asker) or self._begun_earlier(*asker)
+                earlier = self._told_last.get(asker) or self._told_earlier(*asker)
+            self._told_last[asker] = entry.seq
         self._messages.append(
             (entry.seq, entry.at, told.what, said.caller, said.context, said.task, said.used_tools, said.correct,
-             said.turns, said.tool_turns, *begun)
+             said.turns, said.tool_turns, *begun, earlier)
         )  # fmt: skip
+
+    def _told_earlier(self, caller: str, context: str | None) -> int:
+        among = "caller = ? AND what = 'message' AND context"
+        if context is None:
+            found = self._do(f"SELECT max(seq) FROM messages WHERE {among} IS NULL", (caller,))
+        else:
+            found = self._do(f"SELECT max(seq) FROM messages WHERE {among} = ?", (caller, context))
+        return found.fetchone()[0] or 0
 
     def _begun_earlier(self, caller: str, context: str | None) -> tuple[int, str]:
         if context is not None:
@@ -270,10 +290,10 @@ class Batch:
         self._begun[caller, None] = found
         return found
 
-    def _kind(self, number: int) -> _Kind:
+    def _kind(self, number: int) -> Kind:
         found = self._ids.get(number)
         if found is None:
-            found = self._ids[number] = _Kind(*self._do(_KIND, (number,)).fetchone())
+            found = self._ids[number] = Kind(*self._do(_KIND, (number,)).fetchone())
         return found
 
     def _earlier(self, seq: int) -> CountedRow | None:
@@ -295,11 +315,12 @@ class Batch:
             "UPDATE calls SET status = ?, time = ?, tokens = ?, cached = ?, error = ? WHERE seq = ?",
             ((*row[4:], row[0]) for row in self._late.values()),
         )
-        write_many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._messages)
+        write_many("INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._messages)
         write_many("INSERT INTO damaged VALUES (?, ?, ?, ?)", self._damaged)
         self._spread()
         self._add_days()
-        write_many(_UPSERT_CELL, [self._values(*key, cell) for key, cell in self._cells.items()])
+        known = self._known_slots([key for key, cell in self._cells.items() if cell.slots])
+        write_many(_UPSERT_CELL, [self._values(*key, cell, known.get(key)) for key, cell in self._cells.items()])
         self._write_times()
         for statement in (_UPSERT_FAULT, _UPSERT_REPAIR, _UPSERT_RULE):
             own = ((*key[1:], times) for key, times in self._times.items() if key[0] is statement)
@@ -333,10 +354,14 @@ class Batch:
                     own = found.setdefault((start, *part), {})
                     for slot, times in cell.slots.items():
                         own[slot] = own.get(slot, 0) + times
-        for key, slots in found.items():
-            known = self._do("SELECT slots FROM times WHERE start = ? AND part = ? AND name = ?", key).fetchone()
-            kept = write_slots(slots if known is None else _added(read_slots(known[0]), slots))
-            self._do("INSERT OR REPLACE INTO times VALUES (?, ?, ?, ?)", (*key, kept))
+        known = self._known_times(list(found))
+        self._connection.executemany(
+            _PUT_TIMES,
+            [
+                (*key, write_slots(_added(read_slots(known[key]), slots) if key in known else slots))
+                for key, slots in found.items()
+            ],
+        )
 
     def _parts(self, line: int) -> tuple[tuple[str, str], ...]:
         found = self._ids.get(("line", line))
@@ -346,14 +371,21 @@ class Batch:
             self._ids["line", line] = found
         return found
 
-    def _values(self, start: str, line: int, cell: _Cell) -> tuple[Any, ...]:
+    def _values(self, start: str, line: int, cell: _Cell, known: bytes | None) -> tuple[Any, ...]:
         """As the row is to be; the slots with those that it has."""
         slots = cell.slots
-        if slots:
-            found = self._do("SELECT slots FROM cells WHERE start = ? AND line = ?", (start, line)).fetchone()
-            if found is not None and found[0] is not None:
-                slots = _added(read_slots(found[0]), slots)
+        if slots and known is not None:
+            slots = _added(read_slots(known), slots)
         return (start, line, *cell.numbers, write_slots(slots) if cell.slots else None)
+
+    def _known_slots(self, keys: list[tuple[str, int]]) -> dict[tuple[str, int], bytes | None]:
+        """The slots that cells have."""
+        question = "SELECT slots FROM cells WHERE start = ? AND line = ?"
+        return {key: found[0] for key in keys if (found := self._do(question, key).fetchone()) is not None}
+
+    def _known_times(self, keys: list[tuple[str, str, str]]) -> dict[tuple[str, str, str], bytes]:
+        question = "SELECT slots FROM times WHERE start = ? AND part = ? AND name = ?"
+        return {key: found[0] for key in keys if (found := self._do(question, key).fetchone()) is not None}
 
 
 def _added(slots: dict[int, int], more: dict[int, int]) -> dict[int, int]:
@@ -365,8 +397,10 @@ def _added(slots: dict[int, int], more: dict[int, int]) -> dict[int, int]:
 def total_days(connection: sqlite3.Connection, today: str) -> None:
     """Each day before this one gets a total of its own: the sum of its hours."""
 
+    do = connection.execute
+
     def ask(question: str, *values: Any) -> list[Any]:
-        return connection.execute(question, values).fetchall()
+        return do(question, values).fetchall()
 
     hours = f"SELECT DISTINCT substr(start, 1, {DAY}) FROM spans WHERE length(start) = {HOUR} AND start < ?"
     for (day,) in ask(f"{hours} EXCEPT SELECT start FROM spans WHERE length(start) = {DAY}", today):
@@ -375,18 +409,20 @@ def total_days(connection: sqlite3.Connection, today: str) -> None:
         slots: dict[int, dict[int, int]] = {}
         for line, some in ask(f"SELECT line, slots FROM cells {among} AND slots IS NOT NULL", *within):
             slots[line] = _added(slots.get(line, {}), read_slots(some))
-        for line, *numbers in ask(f"SELECT line, {SUMS} FROM cells {among} GROUP BY line", *within):
-            kept = write_slots(slots[line]) if line in slots else None
-            ask(_UPSERT_CELL, day, line, *numbers, kept)
+        cells = ask(f"SELECT line, {SUMS} FROM cells {among} GROUP BY line", *within)
+        connection.executemany(
+            _UPSERT_CELL,
+            [(day, line, *sums, write_slots(slots[line]) if line in slots else None) for line, *sums in cells],
+        )
         sums: dict[tuple[str, str], dict[int, int]] = {}
         for part, name, some in ask(f"SELECT part, name, slots FROM times {among}", *within):
             sums[part, name] = _added(sums.get((part, name), {}), read_slots(some))
         for key, some in sums.items():
-            ask("INSERT INTO times VALUES (?, ?, ?, ?)", day, *key, write_slots(some))
+            do("INSERT INTO times VALUES (?, ?, ?, ?)", (day, *key, write_slots(some)))
         for table, key in (("faults", "line, error"), ("repairs", "line, strategy"), ("rules", "caller, kind, rule")):
-            ask(f"INSERT INTO {table} SELECT ?, {key}, sum(times) FROM {table} {among} GROUP BY {key}", day, *within)
-        ask(
-            "INSERT INTO spans SELECT ?, min(first), max(last), min(low), max(high), sum(calls), sum(rows)"
-            f" FROM spans {among}",
-            day, *within,
+            do(f"INSERT INTO {table} SELECT ?, {key}, sum(times) FROM {table} {among} GROUP BY {key}", (day, *within))
+        do(
+            "INSERT INTO spans SELECT ?, min(first), max(last), min(low), max(high), sum(calls), sum(passed),"
+            f" sum(rows) FROM spans {among}",
+            (day, *within),
         )  # fmt: skip

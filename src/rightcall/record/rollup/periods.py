@@ -8,7 +8,7 @@ are at most 2.5 % (`counts.ERROR`) away from a time that a call really took. Eve
 """
 
 from bisect import bisect_right
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from rightcall.record.calls import Period, PeriodSlots, window_of
 from rightcall.record.counts import Asker, Counts, Durations, Line, Tally, pass_over, unreadable
@@ -48,7 +48,6 @@ def counted(rollup: Rollup, tables: Tables, window: PeriodSlots, caller: str | N
         filler = _Filler(rollup, counts, few)
         filler.fill()
         filler.fill_slots()
-        filler.fill_passed_slots()
         filler.take_open(tables)
         filler.take_messages()
     counts.settle()
@@ -75,13 +74,13 @@ class _Filler:
         lines = rollup.ask(f"SELECT id, caller, tool, provider, model FROM lines{self._whose}", *self._caller)
         self._lines = {number: Line(*names) for number, *names in lines}
         self._spans = rollup.ask(
-            "SELECT start, first, last, calls, rows, low, high FROM spans WHERE start >= ? AND start <= ?"
+            "SELECT start, first, last, calls, passed, rows, low, high FROM spans WHERE start >= ? AND start <= ?"
             f" AND first <= ? AND last >= ? AND length(start) <> {MINUTE} ORDER BY start",
             window.since[:DAY], window.until, window.until, window.since,
         )  # fmt: skip
         self._kinds: str | None = None
         hours = [span for span in self._spans if len(span[0]) == HOUR]
-        self._few = sum(span[4] for span in hours) <= few
+        self._few = sum(span[5] for span in hours) <= few
 
     def _tally(self, line: int) -> Tally:
         name = self._lines[line]
@@ -104,7 +103,7 @@ class _Filler:
         """Days and hours that lie within the period as a whole, and hours of which only a part does."""
         whole: list[str] = []
         cut: list[tuple[str, int, int]] = []
-        for start, first, last, _, _, low, high in self._spans:
+        for start, first, last, _, _, _, low, high in self._spans:
             if whole and start[:DAY] == whole[-1]:  # an hour of a day that counts as a whole
                 continue
             if not self._few and first >= self._window.since and last <= self._window.until:
@@ -138,7 +137,7 @@ class _Filler:
                 self._counts.times.setdefault((part, name), Durations()).add_slots(read_slots(slots), 0.0)
         faults = f"SELECT line, error, sum(times) AS times FROM faults {among}{only} GROUP BY line, error"
         for line, error, times in self._ask(
-            f"SELECT line, text, times FROM ({faults}) JOIN errors ON errors.id = error", *values
+            f"SELECT line, text, times FROM ({faults}) AS found JOIN errors ON errors.id = error", *values
         ):
             self._tally(line).errors[error] += times
         repairs = f"SELECT line, strategy, sum(times) FROM repairs {among}{only} GROUP BY line, strategy"
@@ -185,53 +184,40 @@ class _Filler:
         return f" AND {column} IN ({self._kinds})"
 
     def fill_slots(self) -> None:
-        """Calls in each slot. Slots begin at any moment: hours that are cut in two are added up by minutes, minutes
-        by calls. Of one caller's only hours are known."""
-        counts, whole = self._counts, dict[str, int]()
+        """Calls in each slot, and those that passed through the proxy. Slots begin at any moment: hours that are cut in
+        two are added up by minutes, minutes by calls. Of one caller's only hours are known."""
+        whole = dict[str, int]()
         for span in self._spans:
-            start, calls = span[0], span[3]
+            start = span[0]
             if len(start) == DAY:
                 continue
             slot = self._slot_of(span)
             if slot is not None:
                 whole[start] = slot
-                counts.slots[slot] += 0 if self._whose else calls
+                if not self._whose:
+                    self._add_to_slot(slot, *span[3:5])
                 continue
             for minute in [span] if self._whose else self._minutes(start):
                 slot = None if self._whose else self._slot_of(minute)
                 if slot is not None:
-                    counts.slots[slot] += minute[3]
+                    self._add_to_slot(slot, *minute[3:5])
                 else:
                     self._cut(minute)
         if self._whose:
-            for start, calls in self._sums_in(list(whole), "calls"):
-                counts.slots[whole[start]] += calls
+            for start, calls, passed in self._ask(
+                f"SELECT start, sum(calls), sum(proxied) FROM cells WHERE start IN ({', '.join('?' * len(whole))})"
+                f" AND line IN (SELECT id FROM lines{self._whose}) GROUP BY start",
+                *whole, *self._caller,
+            ):  # fmt: skip
+                self._add_to_slot(whole[start], calls, passed)
 
-    def fill_passed_slots(self) -> None:
-        """Calls through the proxy in each slot; hours that slots cut in two are counted slot by slot."""
-        whole, slots = dict[str, int](), (*self._window.slots, self._window.until + AFTER)
-        for span in self._spans:
-            start, *_, low, high = span
-            if len(start) == DAY:
-                continue
-            slot = self._slot_of(span)
-            if slot is not None:
-                whole[start] = slot
-                continue
-            for at in range(len(slots) - 1):
-                begin, end = max(start, slots[at]), min(start + AFTER, slots[at + 1])
-                if begin < end:
-                    self._counts.passed_slots[at] += self._ask(
-                        "SELECT count(*) FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND at <= ?"
-                        f" AND status = 'proxied'{self._of_caller('kind')}",
-                        low, high, begin, end, self._window.until,
-                    )[0][0]  # fmt: skip
-        for start, passed in self._sums_in(list(whole), "proxied"):
-            self._counts.passed_slots[whole[start]] += passed
+    def _add_to_slot(self, slot: int, calls: int, passed: int) -> None:
+        self._counts.slots[slot] += calls
+        self._counts.passed_slots[slot] += passed
 
     def _minutes(self, hour: str) -> list[Any]:
         return self._ask(
-            "SELECT start, first, last, calls, rows, low, high FROM spans WHERE start > ? AND start < ?"
+            "SELECT start, first, last, calls, passed, rows, low, high FROM spans WHERE start > ? AND start < ?"
             " AND first <= ? AND last >= ?",
             hour, hour + AFTER, self._window.until, self._window.since,
         )  # fmt: skip
@@ -246,19 +232,13 @@ class _Filler:
     def _cut(self, span: Any) -> None:
         """Its calls one by one."""
         start, *_, low, high = span
-        for (at,) in self._ask(
-            "SELECT at FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND at <= ?"
-            f" AND status NOT IN ('waiting', 'proxied'){self._of_caller('kind')}",
+        for at, status in self._ask(
+            "SELECT at, status FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ? AND at <= ?"
+            f" AND status <> 'waiting'{self._of_caller('kind')}",
             low, high, max(start, self._window.since), start + AFTER, self._window.until,
         ):  # fmt: skip
-            self._counts.slots[bisect_right(self._window.slots, at) - 1] += 1
-
-    def _sums_in(self, starts: list[str], column: Literal["calls", "proxied"]) -> list[tuple[str, int]]:
-        return self._ask(
-            f"SELECT start, sum({column}) FROM cells WHERE start IN ({', '.join('?' * len(starts))})"
-            f" AND line IN (SELECT id FROM lines{self._whose}) GROUP BY start",
-            *starts, *self._caller,
-        )  # fmt: skip
+            is_passed = status == "proxied"
+            self._add_to_slot(bisect_right(self._window.slots, at) - 1, not is_passed, is_passed)
 
     def take_open(self, tables: Tables) -> None:
         """What has begun, has not ended and runs in no living process was interrupted."""
@@ -273,33 +253,44 @@ class _Filler:
             self._tally(line).interrupted += seq not in alive and seq <= head
 
     def take_messages(self) -> None:
-        counts, last = self._counts, dict[Asker, int]()
-        only, values = ("", ()) if counts.caller is None else (" AND caller = ?", (counts.caller,))
-        for seq, what, caller, context, task, used, correct, turns, tool_turns, begun, begun_at in self._ask(
-            "SELECT seq, what, caller, context, task, used, correct, turns, tool_turns, begun, begun_at FROM messages"
-            f" WHERE at >= ? AND at <= ?{only} ORDER BY seq",
-            self._window.since, self._window.until, *values,
-        ):  # fmt: skip
-            asker = (caller, context)
-            if context is not None and task == "debug":
-                counts.debugging.add(asker)
-            if what == "diagnosis" and correct is not None:
-                counts.diagnoses[asker] = bool(correct)
-            elif what == "message":
-                if used is None:
-                    used = begun > last.get(asker, 0) and self._began(asker, (last.get(asker, 0), seq), begun_at)
-                last[asker] = seq
-                counts.messages += 1
-                counts.messages_with_tools += bool(used)
-                if turns:
-                    counts.turns[caller] += turns
-                    counts.tool_turns[caller] += tool_turns
-        for caller, context in counts.debugging:
+        counts, window = self._counts, self._window
+        told = "FROM messages WHERE at >= ? AND at <= ?" + ("" if counts.caller is None else " AND caller = ?")
+        values = (window.since, window.until, *self._caller)
+        messages = f"{told} AND what = 'message'"
+        for caller, turns, tool_turns in self._ask(
+            f"SELECT caller, sum(turns), sum(tool_turns) {messages} AND turns <> 0 GROUP BY caller", *values
+        ):
+            counts.turns[caller] += turns
+            counts.tool_turns[caller] += tool_turns
+        for caller, context, correct in self._ask(
+            f"SELECT caller, context, correct {told} AND what = 'diagnosis' AND correct IS NOT NULL ORDER BY seq",
+            *values,
+        ):
+            counts.diagnoses[caller, context] = bool(correct)
+        for caller, context in self._ask(
+            f"SELECT DISTINCT caller, context {told} AND task = 'debug' AND context IS NOT NULL", *values
+        ):
+            counts.debugging.add((caller, context))
             counts.begun[caller, context] = self._begun((caller, context), (0, 2**63 - 1))
+        self._take_used(messages, values)
 
-    def _began(self, asker: Asker, between: tuple[int, int], last_at: str) -> bool:
-        """Whether a call of the period began between two records, the last of which at that time."""
-        return self._window.since <= last_at <= self._window.until or bool(self._begun(asker, between))
+    def _take_used(self, messages: str, values: tuple[str, ...]) -> None:
+        """Messages in which a tool was used: as they say themselves, else where a call has begun since the one before
+        of the same caller and context."""
+        counts, since, until = self._counts, self._window.since, self._window.until
+        began = "used IS NULL AND begun > earlier"
+        count, used, odd = self._ask(
+            f"SELECT count(*), sum(CASE WHEN {began} AND begun_at >= ? AND begun_at <= ? OR used THEN 1 ELSE 0 END),"
+            f" sum(CASE WHEN {began} AND (begun_at < ? OR begun_at > ?) THEN 1 ELSE 0 END) {messages}",
+            since, until, since, until, *values,
+        )[0]  # fmt: skip
+        counts.messages, counts.messages_with_tools = count, used or 0
+        if odd:  # the clock was set, or the last call began before the period
+            for *asker, earlier, seq in self._ask(
+                f"SELECT caller, context, earlier, seq {messages} AND {began} AND (begun_at < ? OR begun_at > ?)",
+                *values, since, until,
+            ):  # fmt: skip
+                counts.messages_with_tools += bool(self._begun((asker[0], asker[1]), (earlier, seq)))
 
     def _begun(self, asker: Asker, between: tuple[int, int]) -> int:
         caller, context = asker

@@ -10,17 +10,16 @@ decision is ever taken by it, and it is no part of the chain. Writers pay nothin
 """
 
 import sqlite3
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import inf
-from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from rightcall.record.rollup.batch import Batch, total_days
-from rightcall.record.rollup.tables import DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
-from rightcall.record.tables import Tables
+from rightcall.record.rollup.tables import AFTER, DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
+from rightcall.record.tables import AuditEntry, Tables
 
 STEP: Final = 10_000
 """Records that are counted in one transaction."""
@@ -41,7 +40,7 @@ class Rollup:
     """Of one audit, for one reader at a time."""
 
     def __init__(
-        self, path: Path | None, newest: Callable[[int], bytes | None] = lambda _seq: None, *, writable: bool = True
+        self, path: str | None, newest: Callable[[int], bytes | None] = lambda _seq: None, *, writable: bool = True
     ) -> None:
         """`newest` gives the hash of a record in the audit as it is now, also where whoever reads it sees an earlier
         state. Without a path, or where nothing may be written, all of it is in memory."""
@@ -128,6 +127,12 @@ class Rollup:
             return self._newest(mark.seq) == mark.hash
         return entry is not None and entry.hash == mark.hash
 
+    def clear(self) -> None:
+        """All is counted anew by whoever asks next."""
+        self._do("BEGIN IMMEDIATE")
+        self._do("UPDATE mark SET seq = ?, hash = ?, first = ?, generation = ?", self._cleared(self.mark()))
+        self._do("COMMIT")
+
     def _cleared(self, mark: Mark) -> Mark:
         for table in TABLES:
             self._do(f"DELETE FROM {table}")
@@ -138,9 +143,10 @@ class Rollup:
         oldest = tables.oldest()
         if mark.first >= oldest:
             return mark
+        self._forget_days(oldest)
         gone = self.ask(f"{ROWS} WHERE seq < ? ORDER BY seq LIMIT {STEP}", oldest)
         through = oldest if len(gone) < STEP else gone[-1][0] + 1
-        batch = Batch(self._connection, {})
+        batch = self._batch({})
         for row in gone:
             batch.forget(CountedRow(*row))
         batch.write()
@@ -159,20 +165,40 @@ class Rollup:
         self._do("DELETE FROM errors WHERE id NOT IN (SELECT error FROM faults)")
         return mark._replace(first=oldest, generation=mark.generation + 1)
 
+    def _forget_days(self, oldest: int) -> None:
+        """Days that are over and of which no call is left go as a whole, however many calls they had."""
+        days = self.ask(f"SELECT start, low, high FROM spans WHERE length(start) = {DAY} AND high < ?", oldest)
+        for day, low, high in days:
+            for table in ("cells", "times", "faults", "repairs", "rules", "spans"):
+                self._do(f"DELETE FROM {table} WHERE start >= ? AND start < ?", (day, day + AFTER))
+            gone = "DELETE FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
+            self._do(gone, (low, high, day, day + AFTER))
+
+    def _batch(self, ids: dict[Any, Any]) -> Batch:
+        return Batch(self._connection, ids)
+
+    def _next(self, tables: Tables, mark: Mark) -> Iterable[AuditEntry]:
+        """The records that are counted next."""
+        return islice(tables.entries(mark.seq), STEP)
+
+    def _total_days(self, today: str) -> None:
+        total_days(self._connection, today)
+
     def _taken(self, tables: Tables, mark: Mark) -> Mark:
         """Count the next records."""
         if mark.first < tables.oldest():
             return mark
         known, ids = self._ids
         if known != mark.generation or len(ids) > _REMEMBERED:
-            ids = {}
+            few = {} if known != mark.generation else {key: one for key, one in ids.items() if type(key) is not str}
+            ids = few if len(few) <= _REMEMBERED else {}  # contexts come and go, most lines stay
             self._ids = mark.generation, ids
-        batch = Batch(self._connection, ids)
+        batch = self._batch(ids)
         entry = None
-        for entry in islice(tables.entries(mark.seq), STEP):
+        for entry in self._next(tables, mark):
             batch.take(entry)
         batch.write()
         if entry is not None and entry.at[:DAY] != self._today:
             self._today = entry.at[:DAY]
-            total_days(self._connection, self._today)
+            self._total_days(self._today)
         return mark if entry is None else mark._replace(seq=entry.seq, hash=entry.hash)

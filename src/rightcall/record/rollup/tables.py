@@ -8,10 +8,11 @@ import os
 import sqlite3
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from msgspec import msgpack
+
+from rightcall.record.sqlite_file import as_uri
 
 MINUTE: Final = 16
 HOUR: Final = 13
@@ -21,7 +22,7 @@ AFTER: Final = "\x7f"
 """Behind every time that begins as what stands before it."""
 _BUSY_MS: Final = 2_000
 
-VERSION: Final = 1
+VERSION: Final = 3
 
 _SCHEMA = """
 CREATE TABLE mark (seq INTEGER NOT NULL, hash BLOB NOT NULL, first INTEGER NOT NULL, generation INTEGER NOT NULL);
@@ -64,22 +65,24 @@ CREATE TABLE rules (
 ) WITHOUT ROWID;
 CREATE TABLE spans (
     start TEXT PRIMARY KEY, first TEXT NOT NULL, last TEXT NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL,
-    calls INTEGER NOT NULL, rows INTEGER NOT NULL
+    calls INTEGER NOT NULL, passed INTEGER NOT NULL, rows INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE messages (
     seq INTEGER PRIMARY KEY, at TEXT NOT NULL, what TEXT NOT NULL, caller TEXT NOT NULL, context TEXT, task TEXT,
     used INTEGER, correct INTEGER, turns INTEGER NOT NULL, tool_turns INTEGER NOT NULL, begun INTEGER NOT NULL,
-    begun_at TEXT NOT NULL
+    begun_at TEXT NOT NULL, earlier INTEGER NOT NULL
 );
 CREATE INDEX messages_at ON messages (at);
+CREATE INDEX messages_of ON messages (caller, context, seq);
 CREATE TABLE damaged (seq INTEGER PRIMARY KEY, at TEXT NOT NULL, caller TEXT NOT NULL, why TEXT NOT NULL)
 """
 """A line is a caller, a tool and who wrote the call; a kind is a line and what was decided, so that a filter is a set
 of kinds. `cells` are the calls of a line within an hour, or within a day that is over; with them `faults` by error,
-`repairs` by strategy (but `direct`) and `rules`; and `times`, how long the calls of each tool, caller, provider and
-model took, all lines together. `spans` says of minutes, hours and such days when their first and
-their last call was, and between which numbers all of them are: calls need no index by time or kind, which would cost
-more than all the rest."""
+`repairs` by strategy (but `direct`; calls lifted from the text among them) and `rules`; and `times`, how long the
+calls of each tool, caller, provider and model took, all lines together. `spans` says of minutes, hours and such days
+when their first and their last call was, between which numbers all of them are, and how many `passed` through the
+proxy: calls need no index by time or kind, which would cost more than all the rest. Of a message are known the call
+of its caller and context that began last, and the message `earlier`."""
 
 TABLES = (
     "lines", "kinds", "contexts", "errors", "calls", "cells", "faults", "repairs", "rules", "spans", "messages",
@@ -117,14 +120,14 @@ ROWS = f"SELECT {', '.join(CountedRow._fields)} FROM calls"
 # ── the file ──
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def opened(path: str) -> sqlite3.Connection:
     """The file, made where it is missing, and made anew where it is not ours; memory where that cannot be."""
     for _ in range(2):
         connection = None
         try:
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600))
-            connection = _connect(f"{path.as_uri()}?mode=rw")
+            connection = _connect(f"{as_uri(path)}?mode=rw")
             connection.execute("PRAGMA journal_mode = WAL")
             if _made(connection):
                 return connection
@@ -147,12 +150,12 @@ def _is_damage(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def in_memory(path: Path | None) -> sqlite3.Connection:
+def in_memory(path: str | None) -> sqlite3.Connection:
     """Beginning with what the file knows, where there is one."""
     connection = _connect("file::memory:")
-    if path is not None and path.is_file():
+    if path is not None and os.path.isfile(path):
         with suppress(sqlite3.Error):
-            source = _connect(f"{path.as_uri()}?mode=ro")
+            source = _connect(f"{as_uri(path)}?mode=ro")
             try:
                 if _is_ours(source):
                     source.backup(connection)

@@ -1,0 +1,229 @@
+"""What a server of the command line is made of: the audit log, the tokens beside it, the gateway, tools that it runs
+itself, the practice client and the console. The same for a server in one process and for each of its workers.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from argparse import Namespace
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from rightcall.base.secrets import Redactor
+from rightcall.cli.options import database_of, places, policy_file
+from rightcall.cli.serve_log import Lines, teller
+from rightcall.errors import ConfigError, StoreError
+from rightcall.policy.settings import Policy
+from rightcall.proxy.gates import Options, watches
+from rightcall.record.tables import Store
+
+if TYPE_CHECKING:
+    from rightcall.doctor.traffic import PracticeClient
+    from rightcall.executor.door import Door
+    from rightcall.policy.watch import PolicyInForce
+    from rightcall.server.access import Access
+    from rightcall.server.app import Service
+    from rightcall.server.mcp import Endpoint
+    from rightcall.server.own_tools import OwnTools
+    from rightcall.server.recording import Facts, Recording
+    from rightcall.server.workers.seat import Seat
+
+
+class Wanted(NamedTuple):
+    """What is to be served: the upstream at `url`; `gateway` also joins the MCP servers of the policy, where it has
+    any; `seat` is a worker's."""
+
+    url: str
+    gateway: bool
+    seat: Seat | None = None
+
+
+class Assembled(NamedTuple):
+    service: Service
+    endpoint: Endpoint | None
+    recording: Recording | None
+    client: PracticeClient | None
+
+
+def treatment(options: Namespace, policy: Policy) -> Options:
+    """How answers are treated."""
+    treated = Options(options.retry, options.mode == "observe", options.teach, options.lift)
+    options.observe = treated.observe or watches(policy)
+    return treated
+
+
+@contextmanager
+def assembled(
+    options: Namespace, wanted: Wanted, policy: PolicyInForce, access: Access, lines: Lines
+) -> Generator[Assembled]:
+    """The server, ready to be run, and closed at the end."""
+    from rightcall.base.telemetry.sdk import start_exporting
+    from rightcall.executor.notices import warn_of_notices
+    from rightcall.server.access import Callers
+    from rightcall.server.app import Parts, assemble
+
+    recording = _recording(options, policy.current)
+    beside = tokens_alone(options) if recording is None else None
+    callers = None if beside is None else Callers(beside)
+    endpoint = None
+    try:
+        if wanted.gateway and policy.current.servers:
+            endpoint = open_endpoint(options, lines.say, wanted.seat)
+        client = _practice_client(options, recording)
+        parts = Parts(
+            recording, callers, _watcher(options, lines, _redactor(policy, recording), client), endpoint,
+            _own_tools(options, policy.current, wanted.seat), seat=wanted.seat,
+            ending=None if client is None else client.stop,
+        )  # fmt: skip
+        treated = treatment(options, policy.current)
+        service = assemble(wanted.url, policy, treated, access, parts, provider=options.provider)
+        start_exporting(service.proxy.telemetry)
+        if parts.own is None and (wanted.seat is None or wanted.seat.tells):  # an executor of its own says it by itself
+            warn_of_notices(policy.current)
+        yield Assembled(service, endpoint, recording, client)
+    finally:
+        if recording is not None:
+            _stop(recording)
+        if beside is not None:
+            beside.close()
+
+
+@contextmanager
+def console_of(options: Namespace, found: Assembled, policy: PolicyInForce, seat: Seat | None) -> Generator[list[str]]:
+    """The console beside the server, on the same store; without an audit there is nothing to show."""
+    if found.recording is None:
+        yield []
+        return
+    from rightcall.cli.console import console_beside
+
+    bound = None if seat is None else seat.console
+    if seat is not None and bound is None:
+        yield []
+        return
+    with console_beside(options, found.recording.store, policy, found.service, bound) as told:
+        yield told
+
+
+def _watcher(
+    options: Namespace, lines: Lines, redactor: Callable[[], Redactor], client: PracticeClient | None
+) -> Callable[[Facts], None] | None:
+    """Prints what was done; nothing of the practice client's requests."""
+    if options.quiet:
+        return None
+    watcher = teller(lines, redactor, places(options))
+    return watcher if client is None else _without_practice(watcher)
+
+
+def _own_tools(options: Namespace, policy: Policy, seat: Seat | None) -> OwnTools | None:
+    if not options.servers:
+        return None
+    if not policy.servers:
+        raise ConfigError("`--servers`: the policy has no MCP server; add one as [servers.NAME]")
+    from rightcall.executor.executor import Executor
+    from rightcall.server.own_tools import OwnTools
+
+    store = "memory" if options.no_audit else None
+    executor = Executor.open(options.root, policy_file(options), code=False, store=store)
+    executor.reach = None if seat is None else seat.opening("tools")
+    return OwnTools(executor)
+
+
+def _recording(options: Namespace, policy: Policy) -> Recording | None:
+    if options.no_audit:
+        return None
+    from rightcall.server.recording import open_recording
+
+    try:
+        return open_recording(policy, policy_file(options), root=options.root)
+    except StoreError as error:
+        why = str(error).removesuffix(" Nothing was run.")
+        raise StoreError(
+            f"{why}\n`--root DIR` stores the audit log elsewhere, `--no-audit` records nothing", error.fault
+        ) from None
+
+
+def tokens_alone(options: Namespace) -> Store | None:
+    """The store, for its tokens, where no audit is kept; None where there is none."""
+    path = database_of(options)
+    if not os.path.exists(path):
+        return None
+    from rightcall.record.sqlite import SqliteStore
+
+    return SqliteStore(path)
+
+
+def _redactor(policy: PolicyInForce, recording: Recording | None) -> Callable[[], Redactor]:
+    """The audit's own; without an audit one of the same rules."""
+
+    if recording is not None:
+        return lambda: recording.redactor
+    key = os.urandom(32)
+    return lambda: Redactor(key, policy.current.settings.audit.redact)
+
+
+def _practice_client(options: Namespace, recording: Recording | None) -> PracticeClient | None:
+    if recording is None or not getattr(options, "practice", False):
+        return None
+    from rightcall.doctor.traffic import PracticeClient
+
+    return PracticeClient(recording.store, options.root)
+
+
+def _without_practice(tell: Callable[[Facts], None]) -> Callable[[Facts], None]:
+    """The calls of the practice client are in the console: here they would push its link off the screen."""
+    from rightcall.doctor.traffic import CALLER
+
+    return lambda facts: None if facts.caller == CALLER else tell(facts)
+
+
+def _stop(recording: Recording) -> None:
+    """Where the server was ended at once, it has not been stopped yet; then little time is left."""
+    recording.stop(timeout=1.0)
+    if left := recording.state.waiting:
+        logging.getLogger("rightcall").error("%d records of calls could not be written before the end", left)
+
+
+# ── the gateway ──
+# The MCP gateway as the commands start it: the policy file's servers, its door, and what people are told.
+
+
+def open_endpoint(options: Namespace, tell: Callable[[str], None], seat: Seat | None = None) -> Endpoint:
+    """The gateway and its endpoint. Without an audit it remembers in memory only. Of several workers one tells which
+    servers came and went."""
+    from rightcall.mcp.gateway.shared import Place, SharedGateway
+    from rightcall.mcp.links import open_link
+    from rightcall.server.mcp import Endpoint
+
+    if seat is None:
+        return Endpoint(SharedGateway(open_door(options), open_link, news=tell))
+    place = Place(seat.hello.name, seat.opening)
+
+    def news(text: str) -> None:
+        if seat.tells:
+            tell(text)
+
+    return Endpoint(SharedGateway(open_door(options), open_link, news=news, place=place), seat.hello.name)
+
+
+def open_door(options: Namespace) -> Door:
+    from rightcall.executor.door import Door
+
+    store = "memory" if getattr(options, "no_audit", False) else None
+    try:
+        return Door.open("gateway", policy_file(options), strict=True, root=options.root, store=store, remote=True)
+    except StoreError as error:
+        why = str(error).removesuffix(" Nothing was run.")
+        raise StoreError(f"{why}\n--root DIR keeps the audit elsewhere", error.fault) from None
+
+
+def say_stopping(running: int, endpoint: Endpoint | None, tell: Callable[[str], None]) -> None:
+    if endpoint is not None:
+        endpoint.stop()  # its streams would never finish by themselves
+    if running:
+        tell(f"finishing {running} request{'' if running == 1 else 's'}; Ctrl-C again ends at once")
+
+
+def reachable(host: str) -> str:
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # every address is also this one

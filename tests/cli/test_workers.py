@@ -1,0 +1,243 @@
+"""Several workers as one server: real processes at one socket."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from support import tool_server
+from support.cli import Runner, start, write_trusted
+from support.proxies import request
+from support.workers import Server, lives, serving_with, with_server
+
+pytestmark = [
+    pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="workers are found through /proc"),
+    pytest.mark.xdist_group("workers"),
+    pytest.mark.promise("H-03", "H-04"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("workers")
+
+
+@pytest.fixture(scope="module")
+def started(folder: Path) -> Iterator[Server]:
+    with serving_with(folder, 2, "--policy", with_server(folder), "--quiet") as found:
+        yield found
+
+
+@pytest.fixture
+def server(started: Server) -> Iterator[Server]:
+    yield started
+    started.hang_up()
+
+
+def text_of(got: Any) -> str:
+    return got.json["result"]["content"][0]["text"]
+
+
+def test_each_worker_serves_its_share_and_the_figures_are_what_the_clients_counted(server: Server) -> None:
+    before = server.counted()
+    connections = server.connections(10)
+    shares = [sum(one.worker == name for one in connections) for name in {one.worker for one in connections}]
+    assert sorted(shares) == [5, 5]
+    for one in connections:
+        for _ in range(4):
+            assert one.get("/v1/models").status == 200
+        one.close()
+    assert server.counted() - before == 40
+
+
+def test_a_session_is_found_from_every_worker_and_its_server_runs_once(server: Server, folder: Path) -> None:
+    first, second = server.at_each().values()
+    session = first.initialize()
+    assert session.startswith(f"{first.worker}.")
+    for one in (first, second, first, second):
+        assert text_of(one.call("tools_echo", {"text": one.worker}, session)) == one.worker
+    assert len(tool_server.starts(folder)) == 1
+    assert second.delete(session).status == 200
+    assert first.call("tools_echo", {"text": "gone"}, session).status == 404
+
+
+@pytest.mark.parametrize("session", ["w99.abc", "w0.", "nothing", "../w1.abc"])
+def test_a_session_whose_worker_is_gone_is_told_as_the_specification_says(server: Server, session: str) -> None:
+    got = server.connect().call("tools_echo", {"text": "x"}, session)
+    assert (got.status, got.json["error"]["message"]) == (404, "Session not found")
+
+
+def test_a_session_is_its_callers_at_every_worker(server: Server, folder: Path, run: Runner) -> None:
+    made = run("token", "new", "--as", "teacher", "--json", "--policy", str(folder / "rightcall.toml")).json
+    own = server.at_each()
+    session = next(iter(own.values())).initialize()
+    stranger = made["urls"]["anthropic"]
+    body = json.encode({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    told = {"mcp-session-id": session, "content-type": "application/json"}
+    answers = [request("POST", stranger, "/mcp", body, told).status for _ in range(6)]
+    assert answers == [404] * 6
+
+
+def test_a_question_may_be_answered_at_another_worker(server: Server) -> None:
+    first, second = server.at_each().values()
+    able = {"elicitation": {"form": {}}}
+    asked = first.call_alone("tools_save", {"text": "x"}, able).json["result"]
+    assert asked["resultType"] == "input_required"
+    (key,) = asked["inputRequests"]
+    said = {key: {"action": "decline"}}
+    more: dict[str, Any] = {"requestState": asked["requestState"], "inputResponses": said}
+    got = second.call_alone("tools_save", {"text": "x"}, able, **more)
+    assert got.status == 200
+    assert got.json["result"]["isError"], "it was declined, and so it was not run"
+    again = first.call_alone("tools_save", {"text": "x"}, able, **more)
+    assert again.json != got.json, "the state counts once"
+
+
+def test_balancers_are_told_without_a_token_and_nothing_secret(server: Server) -> None:
+    for path, status in (("/health/live", "ok"), ("/health/ready", "ready")):
+        got = request("GET", server.told["address"], path)
+        assert (got.status, got.json) == (200, {"status": status})
+
+
+def test_the_console_knows_its_visitors_at_every_worker(server: Server, folder: Path, run: Runner) -> None:
+    policy = str(folder / "rightcall.toml")
+    link = run("console", "link", "--json", "--policy", policy).json["url"]
+    assert link.startswith(server.told["console"])
+    path = link.removeprefix(server.told["console"])
+    got = request("POST", server.told["console"], path, b"", {"origin": server.told["console"]})
+    cookie = got.headers["set-cookie"].partition(";")[0]
+    pages = [request("GET", server.told["console"], "/", None, {"cookie": cookie}).status for _ in range(8)]
+    assert pages == [200] * 8
+
+
+def test_an_edit_of_the_policy_counts_at_every_worker(server: Server, folder: Path) -> None:
+    connections = server.at_each().values()
+    session = {one.worker: one.initialize() for one in connections}
+    file = folder / "rightcall.toml"
+    before = file.read_text()
+    try:
+        file.write_text(before.replace("[servers.tools]\n", '[servers.tools]\ndeny = ["echo"]\n'))
+
+        def refused(one: Any) -> bool:
+            return bool(one.call("tools_echo", {"text": "x"}, session[one.worker]).json["result"].get("isError"))
+
+        server.until(lambda: all(map(refused, connections)))
+        server.until(lambda: "policy reloaded" in (folder / "stderr").read_text())
+    finally:
+        file.write_text(before)
+
+
+@pytest.mark.long
+def test_a_worker_that_was_killed_is_started_again_and_its_figures_stay(tmp_path: Path) -> None:
+    with serving_with(tmp_path, 2, "--quiet") as server:
+        assert [server.ask().status for _ in range(10)] == [200] * 10
+        pids = server.worker_pids()
+        server.until(lambda: server.counted() == 10)
+        os.kill(pids[0], signal.SIGKILL)
+        server.until(lambda: not lives(pids[0]))
+        assert [server.ask().status for _ in range(10)] == [200] * 10
+        server.until(lambda: len(set(server.worker_pids()) - {pids[0]}) == 2)
+        assert server.counted() == 20
+        log = (tmp_path / "stderr").read_text()
+        assert f"worker {pids[0]} was ended by SIGKILL; another one starts" in log
+
+
+@pytest.mark.long
+def test_a_stopped_worker_hangs_nobody_and_its_session_is_not_waited_for(tmp_path: Path) -> None:
+    with serving_with(tmp_path, 2, "--policy", with_server(tmp_path), "--quiet") as server:
+        found = server.at_each()
+        sessions = {name: one.initialize() for name, one in found.items()}
+        stopped = server.worker_pids()[0]
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            assert [server.ask().status for _ in range(64)] == [200] * 64
+            assert server.counted() == 64
+            here = server.connect()
+            (other,) = set(sessions) - {here.worker}
+            assert here.call("tools_echo", {"text": "x"}, sessions[other]).status == 404
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        assert here.call("tools_echo", {"text": "x"}, sessions[here.worker]).status == 200
+
+
+@pytest.mark.long
+def test_sighup_replaces_all_workers_and_no_request_fails(tmp_path: Path) -> None:
+    with serving_with(tmp_path, 2, "--policy", with_server(tmp_path), "--quiet") as server:
+        old = set(server.worker_pids())
+        kept = server.connect()
+        session = kept.initialize()
+        failures: list[object] = []
+        asked, over = [0], threading.Event()
+
+        def keep_asking(*, reconnect: bool) -> None:
+            one = server.connect()
+            while not over.is_set():
+                try:
+                    got = one.get("/v1/models")
+                    asked[0] += 1
+                    if got.status != 200:
+                        failures.append(got)
+                    if reconnect or got.headers.get("connection") == "close":
+                        one.close()
+                        one = server.connect()
+                except Exception as fault:  # noqa: BLE001  whatever it is, it is one
+                    failures.append(fault)
+                    one = server.connect()
+
+        threads = [threading.Thread(target=keep_asking, kwargs={"reconnect": nth == 0}) for nth in range(4)]
+        for one in threads:
+            one.start()
+        server.process.send_signal(signal.SIGHUP)
+        server.until(lambda: "2 workers were replaced" in (tmp_path / "stderr").read_text())
+        assert kept.call("tools_echo", {"text": "still"}, session).status == 200, "its session lives on for a while"
+        new = server.connect()
+        assert new.worker not in (kept.worker,)
+        assert text_of(new.call("tools_echo", {"text": "still"}, session)) == "still"
+        assert new.delete(session).status == 200
+        kept.close()
+        over.set()
+        for one in threads:
+            one.join()
+        assert failures == []
+        assert asked[0] > 0
+        server.until(lambda: not old & set(server.worker_pids()))
+        assert server.counted() == asked[0]
+        assert len(tool_server.starts(tmp_path)) == 1, "the MCP server outlives its workers"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_worker_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
+    with serving_with(tmp_path, 2, "--policy", with_server(tmp_path), "--quiet") as server:
+        pids = [*server.worker_pids(), *tool_server.starts(tmp_path)]
+        assert len(pids) == 3
+        server.process.send_signal(number)
+        assert server.process.wait(60) == (143 if number == signal.SIGTERM else -9)
+        server.until(lambda: not any(map(lives, pids[:2])))
+
+
+@pytest.mark.long
+def test_one_worker_reloads_its_policy_at_sighup_and_goes_on(tmp_path: Path) -> None:
+    file = write_trusted(tmp_path / "rightcall.toml", "version = 1\n")
+    with serving_with(tmp_path, 1, "--policy", str(file), "--quiet") as server:
+        assert server.worker_pids() == []
+        write_trusted(file, 'version = 1\n[gate.hosts.proxy]\nmode = "observe"\n')
+        server.process.send_signal(signal.SIGHUP)
+        server.until(lambda: server.ask().status == 200 and "policy reloaded" in (tmp_path / "stderr").read_text())
+        assert server.process.poll() is None
+
+
+@pytest.mark.long
+def test_what_is_wrong_is_said_once(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / ".rightcall").write_text("not a folder")
+    process = start("serve", "--workers", "2", "--root", str(tmp_path), "--port", "0")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, b"")
+    assert err.count(b"error:") == 1
+    for text in ("0", "129", "many"):
+        assert run("serve", "--workers", text).code == 2
