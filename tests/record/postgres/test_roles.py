@@ -102,7 +102,7 @@ def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -
 def test_with_the_role_that_reads_commands_show_everything_and_a_write_is_refused(roles: Roles, run: Runner) -> None:
     with closing(opened(roles.owner)) as store:
         try_call(store, request_of(at=store.clock.now()))
-    for words in (("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads")):
+    for words in (("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads"), ("stats",)):
         done = run(*words, "--store", roles.read)
         assert done.code == 0, (words, done.err)
     with closing(PostgresReader(roles.read)) as reader:

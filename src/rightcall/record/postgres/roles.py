@@ -9,6 +9,7 @@ one that can only read. As SQL, for a person who reviews and runs it.
 import re
 
 from rightcall.errors import ConfigError
+from rightcall.record.postgres.figures import FIGURES
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _APPEND = (
@@ -26,8 +27,9 @@ _APPEND = (
     ("credentials", "SELECT"),
     ("secrets", "SELECT"),
     ("meta", "SELECT"),
+    *((name, "SELECT, INSERT, UPDATE, DELETE") for name in re.findall(r"CREATE TABLE (\w+)", FIGURES)),
 )
-"""What a node does with each table."""
+"""What a node does with each table. Figures can be counted anew from the records: nodes may change them."""
 _SECRET = ("secrets",)
 
 
