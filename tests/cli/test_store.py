@@ -80,3 +80,52 @@ def test_pruning_makes_the_file_smaller(run: Runner, file: Path) -> None:
     before = file.stat().st_size
     assert run("audit", "prune", "--keep", "5", "--yes", "--by", "ann", "--store", str(file)).code == 0
     assert file.stat().st_size < before / 5
+
+
+@pytest.mark.postgres
+def test_the_doctor_flags_a_server_that_can_lose_what_it_confirmed(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psycopg
+
+    from rightcall.cli import doctor
+    from rightcall.record.postgres import PostgresStore
+
+    monkeypatch.setattr(doctor, "_servers", list)
+
+    def told(url: str) -> str:
+        return next(
+            one["text"] for one in run("doctor", "--json", "--store", url).json["checks"] if one["name"] == "store"
+        )
+
+    with shared("postgres18").database() as url:
+        PostgresStore(url, silent_seconds=30, busy_seconds=30).close()
+        assert "fsync is off" in told(url)
+        name = url.partition("@/")[2].partition("?")[0]
+        shared("postgres18").run(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        assert "synchronous_commit is off" in told(url)
+        shared("postgres18").run(f"ALTER DATABASE {name} SET synchronous_commit = on")
+        assert "asynchronous" not in told(url)
+        standby = psycopg.pq.PGconn.connect(f"{url}&replication=true".encode())
+        try:
+            position = standby.exec_(b"IDENTIFY_SYSTEM").get_value(0, 2) or b"0/0"
+            standby.exec_(b"START_REPLICATION PHYSICAL " + position)
+            assert "replication is asynchronous" in told(url)
+        finally:
+            standby.finish()
+
+
+@pytest.mark.postgres
+def test_an_export_as_csv_names_the_node(run: Runner) -> None:
+    from rightcall.record.postgres import PostgresStore
+
+    with shared("postgres18").database() as url:
+        with (
+            closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as one,
+            closing(PostgresStore(url, silent_seconds=30, busy_seconds=30)) as two,
+        ):
+            one.transact(add())
+            two.transact(add())
+        header, *rows = run("audit", "export", "--format", "csv", "--store", url).out.splitlines()
+        assert header.endswith(",hash,node")
+        assert {row.rpartition(",")[2] for row in rows} == {"0", "1"}

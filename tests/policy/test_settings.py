@@ -254,7 +254,8 @@ WRONG = [
     ('path = "logs/audit.db"', 'path = "logs/"', 50, 'not "logs/"'),
     ('path = "logs/audit.db"', 'path = "a\\u0000b"', 50, 'not "a\\u0000b"'),
     ('redact = ["pin"]', 'redact = ["pin*"]', 51, "audit.redact[0]"),
-    ("[audit]", "[audit]\nkeep = 3", 50, "audit.keep: unknown key; expected one of: path, redact"),
+    ("[audit]", "[audit]\nkept = 3", 50, "audit.kept: unknown key"),
+    ("[audit]", "[audit]\nkeep = 3", 50, "audit.keep: must be a text"),
 ]  # fmt: skip
 
 

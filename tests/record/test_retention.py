@@ -150,11 +150,11 @@ def test_a_span_that_is_too_small_is_refused(said: str, problem: str, tmp_path: 
         with pytest.raises(PolicyError, match=problem):
             load_policy(file)
     else:
-        assert load_policy(file).settings.audit.keep == 0
+        assert load_policy(file).settings.audit.keep_days == 0
 
 
 def test_a_policy_that_was_only_found_removes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "rightcall.toml"
     file.write_text('version = 1\n[audit]\nkeep = "52w"\n')
-    assert load_policy(file).settings.audit.keep == 364
-    assert load_policy(FoundPolicy(str(file), quiet=True)).settings.audit.keep == 0
+    assert load_policy(file).settings.audit.keep_days == 364
+    assert load_policy(FoundPolicy(str(file), quiet=True)).settings.audit.keep_days == 0

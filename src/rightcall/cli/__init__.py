@@ -46,7 +46,7 @@ COMMANDS: Final = {
     "token": "Create, list and revoke the tokens of HTTP clients",
     "pause": "Stop every tool call on the store; without a policy file, on the whole machine",
     "resume": "Let tool calls run again after `pause`",
-    "audit": "Show, verify, export and prune the audit log",
+    "audit": "Show, verify, export, prune and erase the audit log",
     "store": "Move the store to a PostgreSQL server, prepare its tables, print its roles",
     "stats": "Show how tools were used: calls, success, times and refusals",
     "ask": "Ask a model about this folder; it reads the code until it can answer",

@@ -396,11 +396,15 @@ def _check_store(options: Namespace) -> Check:
             return Check("store", "missing", f"{path}: nothing is recorded yet")
         with closing(look_into(options)) as store:
             (last, _), held = store.look(lambda tables: (tables.head(), tables.paused()))
+            risks: list[str] = getattr(store, "risks", list)()  # of a server
     except RightCallError as error:
         return Check("store", "wrong", str(error), verify, "Check the audit log.")
     if held is not None:
         text = f"{path}: all calls are paused since {held.since} UTC by {held.by}"
         return Check("store", "wrong", text, f"rightcall resume{places(options)}", "Let tool calls run again.")
+    if risks:
+        why = "See how the server keeps what it confirms, and change its settings."
+        return Check("store", "wrong", f"{path}: {'; '.join(risks)}", "rightcall docs scale", why)
     return Check("store", "ok", f"{path}: {many(last, 'record')}")
 
 

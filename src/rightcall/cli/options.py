@@ -665,11 +665,11 @@ def open_store(options: Namespace, *, create: bool = False) -> "Store":
     if url := server_of(options):
         from rightcall.record.postgres import PostgresStore  # late: it needs an extra
 
-        return PostgresStore(url, keep=policy_of(options).settings.audit.keep)
+        return PostgresStore(url, keep=policy_of(options).settings.audit.keep_days)
     path = database_of(options) if create else _existing(options)
     from rightcall.record.sqlite import SqliteStore
 
-    keep = 0 if options.store is not None else policy_of(options).settings.audit.keep
+    keep = 0 if options.store is not None else policy_of(options).settings.audit.keep_days
     return SqliteStore(path, found=found_in(options) is not None, keep=keep)
 
 

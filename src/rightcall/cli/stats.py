@@ -365,7 +365,7 @@ def _opened(options: Namespace) -> "Store":
     try:
         return open_store(options)
     except StoreError as error:
-        if error.fault != "read-only":
+        if error.fault not in ("read-only", "denied"):
             raise
         return cast("Store", look_into(options))
 

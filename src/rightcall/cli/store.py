@@ -22,7 +22,7 @@ EXAMPLES = """\
 examples:
   rightcall store migrate .rightcall/audit.db postgresql://rightcall@db.example/rightcall --dry-run
   rightcall store migrate .rightcall/audit.db postgresql://rightcall@db.example/rightcall
-  rightcall store prepare postgresql://rightcall@db.example/rightcall --days 60
+  rightcall store prepare postgresql://rightcall@db.example/rightcall --ahead 60
   rightcall store roles | psql postgresql://rightcall@db.example/rightcall
 """
 
@@ -40,7 +40,7 @@ def arguments(parser: ArgumentParser) -> None:
     prepare = action("prepare", "Make or update the tables on a server, and those of the days to come")
     prepare.add_argument("url", metavar="URL", help="The database, with the role that owns the tables")
     prepare.add_argument(
-        "--days", type=number_within(1, _MOST_DAYS), default=60, metavar="N", help="Days to prepare (default: 60)"
+        "--ahead", type=number_within(1, _MOST_DAYS), default=60, metavar="N", help="Days to prepare (default: 60)"
     )
     json_option(prepare)
     roles = action("roles", "Print the SQL of a role that may only append and one that may only read")
@@ -122,7 +122,7 @@ def _prepare(options: Namespace) -> int:
         raise ConfigError("expected a URL: `rightcall store prepare postgresql://OWNER@HOST/DATABASE`")
     from rightcall.record.postgres.store import prepare_days  # late: it needs an extra
 
-    shown, last = prepare_days(options.url, options.days)
+    shown, last = prepare_days(options.url, options.ahead)
     told = f"The tables of {shown} are up to date, and ready for records until {last}."
     tell(options, {"store": shown, "until": last}, lambda _: [told])
     return OK

@@ -183,7 +183,7 @@ class Door:
         self.store: Store = open_store(
             "memory" if setup.store is None and self._file is None else setup.store,
             store_place(self._policy.current, self._file, self.root), None,
-            found_folder(self._policy.current, self._file, self.root), self._policy.current.settings.audit.keep,
+            found_folder(self._policy.current, self._file, self.root), self._policy.current.settings.audit.keep_days,
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
         self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store))

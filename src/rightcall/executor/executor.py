@@ -196,7 +196,7 @@ class Executor:
             current, file = self._policy.current, self._policy_file
             self._store = open_store(
                 self._setup.store, store_place(current, file, self.root), self._setup.clock,
-                found_folder(current, file, self.root), current.settings.audit.keep,
+                found_folder(current, file, self.root), current.settings.audit.keep_days,
             )  # fmt: skip
             self._redactor = self._new_redactor()
             self._note_policy("loaded")

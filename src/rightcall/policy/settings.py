@@ -447,8 +447,13 @@ class Audit(Struct, frozen=True):
     path: str = ".rightcall/audit.db"
     redact: tuple[str, ...] = ()
     """Names of arguments that are secret, besides the built-in ones."""
-    keep: int = 0
-    """Days after which records are removed by themselves; 0: never."""
+    keep: str = ""
+    """How long records are kept, as `400d` or `52w`; empty: for ever."""
+
+    @property
+    def keep_days(self) -> int:
+        """0: for ever."""
+        return int(self.keep[:-1]) * (7 if self.keep.endswith("w") else 1) if self.keep else 0
 
 
 class StoreSettings(Struct, frozen=True):

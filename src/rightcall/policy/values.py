@@ -288,11 +288,11 @@ def read_settings(source: Source, document: Table) -> Settings:
 _LEAST_DAYS, _MOST_DAYS = 7, 36_500
 
 
-def _days(source: Source, path: KeyPath, value: Any) -> int:
-    """`400d` or `52w`, in days; empty for ever."""
+def _span(source: Source, path: KeyPath, value: Any) -> str:
+    """`400d` or `52w`; empty for ever."""
     text = source.text_of(path, value).strip()
     if not text:
-        return 0
+        return text
     number, unit = text[:-1], text[-1]
     if unit not in ("d", "w") or not number.isdecimal() or len(number) > 6:
         raise source.wrong(path, f'must be days or weeks, such as "400d" or "52w", not {render_json(text)}')
@@ -302,7 +302,7 @@ def _days(source: Source, path: KeyPath, value: Any) -> int:
             path, f'must be from "{_LEAST_DAYS}d" to "{_MOST_DAYS}d", not {render_json(text)}: what is removed is gone '
             "for good; `rightcall audit prune` removes more, once",
         )  # fmt: skip
-    return days
+    return text
 
 
 def _store_url(source: Source, path: KeyPath, value: Any) -> str:
@@ -461,4 +461,4 @@ _CALLER: Readers = {
     "records": word(Records),
     "rooms": exact_names,
 }
-_AUDIT: Readers = {"path": file_path, "redact": exact_names, "keep": _days}
+_AUDIT: Readers = {"path": file_path, "redact": exact_names, "keep": _span}

@@ -18,7 +18,21 @@ from msgspec import DecodeError, Struct, json
 from rightcall.record.tables import START, AuditEntry, Tables, encode
 from rightcall.record.verify import checkpoints, heads_through
 
-COLUMNS: Final = ("seq", "at", "kind", "call", "caller", "tool", "decision", "rule", "status", "body", "prev", "hash")
+COLUMNS: Final = (
+    "seq",
+    "at",
+    "kind",
+    "call",
+    "caller",
+    "tool",
+    "decision",
+    "rule",
+    "status",
+    "body",
+    "prev",
+    "hash",
+    "node",
+)
 """Of the CSV; from `caller` to `status` they repeat what stands in the body."""
 SEARCHED: Final = 20_000
 """Records that one page is searched in: a fraction of a second; the next page goes on behind them."""
@@ -190,7 +204,7 @@ def csv_row(entry: AuditEntry, before: bytes | None) -> str:
     told = [body.get(name, "") for name in COLUMNS[4:9]]
     prev = "" if before is None else before.hex()
     cells = [entry.at, entry.kind, str(entry.call), *told, text_of(entry), prev, entry.hash.hex()]
-    return csv_line([entry.seq, *cells])
+    return csv_line([entry.seq, *cells, entry.node])
 
 
 def csv_line(values: Sequence[Any]) -> str:

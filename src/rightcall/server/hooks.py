@@ -78,7 +78,7 @@ class Doors:
         known = self._stores.get(found_in)
         if known is None:
             path = store_place(policy, self._policy, folder)
-            known = self._stores[found_in] = open_store(None, path, None, found_in, policy.settings.audit.keep)
+            known = self._stores[found_in] = open_store(None, path, None, found_in, policy.settings.audit.keep_days)
         return known
 
     def close(self) -> None:

@@ -735,7 +735,11 @@ def open_recording(
     file = None if policy_file is None else os.path.abspath(policy_file)
     folder = existing_folder(root)
     opened = open_store(
-        store, store_place(policy, file, folder), clock, found_folder(policy, file, folder), policy.settings.audit.keep
+        store,
+        store_place(policy, file, folder),
+        clock,
+        found_folder(policy, file, folder),
+        policy.settings.audit.keep_days,
     )
     recording = Recording(opened, policy, owned=opened is not store)
     recording.note_policy("loaded", policy)

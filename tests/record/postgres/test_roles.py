@@ -31,7 +31,7 @@ def roles(server: Server, url: str, run: Runner) -> Iterator[Roles]:
     """A database that its owner has prepared, and the two other roles."""
     short = uuid4().hex[:8]
     append, read = f"append_{short}", f"read_{short}"
-    prepared = run("store", "prepare", url, "--days", "3")
+    prepared = run("store", "prepare", url, "--ahead", "3")
     assert prepared.code == 0, prepared.err
     sql = run("store", "roles", "--append", append, "--read", read)
     database = url.partition("@/")[2].partition("?")[0]
@@ -102,7 +102,7 @@ def test_the_server_refuses_to_change_or_remove_a_record_with_it(roles: Roles) -
 def test_with_the_role_that_reads_commands_show_everything_and_a_write_is_refused(roles: Roles, run: Runner) -> None:
     with closing(opened(roles.owner)) as store:
         try_call(store, request_of(at=store.clock.now()))
-    for words in (("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads")):
+    for words in (("audit", "tail"), ("audit", "verify"), ("audit", "export"), ("audit", "heads"), ("stats",)):
         done = run(*words, "--store", roles.read)
         assert done.code == 0, (words, done.err)
     with closing(PostgresReader(roles.read)) as reader:

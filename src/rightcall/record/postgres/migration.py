@@ -427,7 +427,8 @@ def _put_rest(connection: "psycopg.Connection[Any]", tables: PostgresTables, res
         rows = [(key_of(scope), n, at, call) for scope, n, at, call in rest.marks]
         connection.execute(INSERT_MARKS, [list(column) for column in zip(*rows, strict=True)])
         connection.execute("INSERT INTO locks SELECT DISTINCT scope FROM windows ON CONFLICT DO NOTHING")
-    connection.execute("UPDATE changes SET n = %s, by = %s WHERE space = ''", rest.changes)
+    count, by = rest.changes
+    connection.execute("UPDATE changes SET n = %s, total = %s, by = %s WHERE space = ''", (count, count, by))
 
 
 def _rest_on(connection: "psycopg.Connection[Any]", tables: PostgresTables) -> _Rest:

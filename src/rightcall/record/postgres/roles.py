@@ -9,7 +9,7 @@ one that can only read. As SQL, for a person who reviews and runs it.
 import re
 
 from rightcall.errors import ConfigError
-from rightcall.record.rollup.tables import TABLES as FIGURES
+from rightcall.record.postgres.figures import FIGURES
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}", re.ASCII)
 _APPEND = (
@@ -24,13 +24,13 @@ _APPEND = (
     ("grants", "SELECT, INSERT, UPDATE, DELETE"),
     ("spent", "SELECT, INSERT, UPDATE, DELETE"),
     ("documents", "SELECT, INSERT, UPDATE, DELETE"),
-    *((table, "SELECT, INSERT, UPDATE, DELETE") for table in ("mark", "marks", *FIGURES)),
     ("tokens", "SELECT"),
     ("credentials", "SELECT"),
     ("secrets", "SELECT"),
     ("meta", "SELECT"),
+    *((name, "SELECT, INSERT, UPDATE, DELETE") for name in re.findall(r"CREATE TABLE (\w+)", FIGURES)),
 )
-"""What a node does with each table. Figures are counted from the records: whoever changes them changes no record."""
+"""What a node does with each table. Figures can be counted anew from the records: nodes may change them."""
 _SECRET = ("secrets", "documents")
 """Saved requests hold what users wrote as they wrote it."""
 
@@ -57,7 +57,7 @@ def roles_sql(append: str, read: str, tables: list[str]) -> str:
         *(f"GRANT SELECT ON rightcall.{table} TO {read};" for table in tables if table not in _SECRET),
         "",
         "-- Then give each a password (\\password), or let it in by certificate. Every month or so, as the owner:",
-        "--   rightcall store prepare postgresql://OWNER@HOST/DATABASE --days 60",
+        "--   rightcall store prepare postgresql://OWNER@HOST/DATABASE --ahead 60",
     ]
     return "\n".join(lines)
 

@@ -291,12 +291,50 @@ class PostgresReader:
     def shelf(self, kind: Kind) -> ServerShelf:
         return ServerShelf(self.address.shown, kind, self.look)
 
+    def risks(self) -> list[str]:
+        """Settings of the server with which records that were confirmed can get lost."""
+        with closing(connect(self.address, lock_seconds=_READERS)) as connection:
+            try:
+                rows = connection.execute(_SETTINGS).fetchall()
+                (standbys,) = connection.execute(_STANDBYS).fetchone() or (0,)
+            except load_driver().Error as error:
+                raise fault_of(error, self.address) from error
+        return _risks(dict(rows), standbys)
+
     def strangeness(self, _tables: Tables) -> str:
         """Nobody can put another server in the place of this one by moving a file."""
         return ""
 
     def close(self) -> None:
         self._readers.close()
+
+
+_SETTINGS = (
+    "SELECT name, setting FROM pg_settings"
+    " WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names')"
+)
+_STANDBYS = "SELECT count(*) FROM pg_stat_replication WHERE coalesce(state, '') <> 'backup'"
+
+
+def _risks(settings: dict[str, str], standbys: int) -> list[str]:
+    """
+    >>> _risks({"fsync": "off", "synchronous_commit": "on"}, 0)
+    ['fsync is off: a crash of the machine can damage or lose the audit']
+    """
+    found: list[str] = []
+    if settings.get("fsync") == "off":
+        found.append("fsync is off: a crash of the machine can damage or lose the audit")
+    if settings.get("full_page_writes") == "off":
+        found.append("full_page_writes is off: a crash of the machine can damage the audit")
+    waits = settings.get("synchronous_commit", "on")
+    if waits == "off":
+        found.append("synchronous_commit is off: a crash loses records that were confirmed")
+    elif standbys and (waits == "local" or not settings.get("synchronous_standby_names", "").strip()):
+        found.append(
+            "replication is asynchronous: a failover loses records that were confirmed; set synchronous_standby_names "
+            "and synchronous_commit = on"
+        )
+    return found
 
 
 def prepare_days(url: str, days: int) -> tuple[str, str]:

@@ -83,7 +83,7 @@ class Writer:
         self._errors: Any = load_driver()
         self._connection: psycopg.Connection[Any] | None = None
         self._chain: Chain | None = None
-        self._confirmed = 0
+        self._confirmed = 0, b""
         """The last record that is known to stand."""
         self._unreplicated = False
         self._doubted: list[tuple[int, bytes]] = []
@@ -166,7 +166,7 @@ class Writer:
                 done = [job for job in batch if not job.abandoned]
                 self._doubted += [begun for job in batch if job.abandoned for begun in job.begun]
             wake(done)
-            self.wrote(self._confirmed)
+            self.wrote(self._confirmed[0])
         self._leave()
 
     def _take(self) -> list[ServerJob]:
@@ -293,7 +293,7 @@ class Writer:
             put = "INSERT INTO locks SELECT * FROM unnest(%s::bytea[]) ON CONFLICT DO NOTHING"
             connection.execute(put, (missing,))
             looked = lock_and_look(connection, chain, wants)
-        self._begin(chain, looked.own)
+        self._begin(connection, chain, looked.own)
         chain.take(looked.numbers)
         tables = BatchTables(connection, self._clock, chain, wants, looked)
         alone: list[ServerJob] = []
@@ -316,7 +316,7 @@ class Writer:
         """Nothing is to be done but to say that this node lives."""
         connection, chain = self._ready()
         connection.execute("BEGIN")
-        self._begin(chain, connection.execute(LOCK_OWN, (chain.node, chain.epoch)).fetchone())
+        self._begin(connection, chain, connection.execute(LOCK_OWN, (chain.node, chain.epoch)).fetchone())
         self._commit(connection, chain, [_move(chain)], jobs)
 
     def _alone(self, jobs: list[ServerJob]) -> None:
@@ -325,7 +325,7 @@ class Writer:
         connection.execute("BEGIN")
         connection.execute(LOCK_JOINING)
         others = sum(alive for node, alive in connection.execute(LOCK_ALL).fetchall() if node != chain.node)
-        self._begin(chain, connection.execute(LOCK_OWN, (chain.node, chain.epoch)).fetchone())
+        self._begin(connection, chain, connection.execute(LOCK_OWN, (chain.node, chain.epoch)).fetchone())
         ((now,),) = connection.execute(TIME).fetchall()
         if others or not chain.left():
             chain.drop_numbers()
@@ -346,16 +346,28 @@ class Writer:
             connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, name))
         self._commit(connection, chain, [_move(chain)], jobs)
 
-    def _begin(self, chain: Chain, own: tuple[int, bytes] | None) -> None:
-        if own is None:
-            self._chain, self._confirmed = None, 0
-            raise fenced(self._address, chain)
-        if own[0] < self._confirmed:
-            what = f"the last record that this node wrote (number {self._confirmed}) is no longer in it"
-            then = "It was put back from a copy, or failed over to a standby that lagged behind: compare them first."
+    def _begin(self, connection: "psycopg.Connection[Any]", chain: Chain, own: tuple[int, bytes] | None) -> None:
+        if own[0] < self._confirmed[0] if own is not None else self._is_gone(connection):
+            what = f"the last record that this node wrote (number {self._confirmed[0]}) is no longer in it"
+            then = (
+                "It was put back from a copy, or failed over to a standby that lagged behind: compare them, then "
+                "restart what was running."
+            )
             raise unusable(self._address, what, then, "replaced")
+        if own is None:
+            self._chain, self._confirmed = None, (0, b"")
+            raise fenced(self._address, chain)
         chain.begin(*own)
         self.asked = None
+
+    def _is_gone(self, connection: "psycopg.Connection[Any]") -> bool:
+        """Whether what this node wrote last is neither there nor pruned."""
+        seq, own = self._confirmed
+        found = connection.execute("SELECT hash FROM audit WHERE seq = %s", (seq,)).fetchone() if seq else (own,)
+        if found is not None:
+            return found[0] != own
+        (oldest,) = connection.execute("SELECT min(seq) FROM audit").fetchone() or (None,)
+        return oldest is None or oldest <= seq
 
     def _standing(self, now: int, latest: int) -> Any:
         if isinstance(self._clock, DatabaseClock):
@@ -396,7 +408,7 @@ class Writer:
             self._resolve(chain, jobs, error)
         if self._unreplicated:
             self._await_standby(connection, chain, jobs)
-        self.asked, self._confirmed, self._moved = None, chain.seq, monotonic()
+        self.asked, self._confirmed, self._moved = None, (chain.seq, chain.hash), monotonic()
 
     def _resolve(self, chain: Chain, jobs: list[ServerJob], error: Exception) -> None:
         """Whether a transaction stands whose end nobody heard. Returns when it does; what it began may run."""
