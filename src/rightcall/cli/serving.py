@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from rightcall.server.workers.seat import Seat
 
 
+_LONGEST_GATHER = 0.25
+"""Seconds that records of the proxy wait to share a commit, at most."""
+
+
 class Wanted(NamedTuple):
     """What is to be served: the upstream at `url`; `gateway` also joins the MCP servers of the policy, where it has
     any; `seat` is a worker's."""
@@ -65,7 +69,7 @@ def assembled(
     from rightcall.server.access import Callers
     from rightcall.server.app import Parts, assemble
 
-    recording = _recording(options, policy.current)
+    recording = _recording(options, policy.current, 1 if wanted.seat is None else wanted.seat.hello.workers)
     beside = tokens_alone(options) if recording is None else None
     callers = None if beside is None else Callers(beside)
     endpoint = None
@@ -138,13 +142,15 @@ def _own_tools(options: Namespace, policy: Policy, seat: Seat | None, store: Sto
     return OwnTools(executor)
 
 
-def _recording(options: Namespace, policy: Policy) -> Recording | None:
+def _recording(options: Namespace, policy: Policy, workers: int) -> Recording | None:
+    """Each of several workers writes less often, so that all together commit as often as one server."""
     if options.no_audit:
         return None
-    from rightcall.server.recording import open_recording
+    from rightcall.server.recording import Backlog, open_recording
 
+    gather = min(Backlog().gather * workers, _LONGEST_GATHER)
     try:
-        return open_recording(policy, policy_file(options), root=options.root)
+        return open_recording(policy, policy_file(options), root=options.root, backlog=Backlog(gather))
     except StoreError as error:
         why = str(error).removesuffix(" Nothing was run.")
         raise StoreError(

@@ -728,7 +728,7 @@ class Recording:
 
 def open_recording(
     policy: Policy, policy_file: str | os.PathLike[str] | None = None, *, root: str | os.PathLike[str] = ".",
-    store: Store | Literal["memory"] | None = None, clock: Clock | None = None,
+    store: Store | Literal["memory"] | None = None, clock: Clock | None = None, backlog: Backlog = _BACKLOG,
 ) -> Recording:  # fmt: skip
     """The audit that an executor with this policy would use: a database beside the policy file, without one below
     `root`; or "memory", or a store that stays open. Raises StoreError when it cannot be used from the start."""
@@ -741,7 +741,7 @@ def open_recording(
         found_folder(policy, file, folder),
         policy.settings.audit.keep_days,
     )
-    recording = Recording(opened, policy, owned=opened is not store)
+    recording = Recording(opened, policy, owned=opened is not store, backlog=backlog)
     recording.note_policy("loaded", policy)
     return recording
 
