@@ -160,10 +160,10 @@ class Rollup:
             self._do(f"DELETE FROM {table} WHERE times = 0")
         if through < oldest:
             return mark._replace(first=through)
-        self._do("DELETE FROM kinds WHERE id NOT IN (SELECT kind FROM calls)")
+        self._do("DELETE FROM kinds WHERE id NOT IN (SELECT DISTINCT kind FROM calls)")
         self._do("DELETE FROM lines WHERE NOT EXISTS (SELECT 1 FROM kinds WHERE line = lines.id)")
         self._do("DELETE FROM contexts WHERE NOT EXISTS (SELECT 1 FROM calls WHERE context = contexts.id)")
-        self._do("DELETE FROM errors WHERE id NOT IN (SELECT error FROM faults)")
+        self._do("DELETE FROM errors WHERE id NOT IN (SELECT DISTINCT error FROM faults)")
         return mark._replace(first=oldest, generation=mark.generation + 1)
 
     def _forget_days(self, oldest: int) -> bool:
