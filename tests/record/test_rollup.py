@@ -237,6 +237,20 @@ def test_an_end_that_comes_later_counts_where_its_call_began(store: Store, clock
     assert (found.total.failed, found.total.succeeded, found.total.errors["late"]) == (1, 1, 1)
 
 
+def test_a_day_that_was_pruned_goes_in_steps(store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollup, "STEP", 1)
+    diary = fill(store, clock, 20)
+    clock.advance(90_000)
+    diary.ran()
+    store.look(lambda tables: tables.rollup().catch_up(tables))
+    store.transact(lambda tables: prune(tables, keep=2, by="ada", now=clock.now()))
+    steps = 1
+    while store.look(lambda tables: tables.rollup().catch_up(tables, 0.0)):
+        steps += 1
+    assert steps > 3
+    assert miscounted(store) == []
+
+
 def test_counting_goes_on_where_it_stopped(store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollup, "STEP", 7)
     fill(store, clock)

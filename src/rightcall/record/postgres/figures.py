@@ -61,9 +61,9 @@ CREATE TABLE calls (
 CREATE INDEX calls_context ON calls (context, seq) WHERE context IS NOT NULL;
 CREATE INDEX calls_open ON calls (seq) WHERE status = 'pending';
 CREATE TABLE cells (
-    start text COLLATE "C" NOT NULL, line integer NOT NULL, calls bigint NOT NULL, refused bigint NOT NULL,
-    waiting bigint NOT NULL, proxied bigint NOT NULL, succeeded bigint NOT NULL, failed bigint NOT NULL,
-    interrupted bigint NOT NULL, cached bigint NOT NULL, tokens bigint NOT NULL, total double precision NOT NULL,
+    start text COLLATE "C" NOT NULL, line integer NOT NULL, calls integer NOT NULL, refused integer NOT NULL,
+    waiting integer NOT NULL, proxied integer NOT NULL, succeeded integer NOT NULL, failed integer NOT NULL,
+    interrupted integer NOT NULL, cached integer NOT NULL, tokens bigint NOT NULL, total double precision NOT NULL,
     slots bytea, PRIMARY KEY (start, line)
 );
 CREATE TABLE times (
@@ -71,16 +71,16 @@ CREATE TABLE times (
     slots bytea NOT NULL, PRIMARY KEY (start, part, name)
 );
 CREATE TABLE faults (
-    start text COLLATE "C" NOT NULL, line integer NOT NULL, error integer NOT NULL, times bigint NOT NULL,
+    start text COLLATE "C" NOT NULL, line integer NOT NULL, error integer NOT NULL, times integer NOT NULL,
     PRIMARY KEY (start, line, error)
 );
 CREATE TABLE repairs (
-    start text COLLATE "C" NOT NULL, line integer NOT NULL, strategy text COLLATE "C" NOT NULL, times bigint NOT NULL,
+    start text COLLATE "C" NOT NULL, line integer NOT NULL, strategy text COLLATE "C" NOT NULL, times integer NOT NULL,
     PRIMARY KEY (start, line, strategy)
 );
 CREATE TABLE rules (
     start text COLLATE "C" NOT NULL, caller text COLLATE "C" NOT NULL, kind text COLLATE "C" NOT NULL,
-    rule text COLLATE "C" NOT NULL, times bigint NOT NULL, PRIMARY KEY (start, caller, kind, rule)
+    rule text COLLATE "C" NOT NULL, times integer NOT NULL, PRIMARY KEY (start, caller, kind, rule)
 );
 CREATE TABLE spans (
     start text COLLATE "C" PRIMARY KEY, first text COLLATE "C" NOT NULL, last text COLLATE "C" NOT NULL,
@@ -115,6 +115,8 @@ _RAISE_FLOOR = (
 )
 _IN_THE_WAY = ("55P03", "40001", "40P01", "42501", "25006")
 """Another node counts, or this role may only read."""
+_TEXT = 25
+"""The number of that type at the server."""
 _CALLS = ("begin", "refused", "waiting", "proxied")
 _KIND = ("line", "kind", "decision", "rule", "strategy")
 _LONGEST_NAME, _LONGEST_TEXT = 150, 600
@@ -201,11 +203,11 @@ def _unnest(types: str) -> str:
 
 
 _COLUMNS = {
-    "cells": "text integer" + " bigint" * 9 + " float8 bytea",
+    "cells": "text integer" + " integer" * 8 + " bigint float8 bytea",
     "times": "text text text bytea",
-    "faults": "text integer integer bigint",
-    "repairs": "text integer text bigint",
-    "rules": "text text text text bigint",
+    "faults": "text integer integer integer",
+    "repairs": "text integer text integer",
+    "rules": "text text text text integer",
     "spans": "text text text" + " bigint" * 5,
 }
 """The types of what is added to."""
@@ -281,8 +283,10 @@ class ServerRollup(Rollup):
         self._before: dict[int, CountedRow] = {}
 
     def ask(self, question: str, *values: Any) -> list[Any]:
-        rows = self._do(question, values).fetchall()
-        if any(type(one) is str and "\x10" in one for row in rows for one in row):
+        cursor = self._do(question, values)
+        rows = cursor.fetchall()
+        texts = [place for place, column in enumerate(cursor.description or ()) if column.type_code == _TEXT]
+        if any("\x10" in "".join([row[place] or "" for row in rows]) for place in texts):
             return [tuple(told(one) if type(one) is str else one for one in row) for row in rows]
         return rows
 

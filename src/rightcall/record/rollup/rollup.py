@@ -143,7 +143,8 @@ class Rollup:
         oldest = tables.oldest()
         if mark.first >= oldest:
             return mark
-        self._forget_days(oldest)
+        if not self._forget_days(oldest):
+            return mark
         gone = self.ask(f"{ROWS} WHERE seq < ? ORDER BY seq LIMIT {STEP}", oldest)
         through = oldest if len(gone) < STEP else gone[-1][0] + 1
         batch = self._batch({})
@@ -159,20 +160,26 @@ class Rollup:
             self._do(f"DELETE FROM {table} WHERE times = 0")
         if through < oldest:
             return mark._replace(first=through)
-        self._do("DELETE FROM kinds WHERE id NOT IN (SELECT kind FROM calls)")
+        self._do("DELETE FROM kinds WHERE id NOT IN (SELECT DISTINCT kind FROM calls)")
         self._do("DELETE FROM lines WHERE NOT EXISTS (SELECT 1 FROM kinds WHERE line = lines.id)")
         self._do("DELETE FROM contexts WHERE NOT EXISTS (SELECT 1 FROM calls WHERE context = contexts.id)")
-        self._do("DELETE FROM errors WHERE id NOT IN (SELECT error FROM faults)")
+        self._do("DELETE FROM errors WHERE id NOT IN (SELECT DISTINCT error FROM faults)")
         return mark._replace(first=oldest, generation=mark.generation + 1)
 
-    def _forget_days(self, oldest: int) -> None:
-        """Days that are over and of which no call is left go as a whole, however many calls they had."""
+    def _forget_days(self, oldest: int) -> bool:
+        """Days that are over and of which no call is left go as a whole, and their calls some at a time; whether all
+        of them have gone."""
         days = self.ask(f"SELECT start, low, high FROM spans WHERE length(start) = {DAY} AND high < ?", oldest)
         for day, low, high in days:
+            through = min(high, low + 10 * STEP)
+            gone = "DELETE FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
+            self._do(gone, (low, through, day, day + AFTER))
+            if through < high:
+                self._do("UPDATE spans SET low = ? WHERE start = ?", (through + 1, day))
+                return False
             for table in ("cells", "times", "faults", "repairs", "rules", "spans"):
                 self._do(f"DELETE FROM {table} WHERE start >= ? AND start < ?", (day, day + AFTER))
-            gone = "DELETE FROM calls WHERE seq >= ? AND seq <= ? AND at >= ? AND at < ?"
-            self._do(gone, (low, high, day, day + AFTER))
+        return True
 
     def _batch(self, ids: dict[Any, Any]) -> Batch:
         return Batch(self._connection, ids)
