@@ -30,7 +30,7 @@ _RANK = "CASE status WHEN 'approved' THEN 0 WHEN 'denied' THEN 1 ELSE 2 END"
 _LAST = b"\xff"
 _SETTLING = 5
 """Seconds after which a number that is missing will not come any more: no batch takes that long."""
-_MANY = 1_000_000
+_MANY = 100_000
 _RECENT = 5_000
 """Records among which such numbers are looked for."""
 
