@@ -286,7 +286,8 @@ def _before(options: Namespace) -> str | None:
 
 
 def _agreed(cut: Cut, options: Namespace) -> bool:
-    would = f"this would remove {records(cut.count)} for good, {cut.first:,} to {cut.through:,}."
+    most = "at most " if cut.at_once else ""  # numbers may be missing there
+    would = f"this would remove {most}{records(cut.count)} for good, {cut.first:,} to {cut.through:,}."
     if options.json or not at_a_terminal():
         raise ConfigError(f"{would} Cannot prompt without a terminal; pass `--yes`")
     say(would[0].upper() + would[1:], *_spared(cut))
