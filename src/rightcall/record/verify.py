@@ -270,17 +270,18 @@ class _Walk:
 def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
     """Of the last `count` records, how many fit the one before, and the number of one that does not. A quick look: it
     says nothing of older ones."""
-    later: AuditEntry | None = None
-    checked = 0
-    for entry in tables.newest(count + 1):
-        if later is not None:
-            fits = later.seq == entry.seq + 1
-            own = link(entry.hash, later.seq, later.kind, later.call, later.at, later.body)
-            if not fits or (own != later.hash and not is_erased(later)):
-                return checked, later.seq
+    is_one = tables.chains() is None
+    later: dict[int, AuditEntry] = {}
+    checked = met = 0
+    for met, entry in enumerate(tables.newest(count + 1), 1):
+        after = later.get(entry.node)
+        if after is not None:
+            own = link(entry.hash, after.seq, after.kind, after.call, after.at, after.body)
+            if (is_one and after.seq != entry.seq + 1) or (own != after.hash and not is_erased(after)):
+                return checked, after.seq
             checked += 1
-        later = entry
-    return checked + (later is not None and checked < count), None
+        later[entry.node] = entry
+    return checked + (len(later) if met <= count else 0), None
 
 
 def checkpoints(tables: Tables) -> list[Checkpoint]:

@@ -13,7 +13,7 @@ from rightcall.errors import StoreError
 from rightcall.record.postgres import PostgresStore
 from rightcall.record.postgres.chores import write_anchor
 from rightcall.record.tables import START, Store, link, read_end
-from rightcall.record.verify import verify_audit
+from rightcall.record.verify import newest_fit, verify_audit
 from support.postgres import Server
 from support.postgres_calls import attempt, begin, cut_off, end, request
 from support.stores import add, chained, records
@@ -67,6 +67,8 @@ def test_each_node_has_a_chain_of_its_own_and_all_of_them_verify(url: str) -> No
         for node in (0, 1):
             assert chained([entry for entry in found if entry.node == node])
         assert problem(one) == ""
+        assert one.look(lambda tables: newest_fit(tables, 8))[1] is None
+        assert one.look(lambda tables: newest_fit(tables, 100)) == (len(found), None)
 
 
 def test_a_node_that_ends_leaves_its_place_and_chain_to_the_next(url: str) -> None:
