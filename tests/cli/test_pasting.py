@@ -98,7 +98,7 @@ def test_the_commands_that_are_printed_work_when_they_are_pasted(
             tried[" ".join(words[:2])] = words
     assert {"audit show", "approvals approve", "approvals list", "resume --policy"} <= set(tried)
     for words in tried.values():
-        if words[0] in ("trust", "demo", "proxy"):
+        if words[0] in ("trust", "demo", "proxy", "serve"):  # servers run until somebody ends them
             continue
         done = run(*words)
         assert "unknown option" not in done.err, words

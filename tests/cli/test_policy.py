@@ -73,7 +73,7 @@ def test_every_mistake_is_named_with_its_line_in_one_go(run: Runner, here: Path)
     (here / "bad.toml").write_text(
         '[gate]\nmode = "blok"\n[gate.tools.x]\naliases = { a = "b" }\nrequired = ["b"]\nmodes = 3\n'
         '[policy]\nstage = "ful"\nrepeats = 1\ndeny = ["ok", " x", "y", "", "z", "z "]\n'
-        "[callers.guest]\nonly = []\nallow = []\nlimits = { minute = -1 }\n[audit]\nkeep = true\n"
+        "[callers.guest]\nonly = []\nallow = []\nlimits = { minute = -1 }\n[audit]\nsize = true\n"
     )
     done = run("policy", "check", "bad.toml")
     assert (done.code, done.out) == (2, "")
@@ -87,7 +87,7 @@ def test_every_mistake_is_named_with_its_line_in_one_go(run: Runner, here: Path)
         'bad.toml:10: policy.deny[5]: "z " can match nothing: a name has no bla',
         "bad.toml:12: callers.guest.only: cannot stand beside `allow`, which it",
         "bad.toml:14: callers.guest.limits.minute: must be a whole number from ",
-        "bad.toml:16: audit.keep: unknown key; expected one of: path, redact",
+        "bad.toml:16: audit.size: unknown key; expected one of: keep, path, red",
     ]
 
 
@@ -237,6 +237,7 @@ def test_the_designs_example_is_refused_by_the_default_and_says_how_to_allow_it(
         "                commands    no opinion\n"
         "                loops       no opinion\n"
         "                limits      no opinion\n"
+        "                budget      no opinion\n"
         "                definition  no opinion\n"
         "                effects     dry run     dry_run\n"
         "                approval    no opinion\n"

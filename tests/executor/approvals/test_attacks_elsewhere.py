@@ -274,7 +274,7 @@ def test_what_waits_in_an_older_store_is_redeemed_by_calls_without_a_conversatio
     with closing(sqlite3.connect(path)) as older:  # as version 1 had it
         older.executescript(
             "DROP INDEX approvals_waiting; DROP INDEX approvals_open; ALTER TABLE approvals DROP COLUMN context;"
-            "DROP TABLE tokens; DROP TABLE credentials; PRAGMA user_version = 1;"
+            "DROP TABLE tokens; DROP TABLE credentials; DROP TABLE spent; PRAGMA user_version = 1;"
         )
     with closing(SqliteStore(path)) as store:
         desk = Desk(store)
