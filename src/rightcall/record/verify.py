@@ -272,8 +272,9 @@ def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
     says nothing of older ones."""
     is_one = tables.chains() is None
     later: dict[int, AuditEntry] = {}
-    checked = met = 0
-    for met, entry in enumerate(tables.newest(count + 1), 1):
+    checked = 0
+    newest = list(tables.newest(count + 1))
+    for entry in newest:
         after = later.get(entry.node)
         if after is not None:
             own = link(entry.hash, after.seq, after.kind, after.call, after.at, after.body)
@@ -281,7 +282,7 @@ def newest_fit(tables: Tables, count: int) -> tuple[int, int | None]:
                 return checked, after.seq
             checked += 1
         later[entry.node] = entry
-    return checked + (len(later) if met <= count else 0), None
+    return checked + (len(later) if len(newest) <= count else 0), None
 
 
 def checkpoints(tables: Tables) -> list[Checkpoint]:
