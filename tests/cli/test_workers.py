@@ -59,12 +59,13 @@ def test_each_worker_serves_its_share_and_the_figures_are_what_the_clients_count
 
 
 def test_a_session_is_found_from_every_worker_and_its_server_runs_once(server: Server, folder: Path) -> None:
+    before = len(tool_server.starts(folder))  # others have asked with other abilities, and so another process
     first, second = server.at_each().values()
     session = first.initialize()
     assert session.startswith(f"{first.worker}.")
     for one in (first, second, first, second):
         assert text_of(one.call("tools_echo", {"text": one.worker}, session)) == one.worker
-    assert len(tool_server.starts(folder)) == 1
+    assert len(tool_server.starts(folder)) <= before + 1
     assert second.delete(session).status == 200
     assert first.call("tools_echo", {"text": "gone"}, session).status == 404
 
