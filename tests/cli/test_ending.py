@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ class Busy:
             XDG_RUNTIME_DIR=str(self.private), XDG_CACHE_HOME=folder + "-cache", XDG_STATE_HOME=folder + "-state",
         )  # fmt: skip
         return process, int(self._begun.read_text())
+
+
+@pytest.fixture(autouse=True)
+def hears_hangups() -> Iterator[None]:
+    """Whoever started the tests may not (`nohup`), and what they start would not either."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture
