@@ -51,7 +51,7 @@ test: lint ## set up, then lint, and types beside the tests
 	@$(MAKE) --no-print-directory --jobs 2 types tests
 	@echo "make test: all good"
 
-tests-long: $(VENV)/.dev $(BIN)/promtool ## the tests that are too long for every day: races, many processes, large inputs, many examples; and the types of all tests
+tests-long: $(VENV)/.dev $(BIN)/promtool haproxy ## the tests that are too long for every day: races, many processes, large inputs, many examples; and the types of all tests
 	@echo "== types of the tests"
 	@$(BIN)/pyright -p pyright-tests.json
 	@echo "== long tests"
@@ -246,6 +246,7 @@ haproxy:
 	@command -v haproxy /usr/sbin/haproxy >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || { \
 		echo "-- installing HAProxy"; \
 		{ apt-get update -qq && apt-get install -qq -y --no-install-recommends haproxy; } >/dev/null 2>&1 || true; }
+	@command -v haproxy /usr/sbin/haproxy >/dev/null || echo "-- no HAProxy found: what needs it (tests/cli/test_balanced.py) is not tested. Install it: sudo apt-get install haproxy"
 
 # npm comes with Node.js; where there is none, with the package that the type checker needs.
 $(VENV)/axe/.installed: Makefile | $(VENV)/.dev

@@ -21,7 +21,11 @@ HAPROXY = shutil.which("haproxy") or ("/usr/sbin/haproxy" if os.path.exists("/us
 CONFIG = Path(__file__).parent.parent.parent / "examples" / "service" / "haproxy.cfg"
 TOKEN = "a-token-for-the-tests-0123"
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(HAPROXY is None, reason="needs HAProxy")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.promise("S-03"),
+    pytest.mark.skipif(HAPROXY is None, reason="needs HAProxy; `make tests-long` installs it for root, or says how"),
+]
 
 
 def _free_port() -> int:

@@ -21,7 +21,7 @@ from support.workers import Server, lives, serving_with, with_server
 pytestmark = [
     pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="workers are found through /proc"),
     pytest.mark.xdist_group("workers"),
-    pytest.mark.promise("H-03", "H-04"),
+    pytest.mark.promise("H-03", "H-04", "S-03"),
 ]
 
 

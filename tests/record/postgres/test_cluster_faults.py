@@ -8,7 +8,7 @@ import pytest
 from support import cluster_faults as faults
 from support.postgres import POSTGRES, Server, binaries_of
 
-pytestmark = [pytest.mark.promise("A-01", "A-04"), pytest.mark.postgres, pytest.mark.long]
+pytestmark = [pytest.mark.promise("A-01", "A-04", "S-02"), pytest.mark.postgres, pytest.mark.long]
 LEASE = 2.0
 """Seconds, instead of ten."""
 

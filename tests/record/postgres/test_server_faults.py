@@ -16,7 +16,7 @@ from support.postgres import Server
 from support.postgres_calls import begin, cut_off, end
 from support.stores import add, records
 
-pytestmark = [pytest.mark.promise("A-04")]
+pytestmark = [pytest.mark.promise("A-04", "S-02")]
 SOON = 5.0
 """Half a second, and what a busy machine adds."""
 
