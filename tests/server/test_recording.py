@@ -64,7 +64,7 @@ class Faulty:
         self.clock, self.look, self.key, self.later = (
             self.inner.clock, self.inner.look, self.inner.key, self.inner.later
         )  # fmt: skip
-        self.atransact = self.inner.atransact
+        self.atransact, self.next_answer = self.inner.atransact, self.inner.next_answer
         self.closed = False
 
     def transact(self, work: Callable[[Tables], Any]) -> Any:

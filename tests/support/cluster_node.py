@@ -92,7 +92,7 @@ def _set_lease(seconds: float) -> None:
 
     for module in (batch, node, writer):
         module.LEASE_SECONDS = seconds  # pyright: ignore[reportAttributeAccessIssue]
-    writer.BEAT_SECONDS = min(node.BEAT_SECONDS, seconds / 4)  # pyright: ignore[reportAttributeAccessIssue]
+    writer.BEAT_SECONDS = min(node.BEAT_SECONDS, seconds / 4)
     writer._IDLE_SECONDS = min(1.0, seconds / 4)
 
 
