@@ -16,7 +16,7 @@ from rightcall.mcp.gateway.gateway import Gateway
 from rightcall.mcp.gateway.shared import SharedGateway
 from rightcall.mcp.links import open_link
 from rightcall.server.access import Access, Callers, TokenRequest, make_token
-from rightcall.server.app import Entrance, Health, Running, Span, bind, build_app
+from rightcall.server.app import Entrance, Health, Running, Span, Told, bind, build_app
 from rightcall.server.mcp import Endpoint
 from rightcall.server.recording import Metrics
 
@@ -66,7 +66,7 @@ async def gateway(servers: Mapping[str, Any], policy: Mapping[str, Any] | None =
         Health({}, lambda: {"mcp": endpoint.gateway.state()}), beside={"/mcp": endpoint},
         span=Span([endpoint.gateway.start], [endpoint.aclose]),
     )  # fmt: skip
-    server = Running(app, bound, ServeLimits(grace_seconds=1), on_stopping=lambda _: endpoint.stop())
+    server = Running(app, bound, ServeLimits(grace_seconds=1), told=Told(stopping=lambda _: endpoint.stop()))
     running = asyncio.create_task(server.serve(sockets=[bound]))
     try:
         yield Site(f"http://127.0.0.1:{port}/mcp", endpoint.gateway, endpoint, told)
