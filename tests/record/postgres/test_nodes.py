@@ -204,3 +204,18 @@ def test_the_calls_of_a_dead_node_are_ended_in_a_few_round_trips_however_many_th
             assert [read_end(one.body).status for one in found if one.kind == "end"] == ["interrupted"] * 100
             assert took < 3.0  # one after the other they would take ten
             assert problem(alive) == ""
+
+
+def test_figures_that_were_cleared_are_counted_anew(url: str) -> None:
+    with closing(opened(url)) as store:
+        for number in range(3):
+            end(store, begin(store, number))
+        counted = "SELECT sum(calls) FROM cells WHERE length(start) = 13"
+
+        def count() -> object:
+            return store.look(lambda tables: (tables.rollup().catch_up(tables), tables.rollup().ask(counted))[1])
+
+        before = count()
+        store.look(lambda tables: tables.rollup().clear())
+        assert run(url, "SELECT count(*) FROM calls") == [(0,)]
+        assert count() == before == [(3,)]
