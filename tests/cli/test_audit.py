@@ -206,7 +206,7 @@ def test_verify_says_that_all_is_right_and_with_an_anchor_that_nothing_is_missin
     )
     done = audit("verify", "--anchor", head)
     assert done.code == 0
-    assert "Nothing up to record 9, the anchor, is missing or another." in done.out
+    assert "No record up to the anchor, 9, is missing or was replaced." in done.out
     assert audit("verify", "--json", "--anchor", f" {head}\n").json == {
         "ok": True, "checked": 9, "first_wrong": None, "problem": None, "head": head, "pruned": None, "erased": None,
         "anchor": head,

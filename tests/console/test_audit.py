@@ -111,7 +111,7 @@ def test_a_verification_says_whether_all_is_as_it_was_written(ann: Browser, stor
     page = ann.get(f"/audit/verify?anchor={anchor}")
     assert page.status == 200
     assert "Intact: " in page.text
-    assert "your anchor, is missing" in page.text
+    assert "is missing or was replaced" in page.text
     assert "<!--" not in page.text
     later = ann.get(f"/audit/verify?anchor=99:{'0' * 64}").text
     assert "not as it was written" in later

@@ -401,9 +401,9 @@ def lines(result: Verification, anchor: Anchor | None, style: Style, *, kept: bo
     if result.erased:
         said.append(f"Content erased, as records of that say: {records(result.erased)}.")
     if anchor is not None:
-        said.append(f"Nothing up to record {anchor[0]:,}, the anchor, is missing or another.")
+        said.append(f"No record up to the anchor, {anchor[0]:,}, is missing or was replaced.")
     if kept:
-        said.append("Nothing up to the heads that were kept is missing or another.")
+        said.append("No record up to the heads you kept is missing or was replaced.")
     if anchor is None and not kept:
         said += wrap("Without `--anchor`, removed newest records cannot be detected.", style.width)
     return [*said, f"head {anchor_text(result.head)}"]
