@@ -87,7 +87,9 @@ def tell_passage(span: Span, passage: Passage, since: int, redactor: Redactor | 
     """A door has judged a call that somebody else runs."""
     if not span.is_live:
         return
-    told = repairs_told(passage.verdict.repairs) | decision_told(passage.decision, passage.call)
+    told = decision_told(passage.decision, passage.call)
+    if passage.verdict.repairs or span.is_recorded:
+        told |= repairs_told(passage.verdict.repairs)
     span.tell(told)
     if span.is_recorded:
         span.child(JUDGE, since, told)

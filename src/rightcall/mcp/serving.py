@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from secrets import randbits, token_hex
-from typing import Any, BinaryIO, Final, Protocol
+from typing import Any, BinaryIO, Final, Protocol, cast
 
 from msgspec import Raw
 
@@ -108,12 +108,14 @@ class Client:
         self.is_greeted = False
         self.decides_for_all = True
         """Whether its user may accept a tool's changed definition, which then holds for every caller."""
-        self._running: dict[bytes, asyncio.Task[Answer]] = {}
+        self._running: dict[bytes, asyncio.Task[Any]] = {}
+        self._withdrawn: set[bytes] = set()
+        """Those of them that the client no longer wants."""
         self._asked: dict[int, asyncio.Future[Answer]] = {}
 
     async def request(self, line: Bytes, message: Message, emit: Emit) -> bytes | None:
         """The response to a request; None for one that the client itself has cancelled. `emit` takes what belongs to it
-        and comes before."""
+        and comes before. Every request runs in a task of its own, which is the caller's to make."""
         key = bytes(message.id)
         if identity(message.id) is None:
             return a_response(b"null", failed_result(INVALID_REQUEST, "the id of a request is a string or a number"))
@@ -124,23 +126,20 @@ class Client:
         if len(bytes(message.params)) > MOST_BYTES:
             told = f"the params of a request are {MOST_BYTES // 1_000_000} MB at most"
             return a_response(key, failed_result(INVALID_PARAMS, told))
-        task = asyncio.get_running_loop().create_task(self._answer(line, message, emit))
-        self._running[key] = task
+        task = self._running[key] = cast("asyncio.Task[Any]", asyncio.current_task())
         try:
-            return a_response(key, await task)
+            return a_response(key, await self._answer(line, message, emit))
         except asyncio.CancelledError:
-            if task.cancelled() and not _is_cancelled():
+            if key in self._withdrawn and task.uncancel() == 0:  # else somebody has cancelled the task as well
                 return None
-            task.cancel()
             raise
         finally:
-            self._running.pop(key, None)
+            del self._running[key]
+            self._withdrawn.discard(key)
 
     def notified(self, message: Message) -> None:
         if message.method == CANCELLED:
-            task = self._running.get(bytes(fields(message.params).get("requestId", b"")))
-            if task is not None:
-                task.cancel()
+            self._withdraw(bytes(fields(message.params).get("requestId", b"")))
         elif isinstance(message.method, str):
             self.backend.noticed(self, message.method, message.params)
 
@@ -166,8 +165,8 @@ class Client:
 
     def leave(self) -> None:
         """The client is gone: nothing of its runs on, and nobody waits for its answers."""
-        for task in list(self._running.values()):
-            task.cancel()
+        for key in list(self._running):
+            self._withdraw(key)
         self.hang_up()
 
     def hang_up(self) -> None:
@@ -175,6 +174,11 @@ class Client:
         for waiting in list(self._asked.values()):
             if not waiting.done():
                 waiting.set_result(failed_result(SERVER_GONE, "the client is gone"))
+
+    def _withdraw(self, key: bytes) -> None:
+        if key in self._running and key not in self._withdrawn:
+            self._withdrawn.add(key)
+            self._running[key].cancel()
 
     async def _answer(self, line: Bytes, message: Message, emit: Emit) -> Answer:
         try:
@@ -296,11 +300,6 @@ def _checked(client: Client, meta: Mapping[str, Any]) -> Peer:
         told = {"supported": list(STATELESS), "requested": version}
         raise Refused(UNSUPPORTED_VERSION, "Unsupported protocol version", told)
     return peer_of_request(meta, client.peer)
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 # ── stdio sink ──

@@ -250,7 +250,7 @@ class LiveTelemetry(Telemetry):
 class CountedSpan(Span):
     """Work that nobody follows, and whose duration somebody counts."""
 
-    __slots__ = ("_is_over", "_of", "_since", "_work", "told")
+    __slots__ = ("_of", "_since", "_until", "_work", "told")
     is_live = True
 
     def __init__(self, of: LiveTelemetry, work: Work, told: dict[str, Value], since: int = 0) -> None:
@@ -258,7 +258,8 @@ class CountedSpan(Span):
         self._work = work
         self.told = told
         self._since = since or time_ns()
-        self._is_over = False
+        self._until = 0
+        """0 as long as it is not over."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if kind is not None and ERROR not in self.told:
@@ -285,13 +286,10 @@ class CountedSpan(Span):
         return CountedSpan(self._of, CALLED, _call_told(method, target))
 
     def end(self) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self._count(time_ns())
-
-    def _count(self, until: int) -> None:
-        if self._work.metric and self._of.observe is not None:
-            self._of.observe(self._work, (until - self._since) / 1e9, self.told)
+        if not self._until:
+            self._until = time_ns()
+            if self._work.metric and self._of.observe is not None:
+                self._of.observe(self._work, (self._until - self._since) / 1e9, self.told)
 
 
 class LiveSpan(CountedSpan):
@@ -362,17 +360,19 @@ class LiveSpan(CountedSpan):
     def headers(self, given: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         return self._backend.headers(self._inside(), given)
 
-    def _count(self, until: int) -> None:
+    def end(self) -> None:
+        if self._until:
+            return
+        super().end()
         if self._later:
             self._recorder.set_attributes(self._later)
-        self._recorder.end(until)
-        super()._count(until)
+        self._recorder.end(self._until)
         work, told = self._work, self.told
         if not work.metric:
             return
         labels = {key: told[key] for key in work.labels if key in told}
         failed = {ERROR: told[ERROR]} if ERROR in told else {}
-        self._backend.record(work.metric, (until - self._since) / 1e9, labels | failed)
+        self._backend.record(work.metric, (self._until - self._since) / 1e9, labels | failed)
         for kind, key in TOKEN_TYPES.items() if work.tokens else ():  # what the model's server said that it took
             if isinstance(number := told.get(key), int):
                 self._backend.record(work.tokens, number, labels | {"gen_ai.token.type": kind})
