@@ -37,7 +37,7 @@ from rightcall.base.http.client import FOREVER, Client, HttpLimits, Incoming
 from rightcall.base.secrets import Redactor
 from rightcall.base.text import escaped
 from rightcall.errors import CallError, ConfigError
-from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era
+from rightcall.mcp.messages import METHOD_NOT_FOUND, STATELESS, Answer, Era, one_line
 from rightcall.mcp.session import (
     FORGOTTEN,
     Cause,
@@ -450,8 +450,9 @@ class ProcessLink(asyncio.SubprocessProtocol):
     def tell(self, body: bytes) -> None:
         if self._told or self._input is None or self._input.is_closing():
             return
-        self._input.write(body + b"\n")
-        self._written += len(body) + 1
+        line = one_line(body) + b"\n"
+        self._input.write(line)
+        self._written += len(line)
         waiting = self._input.get_write_buffer_size()
         if waiting > UNREAD:
             self._lose(f"it has left {UNREAD // 1_000_000} MB unread")

@@ -450,8 +450,31 @@ def a_response(id: bytes | Raw, answer: Answer) -> bytes:
 
 
 def one_line(message: bytes) -> bytes:
-    """The same message without a line end in it, which a server may have written between its fields."""
-    return json.format(message, indent=-1) if b"\n" in message or b"\r" in message else message
+    """The same message without a line end in it: over a pipe, what follows one is a message of its own, whoever wrote
+    it between the fields of another.
+
+    >>> one_line(b'{"a":\\n{"b": 1}\\n}')
+    b'{"a":{"b":1}}'
+    """
+    if b"\n" in message or b"\r" in message:
+        message = json.format(message, indent=-1)
+    return escape_line_ends(message)
+
+
+def is_text(line: Bytes) -> bool:
+    """Some servers guess another encoding, and would find a call in what is noise to us."""
+    try:
+        return "\0" not in str(line, "utf-8")
+    except UnicodeDecodeError:
+        return False
+
+
+def escape_line_ends(message: bytes) -> bytes:
+    """Without the characters that only some readers take for the end of a line. JSON has them within texts alone."""
+    if b"\xe2\x80" in message or b"\xc2\x85" in message:
+        message = message.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
+        message = message.replace(b"\xc2\x85", b"\\u0085")
+    return message
 
 
 # ── mirrors ──

@@ -41,6 +41,7 @@ from rightcall.mcp.messages import (
     failed_result,
     fields,
     identity,
+    is_text,
     mapping,
     notification,
     one_line,
@@ -119,6 +120,8 @@ class Client:
         key = bytes(message.id)
         if identity(message.id) is None:
             return a_response(b"null", failed_result(INVALID_REQUEST, "the id of a request is a string or a number"))
+        if not is_text(line):
+            return a_response(key, failed_result(PARSE_ERROR, "the request is not valid UTF-8"))
         if key in self._running or len(self._running) >= MOST_RUNNING:
             return a_response(
                 key, failed_result(INVALID_REQUEST, "this id is in use, or too many requests run already")

@@ -128,7 +128,7 @@ async def stream(
     channel = reply.channel
     await _begun(reply, cancel=manner.cancels)
     if eager and channel.is_over:
-        await plain(send, 200, channel.priming() + channel.after(0)[0], [*_EVENTS, *headers], kind=())
+        await plain(send, 200, channel.priming() + channel.after(0)[0], headers, kind=_EVENTS[:1])
         return
     watch = asyncio.ensure_future(_left(receive))
     try:

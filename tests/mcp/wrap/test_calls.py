@@ -275,6 +275,8 @@ def test_a_carriage_return_inside_a_message_cannot_make_two_of_it(wrapped: Wrapp
     wrapped.client(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":\r' + inner + b"\r}\r\n")
     (passed,) = wrapped.server_got
     assert b"\r" not in passed.removesuffix(b"\r\n")
+    wrapped.client(line({"jsonrpc": "2.0", "id": 2, "method": "ping", "params": {"x": "a\u2028b\u2029c\u0085d"}}))
+    assert wrapped.server_got[-1].isascii()
 
 
 def test_an_unreadable_call_is_answered_under_its_id(wrapped: Wrapped) -> None:

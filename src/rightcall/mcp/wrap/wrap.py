@@ -30,9 +30,11 @@ from rightcall.mcp.messages import (
     Id,
     Message,
     almost_key,
+    escape_line_ends,
     failure,
     fields,
     identity,
+    is_text,
     mapping,
     read,
     read_batch,
@@ -76,11 +78,10 @@ class Between:
             self._ends.to_client(line)
 
     def _from_client(self, line: bytes) -> None:
-        if not _is_text(line):
+        if not is_text(line):
             self._ends.to_client(failure(NULL, PARSE_ERROR, "the message is not valid UTF-8, so it was not passed on"))
             return
-        if b"\r" in line:
-            line = _one_line(line)
+        line = _one_line(line)
         message = read(line)
         if message is not None:
             passed = self._client_message(line, message)
@@ -198,20 +199,11 @@ class Between:
 
 
 def _one_line(line: bytes) -> bytes:
-    """Without carriage returns inside, which some servers take for the end of a line. In JSON they are mere blanks."""
-    body = line.rstrip(b"\r\n")
-    return body.replace(b"\r", b" ") + line[len(body) :]
-
-
-def _is_text(line: bytes) -> bool:
-    """Some servers guess another encoding, and would find a call in what is noise to us."""
-    if b"\0" in line:
-        return False
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    """Without what some servers take for the end of a line. Carriage returns are mere blanks in JSON."""
+    if b"\r" in line:
+        body = line.rstrip(b"\r\n")
+        line = body.replace(b"\r", b" ") + line[len(body) :]
+    return escape_line_ends(line)
 
 
 def _almost_a_call(method: Any) -> bool:
