@@ -261,12 +261,11 @@ def assemble(
         watch.look()
         await proxy(scope, receive, send)
 
-    proxy = Proxy(
-        upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused, own=own, budget=recording
-    )
+    proxy = Proxy(upstream, rules.gates(), options, told=partial(_tell, hooks), paused=paused, own=own)
     interval = None if parts.seat is None else inf  # then one process looks for all, and tells
     watch = PolicyWatch(in_force, lambda new: rules.take(new, proxy), rules.note, interval=interval)
     metrics.streams = lambda: proxy.streams
+    proxy.budget = recording
     proxy.telemetry = telemetry_for(in_force.current.telemetry.enabled)
     if mcp is not None:
         mcp.gateway.door.telemetry = mcp.gateway.door.telemetry.counted(metrics.observe)

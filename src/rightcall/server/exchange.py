@@ -67,6 +67,7 @@ class Way(NamedTuple):
     lift: bool
     """Whether calls in the text are lifted."""
     pupils: Pupils
+    options: Options
 
 
 class Own(NamedTuple):
@@ -79,10 +80,8 @@ class Own(NamedTuple):
 class Asking:
     """One request of a client to a model, however often the model is asked."""
 
-    def __init__(
-        self, way: Way, options: Options, asked: Asked, gate: Gate, body: bytes, facts: Facts, own: Own | None = None
-    ) -> None:
-        self.wire, self._upstream, self._target, self._headers, self._lift, self._pupils = way
+    def __init__(self, way: Way, asked: Asked, gate: Gate, body: bytes, facts: Facts, own: Own | None = None) -> None:
+        self.wire, self._upstream, self._target, self._headers, self._lift, self._pupils, options = way
         self.asked = asked
         self.gate = gate
         self.body = body
@@ -402,7 +401,8 @@ class Answering:
         self.asking.was_trial(flow)
         self.facts.did = flow.did
         used = plus(self.wire.usage(answer), self.asking.spent)
-        self.facts.tokens = tokens_of(used) or estimate(len(self.asking.body), len(raw))
+        if self.facts.counted:
+            self.facts.tokens = tokens_of(used) or estimate(len(self.asking.body), len(raw))
         if self.client.span.is_live:
             tell_usage(self.client.span, used, flow.reason, answer)
             tell_output(self.client.span, event, flow.reason)
@@ -450,8 +450,9 @@ class Answering:
             await self._break_off(editor.break_off(), "too_large", message)
         finally:
             self.facts.did = editor.flow.did  # also for a client that has left
-            used = tokens_of(plus(editor.wire.usage, self.asking.spent))
-            self.facts.tokens = used or estimate(len(self.asking.body), events=self._events)
+            if self.facts.counted:
+                used = tokens_of(plus(editor.wire.usage, self.asking.spent))
+                self.facts.tokens = used or estimate(len(self.asking.body), events=self._events)
             self.client.streaming(-1)
 
     async def _pump(self, incoming: Incoming, editor: Editor, hear: Callable[[bytes], None] | None) -> None:
@@ -529,7 +530,6 @@ class Proxy:
     def __init__(
         self, upstream: Upstream, gates: Gates, options: Options, *, told: Callable[[Facts], None] | None = None,
         paused: Callable[[], object | None] | None = None, own: OwnTools | None = None,
-        budget: Budget | None = None,
     ) -> None:  # fmt: skip
         self.upstream = upstream
         self._own = own
@@ -540,9 +540,10 @@ class Proxy:
         """How many are under way."""
         self.telemetry: Telemetry = OFF
         """What follows its requests."""
+        self.budget: Budget | None = None
+        """What its callers may use up."""
         self._told = told
         self._paused = paused
-        self.budget = budget
         self._lifts = lifts(options, upstream.host)
         self._wires = wires()
 
@@ -595,8 +596,9 @@ class Proxy:
             gate = self.gates.of(tools)
         if gate is None:
             return None
-        way = Way(wire, self.upstream, target, headers, self._lifts, self.pupils)
-        return Asking(way, replace(self.options, observe=facts.observe), asked, gate, body, facts, own)
+        options = replace(self.options, observe=facts.observe)
+        way = Way(wire, self.upstream, target, headers, self._lifts, self.pupils, options)
+        return Asking(way, asked, gate, body, facts, own)
 
 
 class _Exchange:
@@ -649,7 +651,8 @@ class _Exchange:
         given = self.scope["headers"]
         self.facts.caller = entrance_of(self.scope).caller
         budget = self.proxy.budget if self.wire is not None else None
-        if budget is not None:
+        if budget is not None and budget.counts(self.facts.caller):
+            self.facts.counted = True
             budget.check(self.facts.caller)
         headers = self.span.headers([header for header in given if not header[0].startswith(OWN)])
         target = _target(self.scope)
@@ -662,8 +665,7 @@ class _Exchange:
         if asking is None:
             upstream = self.proxy.upstream
             incoming = await upstream.send(self.scope["method"], target, request_headers(headers, plain=False), body)
-            counted = budget is not None and budget.counts(self.facts.caller)
-            await self.pass_on(incoming, Meter(body) if counted else None)
+            await self.pass_on(incoming, Meter(body) if self.facts.counted else None)
             return
         await Answering(self, asking).run()
 

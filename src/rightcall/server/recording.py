@@ -317,8 +317,10 @@ class Facts(Struct):
     observe: bool = False
     fault: str = ""
     """In one word, what was wrong with the upstream."""
+    counted: bool = False
+    """Whether its caller has a budget of tokens."""
     tokens: int = 0
-    """That the upstream says it used, all tries together."""
+    """That the upstream says it used, all tries together; 0 where nobody counts."""
 
 
 # ── records ──
@@ -516,7 +518,7 @@ class Recording:
     def told(self, facts: Facts) -> None:
         """A request is over: every call of its answer is recorded, and the tokens of who has a budget are counted.
         Never waits and never raises."""
-        if facts.tokens and tokens_per_day(self._settings, facts.caller):
+        if facts.tokens:
             with self._lock:
                 self._tokens[facts.caller] += facts.tokens
             self._news.set()

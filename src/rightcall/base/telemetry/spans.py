@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, cast
 
 from rightcall.base.telemetry.conventions import (
     CALLED,
@@ -217,25 +217,25 @@ class LiveTelemetry(Telemetry):
             told["gen_ai.tool.description"] = about[:MOST_ABOUT]
         if call_id:
             told["gen_ai.tool.call.id"] = call_id[:_LONGEST_WHY]
-        return LiveSpan(self, TOOL, f"{TOOL.operation} {name}", told, backend=self.backend, since=since)
+        return LiveSpan(self, TOOL, f"{TOOL.operation} {name}", told, since=since)
 
     def serve(self, method: str, meta: Mapping[str, Any]) -> Span:
         if self.backend is None:
             return CountedSpan(self, SERVED, {METHOD: method})
         origin = self.backend.origin(meta)
-        return LiveSpan(self, SERVED, method, {METHOD: method}, backend=self.backend, origin=origin)
+        return LiveSpan(self, SERVED, method, {METHOD: method}, origin=origin)
 
     def chat(self, provider: str, headers: Headers = ()) -> Span:
         told: dict[str, Value] = {OPERATION: CHAT.operation, "gen_ai.provider.name": provider or "unknown"}
         if self.backend is None:
             return CountedSpan(self, self._chat, told)
         origin = (self.backend.incoming(headers), None)
-        return LiveSpan(self, self._chat, CHAT.operation, told, backend=self.backend, origin=origin)
+        return LiveSpan(self, self._chat, CHAT.operation, told, origin=origin)
 
     def route(self) -> Span:
         if self.backend is None:
             return CountedSpan(self, ROUTE, {})
-        return LiveSpan(self, ROUTE, ROUTE.operation, {}, backend=self.backend)
+        return LiveSpan(self, ROUTE, ROUTE.operation, {})
 
     def around(self, headers: Headers) -> Span:
         return NO_SPAN if self.backend is None else _Around(self.backend, self.backend.incoming(headers))
@@ -300,11 +300,11 @@ class LiveSpan(CountedSpan):
 
     def __init__(
         self, of: LiveTelemetry, work: Work, name: str, told: dict[str, Value], *,
-        backend: Backend, origin: tuple[Any, Any] = (None, None), since: int = 0,
+        origin: tuple[Any, Any] = (None, None), since: int = 0,
     ) -> None:  # fmt: skip
         """`origin` is the context it belongs to, and one that it is linked with."""
         super().__init__(of, work, told, since)
-        self._backend = backend
+        backend = self._backend = cast("Backend", of.backend)
         self._name = name
         self._context, linked = origin
         self._later: dict[str, Value] = {}
@@ -378,7 +378,7 @@ class LiveSpan(CountedSpan):
                 self._backend.record(work.tokens, number, labels | {"gen_ai.token.type": kind})
 
     def _within_this(self, work: Work, name: str, told: dict[str, Value]) -> LiveSpan:
-        return LiveSpan(self._of, work, name, told, backend=self._backend, origin=(self._inside(), None))
+        return LiveSpan(self._of, work, name, told, origin=(self._inside(), None))
 
     def _inside(self) -> Any:
         if self._within is None:
