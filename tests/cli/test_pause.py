@@ -274,7 +274,8 @@ def test_another_store_that_an_untrusted_policy_names_is_an_error(run: Runner, p
         done = run(word, "--by", "anna")
         assert done.code == 2
         assert "is not trusted" in done.err
-        assert f"rightcall {word} --policy {project / 'rightcall.toml'}" in done.err
+        assert f"rightcall {word} --everywhere" in done.err
+        assert "--policy /" not in done.err  # whoever pasted that would give the file their full word
     assert run("pause", "--by", "anna", "--policy", "rightcall.toml").code == 0
     assert is_paused(elsewhere)
 

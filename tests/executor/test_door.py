@@ -542,3 +542,14 @@ def test_a_pause_holds_at_a_door_whatever_its_mode(mode: Any) -> None:
         assert [entry.kind for entry in records(door)] == ["pause", "refused", "refused", "refused"]
         assert door.resume(by="anna") == held
         assert door.judge("read_file", {"path": "a"}, space="files").action == "allow"
+
+
+@pytest.mark.promise("P-17")
+def test_a_record_names_the_policy_and_the_packs_that_decided(tmp_path: Path) -> None:
+    path = tmp_path / "rightcall.toml"
+    path.write_text('version = 1\n[policy]\ndeny = ["WebFetch"]\n')
+    with Door.open("claude-code", path, packs=["claude"], store="memory") as door:
+        door.judge("WebFetch", {"url": "https://example.org", "prompt": "x"})
+        door.judge("Read", {"file_path": str(tmp_path / "a.txt")})
+        bodies = [read_call(one.body) for one in records(door) if one.kind in ("refused", "begin")]
+        assert [(body.policy, bool(body.packs)) for body in bodies] == [(door.policy.digest, True)] * 2

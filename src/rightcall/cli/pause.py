@@ -168,10 +168,9 @@ def _untrusted(options: Namespace, word: str, path: str) -> ConfigError | None:
     said = _said_path(file)
     if said is None or os.path.abspath(said) == path:
         return None
-    command = f"rightcall {word} --policy {quote(os.path.abspath(file))}"
     return ConfigError(
         f"{escaped(file)} names another audit log, {escaped(said)}, and is not trusted: processes started with "
-        f"`--policy` use that one, and it was not reached. Run: {escaped(command)}"
+        f"`--policy` use that one, and it was not reached. To reach them as well, run: rightcall {word} --everywhere"
     )
 
 

@@ -186,7 +186,7 @@ class Door:
             found_folder(self._policy.current, self._file, self.root), self._policy.current.settings.audit.keep_days,
         )  # fmt: skip
         self._guarded = guarded_files(self._file, path, _path_of(self.store))
-        self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store))
+        self._desk = None if setup.remote else _desk(self._file, path, _path_of(self.store), self._policy.current)
         self._renew_redactor()
         self._loops = LoopNews()
         self._note_policy("loaded")
@@ -383,8 +383,8 @@ class Door:
         self._look()
         setup, space, cwd = self._setup, around.space, around.cwd
         who = Who(
-            around.caller or self.caller, around.context, around.step, setup.provider or "", self._current.digest,
-            self._packs_digest,
+            around.caller or self.caller, around.context, around.step, setup.provider or "",
+            policy=self._current.digest, packs=self._packs_digest,
         )  # fmt: skip
         here = self._here(who.caller, space)
         if cwd:
@@ -582,14 +582,14 @@ def _path_of(store: Store) -> str | None:
     return getattr(store, "path", None)
 
 
-def _desk(policy: str | None, named: str, store: str | None) -> str:
+def _desk(file: str | None, named: str, store: str | None, policy: Policy) -> str:
     """Where a person answers, as options of the command that does it: the policy, where it names the store that is
-    used, or the store itself."""
-    if store is None:
-        return "" if policy is None else f" --policy {quote(policy)}"
-    if policy is not None and os.path.realpath(named) == os.path.realpath(store):
-        return f" --policy {quote(policy)}"
-    return f" --store {quote(store)}"
+    used, or the store itself. A policy that was found is found again: whoever names it gives it their full word."""
+    if store is not None and (file is None or os.path.realpath(named) != os.path.realpath(store)):
+        return f" --store {quote(store)}"
+    if file is None:
+        return ""
+    return f" --policy {quote(file)}" if policy.standing == "given" else f" --root {quote(os.path.dirname(file))}"
 
 
 def host_result(ok: bool, error: str | None = None, seconds: float | None = None) -> Result:

@@ -203,3 +203,20 @@ def test_the_approval_that_is_printed_names_the_store_of_hooks_without_a_policy(
         told = hooks.answer(json.encode(event | {"tool_input": {"command": "git push"}}))
         (waiting,) = hooks.door.store.look(lambda tables: tables.approvals("waiting"))
     assert f"`rightcall approvals approve {waiting.id} --store {record_without_policy()}`" in told
+
+
+@pytest.mark.promise("P-13")
+def test_the_approval_that_is_printed_does_not_name_a_policy_that_was_only_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    (clone / "rightcall.toml").write_text(f'[audit]\npath = "{tmp_path}/elsewhere.db"\n')
+    event = {"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "1"}
+    hook = Hook("claude", str(clone / "rightcall.toml"), root=str(clone), found=True)
+    with closing(Hooks(hook, every_tool=False)) as hooks:
+        told = hooks.answer(json.encode(event | {"tool_input": {"command": "git push"}}))
+        (waiting,) = hooks.door.store.look(lambda tables: tables.approvals("waiting"))
+    assert f"`rightcall approvals approve {waiting.id} --root {clone}`" in told
+    assert "--policy" not in told
