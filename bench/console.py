@@ -1,8 +1,8 @@
 """What open consoles cost the server beside them, and how soon a call is on the page.
 
 The server is `rightcall serve` with its audit and its console, in one process; clients, consoles and the scripted model
-are processes of their own. "Open" is an event stream as every page has one; a page of Live also asks for the new rows,
-as its script does. Runs with and without consoles take turns: the machine's moods hit both alike.
+are processes of their own. "Open" is an event stream as every page has one; that of a page of Live has the new rows.
+Runs with and without consoles take turns: the machine's moods hit both alike.
 
     python -m bench console         or, where the peers are not installed: python -m bench.console
 """
@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,8 +33,6 @@ ROUNDS = 11
 REQUESTS = 200
 TIMES = 20
 BODY = encode(CallBody("bench", "code/read", {"path": "a"}, "d" * 64, "allow", "stage:read-only"))
-MANY, PAUSE = 20, 0.3
-"""As `live.js` has them: after so many rows at once it waits."""
 HEAD = re.compile(rb'"head":(\d+)')
 
 
@@ -46,18 +43,11 @@ class Door(NamedTuple):
     cookie: str
     """With its name."""
 
-    def stream(self) -> socket.socket:
+    def stream(self, *, live: bool) -> socket.socket:
         opened = socket.create_connection(("127.0.0.1", self.port))
-        opened.sendall(f"GET /events HTTP/1.1\r\nhost: 127.0.0.1:{self.port}\r\ncookie: {self.cookie}\r\n\r\n".encode())
+        path = "/events?live=" if live else "/events"
+        opened.sendall(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{self.port}\r\ncookie: {self.cookie}\r\n\r\n".encode())
         return opened
-
-    def rows(self, head: int) -> tuple[int, int]:
-        """Asks for what is new on Live; says how far that is, and how many rows."""
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
-            connection.request("GET", f"/live/rows?after={head}", headers={"cookie": self.cookie})
-            answer = connection.getresponse()
-            rows = answer.read().count(b'<li class="call')
-            return int(answer.headers["x-rightcall-head"]), rows
 
 
 def _door(store: SqliteStore, port: int) -> Door:
@@ -76,17 +66,11 @@ def _door(store: SqliteStore, port: int) -> Door:
 
 def watch(doors: list[Door], *, live: bool) -> None:
     """Until somebody ends it."""
-    of = {door.stream(): door for door in doors}
-    told = dict.fromkeys(of, 0)
-    shown, due = dict(told), dict.fromkeys(told, 0.0)
+    opened = [door.stream(live=live) for door in doors]
     print("open", flush=True)
     while True:
-        for one in select.select(list(told), [], [], 0.05)[0]:
-            told[one] = max(map(int, HEAD.findall(one.recv(100_000))), default=told[one])
-        for one in told if live else ():
-            if told[one] > shown[one] and time.monotonic() >= due[one]:
-                shown[one], rows = of[one].rows(shown[one] or told[one])
-                due[one] = time.monotonic() + (PAUSE if rows >= MANY else 0.0)
+        for one in select.select(opened, [], [])[0]:
+            one.recv(100_000)
 
 
 @contextmanager
@@ -134,24 +118,23 @@ def _beside(ours: Contender, doors: list[Door], *, live: bool) -> Iterator[Figur
     for name, at, unit in (("CPU a request", 0, micro), ("requests a second", 1, "{:,.0f}".format)):
         one, two = (statistics.median(run[at] for run in runs) for runs in (alone, beside))
         ratio = statistics.median(second[at] / first[at] for first, second in zip(alone, beside, strict=True))
-        target, met = ("", None) if live or at else ("<= 1.05 x", ratio <= 1.05)
+        target, met = ("", None) if at else ("<= 1.05 x", ratio <= 1.05)
         yield Figure(f"proxy beside {what} / none: {name}", unit(two), unit(one), f"{ratio:.3f} x", target, met)
 
 
 def _news(store: SqliteStore, door: Door) -> Iterator[Figure]:
-    """From the record of a call to its row: the stream says that there is something, then the rows are asked for."""
+    """From the record of a call to its row."""
     taken: list[float] = []
-    with closing(door.stream()) as stream:
-        head = 0
-        while not head:
-            head = max(map(int, HEAD.findall(stream.recv(100_000))), default=0)
+    with closing(door.stream(live=True)) as stream:
+        heard = b""
+        while not HEAD.search(heard):
+            heard += stream.recv(100_000)
         for _ in range(TIMES):
             time.sleep(0.07)  # at any moment between two looks
             started = time.perf_counter()
-            seq = store.transact(lambda tables: tables.append("begin", 0, BODY))
-            while head < seq:
-                if any(int(one) >= seq for one in HEAD.findall(stream.recv(100_000))):
-                    head, _ = door.rows(head)
+            row, heard = b'id=\\"call-%d\\"' % store.transact(lambda tables: tables.append("begin", 0, BODY)), b""
+            while row not in heard:
+                heard += stream.recv(100_000)
             taken.append(time.perf_counter() - started)
     middle, worst = statistics.median(taken), max(taken)
     told = f"median {middle * 1000:.0f} ms, longest {worst * 1000:.0f} ms"

@@ -106,30 +106,6 @@ class Guesses:
 _QUIET: Final = 60.0
 
 
-class Shared:
-    """What many open pages ask for at the same news is made once. Used within one event loop."""
-
-    def __init__(self) -> None:
-        self._made: dict[Hashable, asyncio.Task[Any]] = {}
-
-    async def get(self, key: Hashable, work: Callable[[], T]) -> T:
-        """What `work` finds, in a thread; `key` says of which news it is, so that it holds for all who ask with it."""
-        task = self._made.get(key)
-        if task is None:
-            task = self._made[key] = asyncio.get_running_loop().create_task(asyncio.to_thread(work))
-            if len(self._made) > _MOST_SHARED:
-                del self._made[next(iter(self._made))]
-        try:
-            return await asyncio.shield(task)
-        except BaseException:
-            if task.done() and self._made.get(key) is task:  # the next one tries again
-                del self._made[key]
-            raise
-
-
-_MOST_SHARED: Final = 32
-
-
 class Site(Struct, frozen=True):
     """What all pages share."""
 
@@ -150,7 +126,6 @@ class Site(Struct, frozen=True):
     """What `rightcall doctor` finds on this machine; empty where it cannot look."""
     passed: Callable[[int], list[list[dict[str, Any]]]] = lambda _: []
     """The tools of the last requests through the proxy beside it, as many sets as are asked for."""
-    shared: Shared = field(default_factory=Shared)
     bench: Bench = field(default_factory=Bench)
     """What screens share that try things out."""
     visits: Visits = field(default_factory=Visits)

@@ -1,23 +1,23 @@
 """Calls as they happen. The filter stands in the address, so that a view can be shared and reloaded; older calls come
 in pages that begin where the last one ended."""
 
-import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from msgspec import Struct
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from rightcall.base.letters import visible
 from rightcall.base.text import render_json
-from rightcall.console.page import Page, environment, look, number_of, render, seen, site_of
+from rightcall.console.page import Page, environment, look, number_of, render, seen
 from rightcall.console.questions import json_visible
 from rightcall.record.calls import CallFilter, CallPage, CallRecord, calls_since, page_of_calls
-from rightcall.record.tables import Tables, written
+from rightcall.record.tables import Store, Tables, written
 
 LIMIT: Final = 50
 FIELDS: Final = ("caller", "tool", "model", "status", "decision", "rule", "repair", "context", "text", "period")
@@ -35,7 +35,6 @@ class Wanted(Struct, frozen=True):
     said: dict[str, str]
     """The names as they are."""
     before: int | None
-    after: int | None
 
     def query(self, **more: Any) -> str:
         said = {name: value if name == "text" else visible(value) for name, value in self.said.items()}
@@ -48,13 +47,12 @@ class Wanted(Struct, frozen=True):
         return CallFilter(**said, since=written(start.timestamp()) if seconds else None)
 
 
-def wanted_of(request: Request) -> Wanted:
-    asked = request.query_params
+def wanted_of(asked: QueryParams) -> Wanted:
     given = {name: asked[name][:_LONGEST] for name in FIELDS if asked.get(name)}
     said = {name: value if name == "text" else unspelled(value) for name, value in given.items()}
     if said.get("period", "15m") not in PERIODS:
         del said["period"]
-    return Wanted(said, number_of(asked.get("before")), number_of(asked.get("after")))
+    return Wanted(said, number_of(asked.get("before")))
 
 
 def unspelled(text: str) -> str:
@@ -68,7 +66,7 @@ def unspelled(text: str) -> str:
 
 
 async def show(request: Request) -> Response:
-    wanted = wanted_of(request)
+    wanted = wanted_of(request.query_params)
 
     def work(tables: Tables) -> tuple[CallPage, list[str], list[str]]:
         page = page_of_calls(tables, wanted.filter(tables.wall()), before=wanted.before, limit=LIMIT)
@@ -82,24 +80,11 @@ async def show(request: Request) -> Response:
     )  # fmt: skip
 
 
-async def show_new(request: Request) -> Response:
-    """The rows of calls that were recorded or have ended since, for a page that is open. Pages that hear of them by the
-    same look at the store get the same rows."""
-    wanted, site = wanted_of(request), site_of(request)
-    after, heard = wanted.after or 0, site.pulse.head
-
-    def rows(tables: Tables) -> tuple[int, list[CallRecord]]:
-        return tables.head()[0], calls_since(tables, after, wanted.filter(tables.wall()), limit=LIMIT)
-
-    def work() -> tuple[int, str]:
-        head, found = site.store.look(rows)
-        return head, environment().get_template("live_rows.html").render(calls=[row_of(one) for one in found])
-
-    if heard is None or heard <= after:
-        head, text = await asyncio.to_thread(work)
-    else:  # the next time all ask from what they have heard, and not each from where it happened to be
-        head, (_, text) = heard, await site.shared.get((wanted.query(), after, heard), work)
-    return HTMLResponse(text, headers={"x-rightcall-head": str(head)})
+def rows_since(store: Store, query: str, after: int) -> str:
+    """The rows of calls that were recorded or have ended since, for open pages with this filter in their address."""
+    wanted = wanted_of(QueryParams(query))
+    found = store.look(lambda tables: calls_since(tables, after, wanted.filter(tables.wall()), limit=LIMIT))
+    return environment().get_template("live_rows.html").render(calls=[row_of(one) for one in found])
 
 
 class Row(Struct, frozen=True):
@@ -122,4 +107,4 @@ def detail_of(call: CallRecord) -> str:
     return json_visible(render_json(call.params, _DETAIL))
 
 
-PAGE = Page("live", "Live", "live", "/live", [Route("/live", show), Route("/live/rows", show_new)])
+PAGE = Page("live", "Live", "live", "/live", [Route("/live", show)])

@@ -21,14 +21,14 @@ listenToKeys({ pause: () => live?.pause(!live.paused) });
 
 follow((kind, value) => {
   if (kind === "link") return showLink(value);
+  if (kind === "rows") return live.take(value);
   const before = known;
   known = value;
   showWaiting(value.waiting);
-  live?.news(value.head);
   if (value.waiting !== before.waiting) refresh("waiting");
   if (value.waiting > before.waiting) noticeWaiting();
   if (value.head !== before.head) refresh("head");
-}, areOn);
+}, list?.dataset.query, areOn);
 
 function showLink(state) {
   if (state === "over") return location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);

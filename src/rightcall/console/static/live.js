@@ -3,19 +3,14 @@
 import { localise } from "./times.js";
 
 const MOST = 300;
-const MANY = 20;  // rows at once, more than anybody reads: then a little later, which spares the server
-const PAUSE = 300;
 
 export class Live {
   constructor(list) {
     this.list = list;
     this.fresh = document.getElementById("fresh");
     this.button = document.getElementById("pause");
-    this.head = Number(document.body.dataset.head);
-    this.told = this.head;
     this.held = new Map();
     this.paused = false;
-    this.busy = false;
     this.button.hidden = false;
     this.button.addEventListener("click", () => this.pause(!this.paused));
     this.fresh.addEventListener("click", () => {
@@ -33,37 +28,16 @@ export class Live {
     if (!paused) this.show();
   }
 
-  /** Something was recorded: ask for the rows of it, with this page's filter. */
-  async news(head) {
-    this.told = Math.max(this.told, head);
-    if (this.busy || this.told <= this.head) return;
-    this.busy = true;
-    let pause = 0, came = false;
-    try {
-      const query = new URLSearchParams(this.list.dataset.query);
-      query.set("after", this.head);
-      const answer = await fetch(`/live/rows?${query}`, { headers: { accept: "text/html" } });
-      if (!answer.ok || answer.redirected) return;
-      this.head = Number(answer.headers.get("x-rightcall-head")) || this.told;
-      const made = document.createElement("template");
-      made.innerHTML = await answer.text();  // our own page, escaped there
-      const rows = [...made.content.querySelectorAll("li.call")];
-      for (const row of rows.reverse()) this.take(row);
-      pause = rows.length >= MANY ? PAUSE : 0;
-      came = true;
-      if (!this.paused && scrollY < 80) this.show();
-      this.tell();
-    } catch {
-      // the server is gone: the stream says so
-    } finally {
-      setTimeout(() => {
-        this.busy = false;
-        if (came) this.news(this.told);  // what was told meanwhile
-      }, pause);
-    }
+  /** Rows of calls that were recorded or have ended, the newest first. */
+  take(html) {
+    const made = document.createElement("template");
+    made.innerHTML = html;  // our own page, escaped there
+    for (const row of [...made.content.querySelectorAll("li.call")].reverse()) this.put(row);
+    if (!this.paused && scrollY < 80) this.show();
+    this.tell();
   }
 
-  take(row) {
+  put(row) {
     const there = document.getElementById(row.id);
     if (there) {
       row.classList.toggle("here", there.classList.contains("here"));
