@@ -18,7 +18,7 @@ from urllib.parse import parse_qs
 from weakref import WeakValueDictionary
 
 from jinja2 import DictLoader, Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from msgspec import Struct, field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -324,7 +324,8 @@ def when(at: str | None, style: str = "") -> Markup:
     if not at:
         return Markup()
     plain = at.replace("T", " ", 1).removesuffix("Z")  # as the desk of the tools that write has it
-    return Markup('<time datetime="{}" data-style="{}">{} UTC</time>').format(moment(plain), style, seen(plain[:19]))
+    machine, shown = escape(moment(plain)), escape(seen(plain[:19]))  # by hand: Markup.format takes five times as long
+    return Markup(f'<time datetime="{machine}" data-style="{style}">{shown} UTC</time>')
 
 
 def took(milliseconds: float | None) -> str:

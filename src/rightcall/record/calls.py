@@ -258,16 +258,22 @@ def page_of_calls(
 def calls_since(tables: Tables, after: int, wanted: CallFilter = _ANY_CALL, *, limit: int = 50) -> list[CallRecord]:
     """The calls of that kind of which something was recorded above this number: new ones, and those that have ended.
     The newest first, and no more than `limit`."""
-    last = tables.head()[0]
-    numbers = dict.fromkeys(
-        entry.call if entry.kind == "end" else entry.seq
-        for entry in tables.entries(max(after, last - LOOKED_THROUGH // 4))
-        if entry.kind == "end" or entry.kind in CALLS
-    )
-    found: list[CallRecord] = []
-    for number in sorted(numbers, reverse=True):
-        record = call(tables, number)
-        if record is not None and wanted.has(record) and (wanted.since is None or record.timestamp >= wanted.since):
+    first = max(after, tables.head()[0] - LOOKED_THROUGH // 4)
+    begun: dict[int, AuditEntry | None] = {}
+    ends: dict[int, AuditEntry] = {}
+    for entry in tables.entries(first):
+        if entry.kind in CALLS:
+            begun[entry.seq] = entry
+        elif entry.kind == "end":
+            begun.setdefault(entry.call)
+            ends[entry.call] = entry
+    running, found = frozenset(tables.running()), list[CallRecord]()
+    for number in sorted(begun, reverse=True):
+        entry = begun[number] or tables.entry(number)
+        if entry is None or entry.kind not in CALLS or not wanted.may_have(entry.body):
+            continue
+        record = joined(entry, ends.get(number), running)
+        if wanted.has(record) and (wanted.since is None or record.timestamp >= wanted.since):
             found.append(record)
             if len(found) >= limit:
                 break
