@@ -5,11 +5,12 @@ import subprocess
 import sys
 from statistics import median
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from rightcall.console.people import revoke_person
-from rightcall.record.tables import EndBody, Tables, encode, read_answer
+from rightcall.record.tables import CallBody, EndBody, Tables, encode, read_answer
 from support.busy_console import Busy
 from support.chromium import Page
 from support.stores import BODY
@@ -146,8 +147,43 @@ def test_two_tabs_share_one_stream_and_both_hear(desk: Any, browser: Any) -> Non
     desk.ask()
     for page in (first, second):
         page.wait("document.getElementById('badge-count').textContent === '1'")
-    assert not any(one.endswith("/events") for one in second.requested)
+    assert not listens(second)
     second.close()
+
+
+def listens(page: Page) -> bool:
+    return any(urlsplit(one).path == "/events" for one in page.requested)
+
+
+def calls_on(page: Page, count: int) -> list[int]:
+    page.wait(f"document.querySelectorAll('#calls li').length >= {count}")
+    return page.run("[...document.querySelectorAll('#calls li')].map(one => Number(one.dataset.id))")
+
+
+def test_tabs_with_other_filters_get_their_rows_by_the_one_stream_also_when_its_tab_is_closed(
+    desk: Any, browser: Any
+) -> None:
+    def record(tool: str) -> int:
+        body = CallBody("ada", tool, {}, "d" * 64, "allow", "stage:read-only")
+        return desk.store.transact(lambda tables: tables.append("begin", 0, encode(body)))
+
+    listener = browser.page(desk.page.person)
+    desk.open("/inbox", listener)
+    desk.page.open("about:blank")
+    every = desk.open("/live", browser.page(desk.page.person))
+    only_b = desk.open("/live?tool=b", browser.page(desk.page.person))
+    a, b = record("a"), record("b")
+    assert calls_on(every, 2) == [b, a]
+    assert calls_on(only_b, 1) == [b]
+    assert not listens(every)
+    assert not listens(only_b)
+    listener.close()
+    more = [record("b") for _ in range(2)]
+    assert calls_on(only_b, 3) == [*more[::-1], b]
+    assert calls_on(every, 4) == [*more[::-1], b, a]
+    assert [page.troubles() for page in (every, only_b)] == [[], []]
+    every.close()
+    only_b.close()
 
 
 def test_a_tab_goes_on_when_the_one_that_listened_is_closed(desk: Any, browser: Any) -> None:
@@ -160,6 +196,15 @@ def test_a_tab_goes_on_when_the_one_that_listened_is_closed(desk: Any, browser: 
     desk.ask()
     first.wait("document.getElementById('badge-count').textContent === '1'")
     first.close()
+
+
+def test_what_was_recorded_while_the_server_was_away_is_on_live_when_it_is_back(desk: Any) -> None:
+    page = desk.open("/live")
+    desk.stop()
+    page.wait("!document.getElementById('gone').hidden")
+    number = desk.store.transact(lambda tables: tables.append("begin", 0, BODY))
+    desk.start(desk.address.port)
+    page.wait(f"document.getElementById('call-{number}')")
 
 
 def test_a_server_that_goes_away_is_told_and_its_return_too(desk: Any) -> None:

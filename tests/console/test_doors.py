@@ -45,7 +45,7 @@ ODD_PATHS = [
     "/audit?since=0001-01-01T00:00%2B23:59", "/audit?until=9999-12-31T23:59:59-23:59", f"/audit?since={HUGE}",
     "/audit/export?since=0001-01-01T00:00%2B23:59", "/audit/export?until=9999-12-31T23:59:59-23:59",
     "/audit/export?format=..%2Fx", f"/audit/verify?anchor={HUGE}:00", "/audit?before=99999999999999999",
-    f"/live?before={HUGE}", "/live/rows?after=99999999999999999", "/live?text=%00", "/live?caller=%5Cud800",
+    f"/live?before={HUGE}", "/live?text=%00", "/live?caller=%5Cud800",
     "/live?text=(a%2B)%2B%24", "/audit?text=(%3Fi)(a%7Ca)*%24", "/live?tool=%27%20OR%20%271%27%3D%271",
     "/audit?caller=x%27%3B%20DROP%20TABLE%20audit%3B--", "/audit?kind=%25", "/live?period=x&period=y",
     "/tools?after=9:%00", f"/tools?after={HUGE}:x", "/tools/one?name=%5Cud800", "/analytics?caller=%5Cud800&by=x",

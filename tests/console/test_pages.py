@@ -1,6 +1,5 @@
 """What the pages show, with ordinary and with hostile names and texts: nothing is executed, nothing hides (H-09)."""
 
-import asyncio
 import re
 from html import unescape
 from html.parser import HTMLParser
@@ -9,11 +8,10 @@ from typing import Any
 import pytest
 
 from rightcall.base.letters import visible
-from rightcall.console.page import Kept, Shared
+from rightcall.console.page import Kept
 from rightcall.console.pages.live import unspelled
 from rightcall.console.people import enter, make_link
 from rightcall.console.questions import json_visible, lay_out, text_lines
-from rightcall.errors import StoreError
 from rightcall.record.calls import LOOKED_THROUGH, CallFilter, calls_since, page_of_calls
 from rightcall.record.memory import MemoryStore
 from rightcall.record.tables import CallBody, EndBody, ManualClock, encode
@@ -351,18 +349,6 @@ def test_live_filters_by_what_stands_in_the_address(
     assert re.findall(r'<span class="tool">(\w)', page.text) == tools
 
 
-def test_rows_that_are_new_or_have_ended_are_asked_for_by_number(ann: Browser, store: MemoryStore) -> None:
-    first = ran(store, "a")
-    head = store.look(lambda tables: tables.head()[0])
-    new = ran(store, "b")
-    store.transact(lambda tables: tables.append("end", first, encode(EndBody("success", 2.0))))
-    answer = ann.get(f"/live/rows?after={head}")
-    assert shown(answer) == [new, first]
-    assert "<html" not in answer.text
-    assert answer.headers["x-rightcall-head"] == str(head + 2)
-    assert shown(ann.get(f"/live/rows?after={head}&tool=b")) == [new]
-
-
 def test_a_page_of_calls_is_searched_in_bounded_steps_and_says_where_to_go_on(store: MemoryStore) -> None:
     needle = ran(store, "needle")
 
@@ -494,36 +480,6 @@ async def test_figures_are_not_kept_longer_than_they_count() -> None:
         await kept.get(("sums", number), work)
     assert len(kept._found) <= 25
     assert len(kept._locks) <= 1
-
-
-@in_a_loop
-async def test_what_many_pages_ask_for_at_the_same_news_is_made_once() -> None:
-    shared, made = Shared(), list[int]()
-
-    def work() -> int:
-        made.append(len(made))
-        return made[-1]
-
-    assert await asyncio.gather(*(shared.get(("rows", 7), work) for _ in range(10))) == [0] * 10
-    assert await shared.get(("rows", 8), work) == 1
-    for number in range(100):
-        await shared.get(number, work)
-    assert len(shared._made) <= 32
-
-
-@in_a_loop
-async def test_what_failed_is_tried_again() -> None:
-    shared, tries = Shared(), list[int]()
-
-    def work() -> str:
-        tries.append(1)
-        if len(tries) == 1:
-            raise StoreError("busy")
-        return "rows"
-
-    with pytest.raises(StoreError):
-        await shared.get("rows", work)
-    assert await shared.get("rows", work) == "rows"
 
 
 def test_a_call_lifted_from_the_text_says_that_the_clients_answer_is_not_seen(ann: Browser, store: MemoryStore) -> None:

@@ -12,7 +12,7 @@ const CHANNEL = "rightcall";
 
 export function follow(tell, filter, stays = () => false) {
   const channel = navigator.locks && "BroadcastChannel" in self ? new BroadcastChannel(CHANNEL) : null;
-  let head = Number(document.body.dataset.head);  // what this tab has heard of
+  let head = Number(document.body.dataset.head);  // the record up to which this tab has its rows
   const last = new Map();  // of the tab that listens: what a new one wants to know,
   const filters = new Map();  // and the filters of all tabs, each with the record from which on it wants rows
   let open = null;
@@ -20,7 +20,7 @@ export function follow(tell, filter, stays = () => false) {
 
   const hear = (kind, value) => {
     if (kind === "rows") return value.filter === filter && tell(kind, value.rows);
-    if (kind === "state") head = value.head;
+    if (kind === "state" && value.filters.includes(filter)) head = value.head;
     tell(kind, value);
   };
   const pass = (kind, value) => {
@@ -56,13 +56,14 @@ export function follow(tell, filter, stays = () => false) {
     open = () => {
       stream?.close();
       if (filter !== undefined) filters.set(filter, head);
-      const live = [...filters.keys()].map((one) => ["live", one]);
-      const query = live.length ? `?${new URLSearchParams([["after", Math.min(...filters.values())], ...live])}` : "";
-      stream = new EventSource(`/events${query}`);
+      const asked = [...filters.keys()];
+      const query = new URLSearchParams(asked.map((one) => ["live", one]));
+      if (asked.length) query.set("after", Math.min(...filters.values()));
+      stream = new EventSource(`/events?${query}`);
       stream.addEventListener("rows", (event) => pass("rows", JSON.parse(event.data)));
       stream.addEventListener("state", (event) => {
-        const state = JSON.parse(event.data);
-        for (const one of filters.keys()) filters.set(one, state.head);
+        const state = { ...JSON.parse(event.data), filters: asked };
+        for (const one of asked) if (filters.has(one)) filters.set(one, state.head);
         pass("link", "live");
         pass("state", state);
       });
