@@ -1,11 +1,14 @@
 """The event stream: it says at once that something is new, has the rows of Live, and ends with its session."""
 
 import asyncio
+import gc
 import re
 import socket
+import ssl
 import time
+import warnings
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -13,13 +16,15 @@ from urllib.parse import urlencode
 import pytest
 from msgspec import json
 
+from rightcall.console.app import Console, console_running
 from rightcall.console.events import MANY, MOST_LIVE, Pulse
 from rightcall.console.people import live_sessions, revoke_person
 from rightcall.errors import StoreError
+from rightcall.policy.settings import ConsoleSettings, Policy
 from rightcall.record.memory import MemoryStore
 from rightcall.record.sqlite import SqliteStore
 from rightcall.record.tables import CallBody, EndBody, Store, Tables, encode
-from support.consoles import Browser, opened, session
+from support.consoles import Browser, certificate, opened, session
 from support.raw_server import in_a_loop
 
 T = TypeVar("T")
@@ -108,6 +113,33 @@ def test_a_console_that_stops_waits_for_no_stream() -> None:
     assert time.monotonic() - began < 5
     assert list(heard) == []
     streams.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere", "/events"], ids=["nothing asked", "answered", "stream"])
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_console_that_stops_closes_every_connection(
+    tls: bool, path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pem, key = map(str, certificate(tmp_path)) if tls else ("", "")
+    store = MemoryStore()
+    with ExitStack() as stack, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        settings = ConsoleSettings(port=0, certificate=pem, private_key=key)
+        with console_running(Console(store, Policy), settings) as address:
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", address.port), timeout=5))
+            if tls:
+                trusting = ssl.create_default_context(cafile=pem)
+                client = stack.enter_context(trusting.wrap_socket(client, server_hostname="127.0.0.1"))
+            if path:
+                secret = session(store, "ann")
+                head = f"host: 127.0.0.1:{address.port}\r\ncookie: {address.cookie}={secret}\r\n"
+                client.sendall(f"GET {path} HTTP/1.1\r\n{head}\r\n".encode())
+                assert client.recv(20).startswith(b"HTTP/1.1 ")
+        gc.collect()
+        assert [str(one.message) for one in told] == []
+        while client.recv(65_536):
+            pass
+    assert caplog.messages == []  # nor has it waited for anybody until the grace time was over
 
 
 # ── rows of Live ──

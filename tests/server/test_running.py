@@ -1,12 +1,14 @@
 """Starting and stopping: nothing that runs is lost, and the reason for not starting helps."""
 
 import errno
+import gc
 import http.client
 import signal
 import socket
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO
@@ -14,6 +16,7 @@ from typing import IO
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from rightcall.base.http.answers import ServeLimits
 from rightcall.errors import ConfigError
 from rightcall.server.access import Access
 from rightcall.server.app import Entrance, Health, Span, bind, build_app, running, serve, unbound
@@ -103,6 +106,24 @@ def test_what_does_not_finish_in_the_grace_time_is_ended() -> None:
 def test_a_port_in_use_is_told_with_what_to_do() -> None:
     with bind("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match=r"--port.*in use.*--port 0"):
         serve(nothing, address=("127.0.0.1", taken.getsockname()[1]))
+
+
+def test_a_client_that_does_not_read_its_answer_is_left_when_the_grace_time_is_over() -> None:
+    async def endless(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200})
+        while True:
+            await send({"type": "http.response.body", "body": bytes(100_000), "more_body": True})
+
+    app = build_app(Entrance(Access(None, bound_to="127.0.0.1")), Metrics(), Health({}), proxy=endless)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with running(app, limits=ServeLimits(grace_seconds=0.1)) as address:
+            client = socket.create_connection(address, timeout=60)
+            client.sendall(f"GET / HTTP/1.1\r\nhost: 127.0.0.1:{address[1]}\r\n\r\n".encode())
+            read_until(client, b"\r\n\r\n")
+        gc.collect()
+    client.close()
+    assert [str(one.message) for one in told] == []
 
 
 @pytest.mark.parametrize("port", [-1, 65_536, 70_000])

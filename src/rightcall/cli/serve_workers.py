@@ -114,11 +114,10 @@ def run_worker(options: Namespace, channel: int, lines: Lines, *, gateway: bool)
             service.app, seat, service.metrics, service.condition, Told(begun, stopping, lambda: None)
         )
         try:
-            server.run(sockets=[seat.listener])
+            return server.run_bound()
         finally:
             if hooks is not None:
                 hooks.lead(False)
-    return 128 + server.heard if server.heard is not None else 0
 
 
 class _Hooks:

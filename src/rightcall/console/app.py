@@ -11,7 +11,6 @@ import logging
 import os
 import socket
 import ssl
-import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -119,13 +118,12 @@ async def _fault(request: Request, error: Exception) -> Response:
 class ConsoleServer(Running):
     """One console on one bound socket, with TLS where the settings name a certificate."""
 
-    def __init__(self, app: Starlette, bound: Any, settings: ConsoleSettings, on_ready: Callable[[str, int], None]):
-        super().__init__(app, bound, _LIMITS, told=Told(on_ready))
+    def __init__(self, app: Starlette, bound: socket.socket, settings: ConsoleSettings, told: Told) -> None:
+        super().__init__(app, bound, _LIMITS, told=told)
         self.config.headers = []  # the application sets its own: these are pages
         if settings.certificate:
             self.config.ssl_certfile, self.config.ssl_keyfile = settings.certificate, settings.private_key or None
             self.config.loop = "asyncio"  # with uvloop a stop hung while a browser had connections open
-        self.bound = bound
         self._pulse: Pulse = app.state.site.pulse
 
     async def shutdown(self, sockets: Any = None) -> None:
@@ -169,9 +167,7 @@ _BESIDE = Words(
 def serve_console(console: Console, settings: ConsoleSettings, ready: Callable[[Address], None]) -> int:
     """Serves until a signal comes, and returns the exit code."""
     check_settings(settings)
-    with _prepared(console, settings, ready, bind(settings.host, settings.port, _ALONE)) as server:
-        server.run(sockets=[server.bound])
-    return 128 + server.heard if server.heard is not None else 0
+    return _server(console, settings, bind(settings.host, settings.port, _ALONE), ready)[0].run_bound()
 
 
 def bind_console(settings: ConsoleSettings) -> socket.socket:
@@ -185,44 +181,15 @@ def console_running(
 ) -> Generator[Address]:
     """Serves in a thread of its own for as long as the `with` lasts; yields where it is reached."""
     check_settings(settings)
-    found: list[Address] = []
-    failures: list[BaseException] = []
-    started = threading.Event()
-
-    def ready(address: Address) -> None:
-        found.append(address)
-        started.set()
-
-    with _prepared(console, settings, ready, bound or bind_console(settings)) as server:
-
-        def work() -> None:
-            try:
-                server.run(sockets=[server.bound])
-            except BaseException as failure:  # noqa: BLE001  told to whoever started it
-                failures.append(failure)
-            finally:
-                started.set()
-
-        thread = threading.Thread(target=work, name="rightcall-console", daemon=True)
-        thread.start()
-        started.wait()
-        try:
-            if failures:
-                raise failures[0]
-            yield found[0]
-        finally:
-            server.stop()
-            thread.join()
+    server, address = _server(console, settings, bound or bind_console(settings))
+    with server.in_thread():
+        yield address
 
 
-@contextmanager
-def _prepared(
-    console: Console, settings: ConsoleSettings, ready: Callable[[Address], None], bound: socket.socket
-) -> Generator[ConsoleServer]:
+def _server(
+    console: Console, settings: ConsoleSettings, bound: socket.socket, ready: Callable[[Address], None] = lambda _: None
+) -> tuple[ConsoleServer, Address]:
     port = bound.getsockname()[1]
     address = Address(settings.host, port, settings.public_url, tls=bool(settings.certificate))
     app = build_app(console, lambda: address)
-    try:
-        yield ConsoleServer(app, bound, settings, lambda _host, _port: ready(address))
-    finally:
-        bound.close()
+    return ConsoleServer(app, bound, settings, Told(lambda _host, _port: ready(address))), address

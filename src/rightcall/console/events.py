@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from time import monotonic
 from typing import Final
 
@@ -74,7 +74,9 @@ class Pulse:
         """End all streams: a server that stops does not wait for them. From the event loop."""
         self._stopped = True
 
-    async def follow(self, session: str, filters: Sequence[str] = (), after: int | None = None) -> AsyncIterator[bytes]:
+    async def follow(
+        self, session: str, filters: Sequence[str] = (), after: int | None = None
+    ) -> AsyncGenerator[bytes]:
         """The stream of one browser, until its session counts no more; with the rows of these filters of Live, from
         that record on."""
         told: Glance | None = None

@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from math import inf
 from os import urandom
@@ -376,6 +376,9 @@ def _chat_labels(facts: Facts) -> dict[str, Value]:
 _PATIENCE = 5.0
 """Seconds in which a further signal other than Ctrl-C means the same end: see `rightcall.cli`."""
 
+_PASSES = 5
+"""Of the event loop, until a connection that was aborted is closed: TLS takes several."""
+
 Ready = Callable[[str, int], None]
 
 
@@ -413,8 +416,43 @@ class Running(uvicorn.Server):
         self._bound = bound
         self._told = told
         self._has_terminal = has_terminal()
+        self._settled = threading.Event()
+        """It has started, or cannot."""
         self._wake: Callable[[], object] = _nobody
         self._loop_soon: Callable[[Callable[[], None]], object] = _nobody
+
+    def run_bound(self) -> int:
+        """Serves until somebody stops it, and returns the exit code: 128 and the signal's number, as shells count."""
+        try:
+            self.run(sockets=[self._bound])
+        finally:
+            self._bound.close()
+        return 128 + self.heard if self.heard is not None else 0
+
+    @contextmanager
+    def in_thread(self) -> Generator[tuple[str, int]]:
+        """Serves in a thread of its own for as long as the `with` lasts; yields host and port."""
+        address: tuple[str, int] = self._bound.getsockname()[:2]
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                self.run_bound()
+            except BaseException as failure:  # noqa: BLE001  told to whoever started it
+                failures.append(failure)
+            finally:
+                self._settled.set()
+
+        thread = threading.Thread(target=work, name="rightcall-serve", daemon=True)
+        thread.start()
+        self._settled.wait()
+        try:
+            if failures:
+                raise failures[0]
+            yield address
+        finally:
+            self.stop()
+            thread.join()
 
     def stop(self) -> None:
         """Ends it at once, from whatever thread or signal."""
@@ -434,6 +472,7 @@ class Running(uvicorn.Server):
         except BaseException:  # nobody reads the address any more: the application ends in order before that is told
             await self.shutdown(sockets)
             raise
+        self._settled.set()
 
     async def main_loop(self) -> None:
         """uvicorn's looks ten times a second whether it shall end; this one is told, and looks at the clock only."""
@@ -447,7 +486,22 @@ class Running(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._told.stopping(len(self.server_state.tasks))
+        hanging_up = asyncio.ensure_future(self._hang_up())
         await super().shutdown(sockets)
+        hanging_up.cancel()
+        for connection in list(self.server_state.connections):  # its client does not read the answer
+            connection.transport.abort()
+        for _ in range(_PASSES):
+            await asyncio.sleep(0)
+
+    async def _hang_up(self) -> None:
+        """Where all is said: over TLS a connection would be open until its client has said the same, which browsers
+        do not."""
+        while True:
+            await asyncio.sleep(0.1)
+            for connection in list(self.server_state.connections):
+                if connection.transport.is_closing() and not connection.transport.get_write_buffer_size():
+                    connection.transport.abort()
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -559,46 +613,12 @@ def serve(
     told: Told = _NOBODY,
     metrics: Metrics | None = None,
 ) -> int:
-    """Serves until a signal comes, and returns the exit code: 128 and the signal's number, as shells count."""
-    bound = bind(*address)
-    try:
-        server = Running(app, bound, limits or ServeLimits(), told=told, metrics=metrics)
-        server.run(sockets=[bound])
-    finally:
-        bound.close()
-    return 128 + server.heard if server.heard is not None else 0
+    """Serves until a signal comes, and returns the exit code."""
+    return Running(app, bind(*address), limits or ServeLimits(), told=told, metrics=metrics).run_bound()
 
 
-@contextmanager
 def running(
     app: ASGIApp, *, limits: ServeLimits | None = None, metrics: Metrics | None = None
-) -> Generator[tuple[str, int]]:
+) -> AbstractContextManager[tuple[str, int]]:
     """Serves in a thread of its own, on any free port of 127.0.0.1, for as long as the `with` lasts."""
-    bound = bind("127.0.0.1", 0)
-    ready = threading.Event()
-    failures: list[BaseException] = []
-
-    def has_started(_host: str, _port: int) -> None:
-        ready.set()
-
-    server = Running(app, bound, limits or ServeLimits(), told=Told(has_started), metrics=metrics)
-
-    def work() -> None:
-        try:
-            server.run(sockets=[bound])
-        except BaseException as failure:  # noqa: BLE001  told to whoever started it
-            failures.append(failure)
-        finally:
-            ready.set()
-
-    thread = threading.Thread(target=work, name="rightcall-serve", daemon=True)
-    thread.start()
-    ready.wait()
-    try:
-        if failures:
-            raise failures[0]
-        yield bound.getsockname()[:2]
-    finally:
-        server.stop()
-        thread.join()
-        bound.close()
+    return Running(app, bind("127.0.0.1", 0), limits or ServeLimits(), metrics=metrics).in_thread()
