@@ -191,5 +191,8 @@ def _server(
 ) -> tuple[ConsoleServer, Address]:
     port = bound.getsockname()[1]
     address = Address(settings.host, port, settings.public_url, tls=bool(settings.certificate))
-    app = build_app(console, lambda: address)
-    return ConsoleServer(app, bound, settings, Told(lambda _host, _port: ready(address))), address
+
+    def begun(_host: str, _port: int) -> None:
+        ready(address)
+
+    return ConsoleServer(build_app(console, lambda: address), bound, settings, Told(begun)), address
