@@ -131,70 +131,23 @@ class Metrics:
         return self.text() if self.others is None else await self.others()
 
     def text(self) -> str:
-        families = (
-            _family(
-                "requests_total",
-                "counter",
-                "Requests that the proxy has answered; status 0: the client left first.",
-                self._request_lines(),
-            ),
-            _family(
-                "request_seconds",
-                "histogram",
-                "Seconds from a request to the last byte of its answer.",
-                self._second_lines(),
-            ),
-            _family(
-                "calls_total",
-                "counter",
-                "Tool calls that were checked, by the strategy that read them.",
-                self._call_lines(),
-            ),
-            _family(
-                "fits_total",
-                "counter",
-                "Tool calls of models: right as written, lifted from the text, repaired, or left as they were.",
-                _by("fit", self._fits),
-            ),
-            _family(
-                "changes_total",
-                "counter",
-                "Calls repaired, lifted, left or observed; requests retried; answers taught.",
-                _by("kind", self._changes),
-            ),
-            _family(
-                "refusals_total",
-                "counter",
-                "Requests and connections sent away before the proxy.",
-                _by("reason", self._refusals),
-            ),
-            _family(
-                "upstream_errors_total",
-                "counter",
-                "Requests that failed because of the upstream.",
-                _by("kind", self._upstream_errors),
-            ),
-            _family(
-                "audit_failures_total",
-                "counter",
-                "Failed attempts to write the audit, and records lost.",
-                [("", self.audit_failures())],
-            ),
-            _family(
-                "decisions_total",
-                "counter",
-                "Calls that were decided here, by decision and rule.",
-                self._decision_lines(),
-            ),
-            _family("repairs_total", "counter", "Calls repaired here, by rule.", _by("rule", self._repairs)),
-            _family(
-                "approval_wait_seconds", "histogram", "Seconds that calls waited for a person.", self._waited.lines()
-            ),
-            *self._followed(),
-            _family("streams_open", "gauge", "Answers that stream at this moment.", [("", self.streams())]),
-            _family("connections_open", "gauge", "Connections of clients at this moment.", [("", self.connections())]),
-        )
-        return "".join(line for family in families for line in family)
+        own = {
+            "requests_total": self._request_lines(),
+            "request_seconds": self._second_lines(),
+            "calls_total": self._call_lines(),
+            "fits_total": _by("fit", self._fits),
+            "changes_total": _by("kind", self._changes),
+            "refusals_total": _by("reason", self._refusals),
+            "upstream_errors_total": _by("kind", self._upstream_errors),
+            "audit_failures_total": [("", self.audit_failures())],
+            "decisions_total": self._decision_lines(),
+            "repairs_total": _by("rule", self._repairs),
+            "approval_wait_seconds": self._waited.lines(),
+            "streams_open": [("", self.streams())],
+            "connections_open": [("", self.connections())],
+        }
+        families = [_family(f"rightcall_{name}", _ABOUT[name], lines) for name, lines in own.items()]
+        return "".join(line for family in (*families, *self._followed()) for line in family)
 
     def _followed(self) -> Iterator[Iterable[str]]:
         """The histograms of telemetry, as OpenTelemetry's own exporter calls them."""
@@ -202,7 +155,7 @@ class Metrics:
             if series or metric in (SERVED.metric, CALLED.metric, TOOL.metric):
                 lines = (line for key, one in sorted(series.items()) for line in one.lines(dict(key)))
                 name = f"{metric.replace('.', '_')}_seconds"
-                yield _family(name, "histogram", DURATIONS[metric][1], lines, prefix="")
+                yield _family(name, DURATIONS[metric][1], lines)
 
     def _decision_lines(self) -> Iterator[tuple[str, int]]:
         for (decision, rule), count in sorted(self._decisions.items()):
@@ -272,12 +225,29 @@ class Durations:
         yield f"_count{alone}", below
 
 
-def _family(
-    name: str, kind: str, about: str, lines: Iterable[tuple[str, float]], prefix: str = "rightcall_"
-) -> Iterator[str]:
-    yield f"# HELP {prefix}{name} {about}\n# TYPE {prefix}{name} {kind}\n"
+_ABOUT: Final = {
+    "requests_total": "Requests that the proxy has answered; status 0: the client left first.",
+    "request_seconds": "Seconds from a request to the last byte of its answer.",
+    "calls_total": "Tool calls that were checked, by the strategy that read them.",
+    "fits_total": "Tool calls of models: right as written, lifted from the text, repaired, or left as they were.",
+    "changes_total": "Calls repaired, lifted, left or observed; requests retried; answers taught.",
+    "refusals_total": "Requests and connections sent away before the proxy.",
+    "upstream_errors_total": "Requests that failed because of the upstream.",
+    "audit_failures_total": "Failed attempts to write the audit, and records lost.",
+    "decisions_total": "Calls that were decided here, by decision and rule.",
+    "repairs_total": "Calls repaired here, by rule.",
+    "approval_wait_seconds": "Seconds that calls waited for a person.",
+    "streams_open": "Answers that stream at this moment.",
+    "connections_open": "Connections of clients at this moment.",
+}
+_KINDS: Final = {"total": "counter", "seconds": "histogram", "open": "gauge"}
+"""By how a name ends."""
+
+
+def _family(name: str, about: str, lines: Iterable[tuple[str, float]]) -> Iterator[str]:
+    yield f"# HELP {name} {about}\n# TYPE {name} {_KINDS[name.rpartition('_')[2]]}\n"
     for rest, value in lines:
-        yield f"{prefix}{name}{rest} {value}\n"
+        yield f"{name}{rest} {value}\n"
 
 
 def _by(label: str, counts: Counter[str]) -> Iterator[tuple[str, int]]:
