@@ -33,6 +33,10 @@ from rightcall.gate.records import json_text
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from rightcall.cli.serve_workers import Ready
+    from rightcall.cli.serving import Assembled
+    from rightcall.policy.watch import PolicyInForce
+
 
 PORT = 4141
 TOKEN = "RIGHTCALL_TOKEN"
@@ -119,8 +123,6 @@ def serve_upstream(
     the MCP servers of the policy, where it has any. An upstream that the user named is asked whether it is there."""
     try:
         from rightcall.server.access import Access, new_token
-        from rightcall.server.app import Told, serve
-        from rightcall.server.hooks import hooks_answered
         from rightcall.server.whereabouts import announced
         from rightcall.server.workers.seat import CHANNEL
     except ImportError as missing:
@@ -155,26 +157,31 @@ def serve_upstream(
             from rightcall.cli.serve_workers import run_parent
 
             return run_parent(options, (url, token), policy, lines, ready)
-        with (
-            hooks_answered(policy_file(options)),
-            assembled(options, Wanted(url, gateway), policy, access, lines) as found,
-            console_of(options, found, policy, None) as told,
-        ):
-            service, endpoint, _, client = found
+        with assembled(options, Wanted(url, gateway), policy, access, lines) as found:
+            return _run_alone(options, found, policy, lines, ready)
 
-            def begun(host: str, port: int) -> None:
-                ready((host, port), told, mcp=endpoint is not None)
-                if client is not None:
-                    client.start(reachable(host), port)
 
-            def stopping(running: int) -> None:
-                service.condition.draining = True
-                say_stopping(running, endpoint, lines.say)
+def _run_alone(options: Namespace, found: Assembled, policy: PolicyInForce, lines: Lines, ready: Ready) -> int:
+    """One process for everything."""
+    from rightcall.server.app import Told, serve
+    from rightcall.server.hooks import hooks_answered
 
-            return serve(
-                service.app, address=(options.host, options.port), metrics=service.metrics,
-                told=Told(begun, stopping, service.reload),
-            )  # fmt: skip
+    service, endpoint, _, client = found
+    with hooks_answered(policy_file(options)), console_of(options, found, policy, None) as told:
+
+        def begun(host: str, port: int) -> None:
+            ready((host, port), told, mcp=endpoint is not None)
+            if client is not None:
+                client.start(reachable(host), port)
+
+        def stopping(running: int) -> None:
+            service.condition.draining = True
+            say_stopping(running, endpoint, lines.say)
+
+        return serve(
+            service.app, address=(options.host, options.port), metrics=service.metrics,
+            told=Told(begun, stopping, service.reload),
+        )  # fmt: skip
 
 
 def _refuse_itself(options: Namespace, url: str) -> None:

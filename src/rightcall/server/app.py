@@ -237,21 +237,14 @@ def assemble(
         callers = callers or Callers(recording.store)
         metrics.audit_failures = lambda: recording.failures + recording.lost
     paused = stopped if recording is None else recording.paused
-    hooks = [partial(count, metrics)]
-    hooks += [] if recording is None else [recording.told]
-    hooks += [] if parts.watcher is None else [parts.watcher]
+    state = partial(_state_of, parts, in_force, paused)
+    hooks = [partial(count, metrics), *filter(None, (recording and recording.told, parts.watcher))]
 
     async def stop_recording() -> None:
         if parts.ending is not None:
             await asyncio.to_thread(parts.ending)
         if recording is not None:
             await asyncio.to_thread(recording.stop)
-
-    def state() -> dict[str, Any]:
-        redactor = Redactor(urandom(32)) if recording is None else recording.redactor
-        told = {} if in_force.problem is None else {"policy": {"problem": redactor.text(in_force.problem)}}
-        worker = {} if parts.seat is None else {"worker": parts.seat.told()}
-        return _state_of(recording, mcp, paused()) | told | worker
 
     def state_now() -> dict[str, Any]:
         watch.look()
@@ -267,33 +260,31 @@ def assemble(
     metrics.streams = lambda: proxy.streams
     proxy.budget = recording
     proxy.telemetry = telemetry_for(in_force.current.telemetry.enabled)
+    opening: list[Callable[[], None]] = []
+    closing: list[Closing] = [stop_recording, proxy.aclose]
+    beside: dict[str, ASGIApp] = {}
     if mcp is not None:
         mcp.gateway.door.telemetry = mcp.gateway.door.telemetry.counted(metrics.observe)
+        opening.append(mcp.gateway.start)
+        closing.append(mcp.aclose)
+        beside["/mcp"] = mcp if parts.seat is None else parts.seat.endpoint(mcp)
     if own is not None:
         own.executor.telemetry = own.executor.telemetry.counted(metrics.observe)
+        opening.append(own.executor.start)
+        closing.append(own.executor.__aexit__)
     about = {"version": __version__, "upstream": upstream.host, "provider": provider}
     condition = Condition()
-    span = Span(
-        opening=[*([] if mcp is None else [mcp.gateway.start]), *([] if own is None else [own.executor.start])],
-        closing=[
-            stop_recording, proxy.aclose, *([] if mcp is None else [mcp.aclose]),
-            *([] if own is None else [own.executor.__aexit__]),
-        ],
-    )  # fmt: skip
     app = build_app(
         Entrance(access, callers), metrics, Health(about, state_now, condition), proxy=under_the_policy_of_now,
-        beside={} if mcp is None else {"/mcp": mcp if parts.seat is None else parts.seat.endpoint(mcp)}, span=span,
+        beside=beside, span=Span(opening, closing),
     )  # fmt: skip
     tools = list if mcp is None else mcp.gateway.definitions
-
-    def passed(most: int) -> list[list[dict[str, Any]]]:
-        return proxy.gates.recent(most)
-
-    return Service(app, proxy, metrics, state, tools, passed, watch.look_now, condition)
+    return Service(app, proxy, metrics, state, tools, lambda most: proxy.gates.recent(most), watch.look_now, condition)
 
 
-def _state_of(recording: Recording | None, mcp: Endpoint | None, held: Pause | None) -> dict[str, Any]:
-    """How a server is at the moment; `held`: since when calls are paused."""
+def _state_of(parts: Parts, in_force: PolicyInForce, paused: Callable[[], Pause | None]) -> dict[str, Any]:
+    """How a server is at the moment."""
+    recording, mcp, held, problem = parts.recording, parts.mcp, paused(), in_force.problem
     audit = asdict(recording.state) if recording is not None else None
     ready = audit is None or audit["ok"]
     servers = {} if mcp is None else mcp.gateway.state()
@@ -302,7 +293,11 @@ def _state_of(recording: Recording | None, mcp: Endpoint | None, held: Pause | N
     ready = ready and all(one["state"] == "ready" for one in servers.values())
     said: dict[str, Any] = {"ready": ready, "audit": audit}
     said |= {} if held is None else {"paused": {"since": held.since}}
-    return said if mcp is None else said | {"mcp": servers}
+    said |= {} if mcp is None else {"mcp": servers}
+    if problem is not None:
+        redactor = Redactor(urandom(32)) if recording is None else recording.redactor
+        said["policy"] = {"problem": redactor.text(problem)}
+    return said if parts.seat is None else said | {"worker": parts.seat.told()}
 
 
 class _Rules:
