@@ -15,10 +15,11 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from math import inf
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
+from rightcall.record.counts import Part
 from rightcall.record.rollup.batch import Batch, total_days
-from rightcall.record.rollup.tables import AFTER, DAY, NO_SLOTS, ROWS, TABLES, CountedRow, in_memory, opened
+from rightcall.record.rollup.tables import AFTER, DAY, LINE, ROWS, TABLES, CountedRow, in_memory, opened
 from rightcall.record.tables import AuditEntry, Tables
 
 STEP: Final = 10_000
@@ -59,6 +60,19 @@ class Rollup:
 
     def ask(self, question: str, *values: Any) -> list[Any]:
         return self._do(question, values).fetchall()
+
+    def cells(self, part: Part | Literal[""], caller: str | None, starts: Iterable[str], columns: str) -> list[Any]:
+        """Of hours and days: the start, the name and the columns of each cell; of one caller, of each of its lines."""
+        given = tuple(starts)
+        among = f"start IN ({', '.join('?' * len(given))}) AND part = ?"
+        if caller is None:
+            return self.ask(f"SELECT start, name, {columns} FROM cells WHERE {among}", *given, part)
+        if part in ("", "caller"):
+            name = "name" if part else "''"
+            of_caller = f"SELECT start, {name}, {columns} FROM cells WHERE {among} AND name = ?"
+            return self.ask(of_caller, *given, "caller", caller)
+        lines = f"cells JOIN lines ON name = CAST(id AS TEXT) WHERE {among} AND caller = ?"
+        return self.ask(f"SELECT start, {part}, {columns} FROM {lines}", *given, LINE, caller)
 
     @contextmanager
     def reading(self) -> Generator[None]:
@@ -155,15 +169,13 @@ class Rollup:
             self._do(f"DELETE FROM {table} WHERE seq < ?", (through,))
         self._do("DELETE FROM cells WHERE calls = 0 AND waiting = 0 AND proxied = 0")
         self._do("DELETE FROM spans WHERE rows = 0")
-        self._do("DELETE FROM times WHERE slots = ?", (NO_SLOTS,))
-        for table in ("faults", "repairs", "rules"):
-            self._do(f"DELETE FROM {table} WHERE times = 0")
+        self._do("DELETE FROM rules WHERE times = 0")
         if through < oldest:
             return mark._replace(first=through)
         self._do("DELETE FROM kinds WHERE id NOT IN (SELECT DISTINCT kind FROM calls)")
         self._do("DELETE FROM lines WHERE NOT EXISTS (SELECT 1 FROM kinds WHERE line = lines.id)")
         self._do("DELETE FROM contexts WHERE NOT EXISTS (SELECT 1 FROM calls WHERE context = contexts.id)")
-        self._do("DELETE FROM errors WHERE id NOT IN (SELECT DISTINCT error FROM faults)")
+        self._do("DELETE FROM errors WHERE id NOT IN (SELECT DISTINCT error FROM calls WHERE error IS NOT NULL)")
         return mark._replace(first=oldest, generation=mark.generation + 1)
 
     def _forget_days(self, oldest: int) -> bool:
@@ -177,7 +189,7 @@ class Rollup:
             if through < high:
                 self._do("UPDATE spans SET low = ? WHERE start = ?", (through + 1, day))
                 return False
-            for table in ("cells", "times", "faults", "repairs", "rules", "spans"):
+            for table in ("cells", "rules", "spans"):
                 self._do(f"DELETE FROM {table} WHERE start >= ? AND start < ?", (day, day + AFTER))
         return True
 
