@@ -260,9 +260,7 @@ def page_of_calls(
                     if len(found) >= limit:
                         end = entry.seq - 1
                         break
-    oldest = next(tables.entries(), None)
-    more = oldest is not None and oldest.seq <= end
-    return CallPage(found, end + 1 if more else None)
+    return CallPage(found, end + 1 if 0 < tables.oldest() <= end else None)
 
 
 def calls_since(tables: Tables, after: int, wanted: CallFilter = _ANY_CALL, *, limit: int = 50) -> list[CallRecord]:
