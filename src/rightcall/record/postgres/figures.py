@@ -382,7 +382,7 @@ class ServerRollup(Rollup):
             key = wanted[kind]
             ids[key] = number
             ids[number] = Kind(kind[0], key[4], key[0], key[6], key[7])
-            ids["line", kind[0]] = (("", ""), *zip(PARTS, key[:4], strict=True))
+            ids["line", kind[0]] = tuple(zip(PARTS, key[:4], strict=True))
 
     def _numbered(self, table: str, names: tuple[str, ...], keys: set[Any]) -> dict[Any, int]:
         """The numbers that such rows have, or get now."""

@@ -7,6 +7,7 @@ and counts in the hour in which the call began. A call whose record was pruned i
 """
 
 import sqlite3
+from operator import add
 from typing import Any, Final, NamedTuple
 
 from msgspec import DecodeError
@@ -111,10 +112,12 @@ class _Cell:
         self.faults: dict[int, int] = {}
 
     def add(self, other: "_Cell") -> None:
-        self.numbers = [a + b for a, b in zip(self.numbers, other.numbers, strict=True)]
+        self.numbers = list(map(add, self.numbers, other.numbers))
         add_counts(self.slots, other.slots)
-        add_counts(self.repairs, other.repairs)
-        add_counts(self.faults, other.faults)
+        if other.repairs:
+            add_counts(self.repairs, other.repairs)
+        if other.faults:
+            add_counts(self.faults, other.faults)
 
     def add_counters(self, slots: bytes, repairs: bytes, faults: bytes) -> None:
         add_counts(self.slots, read_slots(slots))
@@ -122,8 +125,11 @@ class _Cell:
         add_counts(self.faults, read_faults(faults))
 
     def row(self) -> tuple[Any, ...]:
-        counters = (self.slots, self.repairs, self.faults)
-        return (*self.numbers, *(write_counter({one: n for one, n in some.items() if n}) for some in counters))
+        return (*self.numbers, _written(self.slots), _written(self.repairs), _written(self.faults))
+
+
+def _written(counter: dict[Any, int]) -> bytes:
+    return write_counter({one: n for one, n in counter.items() if n} if 0 in counter.values() else counter)
 
 
 _Name = tuple[str, str, str]
@@ -359,7 +365,13 @@ class Batch:
         for (start, line), cell in self._cells.items():
             found[start, LINE, str(line)] = cell
             for part, name in self._parts(line):
-                found.setdefault((start, part, name), _Cell()).add(cell)
+                of_part = found.get((start, part, name))
+                if of_part is None:
+                    of_part = found[start, part, name] = _Cell()
+                of_part.add(cell)
+        for (start, part, _), cell in list(found.items()):
+            if part == "provider":  # of all that a line has, the one with the fewest names
+                found.setdefault((start, "", ""), _Cell()).add(cell)
         for key, counters in self._known(list(found)).items():
             found[key].add_counters(*counters)
         self._connection.executemany(_UPSERT_CELL, ((*key, *cell.row()) for key, cell in found.items()))
@@ -368,7 +380,7 @@ class Batch:
         found = self._ids.get(("line", line))
         if found is None:
             names = self._do("SELECT caller, tool, provider, model FROM lines WHERE id = ?", (line,)).fetchone()
-            found = (("", ""), *zip(PARTS, names, strict=True))
+            found = tuple(zip(PARTS, names, strict=True))
             self._ids["line", line] = found
         return found
 
@@ -393,7 +405,7 @@ def total_days(connection: sqlite3.Connection, today: str) -> None:
         cells: dict[tuple[str, str], _Cell] = {}
         for part, name, *row in ask(f"SELECT part, name, {CELL} FROM cells {among}", *within):
             cell = cells.setdefault((part, name), _Cell())
-            cell.numbers = [a + b for a, b in zip(cell.numbers, row, strict=False)]
+            cell.numbers = list(map(add, cell.numbers, row))
             cell.add_counters(*row[len(NUMBERS) :])
         connection.executemany(_UPSERT_CELL, ((day, *key, *cell.row()) for key, cell in cells.items()))
         key = "caller, kind, rule"
