@@ -24,10 +24,12 @@ from rightcall.record.counts import (
 from rightcall.record.rollup.rollup import Rollup
 from rightcall.record.rollup.tables import (
     AFTER,
+    AMONG,
     CELL,
     DAY,
     HOUR,
     MINUTE,
+    in_places,
     read_faults,
     read_repairs,
     read_slots,
@@ -36,8 +38,6 @@ from rightcall.record.tables import Tables
 
 FEW: Final = 10_000
 """Records of an audit that are passed over, and calls of a period that are read one by one."""
-_AT_ONCE: Final = 5_000
-"""Errors that are asked for."""
 
 
 def count(tables: Tables, *, period: Period, caller: str | None = None, now: str) -> Counts:
@@ -159,11 +159,9 @@ class _Filler:
 
     def _add_faults(self, found: list[tuple[Tally, dict[int, int]]]) -> None:
         """Errors, which are known by their numbers."""
-        numbers = sorted({number for _, faults in found for number in faults})
         texts: dict[int, str] = {}
-        for first in range(0, len(numbers), _AT_ONCE):
-            some = ", ".join(map(str, numbers[first : first + _AT_ONCE]))
-            texts |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN ({some})"))
+        for some in in_places({number for _, faults in found for number in faults}):
+            texts |= dict(self._ask(f"SELECT id, text FROM errors WHERE id IN {AMONG}", *some))
         for tally, faults in found:
             tally.errors.update({texts[number]: times for number, times in faults.items()})
 

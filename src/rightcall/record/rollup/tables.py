@@ -6,6 +6,7 @@ be written, a copy of it in memory takes its place.
 
 import os
 import sqlite3
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -89,6 +90,18 @@ LINE: Final = "line"
 read_slots = read_faults = msgpack.Decoder(dict[int, int]).decode
 read_repairs = msgpack.Decoder(dict[str, int]).decode
 write_counter = msgpack.Encoder().encode
+
+
+_PLACES: Final = 500
+AMONG: Final = f"({', '.join('?' * _PLACES)})"
+
+
+def in_places(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """As many at a time as `AMONG` has places for: statements that are always the same are prepared once."""
+    some = sorted(numbers)
+    for first in range(0, len(some), _PLACES):
+        part = some[first : first + _PLACES]
+        yield part + part[-1:] * (_PLACES - len(part))
 
 
 class CountedRow(NamedTuple):
