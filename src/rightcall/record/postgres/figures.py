@@ -220,6 +220,9 @@ class ServerBatch(Batch):
         super().__init__(connection, ids)
         self._before = before
 
+    def _row(self, question: str, number: int) -> tuple[Any, ...]:
+        return tuple(told(one) if type(one) is str else one for one in super()._row(question, number))
+
     def _earlier(self, seq: int) -> CountedRow | None:
         return self._late.get(seq) or self._before.get(seq)
 

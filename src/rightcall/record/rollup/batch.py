@@ -314,8 +314,11 @@ class Batch:
     def _kind(self, number: int) -> Kind:
         found = self._ids.get(number)
         if found is None:
-            found = self._ids[number] = Kind(*self._do(_KIND, (number,)).fetchone())
+            found = self._ids[number] = Kind(*self._row(_KIND, number))
         return found
+
+    def _row(self, question: str, number: int) -> tuple[Any, ...]:
+        return self._do(question, (number,)).fetchone()
 
     def _earlier(self, seq: int) -> CountedRow | None:
         """A call of an earlier transaction."""
@@ -379,7 +382,7 @@ class Batch:
     def _parts(self, line: int) -> tuple[tuple[str, str], ...]:
         found = self._ids.get(("line", line))
         if found is None:
-            names = self._do("SELECT caller, tool, provider, model FROM lines WHERE id = ?", (line,)).fetchone()
+            names = self._row(f"SELECT {', '.join(PARTS)} FROM lines WHERE id = ?", line)
             found = tuple(zip(PARTS, names, strict=True))
             self._ids["line", line] = found
         return found
